@@ -1,1 +1,12 @@
-//! stub
+//! The engine of `tq`: traces become Arrow tables, SQL runs over them. A library that other programs can embed.
+//!
+//! The life of a trace: recognise (by content) → read → build ([`trace`]) → check → [`session::Session`]. The life of a
+//! query: text → parse → rewrite → plan → stream of record batches. Nothing here prints or exits.
+
+pub mod error;
+pub mod importers;
+pub mod open;
+pub mod session;
+pub mod tables;
+pub mod time;
+pub mod trace;

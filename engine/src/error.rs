@@ -1,0 +1,121 @@
+//! What can go wrong between a path and its tables. The variants carry fields; the CLI adds the hint.
+
+use std::io;
+use std::path::PathBuf;
+
+use datafusion::error::DataFusionError;
+
+/// Why a trace could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The operating system said no.
+    #[error("cannot read trace `{}`: {}", path.display(), io_reason(source))]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file of no bytes.
+    #[error("trace `{}` is empty", path.display())]
+    Empty {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No format claims the content.
+    #[error("no format recognises `{}`; it begins with {head}", path.display())]
+    Unrecognised {
+        /// The file.
+        path: PathBuf,
+        /// Its first bytes, quoted.
+        head: String,
+    },
+    /// No file of a directory was recognised.
+    #[error("no trace in directory `{}`: none of its {files} files is recognised", path.display())]
+    NothingInDirectory {
+        /// The directory.
+        path: PathBuf,
+        /// How many files it holds.
+        files: usize,
+    },
+    /// The content breaks the rules of its format.
+    #[error("{}: not a readable {format} trace: {what} ({place})", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The format that was recognised or asked for.
+        format: &'static str,
+        /// Byte offset, line or record.
+        place: String,
+        /// What is wrong, in the format's own words.
+        what: String,
+    },
+    /// An option has no meaning.
+    #[error("`{option}` is no import option")]
+    UnknownOption {
+        /// The key as given.
+        option: String,
+        /// The options that the formats of this session know.
+        known: Vec<String>,
+    },
+    /// An option has a wrong value.
+    #[error("import option `{option}={value}`: {what}")]
+    BadOption {
+        /// The key.
+        option: String,
+        /// The value as given.
+        value: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// `--from-format` names no format.
+    #[error("`{name}` is no format")]
+    UnknownFormat {
+        /// The name as given.
+        name: String,
+        /// The formats there are.
+        known: Vec<&'static str>,
+    },
+    /// A trace that needs something that was not said: a column mapping, a frequency.
+    #[error("{}: {what}", path.display())]
+    Unusable {
+        /// The file.
+        path: PathBuf,
+        /// What is missing.
+        what: String,
+        /// Something to type.
+        hint: Option<String>,
+    },
+    /// Two traces that cannot share a session, or a session that cannot be set up.
+    #[error("{what}")]
+    Session {
+        /// What stands against it.
+        what: String,
+        /// Something to type.
+        hint: Option<String>,
+    },
+    /// The memory limit was reached.
+    #[error("{}: not enough memory for its tables: {what}", path.display())]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// What the pool said.
+        what: String,
+    },
+    /// The engine refused; a defect of ours.
+    #[error("internal error while building the tables of `{}`: {source}", path.display())]
+    Internal {
+        /// The file.
+        path: PathBuf,
+        /// What it said.
+        source: DataFusionError,
+    },
+}
+
+fn io_reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}

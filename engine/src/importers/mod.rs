@@ -1,0 +1,133 @@
+//! The formats: one file (or folder) each, one line in [`importers`].
+//!
+//! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`]. It never knows
+//! another format, never prints, and never stops at a damaged record that it can count and step over.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::MemoryPool;
+
+use crate::error::ImportError;
+use crate::trace::{Run, RunBuilder, Source};
+
+/// A trace format.
+pub trait Importer: Send + Sync {
+    /// What users read about it (`tq formats`, `docs/formats.md`).
+    fn doc(&self) -> &'static FormatDoc;
+
+    /// Whether the content is of this format, judged by [`Source::head`] (and the source's length), never by the name.
+    fn recognise(&self, source: &Source) -> bool;
+
+    /// Reads the trace: for each run that it holds, [`ImportContext::begin`] … [`ImportContext::finish`].
+    ///
+    /// # Errors
+    /// An [`ImportError`] that names file and place when nothing sensible can be said of the rest of the trace. Single
+    /// damaged records are counted in [`RunBuilder::stats`] instead.
+    fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError>;
+
+    /// Whether `file` only accompanies one of its `siblings` (all files of its directory) and is no trace of its own there:
+    /// a graph dump beside its trace, a column mapping beside its data.
+    fn is_companion(&self, _file: &Path, _siblings: &[PathBuf]) -> bool {
+        false
+    }
+}
+
+/// What users read about a format.
+#[derive(Debug)]
+pub struct FormatDoc {
+    /// Its name in `--from-format`, `runs.format` and option keys.
+    pub name: &'static str,
+    /// One line: which programs write it.
+    pub title: &'static str,
+    /// Versions and variants that are read.
+    pub dialects: &'static [&'static str],
+    /// Tables (and notable columns) that it fills.
+    pub fills: &'static str,
+    /// What the format knows and the tables do not hold, or what it never knew.
+    pub loses: &'static str,
+    /// `--option` keys.
+    pub options: &'static [OptionDoc],
+}
+
+/// An import option.
+#[derive(Debug)]
+pub struct OptionDoc {
+    /// `format.key`; a key that ends in `.*` stands for any key that begins so.
+    pub key: &'static str,
+    /// Its meaning and values.
+    pub description: &'static str,
+}
+
+/// Import options by key, checked against the formats' documentation before any trace is opened.
+pub type ImportOptions = BTreeMap<String, String>;
+
+/// What an importer works with, and where its runs go.
+pub struct ImportContext<'a> {
+    /// `--option k=v`.
+    pub options: &'a ImportOptions,
+    /// How many threads may parse.
+    pub threads: usize,
+    pool: Arc<dyn MemoryPool>,
+    first_run_number: i64,
+    runs: Vec<Run>,
+}
+
+impl<'a> ImportContext<'a> {
+    pub(crate) fn new(
+        options: &'a ImportOptions,
+        threads: usize,
+        pool: Arc<dyn MemoryPool>,
+        first_run_number: i64,
+    ) -> ImportContext<'a> {
+        ImportContext { options, threads, pool, first_run_number, runs: Vec::new() }
+    }
+
+    /// Starts a run. Finish it before the next one begins.
+    pub fn begin(&self, source: &Source) -> RunBuilder {
+        RunBuilder::new(source.path(), self.first_run_number + self.runs.len() as i64, &self.pool)
+    }
+
+    /// Takes a complete run.
+    ///
+    /// # Errors
+    /// As [`RunBuilder::finish`].
+    pub fn finish(&mut self, builder: RunBuilder) -> Result<(), ImportError> {
+        self.runs.push(builder.finish()?);
+        Ok(())
+    }
+
+    /// The memory pool, for buffers that an importer holds besides the builder's columns.
+    pub fn pool(&self) -> &Arc<dyn MemoryPool> {
+        &self.pool
+    }
+
+    pub(crate) fn into_runs(self) -> Vec<Run> {
+        self.runs
+    }
+}
+
+/// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, [`table`] (which
+/// takes any table of rows) last.
+pub fn importers() -> &'static [&'static dyn Importer] {
+    &[]
+}
+
+/// The first format that recognises the source.
+pub(crate) fn recognise(source: &Source) -> Option<&'static dyn Importer> {
+    importers().iter().copied().find(|importer| importer.recognise(source))
+}
+
+/// The format of that name.
+pub(crate) fn by_name(name: &str) -> Result<&'static dyn Importer, ImportError> {
+    importers().iter().copied().find(|importer| importer.doc().name == name).ok_or_else(|| ImportError::UnknownFormat {
+        name: name.to_owned(),
+        known: importers().iter().map(|importer| importer.doc().name).collect(),
+    })
+}
+
+/// Whether some format says that the file accompanies a sibling.
+pub(crate) fn is_companion(file: &Path, siblings: &[PathBuf]) -> bool {
+    importers().iter().any(|importer| importer.is_companion(file, siblings))
+}

@@ -1,0 +1,294 @@
+//! Open: paths become finished runs with names, one tick and one time slice; the step between the importers and the
+//! session's tables.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, AsArray};
+use datafusion::arrow::datatypes::Int64Type;
+use datafusion::execution::memory_pool::MemoryPool;
+use tq_udfs::ticks::Tick;
+
+use crate::error::ImportError;
+use crate::importers::{self, ImportContext, ImportOptions, Importer};
+use crate::tables::ColumnType;
+use crate::time::GivenTime;
+use crate::trace::{Finding, Progress, Run, Severity, Slice, Source, Stage, Stat};
+
+/// A trace as the user names it: `[name=]path`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TraceSpec {
+    /// The run's name, where one was given.
+    pub name: Option<String>,
+    /// A file, a directory, or `-`.
+    pub path: PathBuf,
+}
+
+impl TraceSpec {
+    /// Reads `[name=]path`. A text that is the path of an existing file is a path, whatever it looks like.
+    pub fn parse(text: &str) -> TraceSpec {
+        match text.split_once('=') {
+            Some((name, path))
+                if !name.is_empty() && !name.contains('/') && !path.is_empty() && !Path::new(text).exists() =>
+            {
+                TraceSpec { name: Some(name.to_owned()), path: path.into() }
+            }
+            _ => TraceSpec { name: None, path: text.into() },
+        }
+    }
+}
+
+/// What to open, and how.
+pub struct OpenOptions {
+    /// The traces, in order.
+    pub traces: Vec<TraceSpec>,
+    /// `--from-format`: no recognition.
+    pub from_format: Option<String>,
+    /// `--option k=v`.
+    pub import: ImportOptions,
+    /// `--run-arg k=v`, added to `runs.args` of every run (`cores` and `repetition` to their columns).
+    pub run_args: Vec<(String, String)>,
+    /// `--from`, since the run's origin.
+    pub from: Option<GivenTime>,
+    /// `--to`.
+    pub to: Option<GivenTime>,
+    /// Bytes for tables and queries.
+    pub memory_limit: usize,
+    /// Threads for parsing and for queries.
+    pub threads: usize,
+    /// Hears how far reading is.
+    pub progress: Option<Arc<dyn Progress>>,
+}
+
+impl OpenOptions {
+    /// Options without a trace, on `threads` threads with `memory_limit` bytes.
+    pub fn new(memory_limit: usize, threads: usize) -> OpenOptions {
+        OpenOptions {
+            traces: Vec::new(),
+            from_format: None,
+            import: ImportOptions::new(),
+            run_args: Vec::new(),
+            from: None,
+            to: None,
+            memory_limit,
+            threads,
+            progress: None,
+        }
+    }
+}
+
+/// Runs that share one tick, each with its final name.
+pub(crate) struct Opened {
+    pub(crate) runs: Vec<NamedRun>,
+    pub(crate) tick: Tick,
+    /// What the user should hear about the session as a whole.
+    pub(crate) notes: Vec<String>,
+}
+
+pub(crate) struct NamedRun {
+    pub(crate) name: String,
+    pub(crate) format: &'static str,
+    pub(crate) run: Run,
+}
+
+/// Reads every trace.
+pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<Opened, ImportError> {
+    check_options(&options.import)?;
+    let mut names = HashSet::new();
+    let mut runs: Vec<NamedRun> = Vec::new();
+    for spec in &options.traces {
+        for file in files(spec, options)? {
+            let mut context = ImportContext::new(&options.import, options.threads, Arc::clone(pool), runs.len() as i64);
+            file.importer.import(&file.source, &mut context)?;
+            let imported = context.into_runs();
+            let several = imported.len() > 1;
+            for mut run in imported {
+                let own = run.info.own_name.clone().filter(|_| several);
+                let name = own.map_or_else(|| file.name.clone(), |own| format!("{}/{own}", file.name));
+                run.stats.extend(file.stats.iter().cloned().filter(|_| !several || run.info.own_name.is_none()));
+                runs.push(NamedRun { name: unique(name, &mut names), format: file.importer.doc().name, run });
+            }
+        }
+    }
+    let mut notes = Vec::new();
+    let tick = one_tick(&mut runs, &mut notes)?;
+    let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
+    for named in &mut runs {
+        let path = named.run.source.clone();
+        named.run.cut(slice).map_err(|source| ImportError::Internal { path, source })?;
+        for (key, value) in &options.run_args {
+            named.run.info.args.insert(key.clone(), serde_json::Value::String(value.clone()));
+            match key.as_str() {
+                "cores" => named.run.info.cores = value.parse().ok().or(named.run.info.cores),
+                "repetition" => named.run.info.repetition = value.parse().ok().or(named.run.info.repetition),
+                _ => {}
+            }
+        }
+    }
+    Ok(Opened { runs, tick, notes })
+}
+
+/// A file with the importer that will read it.
+struct Recognised {
+    source: Source,
+    importer: &'static dyn Importer,
+    name: String,
+    stats: Vec<Stat>,
+}
+
+fn files(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, ImportError> {
+    if spec.path.is_dir() {
+        return directory(spec, options);
+    }
+    let source = Source::open(&spec.path, options.progress.clone())?;
+    let importer = match &options.from_format {
+        Some(name) => importers::by_name(name)?,
+        None => importers::recognise(&source).ok_or_else(|| unrecognised(&source))?,
+    };
+    let name = spec.name.clone().unwrap_or_else(|| source.stem());
+    Ok(vec![Recognised { source, importer, name, stats: Vec::new() }])
+}
+
+/// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
+/// files that nobody recognises are no runs; the latter are counted.
+fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, ImportError> {
+    let failed = |source| ImportError::Io { path: spec.path.clone(), source };
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(&spec.path).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
+        if path.is_file() && !hidden {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut recognised: Vec<Recognised> = Vec::new();
+    let mut strangers: Vec<&Path> = Vec::new();
+    for path in &paths {
+        if importers::is_companion(path, &paths) {
+            continue;
+        }
+        let source = match Source::open(path, options.progress.clone()) {
+            Err(ImportError::Empty { .. }) => {
+                strangers.push(path);
+                continue;
+            }
+            other => other?,
+        };
+        let importer = match &options.from_format {
+            Some(name) => Some(importers::by_name(name)?),
+            None => importers::recognise(&source),
+        };
+        match importer {
+            Some(importer) => {
+                let stem = source.stem();
+                let name = spec.name.as_ref().map_or_else(|| stem.clone(), |name| format!("{name}/{stem}"));
+                recognised.push(Recognised { source, importer, name, stats: Vec::new() });
+            }
+            None => strangers.push(path),
+        }
+    }
+    let Some(first) = recognised.first_mut() else {
+        return Err(ImportError::NothingInDirectory { path: spec.path.clone(), files: paths.len() });
+    };
+    if let Some(example) = strangers.first() {
+        first.stats.push(Stat {
+            finding: Finding { what: "file_not_recognised", severity: Severity::Info, stage: Stage::Import },
+            count: strangers.len() as u64,
+            example: example.display().to_string(),
+        });
+    }
+    Ok(recognised)
+}
+
+fn unrecognised(source: &Source) -> ImportError {
+    let head: String =
+        source.head().iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+    ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
+}
+
+/// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
+fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
+    let known: Vec<&str> =
+        importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key).collect();
+    for key in options.keys() {
+        let matches = |known: &&str| match known.strip_suffix(".*") {
+            Some(prefix) => key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.')),
+            None => key == known,
+        };
+        if !known.iter().any(|known| matches(&known)) {
+            return Err(ImportError::UnknownOption {
+                option: key.clone(),
+                known: known.iter().map(|&key| key.to_owned()).collect(),
+            });
+        }
+    }
+    Ok(())
+}
+
+fn unique(name: String, taken: &mut HashSet<String>) -> String {
+    let mut candidate = name.clone();
+    let mut number = 2;
+    while !taken.insert(candidate.clone()) {
+        candidate = format!("{name}_{number}");
+        number += 1;
+    }
+    candidate
+}
+
+/// The finest tick of all runs; the others are multiplied.
+fn one_tick(runs: &mut [NamedRun], notes: &mut Vec<String>) -> Result<Tick, ImportError> {
+    let own = |named: &NamedRun| named.run.info.tick.unwrap_or(Tick::Nanosecond);
+    let tick = runs.iter().map(own).max().unwrap_or(Tick::Nanosecond);
+    let mut multiplied = Vec::new();
+    for named in runs.iter_mut() {
+        let factor = tick.per_nanosecond() / own(named).per_nanosecond();
+        if factor > 1 {
+            rescale(&mut named.run, factor)?;
+            multiplied.push(named.name.clone());
+        }
+    }
+    if !multiplied.is_empty() {
+        notes.push(format!(
+            "the session counts in {tick}, as its finest run does; times of {} were multiplied",
+            multiplied.join(", ")
+        ));
+    }
+    Ok(tick)
+}
+
+fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
+    for (table, batches) in &mut run.tables {
+        for batch in batches {
+            let mut columns = batch.columns().to_vec();
+            for (column, array) in table.spec().columns[1..].iter().zip(&mut columns) {
+                if column.column_type == ColumnType::Time && array.null_count() < array.len() {
+                    let scaled = array.as_primitive::<Int64Type>().try_unary::<_, Int64Type, _>(|time| {
+                        time.checked_mul(factor).ok_or_else(|| ImportError::Session {
+                            what: format!(
+                                "{}: time {time} ns does not fit a session that counts in picoseconds",
+                                run.source.display()
+                            ),
+                            hint: Some("open it in a session of its own".to_owned()),
+                        })
+                    })?;
+                    *array = Arc::new(scaled);
+                }
+            }
+            *batch = datafusion::arrow::array::RecordBatch::try_new(batch.schema(), columns)
+                .map_err(|error| ImportError::Internal { path: run.source.clone(), source: error.into() })?;
+        }
+    }
+    Ok(())
+}
+
+fn given_ticks(time: Option<GivenTime>, tick: Tick) -> Result<Option<i64>, ImportError> {
+    time.map(|time| {
+        time.ticks(tick).ok_or_else(|| ImportError::Session {
+            what: "--from/--to lies beyond what ticks can count".to_owned(),
+            hint: None,
+        })
+    })
+    .transpose()
+}

@@ -1,0 +1,307 @@
+//! A session: the tables of the opened traces, our functions, and one entry point for SQL.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampNanosecondArray,
+};
+use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
+use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider};
+use datafusion::datasource::MemTable;
+use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, MemoryReservation, TrackConsumersPool};
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use tq_udfs::ticks::Tick;
+
+use crate::error::ImportError;
+use crate::open::{self, NamedRun, OpenOptions, Opened};
+use crate::tables::{ColumnType, TABLES, Table, VIEWS};
+use crate::trace::{ROWS_PER_BATCH, Run, Stat};
+
+/// Tables, functions and SQL over the opened traces.
+pub struct Session {
+    context: SessionContext,
+    tick: Tick,
+    notes: Vec<String>,
+    runs: Vec<RunSummary>,
+    /// What the tables hold, reported to the pool as long as the session lives.
+    _memory: Vec<MemoryReservation>,
+}
+
+/// What a user wants to hear about a run after it was opened.
+#[derive(Debug, Clone)]
+pub struct RunSummary {
+    /// Its name.
+    pub name: String,
+    /// The format that was read.
+    pub format: &'static str,
+    /// The file.
+    pub source: String,
+    /// Rows by table.
+    pub rows: Vec<(Table, u64)>,
+    /// The rows of `import_stats`.
+    pub stats: Vec<Stat>,
+}
+
+impl Session {
+    /// Reads the traces and registers their tables. Blocking: it parses on threads of its own.
+    ///
+    /// # Errors
+    /// The first trace that cannot be read, with its place.
+    pub fn open(options: &OpenOptions) -> std::result::Result<Session, ImportError> {
+        let top_consumers = NonZeroUsize::new(5).unwrap_or(NonZeroUsize::MIN);
+        let pool: Arc<dyn MemoryPool> =
+            Arc::new(TrackConsumersPool::new(GreedyMemoryPool::new(options.memory_limit), top_consumers));
+        let opened = open::open(options, &pool)?;
+        Session::build(opened, pool, options.threads)
+            .map_err(|source| ImportError::Internal { path: "session".into(), source })
+    }
+
+    /// The length of a tick.
+    pub fn tick(&self) -> Tick {
+        self.tick
+    }
+
+    /// What the user should hear about the session as a whole.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// The opened runs.
+    pub fn runs(&self) -> &[RunSummary] {
+        &self.runs
+    }
+
+    /// The engine's context, for embedders that register tables of their own.
+    pub fn context(&self) -> &SessionContext {
+        &self.context
+    }
+
+    /// Plans one SQL statement; the returned frame is executed by the caller. DDL takes effect at once.
+    ///
+    /// # Errors
+    /// Whatever planning says: syntax, unknown names, wrong types.
+    pub async fn sql(&self, statement: &str) -> Result<DataFrame> {
+        self.context.sql(statement).await
+    }
+
+    fn build(opened: Opened, pool: Arc<dyn MemoryPool>, threads: usize) -> Result<Session> {
+        let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
+        let mut config = SessionConfig::new()
+            .with_information_schema(true)
+            .with_target_partitions(threads)
+            .with_batch_size(ROWS_PER_BATCH)
+            .with_default_catalog_and_schema("tq", "main");
+        config.options_mut().sql_parser.collect_spans = true;
+        let state =
+            SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime).build();
+        let context = SessionContext::new_with_state(state);
+        let catalog =
+            context.catalog("tq").ok_or_else(|| DataFusionError::Internal("no default catalog".to_owned()))?;
+        let main = catalog.schema("main").ok_or_else(|| DataFusionError::Internal("no default schema".to_owned()))?;
+        let runs = opened.runs.iter().map(summary).collect();
+        register_tables(main.as_ref(), &opened, threads)?;
+        register_documentation(catalog.as_ref())?;
+        for view in &VIEWS {
+            // Planning a view over tables in memory waits for nothing.
+            futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
+        }
+        let memory = opened.runs.into_iter().map(|named| named.run.memory).collect();
+        Ok(Session { context, tick: opened.tick, notes: opened.notes, runs, _memory: memory })
+    }
+}
+
+fn summary(named: &NamedRun) -> RunSummary {
+    let rows = |batches: &Vec<RecordBatch>| batches.iter().map(|batch| batch.num_rows() as u64).sum();
+    RunSummary {
+        name: named.name.clone(),
+        format: named.format,
+        source: named.run.source.display().to_string(),
+        rows: named.run.tables.iter().map(|(table, batches)| (*table, rows(batches))).collect(),
+        stats: named.run.stats.clone(),
+    }
+}
+
+fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize) -> Result<()> {
+    for table in Table::ALL {
+        let batches = match table {
+            Table::Runs => vec![runs_batch(opened)?],
+            Table::ImportStats => vec![stats_batch(opened)?],
+            _ => {
+                let mut batches = Vec::new();
+                for named in &opened.runs {
+                    let run = RunColumn::new(&named.name);
+                    for batch in named.run.tables.get(&table).into_iter().flatten() {
+                        batches.push(run.before(batch, &table.schema())?);
+                    }
+                }
+                batches
+            }
+        };
+        schema.register_table(
+            table.name().to_owned(),
+            Arc::new(MemTable::try_new(table.schema(), partitions(batches, threads))?),
+        )?;
+    }
+    Ok(())
+}
+
+/// Contiguous shares of the batches, one per thread, so that each partition keeps the order of the trace.
+fn partitions(batches: Vec<RecordBatch>, threads: usize) -> Vec<Vec<RecordBatch>> {
+    let share = batches.len().div_ceil(threads).max(1);
+    let mut shares: Vec<Vec<RecordBatch>> = batches.chunks(share).map(<[RecordBatch]>::to_vec).collect();
+    if shares.is_empty() {
+        shares.push(Vec::new());
+    }
+    shares
+}
+
+/// The `run` column of one run: all batches share its keys.
+struct RunColumn(DictionaryArray<Int32Type>);
+
+impl RunColumn {
+    fn new(name: &str) -> RunColumn {
+        let keys = Int32Array::from_value(0, ROWS_PER_BATCH);
+        RunColumn(DictionaryArray::new(keys, Arc::new(StringArray::from(vec![name]))))
+    }
+
+    fn before(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.0.slice(0, batch.num_rows()))];
+        columns.extend(batch.columns().iter().cloned());
+        Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
+    }
+}
+
+fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
+    let runs = &opened.runs;
+    let texts = |value: &dyn Fn(&NamedRun) -> Option<String>| {
+        Arc::new(runs.iter().map(value).collect::<StringArray>()) as ArrayRef
+    };
+    let integers =
+        |value: &dyn Fn(&NamedRun) -> Option<i64>| Arc::new(runs.iter().map(value).collect::<Int64Array>()) as ArrayRef;
+    let count = |run: &Run, table| {
+        run.tables.get(&table).map_or(0, |batches| batches.iter().map(|batch| batch.num_rows() as i64).sum())
+    };
+    let columns: Vec<ArrayRef> = vec![
+        texts(&|named| Some(named.name.clone())),
+        integers(&|named| Some(named.run.run_number)),
+        texts(&|named| Some(named.format.to_owned())),
+        texts(&|named| Some(named.run.source.display().to_string())),
+        texts(&|named| named.run.info.program.clone()),
+        Arc::new(
+            TimestampNanosecondArray::from_iter(runs.iter().map(|named| named.run.info.started_at))
+                .with_timezone("UTC"),
+        ),
+        texts(&|named| Some(named.run.info.time_unit.to_owned())),
+        integers(&|named| named.run.info.origin),
+        integers(&|named| makespan(&named.run)),
+        integers(&|named| Some(count(&named.run, Table::Tasks))),
+        integers(&|named| Some(count(&named.run, Table::Locations))),
+        integers(&|named| processes(&named.run)),
+        integers(&|named| named.run.info.cores),
+        texts(&|named| named.run.info.argument.clone()),
+        Arc::new(runs.iter().map(|named| named.run.info.problem_size).collect::<Float64Array>()),
+        integers(&|named| named.run.info.size_order),
+        integers(&|named| named.run.info.repetition),
+        texts(&|named| {
+            let args = &named.run.info.args;
+            (!args.is_empty()).then(|| serde_json::Value::Object(args.clone()).to_string())
+        }),
+    ];
+    typed(Table::Runs, columns)
+}
+
+/// Last finish minus first start.
+fn makespan(run: &Run) -> Option<i64> {
+    let tasks = run.tables.get(&Table::Tasks)?;
+    let column = |name: &'static str| tasks.iter().map(move |batch| batch[name].as_primitive::<Int64Type>());
+    let first = column("start").filter_map(datafusion::arrow::compute::min).min()?;
+    let last = column("finish").filter_map(datafusion::arrow::compute::max).max()?;
+    last.checked_sub(first)
+}
+
+fn processes(run: &Run) -> Option<i64> {
+    let locations = run.tables.get(&Table::Locations)?;
+    let mut seen = std::collections::HashSet::new();
+    for batch in locations {
+        let process = batch["process"].as_dictionary::<Int32Type>();
+        seen.extend((0..process.len()).filter_map(|row| process.key(row)));
+    }
+    (!seen.is_empty()).then_some(seen.len() as i64)
+}
+
+fn stats_batch(opened: &Opened) -> Result<RecordBatch> {
+    let rows: Vec<(&NamedRun, &Stat)> =
+        opened.runs.iter().flat_map(|named| named.run.stats.iter().map(move |stat| (named, stat))).collect();
+    let texts = |value: &dyn Fn(&NamedRun, &Stat) -> String| {
+        Arc::new(StringArray::from_iter_values(rows.iter().map(|(named, stat)| value(named, stat)))) as ArrayRef
+    };
+    typed(
+        Table::ImportStats,
+        vec![
+            texts(&|named, _| named.name.clone()),
+            texts(&|named, _| named.run.source.display().to_string()),
+            texts(&|_, stat| stat.finding.what.to_owned()),
+            texts(&|_, stat| stat.finding.severity.to_string()),
+            texts(&|_, stat| stat.finding.stage.to_string()),
+            Arc::new(Int64Array::from_iter_values(
+                rows.iter().map(|(_, stat)| i64::try_from(stat.count).unwrap_or(i64::MAX)),
+            )),
+            texts(&|_, stat| stat.example.clone()),
+        ],
+    )
+}
+
+/// A batch of plain arrays in the types of the table: text becomes dictionaries where it should.
+fn typed(table: Table, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+    let schema = table.schema();
+    let columns = schema
+        .fields()
+        .iter()
+        .zip(columns)
+        .map(|(field, column)| datafusion::arrow::compute::cast(&column, field.data_type()))
+        .collect::<std::result::Result<Vec<_>, _>>()?;
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+/// `tq.tables` and `tq.columns` in the schema `docs`: the documentation, to be queried like anything else.
+fn register_documentation(catalog: &dyn CatalogProvider) -> Result<()> {
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
+    let text = |name: &str| Field::new(name, DataType::Utf8, false);
+    let strings = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
+    let described = TABLES
+        .iter()
+        .map(|spec| (spec.name, "table", spec.description))
+        .chain(VIEWS.iter().map(|view| (view.name, "view", view.description)));
+    let (names, (kinds, descriptions)): (Vec<_>, (Vec<_>, Vec<_>)) =
+        described.map(|(name, kind, description)| (name, (kind, description))).unzip();
+    let tables = RecordBatch::try_new(
+        Arc::new(Schema::new(vec![text("name"), text("kind"), text("description")])),
+        vec![strings(names), strings(kinds), strings(descriptions)],
+    )?;
+    let of_tables = TABLES.iter().flat_map(|spec| {
+        spec.columns.iter().map(|column| {
+            let unit = if column.column_type == ColumnType::Time { "ticks" } else { "" };
+            [spec.name, column.name, column.column_type.sql_name(), unit, column.description]
+        })
+    });
+    let of_views = VIEWS
+        .iter()
+        .flat_map(|view| view.columns.iter().map(|(name, description)| [view.name, *name, "", "", *description]));
+    let rows: Vec<[&str; 5]> = of_tables.chain(of_views).collect();
+    let cells = |index: usize| strings(rows.iter().map(|row| row[index]).collect());
+    let columns = RecordBatch::try_new(
+        Arc::new(Schema::new(["table_name", "name", "type", "unit", "description"].map(text).to_vec())),
+        (0..5).map(cells).collect(),
+    )?;
+    let schema = MemorySchemaProvider::new();
+    for (name, batch) in [("tables", tables), ("columns", columns)] {
+        schema.register_table(name.to_owned(), Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))?;
+    }
+    catalog.register_schema("docs", Arc::new(schema))?;
+    Ok(())
+}

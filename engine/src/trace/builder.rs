@@ -1,0 +1,506 @@
+//! Build: records of any format become the Arrow columns of [`Table`], in chunks, accounted by the memory pool.
+//!
+//! Life of the data: an importer appends chunks of any size; a column of a chunk is an array whose buffers move in without
+//! a copy, one value for all rows, or absent (NULL). Constants and absent columns share one buffer between all chunks, so
+//! a trace without arguments pays nothing for `args`. Words arrive as keys of this run's dictionaries. `finish` attaches
+//! the dictionaries and cuts the chunks into batches of [`ROWS_PER_BATCH`] rows, again without a copy.
+//!
+//! Invariants: positions follow the order of appending; a task whose finish lies before its start keeps its row with a
+//! NULL finish and is counted; every reference to a task is a position within the run until `finish` adds the run's base.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    new_null_array,
+};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int32Type, Int64Type};
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use tq_udfs::ticks::Tick;
+
+use super::stats::{Finding, Stage, Stat, Stats};
+use super::words::Words;
+use crate::error::ImportError;
+use crate::tables::{ColumnType, Table};
+
+/// Rows of a batch of a session table.
+pub const ROWS_PER_BATCH: usize = 8192;
+
+/// `task` and `message` are `run_number · 2^40 + position`.
+const POSITION_BITS: u32 = 40;
+
+/// One column of a chunk.
+#[derive(Debug, Clone)]
+pub enum Cells {
+    /// The same word in every row.
+    Word(i32),
+    /// Keys of the dictionary of this column.
+    Words(Int32Array),
+    /// The same number (or tick, or position) in every row.
+    Integer(i64),
+    /// Values. Text given for a word column is interned; numbers are cast to the column's type when that loses nothing.
+    Array(ArrayRef),
+}
+
+impl From<Int64Array> for Cells {
+    fn from(array: Int64Array) -> Self {
+        Cells::Array(Arc::new(array))
+    }
+}
+
+impl From<Vec<i64>> for Cells {
+    fn from(values: Vec<i64>) -> Self {
+        Int64Array::from(values).into()
+    }
+}
+
+impl From<Vec<Option<i64>>> for Cells {
+    fn from(values: Vec<Option<i64>>) -> Self {
+        Int64Array::from(values).into()
+    }
+}
+
+impl From<Vec<i32>> for Cells {
+    /// Keys of words.
+    fn from(keys: Vec<i32>) -> Self {
+        Cells::Words(keys.into())
+    }
+}
+
+impl From<StringArray> for Cells {
+    fn from(array: StringArray) -> Self {
+        Cells::Array(Arc::new(array))
+    }
+}
+
+impl From<Float64Array> for Cells {
+    fn from(array: Float64Array) -> Self {
+        Cells::Array(Arc::new(array))
+    }
+}
+
+/// What a trace says about itself: the columns of `runs` that no table yields.
+#[derive(Debug, Clone, Default)]
+pub struct RunInfo {
+    /// The name that the format itself gives, where a file holds several runs.
+    pub own_name: Option<String>,
+    /// The traced program.
+    pub program: Option<String>,
+    /// Wall clock at the origin, ns since 1970 UTC.
+    pub started_at: Option<i64>,
+    /// The unit of the trace's own times.
+    pub time_unit: &'static str,
+    /// The tick that this run's times are given in.
+    pub tick: Option<Tick>,
+    /// The trace's clock at tick 0 in ns.
+    pub origin: Option<i64>,
+    /// Cores used.
+    pub cores: Option<i64>,
+    /// Problem size as written, and as a number.
+    pub argument: Option<String>,
+    /// The problem size as a number.
+    pub problem_size: Option<f64>,
+    /// Rank of the problem size.
+    pub size_order: Option<i64>,
+    /// Number of the repetition.
+    pub repetition: Option<i64>,
+    /// Everything else, a JSON object.
+    pub args: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Builds the tables of one run.
+pub struct RunBuilder {
+    /// What the trace says about itself.
+    pub info: RunInfo,
+    /// Findings on the way.
+    pub stats: Stats,
+    source: PathBuf,
+    run_number: i64,
+    tables: BTreeMap<Table, TableBuilder>,
+    memory: MemoryReservation,
+}
+
+/// A finished run. Times are still in the run's own tick.
+#[derive(Debug)]
+pub struct Run {
+    /// What the trace says about itself.
+    pub info: RunInfo,
+    /// Findings, books closed.
+    pub stats: Vec<Stat>,
+    /// The file it came from.
+    pub source: PathBuf,
+    /// Counts from 0 in the order in which runs were begun.
+    pub run_number: i64,
+    /// Batches by table, without `run`, `runs` and `import_stats`, which the session adds.
+    pub tables: BTreeMap<Table, Vec<RecordBatch>>,
+    /// The memory of the batches, given back on drop.
+    pub memory: MemoryReservation,
+}
+
+#[derive(Default)]
+struct TableBuilder {
+    rows: u64,
+    /// Rows that did not come from records of the trace (see [`RunBuilder::append_derived`]).
+    derived: u64,
+    words: BTreeMap<&'static str, Words>,
+    chunks: Vec<Chunk>,
+}
+
+struct Chunk {
+    rows: usize,
+    /// In the order of the table's columns; words are Int32 keys.
+    columns: Vec<ArrayRef>,
+}
+
+impl RunBuilder {
+    /// A builder for one run of the trace at `source`; its memory is asked from `pool`.
+    pub(crate) fn new(source: &Path, run_number: i64, pool: &Arc<dyn MemoryPool>) -> RunBuilder {
+        RunBuilder {
+            info: RunInfo { time_unit: "ns", ..RunInfo::default() },
+            stats: Stats::default(),
+            source: source.to_owned(),
+            run_number,
+            tables: BTreeMap::new(),
+            memory: MemoryConsumer::new(format!("tables of {}", source.display())).register(pool),
+        }
+    }
+
+    /// The key of a word in a column of a table. All `location` columns, `messages.source` and `messages.target` included,
+    /// have a dictionary each: intern per table.
+    pub fn word(&mut self, table: Table, column: &'static str, word: &str) -> i32 {
+        self.tables.entry(table).or_default().words.entry(column).or_default().intern(word)
+    }
+
+    /// The dictionary of a column, for importers that intern many words.
+    pub fn words(&mut self, table: Table, column: &'static str) -> &mut Words {
+        self.tables.entry(table).or_default().words.entry(column).or_default()
+    }
+
+    /// Number of rows appended to a table so far: the position of the next one.
+    pub fn rows(&self, table: Table) -> u64 {
+        self.tables.get(&table).map_or(0, |table| table.rows)
+    }
+
+    /// Appends `rows` rows to a table. Columns that are not given are NULL; `run`, `task` and `message` (identity of a
+    /// message) are never given. `tasks.duration` is computed from start and finish unless given. References to tasks
+    /// (`parent`, `source`, `task` …) are positions within the run.
+    ///
+    /// # Errors
+    /// [`ImportError::Memory`] when the pool is exhausted; [`ImportError::Internal`] when a column does not exist or
+    /// has a wrong type or length.
+    pub fn append(&mut self, table: Table, rows: usize, cells: Vec<(&'static str, Cells)>) -> Result<(), ImportError> {
+        if rows == 0 {
+            return Ok(());
+        }
+        let mut given: BTreeMap<&'static str, Cells> = cells.into_iter().collect();
+        let spec = table.spec();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(spec.columns.len());
+        let mut grown = 0;
+        for column in spec.columns {
+            let cells = given.remove(column.name);
+            match cells {
+                Some(cells) => {
+                    let (array, owned) = self.array(table, column.name, column.column_type, rows, cells)?;
+                    grown += owned;
+                    columns.push(array);
+                }
+                None => columns.push(self.constant(table, column.name, column.column_type, rows, None)),
+            }
+        }
+        if let Some(unknown) = given.keys().next() {
+            return Err(self.internal(format!("table {table} has no column {unknown}")));
+        }
+        if table == Table::Tasks {
+            grown += self.complete_spans(&mut columns);
+        }
+        if has_identity(table) {
+            grown += rows * size_of::<i64>();
+        }
+        self.memory
+            .try_grow(grown)
+            .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
+        let builder = self.tables.entry(table).or_default();
+        builder.rows += rows as u64;
+        builder.chunks.push(Chunk { rows, columns });
+        Ok(())
+    }
+
+    /// Like [`RunBuilder::append`], for rows that stand for no record of the trace of their own (locations, links that a
+    /// reader concludes), so that the books still balance.
+    ///
+    /// # Errors
+    /// As [`RunBuilder::append`].
+    pub fn append_derived(
+        &mut self,
+        table: Table,
+        rows: usize,
+        cells: Vec<(&'static str, Cells)>,
+    ) -> Result<(), ImportError> {
+        self.append(table, rows, cells)?;
+        self.tables.entry(table).or_default().derived += rows as u64;
+        Ok(())
+    }
+
+    /// Appends one location. `parent`, `process` and `clock` may be absent.
+    ///
+    /// # Errors
+    /// As [`RunBuilder::append`].
+    pub fn location(&mut self, location: &Location<'_>) -> Result<(), ImportError> {
+        let sort_index = self.rows(Table::Locations) as i64;
+        let mut cells = vec![("sort_index", Cells::Integer(location.sort_index.unwrap_or(sort_index)))];
+        for (column, word) in [
+            ("location", Some(location.location)),
+            ("parent", location.parent),
+            ("kind", Some(location.kind)),
+            ("process", location.process),
+            ("role", Some(location.role)),
+            ("clock", location.clock),
+        ] {
+            if let Some(word) = word {
+                cells.push((column, Cells::Word(self.word(Table::Locations, column, word))));
+            }
+        }
+        if let Some(name) = location.name {
+            cells.push(("name", StringArray::from(vec![name]).into()));
+        }
+        self.append_derived(Table::Locations, 1, cells)
+    }
+
+    /// Attaches the dictionaries, cuts batches and closes the books.
+    ///
+    /// # Errors
+    /// [`ImportError::Internal`] when a key has no word.
+    pub fn finish(mut self) -> Result<Run, ImportError> {
+        let mut rows_from_records = 0;
+        let mut tables = BTreeMap::new();
+        for (table, builder) in std::mem::take(&mut self.tables) {
+            rows_from_records += builder.rows - builder.derived;
+            let batches = builder
+                .finish(table, first_identity(self.run_number))
+                .map_err(|source| ImportError::Internal { path: self.source.clone(), source })?;
+            tables.insert(table, batches);
+        }
+        Ok(Run {
+            info: self.info,
+            stats: self.stats.close(rows_from_records),
+            source: self.source,
+            run_number: self.run_number,
+            tables,
+            memory: self.memory,
+        })
+    }
+
+    /// The array of a given column, and the bytes that it adds.
+    fn array(
+        &mut self,
+        table: Table,
+        name: &'static str,
+        column_type: ColumnType,
+        rows: usize,
+        cells: Cells,
+    ) -> Result<(ArrayRef, usize), ImportError> {
+        let (array, owned): (ArrayRef, bool) = match (cells, column_type) {
+            (Cells::Word(key), ColumnType::Word) => {
+                (self.constant(table, name, column_type, rows, Some(i64::from(key))), false)
+            }
+            (Cells::Integer(value), ColumnType::Integer | ColumnType::Identity | ColumnType::Time) => {
+                (self.constant(table, name, column_type, rows, Some(value)), false)
+            }
+            (Cells::Words(keys), ColumnType::Word) => (Arc::new(keys), true),
+            (Cells::Array(array), ColumnType::Word) => (Arc::new(self.intern_all(table, name, &array)?), true),
+            (Cells::Array(array), _) if *array.data_type() == column_type.data_type() => (array, true),
+            (Cells::Array(array), _) => {
+                (cast(&array, &column_type.data_type()).map_err(|error| self.internal(error.to_string()))?, true)
+            }
+            (cells, _) => return Err(self.internal(format!("{table}.{name} cannot hold {cells:?}"))),
+        };
+        if array.len() != rows {
+            return Err(self.internal(format!("{table}.{name} has {} values for {rows} rows", array.len())));
+        }
+        let bytes = if owned { array.get_buffer_memory_size() } else { 0 };
+        Ok((array, bytes))
+    }
+
+    /// A column with one value (or NULL) in each row. The last chunk's buffer is shared when it has the same value.
+    fn constant(&self, table: Table, name: &str, column_type: ColumnType, rows: usize, value: Option<i64>) -> ArrayRef {
+        let data_type = storage_type(column_type);
+        let index = table.spec().columns.iter().position(|column| column.name == name);
+        let last = self
+            .tables
+            .get(&table)
+            .and_then(|builder| builder.chunks.last())
+            .zip(index)
+            .map(|(chunk, index)| &chunk.columns[index]);
+        if let Some(last) = last
+            && last.len() >= rows
+            && is_constant(last, value)
+        {
+            return last.slice(0, rows);
+        }
+        let capacity = rows.max(ROWS_PER_BATCH);
+        let array: ArrayRef = match (value, &data_type) {
+            (None, data_type) => new_null_array(data_type, capacity),
+            (Some(value), DataType::Int32) => Arc::new(Int32Array::from_value(value as i32, capacity)),
+            (Some(value), _) => Arc::new(Int64Array::from_value(value, capacity)),
+        };
+        array.slice(0, rows)
+    }
+
+    fn intern_all(&mut self, table: Table, name: &'static str, array: &ArrayRef) -> Result<Int32Array, ImportError> {
+        let text = cast(array, &DataType::Utf8).map_err(|error| self.internal(error.to_string()))?;
+        let words = self.words(table, name);
+        Ok(text.as_string::<i32>().iter().map(|word| word.map(|word| words.intern(word))).collect())
+    }
+
+    /// Fills `duration`, and takes the finish from spans that end before they start.
+    fn complete_spans(&mut self, columns: &mut [ArrayRef]) -> usize {
+        let at = |name| Table::Tasks.spec().columns.iter().position(|column| column.name == name).unwrap_or(0);
+        let (start_at, finish_at, duration_at) = (at("start"), at("finish"), at("duration"));
+        let starts = columns[start_at].as_primitive::<Int64Type>().clone();
+        let finishes = columns[finish_at].as_primitive::<Int64Type>().clone();
+        let given = columns[duration_at].null_count() < columns[duration_at].len();
+        let mut backwards = 0u64;
+        let mut first: Option<usize> = None;
+        let mut durations = Vec::with_capacity(starts.len());
+        let valid = NullBuffer::union(starts.nulls(), finishes.nulls());
+        for (row, (&start, &finish)) in starts.values().iter().zip(finishes.values()).enumerate() {
+            // Wrapping: the values behind NULLs are arbitrary, and `finish < start` is counted below.
+            durations.push(finish.wrapping_sub(start));
+            let known = valid.as_ref().is_none_or(|valid| valid.is_valid(row));
+            // A span longer than 2^63 ticks wraps below 0: its duration cannot be told either.
+            if known && (finish < start || finish.wrapping_sub(start) < 0) {
+                backwards += 1;
+                first.get_or_insert(row);
+            }
+        }
+        let mut durations_valid = valid.clone();
+        if let Some(first) = first {
+            let position = self.rows(Table::Tasks) + first as u64;
+            let (start, finish) = (starts.value(first), finishes.value(first));
+            self.stats.note(Finding::repaired("finish_before_start", Stage::Recording), backwards, || {
+                format!("task {position}: start {start}, finish {finish}; finish is NULL")
+            });
+            let forwards: NullBuffer = (0..starts.len())
+                .map(|row| {
+                    let (start, finish) = (starts.value(row), finishes.value(row));
+                    finishes.is_valid(row)
+                        && !(starts.is_valid(row) && (finish < start || finish.wrapping_sub(start) < 0))
+                })
+                .collect();
+            durations_valid = NullBuffer::union(starts.nulls(), Some(&forwards));
+            columns[finish_at] = Arc::new(Int64Array::new(finishes.values().clone(), Some(forwards)));
+        }
+        if given {
+            return 0;
+        }
+        let durations = Int64Array::new(durations.into(), durations_valid);
+        let bytes = durations.get_buffer_memory_size();
+        columns[duration_at] = Arc::new(durations);
+        bytes
+    }
+
+    fn internal(&self, what: String) -> ImportError {
+        ImportError::Internal { path: self.source.clone(), source: DataFusionError::Internal(what) }
+    }
+}
+
+/// A row of `locations`.
+#[derive(Debug, Clone, Copy)]
+pub struct Location<'a> {
+    /// The full name.
+    pub location: &'a str,
+    /// The location it belongs to.
+    pub parent: Option<&'a str>,
+    /// node, process, thread, worker …
+    pub kind: &'a str,
+    /// A name for people.
+    pub name: Option<&'a str>,
+    /// The process it belongs to.
+    pub process: Option<&'a str>,
+    /// compute, communication or runtime.
+    pub role: &'a str,
+    /// The clock that its times are read from.
+    pub clock: Option<&'a str>,
+    /// The order in which to show it; `None` = order of appending.
+    pub sort_index: Option<i64>,
+}
+
+impl TableBuilder {
+    fn finish(mut self, table: Table, first: i64) -> Result<Vec<RecordBatch>, DataFusionError> {
+        let spec = table.spec();
+        // `run` is the session's: it knows the run's final name.
+        let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);
+        let words: Vec<Option<ArrayRef>> = spec
+            .columns
+            .iter()
+            .map(|column| {
+                (column.column_type == ColumnType::Word)
+                    .then(|| self.words.remove(column.name).unwrap_or_default().values())
+            })
+            .collect();
+        let mut batches = Vec::with_capacity(self.rows as usize / ROWS_PER_BATCH + self.chunks.len());
+        let mut position = first;
+        for chunk in self.chunks {
+            let mut columns = Vec::with_capacity(chunk.columns.len());
+            for (index, column) in chunk.columns.into_iter().enumerate().skip(1) {
+                columns.push(match &words[index] {
+                    Some(values) => {
+                        let keys = column.as_primitive::<Int32Type>().clone();
+                        Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
+                    }
+                    // A table's own identity is the second column of its table; positions follow the order of appending.
+                    None if index == 1 && has_identity(table) => {
+                        Arc::new(Int64Array::from_iter_values(position..position + chunk.rows as i64)) as ArrayRef
+                    }
+                    None if spec.columns[index].column_type == ColumnType::Identity && first > 0 => {
+                        Arc::new(column.as_primitive::<Int64Type>().unary::<_, Int64Type>(|position| position + first))
+                    }
+                    None => column,
+                });
+            }
+            position += chunk.rows as i64;
+            let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
+            for offset in (0..chunk.rows).step_by(ROWS_PER_BATCH) {
+                batches.push(batch.slice(offset, ROWS_PER_BATCH.min(chunk.rows - offset)));
+            }
+        }
+        Ok(batches)
+    }
+}
+
+/// Whether rows of the table have an identity of their own.
+fn has_identity(table: Table) -> bool {
+    matches!(table, Table::Tasks | Table::Messages)
+}
+
+/// The first identity of a run: `run_number · 2^40`.
+fn first_identity(run_number: i64) -> i64 {
+    run_number << POSITION_BITS
+}
+
+fn storage_type(column_type: ColumnType) -> DataType {
+    match column_type {
+        ColumnType::Word => DataType::Int32,
+        other => other.data_type(),
+    }
+}
+
+/// Whether every row of `array` is `value`: only asked of arrays that [`RunBuilder::constant`] made or that happen to
+/// look like it, so a look at the ends and the NULL count suffices to reject, and a scan of one chunk to accept.
+fn is_constant(array: &ArrayRef, value: Option<i64>) -> bool {
+    let Some(value) = value else { return array.null_count() == array.len() };
+    if array.null_count() > 0 {
+        return false;
+    }
+    match array.data_type() {
+        DataType::Int32 => array.as_primitive::<Int32Type>().values().iter().all(|&key| i64::from(key) == value),
+        DataType::Int64 => array.as_primitive::<Int64Type>().values().iter().all(|&other| other == value),
+        DataType::Float64 => array.as_primitive::<Float64Type>().is_empty(),
+        _ => false,
+    }
+}

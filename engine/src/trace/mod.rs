@@ -1,0 +1,17 @@
+//! The life of a trace up to its tables: a [`Source`] of bytes, a [`RunBuilder`] that turns records into Arrow columns,
+//! [`Stats`] that count whatever did not go smoothly.
+//!
+//! Recognise and read are the importers' part (`crate::importers`); build and check happen here, once for all formats, so
+//! that every format gets the same identities, the same repairs and the same books.
+
+mod builder;
+mod slice;
+mod source;
+mod stats;
+mod words;
+
+pub use builder::{Cells, Location, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
+pub use slice::Slice;
+pub use source::{Progress, Source};
+pub use stats::{Finding, Severity, Stage, Stat, Stats};
+pub use words::Words;

@@ -1,0 +1,251 @@
+//! Where the bytes of a trace come from: a file, a compressed file, standard input.
+//!
+//! Importers see decompressed bytes only. A source is opened once to look at its head (recognition goes by content,
+//! never by extension) and again, from the start, by the importer that claimed it.
+
+use std::fs::File;
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use flate2::read::MultiGzDecoder;
+use tempfile::NamedTempFile;
+
+use crate::error::ImportError;
+
+/// How many decompressed bytes recognition may look at.
+const HEAD_BYTES: usize = 64 << 10;
+
+/// Receives how far an import is. Called from reading threads, a few times per megabyte at most.
+pub trait Progress: Send + Sync {
+    /// `read` bytes of `total` (as stored, so compressed bytes of a compressed file) of `source` are read.
+    fn advanced(&self, source: &Path, read: u64, total: Option<u64>);
+}
+
+/// The bytes of a trace.
+#[derive(Clone)]
+pub struct Source {
+    path: PathBuf,
+    input: Input,
+    compression: Compression,
+    stored_bytes: Option<u64>,
+    head: Arc<[u8]>,
+    progress: Option<Arc<dyn Progress>>,
+}
+
+#[derive(Clone)]
+enum Input {
+    File,
+    /// Standard input, read to its end.
+    Memory(Arc<[u8]>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Compression {
+    None,
+    Gzip,
+    Zstd,
+}
+
+impl Source {
+    /// Opens a file, or standard input for `-`, and reads its head.
+    ///
+    /// # Errors
+    /// [`ImportError::Io`] when it cannot be read, [`ImportError::Empty`] when it has no bytes.
+    pub fn open(path: &Path, progress: Option<Arc<dyn Progress>>) -> Result<Source, ImportError> {
+        let failed = |source| ImportError::Io { path: path.to_owned(), source };
+        let (input, stored_bytes) = if path == Path::new("-") {
+            let mut bytes = Vec::new();
+            io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+            let length = bytes.len() as u64;
+            (Input::Memory(bytes.into()), Some(length))
+        } else {
+            let metadata = std::fs::metadata(path).map_err(failed)?;
+            (Input::File, metadata.is_file().then_some(metadata.len()))
+        };
+        let mut source = Source {
+            path: path.to_owned(),
+            input,
+            compression: Compression::None,
+            stored_bytes,
+            head: Arc::from([]),
+            progress: None,
+        };
+        let magic = source.read_head().map_err(failed)?;
+        if magic.is_empty() {
+            return Err(ImportError::Empty { path: path.to_owned() });
+        }
+        source.compression = match magic.as_slice() {
+            [0x1f, 0x8b, ..] => Compression::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
+            _ => Compression::None,
+        };
+        source.head = match source.compression {
+            Compression::None => magic.into(),
+            _ => source.read_head().map_err(failed)?.into(),
+        };
+        if source.head.is_empty() {
+            return Err(ImportError::Empty { path: path.to_owned() });
+        }
+        source.progress = progress;
+        Ok(source)
+    }
+
+    /// The path as the user gave it (`-` for standard input).
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The first decompressed bytes, at most 64 KiB.
+    pub fn head(&self) -> &[u8] {
+        &self.head
+    }
+
+    /// Number of decompressed bytes, where it is known without reading: checks of counts lean on it.
+    pub fn known_bytes(&self) -> Option<u64> {
+        (self.compression == Compression::None).then_some(self.stored_bytes).flatten()
+    }
+
+    /// The name without directory, compression and extension: `wavefront` of `runs/wavefront.tfp.zst`.
+    pub fn stem(&self) -> String {
+        stem(&self.path)
+    }
+
+    /// The decompressed bytes, from the start.
+    ///
+    /// # Errors
+    /// [`ImportError::Io`] when the file went away.
+    pub fn reader(&self) -> Result<Box<dyn Read + Send>, ImportError> {
+        self.open_reader().map_err(|source| self.io_error(source))
+    }
+
+    /// All decompressed bytes at once, for formats that are small or need random access.
+    ///
+    /// # Errors
+    /// [`ImportError::Io`] when reading or decompressing fails.
+    pub fn read_all(&self) -> Result<Vec<u8>, ImportError> {
+        let mut bytes = Vec::with_capacity(self.known_bytes().unwrap_or(0) as usize);
+        self.reader()?.read_to_end(&mut bytes).map_err(|source| self.io_error(source))?;
+        Ok(bytes)
+    }
+
+    /// A file with the decompressed bytes, for libraries that insist on one: the file itself, else a temporary copy that
+    /// lives as long as the returned value.
+    ///
+    /// # Errors
+    /// [`ImportError::Io`] when reading, decompressing or writing the copy fails.
+    pub fn local_file(&self) -> Result<LocalFile, ImportError> {
+        if self.compression == Compression::None && matches!(self.input, Input::File) {
+            return Ok(LocalFile::Original(self.path.clone()));
+        }
+        let mut copy = NamedTempFile::with_prefix("tq-").map_err(|source| self.io_error(source))?;
+        io::copy(&mut self.reader()?, copy.as_file_mut()).map_err(|source| self.io_error(source))?;
+        Ok(LocalFile::Copy(copy))
+    }
+
+    /// An I/O error of this source, with its path.
+    pub fn io_error(&self, source: io::Error) -> ImportError {
+        ImportError::Io { path: self.path.clone(), source }
+    }
+
+    fn read_head(&self) -> io::Result<Vec<u8>> {
+        let mut head = Vec::new();
+        let read = self.open_reader()?.take(HEAD_BYTES as u64).read_to_end(&mut head);
+        match read {
+            // A compressed file that is cut off still has a head; the importer meets the error at its place.
+            Err(error) if head.is_empty() => Err(error),
+            _ => Ok(head),
+        }
+    }
+
+    fn open_reader(&self) -> io::Result<Box<dyn Read + Send>> {
+        let stored: Box<dyn Read + Send> = match &self.input {
+            Input::File => Box::new(File::open(&self.path)?),
+            Input::Memory(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
+        };
+        let counted = Counted {
+            inner: stored,
+            path: self.path.clone(),
+            read: AtomicU64::new(0),
+            total: self.stored_bytes,
+            progress: self.progress.clone(),
+        };
+        Ok(match self.compression {
+            Compression::None => Box::new(counted),
+            Compression::Gzip => Box::new(MultiGzDecoder::new(counted)),
+            Compression::Zstd => Box::new(zstd::Decoder::new(counted)?),
+        })
+    }
+}
+
+/// A file on disk with the decompressed bytes of a source.
+#[derive(Debug)]
+pub enum LocalFile {
+    /// The trace itself.
+    Original(PathBuf),
+    /// A temporary copy.
+    Copy(NamedTempFile),
+}
+
+impl LocalFile {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        match self {
+            LocalFile::Original(path) => path,
+            LocalFile::Copy(copy) => copy.path(),
+        }
+    }
+}
+
+/// The name without directory, compression and extension; `stdin` for `-`.
+pub(crate) fn stem(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "stdin".to_owned();
+    }
+    let mut name = path.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
+    for suffix in [".gz", ".zst", ".zstd"] {
+        if let Some(inner) = name.strip_suffix(suffix) {
+            name = inner.to_owned();
+            break;
+        }
+    }
+    match name.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+        _ => name,
+    }
+}
+
+struct Counted {
+    inner: Box<dyn Read + Send>,
+    path: PathBuf,
+    read: AtomicU64,
+    total: Option<u64>,
+    progress: Option<Arc<dyn Progress>>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let count = self.inner.read(buffer)?;
+        if let Some(progress) = &self.progress {
+            let read = self.read.fetch_add(count as u64, Ordering::Relaxed) + count as u64;
+            progress.advanced(&self.path, read, self.total);
+        }
+        Ok(count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stems_lose_compression_and_extension() {
+        let check = |path: &str, expected: &str| assert_eq!(stem(Path::new(path)), expected);
+        check("runs/wavefront.tfp.zst", "wavefront");
+        check("a.b.json", "a.b");
+        check(".hidden", ".hidden");
+        check("plain", "plain");
+        check("-", "stdin");
+    }
+}

@@ -1,0 +1,140 @@
+//! What a reader left out, repaired or guessed: the rows of `import_stats`, and the books behind them.
+//!
+//! Every record that a reader sees either becomes a row or is counted as left out. [`Stats::records`] books what was
+//! read; [`Stats::left_out`] books what became no row; [`Stats::note`] says something about records that did become rows.
+//! When the run is finished the two sides must agree, else a row `unaccounted` of severity `lost` says so.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; the answer is what the trace says.
+    Info,
+    /// Something was wrong and was put right in the way the example says.
+    Repaired,
+    /// Something of the recording is missing from the tables.
+    Lost,
+}
+
+/// Who caused it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The trace came so.
+    Recording,
+    /// `tq` did it: a time slice, rounding, a join that found nothing.
+    Import,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Info => "info",
+            Severity::Repaired => "repaired",
+            Severity::Lost => "lost",
+        })
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Stage::Recording => "recording",
+            Stage::Import => "import",
+        })
+    }
+}
+
+/// A kind of finding. `what` is one snake_case word that queries can rely on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Finding {
+    /// Its name in `import_stats.what`.
+    pub what: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// Who caused it.
+    pub stage: Stage,
+}
+
+impl Finding {
+    /// Worth knowing about the recording.
+    pub const fn info(what: &'static str, stage: Stage) -> Finding {
+        Finding { what, severity: Severity::Info, stage }
+    }
+
+    /// Put right.
+    pub const fn repaired(what: &'static str, stage: Stage) -> Finding {
+        Finding { what, severity: Severity::Repaired, stage }
+    }
+
+    /// Missing from the tables.
+    pub const fn lost(what: &'static str, stage: Stage) -> Finding {
+        Finding { what, severity: Severity::Lost, stage }
+    }
+}
+
+/// A row of `import_stats`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stat {
+    /// What happened.
+    pub finding: Finding,
+    /// How often.
+    pub count: u64,
+    /// The first case, with its place.
+    pub example: String,
+}
+
+/// The findings of one run.
+#[derive(Debug, Default)]
+pub struct Stats {
+    found: BTreeMap<Finding, (u64, String)>,
+    records: Option<u64>,
+    left_out: u64,
+}
+
+impl Stats {
+    /// Books `count` records as read.
+    pub fn records(&mut self, count: u64) {
+        *self.records.get_or_insert(0) += count;
+    }
+
+    /// Counts records that became no row; `example` is called for the first one.
+    pub fn left_out(&mut self, finding: Finding, count: u64, example: impl FnOnce() -> String) {
+        self.left_out += count;
+        self.note(finding, count, example);
+    }
+
+    /// Counts something about records that became rows, or about no record at all.
+    pub fn note(&mut self, finding: Finding, count: u64, example: impl FnOnce() -> String) {
+        if count == 0 {
+            return;
+        }
+        match self.found.get_mut(&finding) {
+            Some((total, _)) => *total += count,
+            None => {
+                self.found.insert(finding, (count, example()));
+            }
+        }
+    }
+
+    /// How often `what` was found.
+    pub fn count(&self, what: &str) -> u64 {
+        self.found.iter().filter(|(finding, _)| finding.what == what).map(|(_, (count, _))| count).sum()
+    }
+
+    /// The rows, with the books closed: `rows` is the number of table rows that came from records.
+    pub(crate) fn close(mut self, rows: u64) -> Vec<Stat> {
+        if let Some(records) = self.records {
+            let left_out = self.left_out;
+            let accounted = rows + left_out;
+            if records != accounted {
+                self.note(Finding::lost("unaccounted", Stage::Import), records.abs_diff(accounted), || {
+                    format!("{records} records read, but {rows} rows and {left_out} counted as left out")
+                });
+            }
+            self.note(Finding::info("records_read", Stage::Import), records, || format!("{rows} became rows"));
+        }
+        self.found.into_iter().map(|(finding, (count, example))| Stat { finding, count, example }).collect()
+    }
+}
