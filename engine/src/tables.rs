@@ -140,14 +140,15 @@ impl Table {
         Table::ALL.into_iter().find(|table| table.name() == name)
     }
 
+    /// Whether its rows have an identity of their own: the column after `run`.
+    pub fn has_identity(self) -> bool {
+        matches!(self, Table::Tasks | Table::Messages)
+    }
+
     /// Its Arrow schema; times carry the metadata of [`tq_udfs::ticks`].
     pub fn schema(self) -> SchemaRef {
-        static SCHEMAS: LazyLock<Vec<SchemaRef>> = LazyLock::new(|| {
-            TABLES
-                .iter()
-                .map(|spec| Arc::new(Schema::new(spec.columns.iter().map(Column::field).collect::<Vec<_>>())))
-                .collect()
-        });
+        static SCHEMAS: LazyLock<Vec<SchemaRef>> =
+            LazyLock::new(|| TABLES.iter().map(|spec| Arc::new(Schema::new(spec.fields()))).collect());
         Arc::clone(&SCHEMAS[self as usize])
     }
 }
@@ -158,16 +159,18 @@ impl fmt::Display for Table {
     }
 }
 
-impl Column {
-    fn field(&self) -> Field {
-        // `run` and the identities are always there; everything else may be unknown to a format.
-        let nullable = !(self.name == "run"
-            || matches!((self.column_type, self.name), (ColumnType::Identity, "task" | "message")));
-        let field = Field::new(self.name, self.column_type.data_type(), nullable);
-        match self.column_type {
-            ColumnType::Time => field.with_metadata(time_metadata()),
-            _ => field,
-        }
+impl TableSpec {
+    fn fields(&self) -> Vec<Field> {
+        let field = |(index, column): (usize, &Column)| {
+            // `run` and a row's own identity are always there; everything else may be unknown to a format.
+            let known = index == 0 || (index == 1 && self.table.has_identity());
+            let field = Field::new(column.name, column.column_type.data_type(), !known);
+            match column.column_type {
+                ColumnType::Time => field.with_metadata(time_metadata()),
+                _ => field,
+            }
+        };
+        self.columns.iter().enumerate().map(field).collect()
     }
 }
 

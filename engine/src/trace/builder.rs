@@ -218,7 +218,7 @@ impl RunBuilder {
         if table == Table::Tasks {
             grown += self.complete_spans(&mut columns);
         }
-        if has_identity(table) {
+        if table.has_identity() {
             grown += rows * size_of::<i64>();
         }
         self.memory
@@ -454,7 +454,7 @@ impl TableBuilder {
                         Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
                     }
                     // A table's own identity is the second column of its table; positions follow the order of appending.
-                    None if index == 1 && has_identity(table) => {
+                    None if index == 1 && table.has_identity() => {
                         Arc::new(Int64Array::from_iter_values(position..position + chunk.rows as i64)) as ArrayRef
                     }
                     None if spec.columns[index].column_type == ColumnType::Identity && first > 0 => {
@@ -471,11 +471,6 @@ impl TableBuilder {
         }
         Ok(batches)
     }
-}
-
-/// Whether rows of the table have an identity of their own.
-fn has_identity(table: Table) -> bool {
-    matches!(table, Table::Tasks | Table::Messages)
 }
 
 /// The first identity of a run: `run_number · 2^40`.
@@ -502,5 +497,112 @@ fn is_constant(array: &ArrayRef, value: Option<i64>) -> bool {
         DataType::Int64 => array.as_primitive::<Int64Type>().values().iter().all(|&other| other == value),
         DataType::Float64 => array.as_primitive::<Float64Type>().is_empty(),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, UnboundedMemoryPool};
+
+    fn builder(run_number: i64) -> RunBuilder {
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        RunBuilder::new(Path::new("trace"), run_number, &pool)
+    }
+
+    fn column(run: &Run, table: Table, name: &str) -> Vec<Option<i64>> {
+        run.tables[&table]
+            .iter()
+            .flat_map(|batch| batch[name].as_primitive::<Int64Type>().iter().collect::<Vec<_>>())
+            .collect()
+    }
+
+    #[test]
+    fn identities_count_from_the_base_of_the_run_and_references_follow() {
+        let mut trace = builder(3);
+        for _ in 0..2 {
+            let cells = vec![
+                ("start", vec![0i64, 5].into()),
+                ("finish", vec![4i64, 9].into()),
+                ("parent", vec![None, Some(0)].into()),
+            ];
+            trace.append(Table::Tasks, 2, cells).expect("appends");
+        }
+        let run = trace.finish().expect("finishes");
+        let base = 3 << 40;
+        assert_eq!(
+            column(&run, Table::Tasks, "task"),
+            (0..4).map(|position| Some(base + position)).collect::<Vec<_>>()
+        );
+        assert_eq!(column(&run, Table::Tasks, "parent"), [None, Some(base), None, Some(base)]);
+        assert_eq!(column(&run, Table::Tasks, "duration"), [Some(4); 4]);
+        assert!(run.stats.is_empty());
+    }
+
+    #[test]
+    fn spans_that_end_before_they_start_lose_their_finish() {
+        let mut trace = builder(0);
+        let starts = vec![Some(0), Some(5), None, Some(i64::MIN), Some(1)];
+        let finishes = vec![Some(1), Some(4), Some(7), Some(i64::MAX), None];
+        trace.append(Table::Tasks, 5, vec![("start", starts.into()), ("finish", finishes.into())]).expect("appends");
+        let run = trace.finish().expect("finishes");
+        assert_eq!(column(&run, Table::Tasks, "finish"), [Some(1), None, Some(7), None, None]);
+        assert_eq!(column(&run, Table::Tasks, "duration"), [Some(1), None, None, None, None]);
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("finish_before_start", 2));
+        assert_eq!(run.stats[0].example, "task 1: start 5, finish 4; finish is NULL");
+    }
+
+    #[test]
+    fn books_that_do_not_balance_are_a_loss() {
+        let mut trace = builder(0);
+        trace.stats.records(5);
+        trace.stats.left_out(Finding::lost("torn_line", Stage::Recording), 1, || "line 4".to_owned());
+        trace.append(Table::Events, 3, vec![("time", Cells::Integer(7))]).expect("appends");
+        trace.append_derived(Table::Links, 9, vec![]).expect("appends");
+        let stats = trace.finish().expect("finishes").stats;
+        let unaccounted = stats.iter().find(|stat| stat.finding.what == "unaccounted").expect("a row");
+        assert_eq!((unaccounted.count, unaccounted.finding.severity), (1, crate::trace::Severity::Lost));
+    }
+
+    #[test]
+    fn constants_and_absent_columns_cost_no_memory() {
+        let mut trace = builder(0);
+        let kind = trace.word(Table::Tasks, "kind", "static");
+        for _ in 0..10 {
+            trace
+                .append(Table::Tasks, 1000, vec![("kind", Cells::Word(kind)), ("depth", Cells::Integer(0))])
+                .expect("appends");
+        }
+        // Identity and duration are computed per row, 8 bytes each; everything else is shared.
+        assert!(trace.memory.size() <= 10 * 1000 * 17, "{} bytes", trace.memory.size());
+        let run = trace.finish().expect("finishes");
+        assert_eq!(run.tables[&Table::Tasks].iter().map(RecordBatch::num_rows).sum::<usize>(), 10_000);
+    }
+
+    #[test]
+    fn an_exhausted_pool_is_an_error_that_names_the_trace() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1000));
+        let mut trace = RunBuilder::new(Path::new("big.tfp"), 0, &pool);
+        let cells = vec![("start", Cells::from(vec![0i64; 1000]))];
+        let error = trace.append(Table::Tasks, 1000, cells).expect_err("too much");
+        assert!(error.to_string().starts_with("big.tfp: not enough memory"), "{error}");
+    }
+
+    #[test]
+    fn wrong_columns_are_our_error() {
+        let mut trace = builder(0);
+        assert!(trace.append(Table::Tasks, 1, vec![("begin", Cells::Integer(0))]).is_err());
+        assert!(trace.append(Table::Tasks, 2, vec![("start", vec![1i64].into())]).is_err());
+        assert!(trace.append(Table::Tasks, 1, vec![("start", Cells::Word(0))]).is_err());
+    }
+
+    #[test]
+    fn text_for_word_columns_is_interned_in_order() {
+        let mut trace = builder(0);
+        let names = StringArray::from(vec![Some("b"), None, Some("a"), Some("b")]);
+        trace.append(Table::Tasks, 4, vec![("name", names.into())]).expect("appends");
+        let run = trace.finish().expect("finishes");
+        let name = run.tables[&Table::Tasks][0]["name"].as_dictionary::<Int32Type>().clone();
+        assert_eq!(name.keys().iter().collect::<Vec<_>>(), [Some(0), None, Some(1), Some(0)]);
     }
 }
