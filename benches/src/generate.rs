@@ -1,0 +1,3 @@
+//! Traces of any size that look like recorded ones, the same on every machine.
+
+pub mod pariter;
