@@ -1,6 +1,114 @@
 //! The functions of `tq`: pure computations over Arrow arrays, and their SQL faces.
 //!
 //! One file per function. Nothing here reads a file, asks a clock, prints, or knows a trace format; the engine decides
-//! what the arrays mean. Aggregates and windows accept any `BIGINT` start and finish.
+//! what the arrays mean. Aggregates and windows accept any `BIGINT` start and finish; relation functions
+//! ([`relation`]) take whole relations.
+//!
+//! [`scalar_functions`], [`aggregate_functions`], [`window_functions`] and [`relation_functions`] are the registry: what
+//! they return is registered by the engine and listed by `tq functions`. [`keeps_time::keeps_time`] wraps functions of
+//! DataFusion that stay its own.
 
+mod aggregate;
+pub mod busy;
+pub mod checked;
+pub mod critical_path;
+pub mod floating_row;
+pub mod graph;
+pub mod imbalance;
+pub mod keeps_time;
+mod multiset;
+pub mod occupancy;
+pub mod relation;
+pub mod spans;
 pub mod ticks;
+pub mod time;
+
+use std::sync::Arc;
+
+use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+
+use crate::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
+use crate::checked::sum::CheckedSum;
+use crate::relation::RelationFunction;
+use crate::ticks::Tick;
+
+/// Every scalar function, for sessions of this tick.
+pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
+    let functions = vec![
+        ScalarUDF::from(time::Us::new(tick)),
+        ScalarUDF::from(time::Ms::new(tick)),
+        ScalarUDF::from(time::S::new(tick)),
+        ScalarUDF::from(time::ToUs::new(tick)),
+        ScalarUDF::from(time::ToMs::new(tick)),
+        ScalarUDF::from(time::ToS::new(tick)),
+        ScalarUDF::from(time::TimeText::new(tick)),
+        ScalarUDF::from(CheckedAdd::new()),
+        ScalarUDF::from(CheckedSubtract::new()),
+        ScalarUDF::from(CheckedMultiply::new()),
+        ScalarUDF::from(CheckedNegate::new()),
+    ];
+    functions.into_iter().map(Arc::new).collect()
+}
+
+/// Every aggregate function. `sum` takes the place of DataFusion's, which is handed in for the types it does not check.
+pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<AggregateUDF>> {
+    let functions = vec![
+        AggregateUDF::from(busy::Busy::new()),
+        AggregateUDF::from(occupancy::Occupancy::new()),
+        AggregateUDF::from(imbalance::Imbalance::new()),
+        AggregateUDF::from(imbalance::ImbalancePercent::new()),
+        AggregateUDF::from(imbalance::LoadBalance::new()),
+        AggregateUDF::from(imbalance::Cv::new()),
+        AggregateUDF::from(imbalance::Gini::new()),
+        AggregateUDF::from(CheckedSum::new(datafusions_sum)),
+    ];
+    functions.into_iter().map(Arc::new).collect()
+}
+
+/// Every relation function, by name.
+pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
+    vec![Arc::new(critical_path::CriticalPath)]
+}
+
+/// Every window function.
+pub fn window_functions() -> Vec<Arc<WindowUDF>> {
+    vec![Arc::new(WindowUDF::from(floating_row::FloatingRow::new()))]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use datafusion_expr::{Documentation, Signature};
+
+    /// A function's documentation answers the questions of every user, and names what the signature names.
+    fn check(name: &str, documentation: Option<&Documentation>, signature: &Signature) {
+        let documentation = documentation.unwrap_or_else(|| panic!("{name} has no documentation"));
+        let first = documentation.description.lines().next().unwrap();
+        assert!(first.ends_with('.') || documentation.description.contains(". "), "{name}: {first}");
+        assert!(documentation.sql_example.as_ref().is_some_and(|sql| sql.starts_with("SELECT ")), "{name}: example");
+        assert!(documentation.syntax_example.starts_with(name), "{name}: {}", documentation.syntax_example);
+        for word in ["Rows:", "Units:", "NULL", "Errors:", "Cost:"] {
+            assert!(documentation.description.contains(word), "{name} does not speak of {word}");
+        }
+        let documented = documentation.arguments.iter().flatten().map(|argument| argument.0.as_str());
+        // `sum` keeps DataFusion's signature, which has no names.
+        if name != "sum" {
+            let named = signature.parameter_names.as_ref().unwrap_or_else(|| panic!("{name} has no parameter names"));
+            assert!(documented.eq(named.iter().map(String::as_str)), "{name}: {named:?}");
+        }
+    }
+
+    #[test]
+    fn functions_are_documented() {
+        for function in scalar_functions(Tick::Nanosecond) {
+            check(function.name(), function.documentation(), function.signature());
+        }
+        // Any aggregate can stand in for DataFusion's sum here.
+        for function in aggregate_functions(Arc::new(AggregateUDF::from(busy::Busy::new()))) {
+            check(function.name(), function.documentation(), function.signature());
+        }
+        for function in window_functions() {
+            check(function.name(), function.documentation(), function.signature());
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! Question: what does `critical_path` through SQL cost beside a plain loop over sorted arrays?
+//!
+//! ```text
+//! cargo run --release -p tq-benches --example critical_path [TASKS LINKS]
+//! ```
+//!
+//! A run of 5 M tasks and 20 M links is made (fixed seed): each link leads from one of the 64 (`near`) or of all (`far`)
+//! earlier tasks. The plain loop knows that the arrays are sorted by target and that an id is an index. CPU seconds of the
+//! whole process, the best of three.
+#![expect(clippy::print_stdout, reason = "a bench prints its result")]
+#![expect(clippy::unwrap_used, reason = "a bench that fails shall stop")]
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use datafusion::arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::Int32Type;
+use datafusion::datasource::MemTable;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use tq_engine::sql;
+
+fn main() {
+    let mut sizes = std::env::args().skip(1).map(|size| size.parse::<usize>().unwrap());
+    let (tasks, links) = (sizes.next().unwrap_or(5_000_000), sizes.next().unwrap_or(20_000_000));
+    let durations: Vec<i64> = random(1).take(tasks).map(|number| (number % 1_000) as i64).collect();
+    println!("{tasks} tasks, {links} links; CPU seconds");
+    println!("{:<24} {:>10} {:>10} {:>6}", "links", "plain loop", "SQL", "ratio");
+    for (locality, window) in [("near", 64), ("far", u64::MAX)] {
+        let sorted = make_links(tasks, links, window);
+        let (plain, longest) = best_of_three(|| plain_loop(&durations, &sorted));
+        for order in ["by target", "by source", "shuffled", "some backwards"] {
+            let (durations, links) = arrange(&durations, &sorted, order);
+            let context = session(&durations, &links);
+            drop((durations, links));
+            let (sql, answer) = best_of_three(|| through_sql(&context));
+            assert_eq!(answer, longest);
+            println!("{:<24} {plain:>10.3} {sql:>10.3} {:>6.2}", format!("{locality}, {order}"), sql / plain);
+        }
+    }
+}
+
+/// Pairs of task positions, sorted by target.
+fn make_links(tasks: usize, links: usize, window: u64) -> Vec<(u32, u32)> {
+    let mut numbers = random(2);
+    let per_task = links.div_ceil(tasks.max(2) - 1);
+    let mut made = Vec::with_capacity(links);
+    for target in 1..tasks as u64 {
+        for _ in 0..per_task.min(links - made.len()) {
+            let back = numbers.next().unwrap() % target.min(window);
+            made.push(((target - 1 - back) as u32, target as u32));
+        }
+    }
+    made
+}
+
+fn plain_loop(durations: &[i64], links: &[(u32, u32)]) -> i64 {
+    let mut time = durations.to_vec();
+    for (source, target) in links {
+        let path = time[*source as usize] + durations[*target as usize];
+        if path > time[*target as usize] {
+            time[*target as usize] = path;
+        }
+    }
+    time.into_iter().max().unwrap()
+}
+
+fn arrange(durations: &[i64], links: &[(u32, u32)], order: &str) -> (Vec<i64>, Vec<(u32, u32)>) {
+    let (mut durations, mut links) = (durations.to_vec(), links.to_vec());
+    let mut numbers = random(3);
+    match order {
+        "by source" => links.sort_unstable(),
+        "shuffled" => {
+            for place in (1..links.len()).rev() {
+                links.swap(place, (numbers.next().unwrap() % (place as u64 + 1)) as usize);
+            }
+        }
+        "some backwards" => {
+            // The last tasks change places with the first.
+            let last = durations.len() as u32 - 1;
+            let turned = |task: u32| if task < 1_000 || task > last - 1_000 { last - task } else { task };
+            links = links.into_iter().map(|(source, target)| (turned(source), turned(target))).collect();
+            durations = (0..=last).map(|task| durations[turned(task) as usize]).collect();
+        }
+        _ => {}
+    }
+    (durations, links)
+}
+
+fn session(durations: &[i64], links: &[(u32, u32)]) -> SessionContext {
+    let config = SessionConfig::new().with_target_partitions(2);
+    let builder = SessionStateBuilder::new().with_default_features().with_config(config);
+    let context = SessionContext::new_with_state(sql::configure(builder).build());
+    let id = |task: u32| (1i64 << 40) + i64::from(task);
+    let numbers = |values: &mut dyn Iterator<Item = i64>| Arc::new(Int64Array::from_iter_values(values)) as ArrayRef;
+    let text = |value: &str, rows: usize| {
+        let keys = Int32Array::from(vec![0; rows]);
+        Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(StringArray::from(vec![value])))) as ArrayRef
+    };
+    let tasks = RecordBatch::try_from_iter([
+        ("run", text("a", durations.len())),
+        ("task", numbers(&mut (0..durations.len() as u32).map(id))),
+        ("name", text("kernel", durations.len())),
+        ("location", text("w0", durations.len())),
+        ("start", numbers(&mut (0..durations.len() as i64))),
+        ("finish", numbers(&mut (0..durations.len() as i64))),
+        ("duration", numbers(&mut durations.iter().copied())),
+    ]);
+    let links = RecordBatch::try_from_iter([
+        ("run", text("a", links.len())),
+        ("source", numbers(&mut links.iter().map(|link| id(link.0)))),
+        ("target", numbers(&mut links.iter().map(|link| id(link.1)))),
+        ("kind", text("dependency", links.len())),
+    ]);
+    for (name, table) in [("tasks", tasks.unwrap()), ("links", links.unwrap())] {
+        let rows = table.num_rows();
+        let slice = |from: usize| table.slice(from, 8192.min(rows - from));
+        let slices: Vec<RecordBatch> = (0..rows).step_by(8192).map(slice).collect();
+        let partitions: Vec<Vec<RecordBatch>> = slices.chunks(slices.len().div_ceil(8)).map(<[_]>::to_vec).collect();
+        context.register_table(name, Arc::new(MemTable::try_new(table.schema(), partitions).unwrap())).unwrap();
+    }
+    context
+}
+
+fn through_sql(context: &SessionContext) -> i64 {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let text = "SELECT max(path_time), count(DISTINCT name) FROM critical_path()";
+    let statement = sql::parse(text).unwrap().remove(0);
+    let rows =
+        runtime.block_on(async { sql::execute(context, &statement, None).await.unwrap().collect().await.unwrap() });
+    rows[0].column(0).as_any().downcast_ref::<Int64Array>().unwrap().value(0)
+}
+
+fn best_of_three(mut work: impl FnMut() -> i64) -> (f64, i64) {
+    let measured = (0..3).map(|_| {
+        let (cpu, started) = (cpu_seconds(), Instant::now());
+        let answer = std::hint::black_box(work());
+        // Without /proc there is only the wall clock.
+        let used = cpu.zip(cpu_seconds()).map_or(started.elapsed().as_secs_f64(), |(before, after)| after - before);
+        (used, answer)
+    });
+    measured.min_by(|one, other| one.0.total_cmp(&other.0)).unwrap()
+}
+
+/// User and system time of this process, in hundredths of seconds as the kernel counts them.
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = stat.rsplit(") ").next()?.split(' ').collect();
+    Some((fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?) / 100.0)
+}
+
+/// The numbers of splitmix64.
+fn random(seed: u64) -> impl Iterator<Item = u64> {
+    let mut state = seed;
+    std::iter::from_fn(move || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        Some(mixed ^ (mixed >> 31))
+    })
+}

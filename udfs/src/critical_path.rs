@@ -1,0 +1,314 @@
+//! `critical_path(tasks, links)`: the longest chain of durations through the links, per run.
+//!
+//! Life of the data: [`Graphs`] numbers the tasks of each run and turns links into pairs of numbers while they stream by;
+//! [`path_times`] walks them once; the chain is read backwards from its end, and only for its tasks are names and times
+//! looked up.
+//!
+//! ```text
+//! a [---)            links: a -> c, b -> c, c -> d
+//! b [-----)          a: 3   b: 5   c: 2   d: 4
+//! c       [-)        longest chain: b, c, d = 11 ticks (path_time 5, 7, 11),
+//! d           [---)  whatever the time between c and d
+//! ```
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, Int64Array};
+use arrow::compute::concat;
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::{Result, exec_err};
+use datafusion_doc::{DocSection, Documentation};
+
+use crate::graph::links::{Links, Order};
+use crate::graph::load::{Counts, Graph, Graphs, LinkChoice};
+use crate::graph::longest::{
+    NoPath, PathTimes, bytes_needed, chain, last_of_longest, linked_tasks, path_times, without_weak_on_cycles,
+};
+use crate::relation::call::{Call, Work};
+use crate::relation::{
+    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
+};
+use crate::ticks::time_field;
+
+/// The relation function `critical_path`.
+#[derive(Debug)]
+pub struct CriticalPath;
+
+static PARAMETERS: [Parameter; 3] = [
+    Parameter::Input(InputSpec {
+        name: "tasks",
+        omitted: Omitted::Table("tasks"),
+        columns: &[
+            ColumnSpec::needed("task", ColumnKind::Integer),
+            ColumnSpec::needed("duration", ColumnKind::Integer),
+            ColumnSpec::optional("name", ColumnKind::Text).only_for(&["name"]),
+            ColumnSpec::optional("location", ColumnKind::Text).only_for(&["location"]),
+            ColumnSpec::optional("start", ColumnKind::Integer).only_for(&["start"]),
+            ColumnSpec::optional("finish", ColumnKind::Integer).only_for(&["finish"]),
+        ],
+    }),
+    Parameter::Input(InputSpec {
+        name: "links",
+        omitted: Omitted::Table("links"),
+        columns: &[
+            ColumnSpec::needed("source", ColumnKind::Integer),
+            ColumnSpec::needed("target", ColumnKind::Integer),
+            ColumnSpec::optional("kind", ColumnKind::Text),
+        ],
+    }),
+    Parameter::Option(OptionSpec { name: "break_weak", kind: OptionKind::Boolean, default: Default::Boolean(false) }),
+];
+
+static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
+    Documentation::builder(
+        DocSection { include: true, label: "Relations", description: None },
+        "The longest chain of durations through the links, per run: no schedule can be shorter, however many workers \
+         there are.\n\n\
+         Rows: one per task of the chain, `step` counts from 0 in the order in which they run. `path_time` is the running \
+         total of the durations (ticks); waiting between tasks does not count. \
+         Inputs: given ones are taken as they are, links of every kind. An omitted `links` is the `dependency` rows of \
+         `links`; an omitted `tasks` the tasks of `tasks` at the ends of the links. When `links` is omitted and a run has \
+         no dependency, it has no rows, and a note says so.\n\n\
+         Nulls: a NULL duration counts as 0; tasks without id and links without source or target are left out. Links to \
+         tasks that are not there are left out. Each is counted in a note.\n\n\
+         Ties: among chains of equal length the one with the smallest last task, before it the smallest predecessor, and \
+         so on. A predecessor of path time 0 belongs to the chain, one of negative path time does not.\n\n\
+         Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT. With \
+         `break_weak => true`, links of kind `weak` that lie on a cycle are left out and counted; a cycle of other links \
+         remains an error.\n\n\
+         Cost: linear in tasks and links; 20 bytes a task and 8 a link beside the tasks themselves, 4 a link more when \
+         links lead backwards in the order of tasks or are sorted by neither end.\n\n\
+         Source: critical path method, Kelley and Walker 1959.",
+        "critical_path([tasks], [links], [break_weak => BOOLEAN])",
+    )
+    .with_sql_example(
+        "SELECT step, task, duration, path_time FROM critical_path(\n  \
+         (SELECT * FROM (VALUES (1, 3), (2, 5), (3, 2), (4, 4)) AS tasks(task, duration)),\n  \
+         (SELECT * FROM (VALUES (1, 3), (2, 3), (3, 4)) AS links(source, target)))\nORDER BY step",
+    )
+    .with_argument("tasks", "Relation: task, duration (BIGINT); optional run, name, location, start, finish.")
+    .with_argument("links", "Relation: source, target (tasks, BIGINT); optional run, kind.")
+    .with_argument("break_weak", "Leave out `weak` links that lie on a cycle (BOOLEAN, default false).")
+    .build()
+});
+
+impl RelationFunction for CriticalPath {
+    fn name(&self) -> &'static str {
+        "critical_path"
+    }
+
+    fn documentation(&self) -> &Documentation {
+        &DOCUMENTATION
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn output(&self) -> Vec<Field> {
+        vec![
+            Field::new("step", DataType::Int64, false),
+            Field::new("task", DataType::Int64, false),
+            Field::new("name", DataType::Utf8View, true),
+            Field::new("location", DataType::Utf8View, true),
+            time_field("start", true),
+            time_field("finish", true),
+            time_field("duration", false),
+            time_field("path_time", false),
+        ]
+    }
+
+    fn compute(&self, call: &mut Call) -> Result<()> {
+        let break_weak = call.flag("break_weak")?;
+        let tasks_omitted = call.input("tasks")?.0.was_omitted();
+        let links_omitted = call.input("links")?.0.was_omitted();
+        let mut graphs = Graphs::read(call, LinkChoice { weak_apart: break_weak })?;
+        note_counts(&graphs.counts, &call.work);
+        let (mut chains, mut without_links, mut dropped) = (vec![], vec![], 0);
+        for run in graphs.runs.in_order() {
+            let graph = &mut graphs.graphs[run];
+            let unlinked = graph.links.is_empty() && graph.weak.is_empty();
+            if unlinked && (tasks_omitted || links_omitted) {
+                without_links.push(run);
+                continue;
+            }
+            let of_run = longest_chain(graph, tasks_omitted, &mut dropped, &mut call.work);
+            chains.extend(of_run.map_err(|no_path| explain(no_path, &graphs, run))?.map(|chain| (run, chain)));
+        }
+        if dropped > 0 {
+            call.work.note(format!("{dropped} weak links on cycles were left out"));
+        }
+        note_runs_without_links(&graphs, &without_links, links_omitted, &call.work);
+        emit(call, &graphs, &chains)
+    }
+}
+
+/// A longest chain: its tasks, and the running totals of their durations.
+struct Chain {
+    tasks: Vec<u32>,
+    path_time: Vec<i64>,
+}
+
+/// Why a run has no answer.
+enum Failure {
+    NoPath(NoPath),
+    Memory(datafusion_common::DataFusionError),
+}
+
+impl From<NoPath> for Failure {
+    fn from(no_path: NoPath) -> Self {
+        Failure::NoPath(no_path)
+    }
+}
+
+fn longest_chain(
+    graph: &mut Graph,
+    linked_only: bool,
+    dropped: &mut usize,
+    work: &mut Work,
+) -> Result<Option<Chain>, Failure> {
+    let paths = if graph.weak.is_empty() {
+        all_path_times(&graph.durations, &graph.links, work)?
+    } else {
+        // Most graphs with weak links have no cycle; only then is it worth while to find out which links lie on one.
+        let strong = std::mem::take(&mut graph.links);
+        let mut all = Links::default();
+        work.grow((strong.len() + graph.weak.len()) * 8).map_err(Failure::Memory)?;
+        strong.iter().chain(graph.weak.iter()).for_each(|link| all.push(link));
+        match all_path_times(&graph.durations, &all, work) {
+            Err(Failure::NoPath(NoPath::Cycle(_))) => {
+                let (stay, left_out) = without_weak_on_cycles(graph.durations.len(), &strong, &graph.weak);
+                *dropped += left_out;
+                graph.links = strong;
+                stay.into_iter().for_each(|link| graph.links.push(link));
+                all_path_times(&graph.durations, &graph.links, work)?
+            }
+            other => {
+                graph.links = all;
+                other?
+            }
+        }
+    };
+    let last = last_of_longest(&paths, |task| graph.ids.row(task).is_some());
+    // A task with a predecessor is at the end of a link: only when the best one has none, one must look.
+    let last = match last {
+        Some(task) if linked_only && paths.from[task as usize] == crate::graph::NONE => {
+            let linked = linked_tasks(graph.durations.len(), &graph.links);
+            last_of_longest(&paths, |task| linked[task as usize])
+        }
+        last => last,
+    };
+    Ok(last.map(|last| {
+        let tasks = chain(&paths, last);
+        let path_time = tasks.iter().map(|task| paths.time[*task as usize]).collect();
+        Chain { tasks, path_time }
+    }))
+}
+
+fn all_path_times(durations: &[i64], links: &Links, work: &mut Work) -> Result<PathTimes, Failure> {
+    let order: Order<'_> = links.order();
+    work.grow(bytes_needed(durations.len(), links.len(), &order)).map_err(Failure::Memory)?;
+    Ok(path_times(durations, &order, &|| work.is_cancelled())?)
+}
+
+/// Tasks of a cycle that an error lists before it says how many more there are.
+const CYCLE_TASKS_SHOWN: usize = 8;
+
+/// The error of a run without a longest chain, in the words of the trace.
+fn explain(failure: Failure, graphs: &Graphs, run: usize) -> datafusion_common::DataFusionError {
+    let of_run = match graphs.runs.describe(run) {
+        run if run.is_empty() => run,
+        run => format!(" of {run}"),
+    };
+    let described = |tasks: &[u32]| -> Result<Vec<String>> {
+        let names = graphs.text(run, tasks, "name")?;
+        let names = arrow::array::AsArray::as_string_view(&names);
+        let task = |(task, name): (&u32, Option<&str>)| match name {
+            Some(name) if !name.is_empty() => format!("{} ({name})", graphs.graphs[run].ids.id(*task)),
+            _ => graphs.graphs[run].ids.id(*task).to_string(),
+        };
+        Ok(tasks.iter().zip(names.iter()).map(task).collect())
+    };
+    let error: Result<()> = match failure {
+        Failure::Memory(error) => return error,
+        Failure::NoPath(NoPath::Interrupted) => exec_err!("the query was cancelled"),
+        Failure::NoPath(NoPath::Overflow(task)) => described(&[task]).and_then(|task| {
+            exec_err!("critical_path: the path time of task {}{of_run} does not fit a BIGINT", task.concat())
+        }),
+        Failure::NoPath(NoPath::Cycle(cycle)) => {
+            described(&cycle[..cycle.len().min(CYCLE_TASKS_SHOWN)]).and_then(|mut tasks| {
+                match cycle.len() - tasks.len() {
+                    0 => tasks.extend(tasks.first().cloned()),
+                    more => tasks.push(format!("{more} more -> {}", tasks[0])),
+                }
+                exec_err!("critical_path: the links{of_run} form a cycle: task {}", tasks.join(" -> "))
+            })
+        }
+    };
+    match error {
+        Err(error) => error,
+        Ok(()) => datafusion_common::internal_datafusion_err!("a failure without an error"),
+    }
+}
+
+fn emit(call: &mut Call, graphs: &Graphs, chains: &[(usize, Chain)]) -> Result<()> {
+    if chains.is_empty() {
+        return Ok(());
+    }
+    let runs: Vec<(usize, usize)> = chains.iter().map(|(run, chain)| (*run, chain.tasks.len())).collect();
+    let steps: Int64Array = chains.iter().flat_map(|(_, chain)| 0..chain.tasks.len() as i64).collect();
+    let of_tasks = |value: &dyn Fn(&Graph, u32) -> i64| -> ArrayRef {
+        let values = chains.iter().flat_map(|(run, chain)| {
+            let graph = &graphs.graphs[*run];
+            chain.tasks.iter().map(move |task| value(graph, *task))
+        });
+        Arc::new(Int64Array::from_iter_values(values))
+    };
+    let gathered = |gather: &dyn Fn(usize, &[u32]) -> Result<ArrayRef>| -> Result<ArrayRef> {
+        let parts = chains.iter().map(|(run, chain)| gather(*run, &chain.tasks)).collect::<Result<Vec<_>>>()?;
+        Ok(concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
+    };
+    let path_times = chains.iter().flat_map(|(_, chain)| chain.path_time.iter().copied());
+    let columns = vec![
+        graphs.runs.column(&runs, call.output().field(0).data_type())?,
+        Arc::new(steps),
+        of_tasks(&|graph, task| graph.ids.id(task)),
+        gathered(&|run, tasks| graphs.text(run, tasks, "name"))?,
+        gathered(&|run, tasks| graphs.text(run, tasks, "location"))?,
+        gathered(&|run, tasks| graphs.integers(run, tasks, "start"))?,
+        gathered(&|run, tasks| graphs.integers(run, tasks, "finish"))?,
+        of_tasks(&|graph, task| graph.durations[task as usize]),
+        Arc::new(Int64Array::from_iter_values(path_times)),
+    ];
+    call.emit(columns)
+}
+
+fn note_counts(counts: &Counts, work: &Work) {
+    let say = |count: usize, one: &str, many: &str| {
+        if count > 0 {
+            work.note(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    };
+    say(counts.tasks_without_duration, "task has no duration and counts as 0", "tasks have no duration and count as 0");
+    say(counts.tasks_without_id, "task without id was left out", "tasks without id were left out");
+    say(
+        counts.links_without_end,
+        "link without source or target was left out",
+        "links without source or target were left out",
+    );
+    say(
+        counts.links_to_nowhere,
+        "link to a task that is not there was left out",
+        "links to tasks that are not there were left out",
+    );
+}
+
+fn note_runs_without_links(graphs: &Graphs, runs: &[usize], links_omitted: bool, work: &Work) {
+    let links = if links_omitted { "dependency links" } else { "links" };
+    if graphs.runs.is_empty() || (!runs.is_empty() && runs.len() == graphs.runs.len()) {
+        work.note(format!("there are no {links}, so there is no path"));
+    } else if !runs.is_empty() {
+        let names: Vec<String> = runs.iter().map(|run| graphs.runs.describe(*run)).collect();
+        work.note(format!("there are no {links} in {}", names.join(", ")));
+    }
+}

@@ -1,0 +1,336 @@
+//! From the inputs `tasks` and `links` to one numbered graph per run.
+//!
+//! Tasks are read first: their batches are kept (they hold the names that an answer shows, and in memory they are slices
+//! of the table, not copies), rows are split by run, ids numbered, durations put in the order of the numbers. Then links
+//! stream by: each batch is split by run and turned into pairs of numbers at once, so links cost 8 bytes each.
+//!
+//! Whatever is left out or guessed is counted in [`Counts`], for the caller to say.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, new_null_array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::{cast, filter_record_batch, interleave};
+use arrow::datatypes::{DataType, Int32Type, Int64Type};
+use datafusion_common::{Result, exec_err};
+
+use crate::graph::NONE;
+use crate::graph::ids::TaskIds;
+use crate::graph::links::{Link, Links};
+use crate::relation::call::{Call, Work, column};
+use crate::relation::runs::{Reading, Runs};
+
+/// The graphs of all runs.
+#[derive(Debug)]
+pub struct Graphs {
+    /// The runs, in the order in which they appeared.
+    pub runs: Runs,
+    /// Per run, its graph.
+    pub graphs: Vec<Graph>,
+    /// What was left out or guessed.
+    pub counts: Counts,
+    batches: Vec<RecordBatch>,
+}
+
+/// The graph of one run.
+#[derive(Debug)]
+pub struct Graph {
+    /// The numbers of its tasks.
+    pub ids: TaskIds,
+    /// Durations by index; 0 for NULL and for indices without a task.
+    pub durations: Vec<i64>,
+    /// The links between its tasks.
+    pub links: Links,
+    /// The links of kind `weak`, when they were asked for separately; else they are among `links`.
+    pub weak: Links,
+    segments: Vec<Segment>,
+}
+
+/// Rows of the input `tasks` that were left out or completed, and links that were left out.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Tasks whose id is NULL: left out.
+    pub tasks_without_id: usize,
+    /// Tasks whose duration is NULL: taken as 0.
+    pub tasks_without_duration: usize,
+    /// Links with a NULL end: left out.
+    pub links_without_end: usize,
+    /// Links to or from a task that is not there, in the same run: left out.
+    pub links_to_nowhere: usize,
+    /// Links read, of the kinds asked for.
+    pub links: usize,
+}
+
+/// How links are read.
+#[derive(Debug, Clone, Copy)]
+pub struct LinkChoice {
+    /// Keep links of kind `weak` apart.
+    pub weak_apart: bool,
+}
+
+/// Rows of one run that stand together in a batch.
+#[derive(Debug, Clone)]
+struct Segment {
+    batch: usize,
+    rows: Range<usize>,
+    /// The row of the run with which the segment begins.
+    first: usize,
+}
+
+impl Graphs {
+    /// Reads `tasks` and `links` of a call. When `links` was omitted, only rows of kind `dependency` are taken.
+    pub fn read(call: &mut Call, choice: LinkChoice) -> Result<Graphs> {
+        let mut graphs = read_tasks(call)?;
+        graphs.read_links(call, choice)?;
+        Ok(graphs)
+    }
+
+    /// The values of a text column of `tasks` for tasks of a run, as `Utf8View`; NULLs when the input does not have it.
+    pub fn text(&self, run: usize, tasks: &[u32], name: &str) -> Result<ArrayRef> {
+        self.gather(run, tasks, name, &DataType::Utf8View)
+    }
+
+    /// The values of a `BIGINT` column of `tasks` for tasks of a run; NULLs when the input does not have it.
+    pub fn integers(&self, run: usize, tasks: &[u32], name: &str) -> Result<ArrayRef> {
+        self.gather(run, tasks, name, &DataType::Int64)
+    }
+
+    fn gather(&self, run: usize, tasks: &[u32], name: &str, data_type: &DataType) -> Result<ArrayRef> {
+        let graph = &self.graphs[run];
+        let columns: Option<Vec<&ArrayRef>> = self.batches.iter().map(|batch| batch.column_by_name(name)).collect();
+        let Some(columns) = columns.filter(|columns| !columns.is_empty() && !tasks.is_empty()) else {
+            return Ok(new_null_array(data_type, tasks.len()));
+        };
+        // Only the batches that are touched take part: merging the dictionaries of all would cost more than the rows.
+        let mut place_of = vec![usize::MAX; columns.len()];
+        let mut touched: Vec<&dyn Array> = vec![];
+        let places: Vec<(usize, usize)> = tasks
+            .iter()
+            .map(|task| {
+                let (batch, row) = graph.place(*task);
+                if place_of[batch] == usize::MAX {
+                    place_of[batch] = touched.len();
+                    touched.push(columns[batch].as_ref());
+                }
+                (place_of[batch], row)
+            })
+            .collect();
+        Ok(cast(&interleave(&touched, &places)?, data_type)?)
+    }
+
+    fn read_links(&mut self, call: &mut Call, choice: LinkChoice) -> Result<()> {
+        let (links, work) = call.input("links")?;
+        let dependencies_only = links.was_omitted();
+        let mut reading = Reading::default();
+        while let Some(batch) = links.next_batch()? {
+            work.check()?;
+            let batch = if dependencies_only { dependencies_of(batch)? } else { batch };
+            self.counts.links += batch.num_rows();
+            let batch = without_null(batch, &["source", "target"], &mut self.counts.links_without_end)?;
+            if choice.weak_apart {
+                let (weak, others) = part_by_kind(&batch, "weak")?;
+                self.add_links(&others, &mut reading, work, |graph| &mut graph.links)?;
+                self.add_links(&weak, &mut reading, work, |graph| &mut graph.weak)?;
+            } else {
+                self.add_links(&batch, &mut reading, work, |graph| &mut graph.links)?;
+            }
+        }
+        for graph in &self.graphs {
+            if graph.links.len() + graph.weak.len() >= NONE as usize {
+                return exec_err!("a run of {} links is more than can be numbered", graph.links.len());
+            }
+        }
+        Ok(())
+    }
+
+    fn add_links(
+        &mut self,
+        batch: &RecordBatch,
+        reading: &mut Reading,
+        work: &mut Work,
+        kept: impl Fn(&mut Graph) -> &mut Links,
+    ) -> Result<()> {
+        let (sources, targets) = (integers(batch, "source")?, integers(batch, "target")?);
+        work.grow(batch.num_rows() * size_of::<Link>())?;
+        let runs = batch.column_by_name("run");
+        if runs.is_none() && !self.runs.is_single_null() {
+            self.counts.links_to_nowhere += self.add_links_of_any_run(sources.values(), targets.values(), kept);
+            return Ok(());
+        }
+        for stretch in self.runs.find(reading, runs, batch.num_rows())? {
+            self.counts.links_to_nowhere += match stretch.run {
+                Some(run) => {
+                    let graph = &mut self.graphs[run];
+                    let ids = std::mem::take(&mut graph.ids);
+                    let (sources, targets) = (&sources.values()[stretch.rows.clone()], &targets.values()[stretch.rows]);
+                    let left_out = kept(graph).add(&ids, sources, targets);
+                    graph.ids = ids;
+                    left_out
+                }
+                None => stretch.rows.len(),
+            };
+        }
+        Ok(())
+    }
+
+    /// Links that do not say their run go to every run in which both tasks are.
+    fn add_links_of_any_run(
+        &mut self,
+        sources: &[i64],
+        targets: &[i64],
+        kept: impl Fn(&mut Graph) -> &mut Links,
+    ) -> usize {
+        let mut left_out = 0;
+        for (source, target) in sources.iter().zip(targets) {
+            let mut found = false;
+            for graph in &mut self.graphs {
+                if let (Some(source), Some(target)) = (graph.ids.index(*source), graph.ids.index(*target)) {
+                    kept(graph).push(Link { source, target });
+                    found = true;
+                }
+            }
+            left_out += usize::from(!found);
+        }
+        left_out
+    }
+}
+
+impl Graph {
+    /// The batch and the row of a task.
+    fn place(&self, task: u32) -> (usize, usize) {
+        // Indices come from tasks, so they have rows.
+        let row = self.ids.row(task).map_or(0, |row| row as usize);
+        let segment = &self.segments[self.segments.partition_point(|segment| segment.first <= row) - 1];
+        (segment.batch, segment.rows.start + (row - segment.first))
+    }
+}
+
+fn read_tasks(call: &mut Call) -> Result<Graphs> {
+    let (tasks, work) = call.input("tasks")?;
+    let (mut runs, mut reading, mut counts) = (Runs::new(), Reading::default(), Counts::default());
+    let mut batches = vec![];
+    let mut segments_of_runs: Vec<Vec<Segment>> = vec![];
+    while let Some(batch) = tasks.next_batch()? {
+        work.check()?;
+        let batch = without_null(batch, &["task"], &mut counts.tasks_without_id)?;
+        work.keep(&batch)?;
+        for stretch in runs.learn(&mut reading, batch.column_by_name("run"), batch.num_rows())? {
+            let Some(run) = stretch.run else { continue };
+            segments_of_runs.resize(runs.len().max(segments_of_runs.len()), vec![]);
+            let segments = &mut segments_of_runs[run];
+            let first = segments.last().map_or(0, |last| last.first + last.rows.len());
+            segments.push(Segment { batch: batches.len(), rows: stretch.rows, first });
+        }
+        batches.push(batch);
+    }
+    let mut graphs = Vec::with_capacity(segments_of_runs.len());
+    for (run, segments) in segments_of_runs.into_iter().enumerate() {
+        let of_run = match runs.describe(run) {
+            run if run.is_empty() => run,
+            run => format!(" of {run}"),
+        };
+        graphs.push(number_tasks(&batches, segments, &of_run, &mut counts, work)?);
+    }
+    Ok(Graphs { runs, graphs, counts, batches })
+}
+
+fn number_tasks(
+    batches: &[RecordBatch],
+    segments: Vec<Segment>,
+    of_run: &str,
+    counts: &mut Counts,
+    work: &mut Work,
+) -> Result<Graph> {
+    let tasks = segments.last().map_or(0, |last| last.first + last.rows.len());
+    if tasks >= NONE as usize {
+        return exec_err!("a run of {tasks} tasks is more than can be numbered");
+    }
+    let mut slices = Vec::with_capacity(segments.len());
+    for segment in &segments {
+        slices.push(&integers(&batches[segment.batch], "task")?.values()[segment.rows.clone()]);
+    }
+    // At most 16 bytes a task while ids are sorted, and the durations.
+    work.grow(tasks * (16 + size_of::<i64>()))?;
+    let ids = match TaskIds::number(&slices) {
+        Ok(ids) => ids,
+        Err(twice) => return exec_err!("task {}{of_run} is in input `tasks` more than once", twice.0),
+    };
+    work.check()?;
+    let mut by_row: Vec<i64> = Vec::with_capacity(tasks);
+    for segment in &segments {
+        let durations = integers(&batches[segment.batch], "duration")?.slice(segment.rows.start, segment.rows.len());
+        counts.tasks_without_duration += durations.null_count();
+        if durations.null_count() == 0 {
+            by_row.extend_from_slice(durations.values());
+        } else {
+            by_row.extend(durations.iter().map(|duration| duration.unwrap_or(0)));
+        }
+    }
+    let durations = if ids.rows_are_indices() {
+        by_row
+    } else {
+        work.grow(ids.slots() * size_of::<i64>())?;
+        let row_of = |index| ids.row(index).map_or(0, |row| by_row[row as usize]);
+        let by_index = (0..ids.slots() as u32).map(row_of).collect();
+        work.shrink(tasks * size_of::<i64>());
+        by_index
+    };
+    work.shrink(tasks * 16);
+    work.grow(ids.size())?;
+    Ok(Graph { ids, durations, links: Links::default(), weak: Links::default(), segments })
+}
+
+fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
+    Ok(column(batch, name)?.as_primitive::<Int64Type>())
+}
+
+/// Leaves rows out in which one of the columns is NULL, and counts them.
+fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
+    let mut valid: Option<BooleanBuffer> = None;
+    for name in names {
+        if let Some(nulls) = column(&batch, name)?.nulls().filter(|nulls| nulls.null_count() > 0) {
+            valid = Some(valid.map_or_else(|| nulls.inner().clone(), |valid| &valid & nulls.inner()));
+        }
+    }
+    let Some(valid) = valid else { return Ok(batch) };
+    *left_out += valid.len() - valid.count_set_bits();
+    Ok(filter_record_batch(&batch, &BooleanArray::new(valid, None))?)
+}
+
+/// The rows of kind `dependency`; all of a table that does not know kinds.
+fn dependencies_of(batch: RecordBatch) -> Result<RecordBatch> {
+    if batch.column_by_name("kind").is_none() {
+        return Ok(batch);
+    }
+    Ok(part_by_kind(&batch, "dependency")?.0)
+}
+
+/// Parts the rows whose `kind` is this one from the others; a NULL kind is another. Without the column, all are others.
+fn part_by_kind(batch: &RecordBatch, kind: &str) -> Result<(RecordBatch, RecordBatch)> {
+    let Some(kinds) = batch.column_by_name("kind") else { return Ok((batch.slice(0, 0), batch.clone())) };
+    let these = equals_text(kinds, kind)?;
+    let count = these.count_set_bits();
+    if count == 0 || count == batch.num_rows() {
+        return Ok((batch.slice(0, count), batch.slice(0, batch.num_rows() - count)));
+    }
+    let others = BooleanArray::new(!&these, None);
+    Ok((filter_record_batch(batch, &BooleanArray::new(these, None))?, filter_record_batch(batch, &others)?))
+}
+
+/// Which values equal a text. A dictionary is compared once per entry, not once per row.
+fn equals_text(values: &ArrayRef, text: &str) -> Result<BooleanBuffer> {
+    if let Some(dictionary) = values.as_dictionary_opt::<Int32Type>() {
+        let entries = equals_text(dictionary.values(), text)?;
+        let (keys, nulls) = (dictionary.keys().values(), dictionary.keys().nulls());
+        // Mostly all rows are of one kind, or a stretch of them is: the same for all needs no look at each.
+        if nulls.is_none() && !keys.is_empty() && keys.iter().fold(true, |all, key| all & (*key == keys[0])) {
+            let all = entries.value(keys[0] as usize);
+            return Ok(if all { BooleanBuffer::new_set(keys.len()) } else { BooleanBuffer::new_unset(keys.len()) });
+        }
+        let of_row = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row)) && entries.value(keys[row] as usize);
+        return Ok(BooleanBuffer::collect_bool(keys.len(), of_row));
+    }
+    let views = cast(values, &DataType::Utf8View)?;
+    let views = views.as_string_view();
+    Ok(BooleanBuffer::collect_bool(views.len(), |row| views.is_valid(row) && views.value(row) == text))
+}

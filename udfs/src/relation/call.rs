@@ -1,0 +1,203 @@
+//! What a relation function sees while it runs: its inputs as batches, its options, and [`Work`], through which it
+//! accounts for memory, hears that the query was cancelled, and leaves notes.
+//!
+//! The function runs on a thread on which it may block. Inputs arrive through short channels: an input that is not read
+//! yet waits, it does not pile up.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
+use arrow::datatypes::{Schema, SchemaRef};
+use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
+use datafusion_execution::memory_pool::MemoryReservation;
+use datafusion_physical_plan::metrics::{Count, Gauge};
+use tokio::sync::mpsc::{Receiver, Sender};
+
+use crate::relation::RelationFunction;
+use crate::relation::notes::{Note, Notes};
+
+/// One run of a relation function.
+#[derive(Debug)]
+pub struct Call {
+    pub(super) function: Arc<dyn RelationFunction>,
+    pub(super) inputs: Vec<Input>,
+    pub(super) options: Vec<ScalarValue>,
+    pub(super) output: SchemaRef,
+    pub(super) answers: Sender<Result<RecordBatch>>,
+    pub(super) batch_rows: usize,
+    pub(super) waited: Duration,
+    /// Memory, cancelling, notes.
+    pub work: Work,
+}
+
+impl Call {
+    /// The input of this name, with [`Work`] beside it: one usually needs both.
+    pub fn input(&mut self, name: &str) -> Result<(&mut Input, &mut Work)> {
+        match self.function.inputs().iter().position(|input| input.name == name) {
+            Some(place) => Ok((&mut self.inputs[place], &mut self.work)),
+            None => internal_err!("{} has no input `{name}`", self.function.name()),
+        }
+    }
+
+    /// The value of an option; it has the option's type, and is NULL only when that was given or is the default.
+    pub fn option(&self, name: &str) -> Result<&ScalarValue> {
+        match self.function.options().iter().position(|option| option.name == name) {
+            Some(place) => Ok(&self.options[place]),
+            None => internal_err!("{} has no option `{name}`", self.function.name()),
+        }
+    }
+
+    /// The value of a BOOLEAN option; NULL is `false`.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        Ok(matches!(self.option(name)?, ScalarValue::Boolean(Some(true))))
+    }
+
+    /// The schema of the answer: `run`, then the function's columns.
+    pub fn output(&self) -> &SchemaRef {
+        &self.output
+    }
+
+    /// Sends rows of the answer on, in batches of the session's size. Blocks until there is room.
+    pub fn emit(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
+        let rows = RecordBatch::try_new(Arc::clone(&self.output), columns)?;
+        let started = Instant::now();
+        for from in (0..rows.num_rows()).step_by(self.batch_rows) {
+            let batch = rows.slice(from, self.batch_rows.min(rows.num_rows() - from));
+            // The reader has gone: there is nothing left to do, and `check` says so next.
+            if self.answers.blocking_send(Ok(batch)).is_err() {
+                self.work.cancelled.store(true, Ordering::Relaxed);
+                return self.work.check();
+            }
+        }
+        self.waited += started.elapsed();
+        Ok(())
+    }
+}
+
+/// An input of a call.
+#[derive(Debug)]
+pub struct Input {
+    pub(super) schema: SchemaRef,
+    pub(super) omitted: bool,
+    pub(super) batches: Receiver<Result<Option<RecordBatch>>>,
+    pub(super) ended: bool,
+    pub(super) rows: Count,
+    pub(super) waited: Duration,
+}
+
+impl Input {
+    /// The columns that come: `run` if the input has runs, needed ones, those optional ones that are there and wanted.
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// Whether the input is split into runs.
+    pub fn has_runs(&self) -> bool {
+        self.schema.column_with_name("run").is_some()
+    }
+
+    /// Whether the call left the input out, so that its rows are those of the default table.
+    pub fn was_omitted(&self) -> bool {
+        self.omitted
+    }
+
+    /// The next batch, never an empty one; `None` at the end. Batches come in no particular order.
+    pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let started = Instant::now();
+        let next = self.receive();
+        self.waited += started.elapsed();
+        if let Ok(Some(batch)) = &next {
+            self.rows.add(batch.num_rows());
+        }
+        next
+    }
+
+    fn receive(&mut self) -> Result<Option<RecordBatch>> {
+        while !self.ended {
+            match self.batches.blocking_recv() {
+                Some(Ok(Some(batch))) if batch.num_rows() == 0 => {}
+                Some(Ok(Some(batch))) => return Ok(Some(batch)),
+                Some(Ok(None)) => self.ended = true,
+                Some(Err(error)) => return Err(error),
+                // Without the mark of the end: whoever read the input was stopped.
+                None => return exec_err!("the query was cancelled"),
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// The column of a batch, by name.
+pub fn column<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a ArrayRef> {
+    match batch.column_by_name(name) {
+        Some(column) => Ok(column),
+        None => internal_err!("no column `{name}` among {:?}", batch.schema().fields()),
+    }
+}
+
+/// Memory, cancelling and notes of a call.
+#[derive(Debug)]
+pub struct Work {
+    pub(super) function: &'static str,
+    pub(super) cancelled: Arc<AtomicBool>,
+    pub(super) memory: MemoryReservation,
+    pub(super) peak: Gauge,
+    pub(super) notes: Option<Arc<Notes>>,
+    pub(super) charged: HashSet<usize>,
+}
+
+impl Work {
+    /// An error when the query was cancelled. Cheap; call it every some ten thousand rows.
+    pub fn check(&self) -> Result<()> {
+        if self.is_cancelled() { exec_err!("the query was cancelled") } else { Ok(()) }
+    }
+
+    /// Whether the query was cancelled.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+
+    /// Asks the memory pool for this many bytes, before they are allocated. They are given back when the call ends.
+    pub fn grow(&mut self, bytes: usize) -> Result<()> {
+        self.memory.try_grow(bytes)?;
+        self.peak.set_max(self.memory.size());
+        Ok(())
+    }
+
+    /// Gives bytes back to the memory pool.
+    pub fn shrink(&mut self, bytes: usize) {
+        self.memory.shrink(bytes.min(self.memory.size()));
+    }
+
+    /// Accounts for a batch that is kept. Batches of a table in memory are slices of shared buffers: each buffer is
+    /// charged once, however many batches point into it.
+    pub fn keep(&mut self, batch: &RecordBatch) -> Result<()> {
+        let mut bytes = 0;
+        for column in batch.columns() {
+            fresh_bytes(&column.to_data(), &mut self.charged, &mut bytes);
+        }
+        if bytes > 0 { self.grow(bytes) } else { Ok(()) }
+    }
+
+    /// Leaves a note for the user: a sentence without full stop.
+    pub fn note(&self, text: impl Into<String>) {
+        if let Some(notes) = &self.notes {
+            notes.add(Note { function: self.function.to_owned(), text: text.into() });
+        }
+    }
+}
+
+fn fresh_bytes(data: &ArrayData, charged: &mut HashSet<usize>, bytes: &mut usize) {
+    let nulls = data.nulls().map(|nulls| nulls.buffer());
+    for buffer in data.buffers().iter().chain(nulls) {
+        if charged.insert(buffer.data_ptr().as_ptr() as usize) {
+            *bytes += buffer.capacity();
+        }
+    }
+    for child in data.child_data() {
+        fresh_bytes(child, charged, bytes);
+    }
+}

@@ -1,0 +1,219 @@
+//! The operator of all relation functions.
+//!
+//! ```text
+//! input 0 ─task─▶ channel ┐
+//! input 1 ─task─▶ channel ┼▶ compute, on a blocking thread ─▶ channel ─▶ answer
+//! ```
+//!
+//! The computation sits on a thread of its own, so it neither stalls the runtime nor has to be cut into pieces. When the
+//! answer's stream is dropped, the tasks that read the inputs are aborted and a flag is set at which the computation
+//! stops. EXPLAIN ANALYZE shows `input_rows`, `output_rows`, `peak_memory` (bytes asked of the memory pool) and
+//! `elapsed_compute`, the time without waiting for the inputs and for the reader.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use datafusion_common::tree_node::TreeNodeRecursion;
+use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_execution::memory_pool::MemoryConsumer;
+use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
+use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion_physical_plan::stream::RecordBatchReceiverStreamBuilder;
+use datafusion_physical_plan::{
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, InputDistributionRequirements, PlanProperties,
+    ReplaceChildrenOptions,
+};
+use futures::{Stream, StreamExt};
+use tokio::sync::mpsc;
+
+use crate::relation::call::{Call, Input, Work};
+use crate::relation::node::RelationCall;
+use crate::relation::notes::Notes;
+
+/// Batches that wait between a task and the computation.
+const CHANNEL_BATCHES: usize = 4;
+
+/// A relation function with its inputs, as an operator with one partition.
+#[derive(Debug)]
+pub struct RelationExec {
+    call: RelationCall,
+    options: Vec<ScalarValue>,
+    inputs: Vec<Arc<dyn ExecutionPlan>>,
+    properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl RelationExec {
+    /// The operator of a call. `options` in the order of the function's options, of their types; `schema` is the answer's.
+    pub fn new(
+        call: RelationCall,
+        options: Vec<ScalarValue>,
+        inputs: Vec<Arc<dyn ExecutionPlan>>,
+        schema: SchemaRef,
+    ) -> Self {
+        let properties = PlanProperties::new(
+            EquivalenceProperties::new(schema),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Final,
+            Boundedness::Bounded,
+        );
+        RelationExec {
+            call,
+            options,
+            inputs,
+            properties: Arc::new(properties),
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+}
+
+impl DisplayAs for RelationExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::TreeRender => write!(f, "call={}", self.call.describe(&self.options)),
+            _ => write!(f, "RelationExec: {}", self.call.describe(&self.options)),
+        }
+    }
+}
+
+impl ExecutionPlan for RelationExec {
+    fn name(&self) -> &str {
+        "RelationExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        self.inputs.iter().collect()
+    }
+
+    fn input_distribution_requirements(&self) -> InputDistributionRequirements {
+        InputDistributionRequirements::new(vec![Distribution::SinglePartition; self.inputs.len()])
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = Arc::clone(self.properties.eq_properties.schema());
+        Ok(Arc::new(RelationExec::new(self.call.clone(), self.options.clone(), children, schema)))
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        let schema = Arc::clone(self.properties.eq_properties.schema());
+        Ok(Arc::new(RelationExec::new(self.call.clone(), self.options.clone(), children, schema)))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        if partition != 0 {
+            return internal_err!("RelationExec has one partition, number {partition} was asked for");
+        }
+        let mut stream =
+            RecordBatchReceiverStreamBuilder::new(Arc::clone(self.properties.eq_properties.schema()), CHANNEL_BATCHES);
+        let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for (input, omitted) in self.inputs.iter().zip(&self.call.omitted) {
+            let mut batches = input.execute(0, Arc::clone(&context))?;
+            let (sender, receiver) = mpsc::channel(CHANNEL_BATCHES);
+            stream.spawn(async move {
+                while let Some(batch) = batches.next().await {
+                    // The computation may end without having read everything.
+                    if sender.send(batch.map(Some)).await.is_err() {
+                        return Ok(());
+                    }
+                }
+                // The mark of the end. A channel that closes without it was cut off.
+                let _reader_has_gone = sender.send(Ok(None)).await;
+                Ok(())
+            });
+            inputs.push(Input {
+                schema: input.schema(),
+                omitted: *omitted,
+                batches: receiver,
+                ended: false,
+                rows: MetricBuilder::new(&self.metrics).counter("input_rows", partition),
+                waited: Duration::ZERO,
+            });
+        }
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let name = self.call.function.name();
+        let mut call = Call {
+            function: Arc::clone(&self.call.function),
+            inputs,
+            options: self.options.clone(),
+            output: Arc::clone(self.properties.eq_properties.schema()),
+            answers: stream.tx(),
+            batch_rows: context.session_config().batch_size().max(1),
+            waited: Duration::ZERO,
+            work: Work {
+                function: name,
+                cancelled: Arc::clone(&cancelled),
+                memory: MemoryConsumer::new(name).register(context.memory_pool()),
+                peak: MetricBuilder::new(&self.metrics).gauge("peak_memory", partition),
+                notes: Notes::of(&context),
+                charged: HashSet::new(),
+            },
+        };
+        let compute_time = baseline.elapsed_compute().clone();
+        stream.spawn_blocking(move || {
+            let started = Instant::now();
+            let function = Arc::clone(&call.function);
+            let result = function.compute(&mut call);
+            let waited = call.waited + call.inputs.iter().map(|input| input.waited).sum::<Duration>();
+            compute_time.add_duration(started.elapsed().saturating_sub(waited));
+            result
+        });
+        Ok(Box::pin(Answer { rows: stream.build(), cancelled, baseline }))
+    }
+}
+
+/// The stream of the answer; dropping it stops the computation.
+struct Answer {
+    rows: SendableRecordBatchStream,
+    cancelled: Arc<AtomicBool>,
+    baseline: BaselineMetrics,
+}
+
+impl Drop for Answer {
+    fn drop(&mut self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Stream for Answer {
+    type Item = Result<RecordBatch>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = self.rows.poll_next_unpin(context);
+        self.baseline.record_poll(next)
+    }
+}
+
+impl RecordBatchStream for Answer {
+    fn schema(&self) -> SchemaRef {
+        self.rows.schema()
+    }
+}

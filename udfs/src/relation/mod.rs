@@ -1,0 +1,283 @@
+//! Relation functions: functions in FROM whose arguments are relations, as `critical_path(tasks, links)`.
+//!
+//! Life of a call: the engine resolves the arguments to plans and hands them to [`node::plan`], which checks names and
+//! types against the function's [`Parameter`]s and brings each input into a fixed form (a projection: unqualified
+//! columns, known types). The result is one logical node ([`node::RelationNode`]) and one physical operator
+//! ([`exec::RelationExec`]) for all functions, so that filters, projections, EXPLAIN, memory limits, metrics and
+//! cancelling work alike for each. The function itself is the pure part: [`RelationFunction::compute`] reads batches from
+//! its [`call::Call`] and emits rows.
+//!
+//! A new function is one file: a unit struct, its parameters and output, its documentation, `compute`, and a line in
+//! [`crate::relation_functions`].
+//!
+//! **Runs.** Every answer begins with the column `run`, and runs never mix. The first input decides: with a column `run`,
+//! each of its runs is computed by itself, and the other inputs give each run its rows, or all of their rows when they
+//! have no such column; without one, everything is one run whose `run` is NULL. Since a run's answer depends on that
+//! run's rows alone, a filter on `run` is moved from the answer into the inputs. No rows in, no rows out: a function
+//! must not answer rows from empty inputs.
+
+pub mod call;
+pub mod exec;
+pub mod node;
+pub mod notes;
+pub mod runs;
+
+use std::fmt::Debug;
+
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_doc::Documentation;
+
+use call::Call;
+
+/// A function from relations to a relation.
+pub trait RelationFunction: Debug + Send + Sync {
+    /// The name in SQL, in lower case.
+    fn name(&self) -> &'static str;
+
+    /// What `tq functions` shows; its example is run by a test.
+    fn documentation(&self) -> &Documentation;
+
+    /// Inputs and options in the order in which they may be given without names.
+    fn parameters(&self) -> &'static [Parameter];
+
+    /// The columns of the answer after `run`. Those that come from optional input columns must be nullable.
+    fn output(&self) -> Vec<Field>;
+
+    /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
+    /// calls [`call::Work::check`] every some ten thousand rows.
+    fn compute(&self, call: &mut Call) -> Result<()>;
+
+    /// The inputs alone, in their order.
+    fn inputs(&self) -> Vec<&'static InputSpec> {
+        self.parameters().iter().filter_map(Parameter::as_input).collect()
+    }
+
+    /// The options alone, in their order.
+    fn options(&self) -> Vec<&'static OptionSpec> {
+        self.parameters().iter().filter_map(Parameter::as_option).collect()
+    }
+
+    /// How a call looks: `critical_path([tasks], [links], [break_weak => BOOLEAN])`.
+    fn signature(&self) -> String {
+        let parameter = |parameter: &Parameter| match parameter {
+            Parameter::Input(InputSpec { name, omitted: Omitted::Refused, .. }) => (*name).to_owned(),
+            Parameter::Input(input) => format!("[{}]", input.name),
+            Parameter::Option(OptionSpec { name, kind, default: Default::Refused }) => format!("{name} => {kind}"),
+            Parameter::Option(option) => format!("[{} => {}]", option.name, option.kind),
+        };
+        let parameters: Vec<String> = self.parameters().iter().map(parameter).collect();
+        format!("{}({})", self.name(), parameters.join(", "))
+    }
+}
+
+/// An argument of a relation function.
+#[derive(Debug)]
+pub enum Parameter {
+    /// A relation.
+    Input(InputSpec),
+    /// A constant.
+    Option(OptionSpec),
+}
+
+impl Parameter {
+    /// The name that `name => …` uses.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Parameter::Input(input) => input.name,
+            Parameter::Option(option) => option.name,
+        }
+    }
+
+    /// The input, if it is one.
+    pub fn as_input(&self) -> Option<&InputSpec> {
+        match self {
+            Parameter::Input(input) => Some(input),
+            Parameter::Option(_) => None,
+        }
+    }
+
+    /// The option, if it is one.
+    pub fn as_option(&self) -> Option<&OptionSpec> {
+        match self {
+            Parameter::Option(option) => Some(option),
+            Parameter::Input(_) => None,
+        }
+    }
+}
+
+/// A relation that a function reads. `run` is not among its columns: it is understood everywhere.
+#[derive(Debug)]
+pub struct InputSpec {
+    /// The name, as in `tasks => …`.
+    pub name: &'static str,
+    /// What is read when the call does not give this input.
+    pub omitted: Omitted,
+    /// The columns that are read; others are ignored.
+    pub columns: &'static [ColumnSpec],
+}
+
+/// What stands for an input that a call does not give. The function learns of it by [`call::Input::was_omitted`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Omitted {
+    /// Leaving it out is an error.
+    Refused,
+    /// The table of this name.
+    Table(&'static str),
+}
+
+/// A column of an input.
+#[derive(Debug)]
+pub struct ColumnSpec {
+    /// The name.
+    pub name: &'static str,
+    /// The types that are taken, and what the function sees of them.
+    pub kind: ColumnKind,
+    /// Whether a call without it is an error.
+    pub needed: bool,
+    /// The output columns that this column serves; when a query reads none of them, the column does not come.
+    /// Empty: it always comes.
+    pub only_for: &'static [&'static str],
+}
+
+impl ColumnSpec {
+    /// A column without which there is no answer.
+    pub const fn needed(name: &'static str, kind: ColumnKind) -> Self {
+        ColumnSpec { name, kind, needed: true, only_for: &[] }
+    }
+
+    /// A column that may be missing.
+    pub const fn optional(name: &'static str, kind: ColumnKind) -> Self {
+        ColumnSpec { name, kind, needed: false, only_for: &[] }
+    }
+
+    /// The same, read only when the query asks for one of these output columns. Such a column must be optional.
+    pub const fn only_for(mut self, outputs: &'static [&'static str]) -> Self {
+        self.only_for = outputs;
+        self
+    }
+}
+
+/// The type of an input column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ColumnKind {
+    /// Any integer; comes as `Int64`.
+    Integer,
+    /// Any number; comes as `Float64`.
+    Double,
+    /// Any text; comes as it is: `Utf8`, `LargeUtf8`, `Utf8View` or a dictionary of one of them.
+    Text,
+    /// Anything; comes as it is.
+    Any,
+}
+
+impl ColumnKind {
+    /// The type in which a column of type `given` comes; `None`: it is not taken.
+    pub fn normalised(self, given: &DataType) -> Option<DataType> {
+        let null = given == &DataType::Null;
+        match self {
+            ColumnKind::Integer => (given.is_integer() || null).then_some(DataType::Int64),
+            ColumnKind::Double => (given.is_numeric() || null).then_some(DataType::Float64),
+            ColumnKind::Text if null => Some(DataType::Utf8View),
+            ColumnKind::Text => is_text(given).then(|| given.clone()),
+            ColumnKind::Any => Some(given.clone()),
+        }
+    }
+
+    /// The kind as SQL calls it.
+    pub const fn sql_name(self) -> &'static str {
+        match self {
+            ColumnKind::Integer => "BIGINT",
+            ColumnKind::Double => "DOUBLE",
+            ColumnKind::Text => "VARCHAR",
+            ColumnKind::Any => "any type",
+        }
+    }
+}
+
+/// Whether a type is text, plain or as a dictionary.
+pub fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
+    }
+}
+
+/// A constant that a function takes.
+#[derive(Debug)]
+pub struct OptionSpec {
+    /// The name, as in `bins => 100`.
+    pub name: &'static str,
+    /// Its type.
+    pub kind: OptionKind,
+    /// Its value when the call does not give it.
+    pub default: Default,
+}
+
+/// The type of an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OptionKind {
+    /// `true` or `false`.
+    Boolean,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Double,
+    /// Text.
+    Text,
+}
+
+impl OptionKind {
+    /// The Arrow type in which the value comes.
+    pub const fn data_type(self) -> DataType {
+        match self {
+            OptionKind::Boolean => DataType::Boolean,
+            OptionKind::Integer => DataType::Int64,
+            OptionKind::Double => DataType::Float64,
+            OptionKind::Text => DataType::Utf8,
+        }
+    }
+}
+
+impl std::fmt::Display for OptionKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            OptionKind::Boolean => "BOOLEAN",
+            OptionKind::Integer => "BIGINT",
+            OptionKind::Double => "DOUBLE",
+            OptionKind::Text => "VARCHAR",
+        })
+    }
+}
+
+/// The value of an option that a call does not give.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Default {
+    /// Leaving it out is an error.
+    Refused,
+    /// NULL: the function decides.
+    Null,
+    /// This truth value.
+    Boolean(bool),
+    /// This whole number.
+    Integer(i64),
+    /// This number.
+    Double(f64),
+    /// This text.
+    Text(&'static str),
+}
+
+impl OptionSpec {
+    /// The default as a value of the option's type; `None` when the option must be given.
+    pub fn default_value(&self) -> Option<ScalarValue> {
+        match self.default {
+            Default::Refused => None,
+            Default::Null => ScalarValue::try_new_null(&self.kind.data_type()).ok(),
+            Default::Boolean(value) => Some(ScalarValue::Boolean(Some(value))),
+            Default::Integer(value) => Some(ScalarValue::Int64(Some(value))),
+            Default::Double(value) => Some(ScalarValue::Float64(Some(value))),
+            Default::Text(value) => Some(ScalarValue::Utf8(Some(value.to_owned()))),
+        }
+    }
+}

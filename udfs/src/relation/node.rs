@@ -1,0 +1,374 @@
+//! The logical node of all relation functions, and the form into which it brings their inputs.
+//!
+//! [`plan`] puts a projection over each input: known names, known types, no qualifiers. That is where a missing column is
+//! noticed, it keeps the schema of the node the same whatever the inputs are, and it is what lets the optimiser copy a
+//! filter on `run` from above the node into each input.
+//!
+//! ```text
+//! Relation: critical_path(tasks, links omitted, break_weak => false)
+//!   Projection: tasks.run AS run, tasks.task AS task, tasks.duration AS duration, …
+//!     TableScan: tasks projection=[run, task, duration]
+//!   Projection: links.run AS run, links.source AS source, …
+//!     TableScan: links projection=[run, source, target]
+//! ```
+
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Field, Schema};
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{Column, DFSchema, DFSchemaRef, Result, ScalarValue, internal_err, plan_err};
+use datafusion_expr::execution_props::ExecutionProps;
+use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion_expr::{
+    ColumnarValue, Expr, ExprSchemable, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore, lit,
+};
+use datafusion_physical_expr::create_physical_expr;
+
+use crate::relation::{InputSpec, OptionSpec, RelationFunction, is_text};
+
+/// An argument that is a relation.
+#[derive(Debug)]
+pub struct GivenInput {
+    /// Its rows.
+    pub plan: LogicalPlan,
+    /// Whether the call left it out, so that the plan is the default of the function.
+    pub omitted: bool,
+}
+
+/// Plans a call. `inputs` in the order of the function's inputs; `options` in the order of its options, `None` for those
+/// that were not given. Errors name the function, the argument and the column.
+pub fn plan(
+    function: Arc<dyn RelationFunction>,
+    inputs: Vec<GivenInput>,
+    options: Vec<Option<Expr>>,
+) -> Result<LogicalPlan> {
+    let specs = function.inputs();
+    if specs.len() != inputs.len() || function.options().len() != options.len() {
+        return internal_err!("{}: {} inputs, {} options", function.name(), inputs.len(), options.len());
+    }
+    let run_type = run_type(function.as_ref(), &specs, &inputs)?;
+    let omitted = inputs.iter().map(|input| input.omitted).collect();
+    let mut normalised = Vec::with_capacity(inputs.len());
+    for (spec, input) in specs.into_iter().zip(inputs) {
+        normalised.push(normalise(function.as_ref(), spec, input.plan, run_type.as_ref())?);
+    }
+    let mut values = Vec::with_capacity(options.len());
+    for (spec, given) in function.options().into_iter().zip(options) {
+        let value = match (given, spec.default_value()) {
+            (Some(given), _) => given,
+            (None, Some(default)) => lit(default),
+            (None, None) => return plan_err!("{}: option `{}` is missing", function.name(), spec.name),
+        };
+        if !has_placeholder(&value)? {
+            option_value(function.as_ref(), spec, &value)?;
+        }
+        values.push(value);
+    }
+    // The one run of inputs without runs is NULL; text, as the names of runs are.
+    let run = Field::new("run", run_type.unwrap_or(DataType::Utf8View), true);
+    let fields: Vec<Field> = std::iter::once(run).chain(function.output()).collect();
+    let schema = DFSchema::try_from(Schema::new(fields))?;
+    let node = RelationNode {
+        call: RelationCall { function, omitted },
+        inputs: normalised,
+        options: values,
+        schema: Arc::new(schema),
+    };
+    Ok(LogicalPlan::Extension(Extension { node: Arc::new(node) }))
+}
+
+/// Which function is called and which of its inputs were left out.
+#[derive(Clone)]
+pub struct RelationCall {
+    /// The function.
+    pub function: Arc<dyn RelationFunction>,
+    /// Per input, whether the call left it out.
+    pub omitted: Vec<bool>,
+}
+
+impl fmt::Debug for RelationCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.function.name(), self.omitted)
+    }
+}
+
+impl PartialEq for RelationCall {
+    fn eq(&self, other: &Self) -> bool {
+        self.function.name() == other.function.name() && self.omitted == other.omitted
+    }
+}
+
+impl Eq for RelationCall {}
+
+impl Hash for RelationCall {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.function.name().hash(state);
+        self.omitted.hash(state);
+    }
+}
+
+impl RelationCall {
+    /// The call for EXPLAIN: `critical_path(tasks, links omitted, break_weak => false)`.
+    pub fn describe(&self, options: &[impl fmt::Display]) -> String {
+        let inputs = self.function.inputs().into_iter().zip(&self.omitted);
+        let inputs = inputs.map(|(input, omitted)| format!("{}{}", input.name, if *omitted { " omitted" } else { "" }));
+        let options = self.function.options().into_iter().zip(options);
+        let options = options.map(|(option, value)| format!("{} => {value}", option.name));
+        let arguments: Vec<String> = inputs.chain(options).collect();
+        format!("{}({})", self.function.name(), arguments.join(", "))
+    }
+}
+
+/// A relation function with its inputs.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RelationNode {
+    call: RelationCall,
+    inputs: Vec<LogicalPlan>,
+    options: Vec<Expr>,
+    schema: DFSchemaRef,
+}
+
+impl RelationNode {
+    /// The function and which inputs were left out.
+    pub fn call(&self) -> &RelationCall {
+        &self.call
+    }
+
+    /// The options' values, in the order of the function's options. An option that is a placeholder without a value is
+    /// an error.
+    pub fn option_values(&self) -> Result<Vec<ScalarValue>> {
+        let function = self.call.function.as_ref();
+        let given = function.options().into_iter().zip(&self.options);
+        given.map(|(spec, value)| option_value(function, spec, value)).collect()
+    }
+}
+
+impl PartialOrd for RelationNode {
+    /// Nodes have no order.
+    fn partial_cmp(&self, _: &Self) -> Option<Ordering> {
+        None
+    }
+}
+
+impl UserDefinedLogicalNodeCore for RelationNode {
+    fn name(&self) -> &str {
+        "Relation"
+    }
+
+    fn inputs(&self) -> Vec<&LogicalPlan> {
+        self.inputs.iter().collect()
+    }
+
+    fn schema(&self) -> &DFSchemaRef {
+        &self.schema
+    }
+
+    /// Options are expressions, so that `$placeholders` in them are replaced as everywhere.
+    fn expressions(&self) -> Vec<Expr> {
+        self.options.clone()
+    }
+
+    /// A filter may go into the inputs when it looks at `run` alone and every input has that column.
+    fn prevent_predicate_push_down_columns(&self) -> HashSet<String> {
+        let all_have_runs = self.inputs.iter().all(|input| input.schema().has_column_with_unqualified_name("run"));
+        let columns = self.schema.fields().iter().map(|field| field.name().clone());
+        columns.filter(|column| !(all_have_runs && column == "run")).collect()
+    }
+
+    fn fmt_for_explain(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Relation: {}", self.call.describe(&self.options))
+    }
+
+    fn with_exprs_and_inputs(&self, options: Vec<Expr>, inputs: Vec<LogicalPlan>) -> Result<Self> {
+        // The optimiser copies a filter without columns into every input. For one that says something else each time
+        // that would be another question; [`normalise`] never puts a filter on top, so this one came from above.
+        for input in &inputs {
+            if let LogicalPlan::Filter(filter) = input
+                && filter.predicate.is_volatile()
+            {
+                return plan_err!(
+                    "{} cannot be filtered by `{}`, which has another value each time: select it as a column first",
+                    self.call.function.name(),
+                    filter.predicate
+                );
+            }
+        }
+        Ok(RelationNode { call: self.call.clone(), inputs, options, schema: Arc::clone(&self.schema) })
+    }
+
+    /// Input columns that serve only output columns which nobody reads are not needed.
+    fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
+        let read: Vec<&str> = output_columns.iter().map(|column| self.schema.field(*column).name().as_str()).collect();
+        let needed = |(spec, input): (&InputSpec, &LogicalPlan)| {
+            let serves = |name: &str| match spec.columns.iter().find(|column| column.name == name) {
+                Some(column) => column.only_for.is_empty() || column.only_for.iter().any(|name| read.contains(name)),
+                None => true,
+            };
+            let columns = input.schema().fields().iter().enumerate();
+            columns.filter(|(_, field)| serves(field.name())).map(|(column, _)| column).collect()
+        };
+        Some(self.call.function.inputs().into_iter().zip(&self.inputs).map(needed).collect())
+    }
+}
+
+/// The type in which `run` comes: that of the first input, to which the others are brought. `None`: the first input has
+/// no runs, so everything is one run.
+fn run_type(function: &dyn RelationFunction, specs: &[&InputSpec], inputs: &[GivenInput]) -> Result<Option<DataType>> {
+    let mut first: Option<(&str, DataType)> = None;
+    for (spec, input) in specs.iter().zip(inputs) {
+        let Some(column) = find_column(function, spec, &input.plan, "run")? else {
+            if first.is_none() {
+                return Ok(None);
+            }
+            continue;
+        };
+        let given = column.get_type(input.plan.schema())?;
+        match &first {
+            None if given == DataType::Null => first = Some((spec.name, DataType::Utf8View)),
+            None => first = Some((spec.name, given)),
+            Some((name, expected)) => {
+                let alike = &given == expected
+                    || given == DataType::Null
+                    || (is_text(&given) && is_text(expected))
+                    || (given.is_integer() && expected.is_integer());
+                if !alike {
+                    return plan_err!(
+                        "{}: `run` is {expected} in input `{name}` and {given} in input `{}`",
+                        function.name(),
+                        spec.name
+                    );
+                }
+            }
+        }
+    }
+    Ok(first.map(|(_, data_type)| data_type))
+}
+
+/// An input with exactly the columns that the function reads.
+fn normalise(
+    function: &dyn RelationFunction,
+    spec: &InputSpec,
+    input: LogicalPlan,
+    run_type: Option<&DataType>,
+) -> Result<LogicalPlan> {
+    let schema = Arc::clone(input.schema());
+    let mut columns = vec![];
+    let mut take = |name: &str, column: Expr, data_type: &DataType| -> Result<()> {
+        let same = &column.get_type(&schema)? == data_type;
+        let column = if same { column } else { column.cast_to(data_type, &schema)? };
+        columns.push(column.alias(name));
+        Ok(())
+    };
+    if let Some(run_type) = run_type
+        && let Some(run) = find_column(function, spec, &input, "run")?
+    {
+        take("run", run, run_type)?;
+    }
+    for wanted in spec.columns {
+        let Some(column) = find_column(function, spec, &input, wanted.name)? else {
+            if wanted.needed {
+                return plan_err!(
+                    "{}: input `{}` has no column `{}`; it has {}",
+                    function.name(),
+                    spec.name,
+                    wanted.name,
+                    column_names(&schema)
+                );
+            }
+            continue;
+        };
+        let given = column.get_type(&schema)?;
+        let Some(data_type) = wanted.kind.normalised(&given) else {
+            return plan_err!(
+                "{}: column `{}` of input `{}` is {given}, but {} is needed; CAST it",
+                function.name(),
+                wanted.name,
+                spec.name,
+                wanted.kind.sql_name()
+            );
+        };
+        take(wanted.name, column, &data_type)?;
+    }
+    LogicalPlanBuilder::from(input).project(columns)?.build()
+}
+
+fn find_column(
+    function: &dyn RelationFunction,
+    spec: &InputSpec,
+    input: &LogicalPlan,
+    name: &str,
+) -> Result<Option<Expr>> {
+    match input.schema().qualified_fields_with_unqualified_name(name).as_slice() {
+        [] => Ok(None),
+        [(qualifier, field)] => Ok(Some(Expr::Column(Column::from((*qualifier, *field))))),
+        several => {
+            let names: Vec<String> =
+                several.iter().map(|(qualifier, field)| Column::from((*qualifier, *field)).flat_name()).collect();
+            plan_err!(
+                "{}: input `{}` has several columns `{name}`: {}; select one of them",
+                function.name(),
+                spec.name,
+                names.join(", ")
+            )
+        }
+    }
+}
+
+fn column_names(schema: &DFSchema) -> String {
+    let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+fn has_placeholder(value: &Expr) -> Result<bool> {
+    let mut found = false;
+    value.apply(|part| {
+        found |= matches!(part, Expr::Placeholder(_));
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+/// The value of a constant expression, as the option's type.
+fn option_value(function: &dyn RelationFunction, spec: &OptionSpec, value: &Expr) -> Result<ScalarValue> {
+    let (name, option) = (function.name(), spec.name);
+    if has_placeholder(value)? {
+        return plan_err!("{name}: option `{option}` is {value}, which has no value");
+    }
+    if !value.column_refs().is_empty() || value.contains_outer() {
+        return plan_err!("{name}: option `{option}` must be a constant, `{value}` is not; a text needs single quotes");
+    }
+    let expression =
+        create_physical_expr(value, &DFSchema::empty(), &ExecutionProps::new(), &PhysicalPlanningContext::default());
+    let evaluated = expression.and_then(|expression| {
+        let one_row = RecordBatch::try_new_with_options(
+            Arc::new(Schema::empty()),
+            vec![],
+            &arrow::array::RecordBatchOptions::new().with_row_count(Some(1)),
+        )?;
+        match expression.evaluate(&one_row)? {
+            ColumnarValue::Scalar(scalar) => Ok(scalar),
+            ColumnarValue::Array(array) => ScalarValue::try_from_array(&array, 0),
+        }
+    });
+    let scalar = evaluated.map_err(|error| error.context(format!("{name}: option `{option}`")))?;
+    let kind = spec.kind;
+    let cast = scalar.cast_to(&kind.data_type());
+    match cast {
+        Ok(cast) if cast.is_null() == scalar.is_null() && is_exact(&scalar, &cast) => Ok(cast),
+        _ if is_text(&scalar.data_type()) => plan_err!("{name}: option `{option}` is {kind}, but '{scalar}' was given"),
+        _ => plan_err!("{name}: option `{option}` is {kind}, but {scalar} was given"),
+    }
+}
+
+/// Whether a cast to an integer kept the value: `2.5` bins are a mistake, not 2 bins.
+fn is_exact(given: &ScalarValue, cast: &ScalarValue) -> bool {
+    if !given.data_type().is_floating() || !cast.data_type().is_integer() {
+        return true;
+    }
+    cast.cast_to(&given.data_type()).is_ok_and(|back| &back == given)
+}
