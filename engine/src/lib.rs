@@ -7,6 +7,7 @@ pub mod error;
 pub mod importers;
 pub mod open;
 pub mod session;
+pub mod sql;
 pub mod tables;
 pub mod time;
 pub mod trace;

@@ -9,16 +9,21 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider};
+use datafusion::common::ParamValues;
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, MemoryReservation, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use tq_udfs::keeps_time::keeps_time;
+use tq_udfs::relation::notes::Note;
 use tq_udfs::ticks::Tick;
 
 use crate::error::ImportError;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
+use crate::sql::{self, SqlError, Statement};
 use crate::tables::{ColumnType, TABLES, Table, VIEWS};
 use crate::trace::{ROWS_PER_BATCH, Run, Stat};
 
@@ -66,9 +71,14 @@ impl Session {
         self.tick
     }
 
-    /// What the user should hear about the session as a whole.
-    pub fn notes(&self) -> &[String] {
+    /// What the user should hear about the session as a whole, before the first query.
+    pub fn opening_notes(&self) -> &[String] {
         &self.notes
+    }
+
+    /// What functions had to say beside their rows since the last call: print it after each query.
+    pub fn take_notes(&self) -> Vec<Note> {
+        sql::notes(&self.context).take()
     }
 
     /// The opened runs.
@@ -81,25 +91,46 @@ impl Session {
         &self.context
     }
 
-    /// Plans one SQL statement; the returned frame is executed by the caller. DDL takes effect at once.
+    /// Plans one SQL statement and starts it, as [`Session::execute`] does.
     ///
     /// # Errors
-    /// Whatever planning says: syntax, unknown names, wrong types.
-    pub async fn sql(&self, statement: &str) -> Result<DataFrame> {
-        self.context.sql(statement).await
+    /// Syntax, unknown names, wrong types, or a text that is not exactly one statement.
+    pub async fn sql(&self, text: &str) -> std::result::Result<DataFrame, SqlError> {
+        let mut statements = sql::parse(text)?;
+        match (statements.pop(), statements.is_empty()) {
+            (Some(statement), true) => self.execute(&statement, None).await,
+            _ => Err(SqlError { message: "one statement is expected here".to_owned(), place: None, hint: None }),
+        }
+    }
+
+    /// Plans a statement of [`sql::parse()`] and starts it: definitions take effect at once, a query becomes a frame whose
+    /// rows the caller streams. This is the entry for all SQL: DataFusion's own one skips the rewriting.
+    ///
+    /// # Errors
+    /// Unknown names, wrong types, a placeholder without a value; with the place in the statement's text.
+    pub async fn execute(
+        &self,
+        statement: &Statement,
+        params: Option<ParamValues>,
+    ) -> std::result::Result<DataFrame, SqlError> {
+        sql::execute(&self.context, statement, params).await
+    }
+
+    /// Words an error that came while the rows of a statement were streamed.
+    pub fn error(&self, error: &DataFusionError, statement: &Statement) -> SqlError {
+        SqlError::new(error, statement, &self.context)
     }
 
     fn build(opened: Opened, pool: Arc<dyn MemoryPool>, threads: usize) -> Result<Session> {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
-        let mut config = SessionConfig::new()
+        let config = SessionConfig::new()
             .with_information_schema(true)
             .with_target_partitions(threads)
             .with_batch_size(ROWS_PER_BATCH)
             .with_default_catalog_and_schema("tq", "main");
-        config.options_mut().sql_parser.collect_spans = true;
-        let state =
-            SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime).build();
-        let context = SessionContext::new_with_state(state);
+        let builder = SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime);
+        let mut context = SessionContext::new_with_state(sql::configure(builder).build());
+        register_functions(&mut context, opened.tick)?;
         let catalog =
             context.catalog("tq").ok_or_else(|| DataFusionError::Internal("no default catalog".to_owned()))?;
         let main = catalog.schema("main").ok_or_else(|| DataFusionError::Internal("no default schema".to_owned()))?;
@@ -113,6 +144,30 @@ impl Session {
         let memory = opened.runs.into_iter().map(|named| named.run.memory).collect();
         Ok(Session { context, tick: opened.tick, notes: opened.notes, runs, _memory: memory })
     }
+}
+
+/// Registers every function of ours, for sessions of this tick. [`Session::open`] has done so; this is for contexts without
+/// traces.
+///
+/// # Errors
+/// None in practice: DataFusion's registries take any name.
+pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()> {
+    datafusion_functions_json::register_all(context)?;
+    for function in tq_udfs::scalar_functions(tick) {
+        context.register_udf(function)?;
+    }
+    let datafusions_sum = context.state().udaf("sum")?;
+    for function in tq_udfs::aggregate_functions(datafusions_sum) {
+        context.register_udaf(function)?;
+    }
+    for name in ["min", "max"] {
+        let function = keeps_time(context.state().udaf(name)?);
+        context.register_udaf(Arc::new(function))?;
+    }
+    for function in tq_udfs::window_functions() {
+        context.register_udwf(function)?;
+    }
+    Ok(())
 }
 
 fn summary(named: &NamedRun) -> RunSummary {
@@ -144,14 +199,14 @@ fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize)
         };
         schema.register_table(
             table.name().to_owned(),
-            Arc::new(MemTable::try_new(table.schema(), partitions(batches, threads))?),
+            Arc::new(MemTable::try_new(table.schema(), partitions(&batches, threads))?),
         )?;
     }
     Ok(())
 }
 
 /// Contiguous shares of the batches, one per thread, so that each partition keeps the order of the trace.
-fn partitions(batches: Vec<RecordBatch>, threads: usize) -> Vec<Vec<RecordBatch>> {
+fn partitions(batches: &[RecordBatch], threads: usize) -> Vec<Vec<RecordBatch>> {
     let share = batches.len().div_ceil(threads).max(1);
     let mut shares: Vec<Vec<RecordBatch>> = batches.chunks(share).map(<[RecordBatch]>::to_vec).collect();
     if shares.is_empty() {

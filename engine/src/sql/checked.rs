@@ -1,0 +1,113 @@
+//! Integer arithmetic that does not wrap: `+`, `-`, `*` and unary `-` become checked functions.
+//!
+//! DataFusion's operators on integers wrap silently (`9223372036854775807 + 10` is negative). This rule runs after types are
+//! settled and replaces them, where both sides have one integer type, by the functions of `tq_udfs::checked`. Doubles,
+//! decimals, dates and intervals stay with DataFusion, and so do comparisons: `duration > us(5)` is as it was. Division is
+//! checked already.
+//!
+//! It reaches every expression of a plan: subqueries, join conditions, window and aggregate arguments, extension nodes.
+//! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
+
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::utils::merge_schema;
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
+use datafusion::optimizer::AnalyzerRule;
+use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
+
+/// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
+#[derive(Debug)]
+pub struct CheckedArithmetic {
+    add: Arc<ScalarUDF>,
+    subtract: Arc<ScalarUDF>,
+    multiply: Arc<ScalarUDF>,
+    negate: Arc<ScalarUDF>,
+}
+
+impl CheckedArithmetic {
+    /// The rule.
+    pub fn new() -> Self {
+        CheckedArithmetic {
+            add: Arc::new(ScalarUDF::from(CheckedAdd::new())),
+            subtract: Arc::new(ScalarUDF::from(CheckedSubtract::new())),
+            multiply: Arc::new(ScalarUDF::from(CheckedMultiply::new())),
+            negate: Arc::new(ScalarUDF::from(CheckedNegate::new())),
+        }
+    }
+
+    fn rewrite_plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        let schema = visible_columns(&plan)?;
+        let names = NamePreserver::new(&plan);
+        let rewritten = plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let rewritten = expr.transform_up(|expr| self.rewrite(expr, &schema))?;
+            Ok(rewritten.update_data(|expr| name.restore(expr)))
+        })?;
+        // Times are told by metadata: it changes the schemas of this node and of all above, rewritten or not.
+        rewritten.map_data(LogicalPlan::recompute_schema)
+    }
+
+    fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
+                let function = match op {
+                    Operator::Plus => &self.add,
+                    Operator::Minus => &self.subtract,
+                    Operator::Multiply => &self.multiply,
+                    _ => return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
+                };
+                let left_type = left.get_type(schema)?;
+                if left_type.is_integer() && left_type == right.get_type(schema)? {
+                    return Ok(Transformed::yes(call(function, vec![*left, *right])));
+                }
+                Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })))
+            }
+            Expr::Negative(argument) if argument.get_type(schema)?.is_integer() => {
+                Ok(Transformed::yes(call(&self.negate, vec![*argument])))
+            }
+            other => Ok(Transformed::no(other)),
+        }
+    }
+}
+
+impl Default for CheckedArithmetic {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl AnalyzerRule for CheckedArithmetic {
+    fn name(&self) -> &str {
+        "checked_arithmetic"
+    }
+
+    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
+        Ok(plan.transform_up_with_subqueries(|plan| self.rewrite_plan(plan))?.data)
+    }
+}
+
+fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
+    Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), args))
+}
+
+/// The columns that expressions of a node can speak of. Outer columns of a subquery carry their type with them.
+fn visible_columns(plan: &LogicalPlan) -> Result<DFSchema> {
+    let mut schema = merge_schema(&plan.inputs());
+    match plan {
+        LogicalPlan::TableScan(scan) => {
+            let source = DFSchema::try_from_qualified_schema(scan.table_name.clone(), &scan.source.schema())?;
+            schema.merge(&source);
+        }
+        LogicalPlan::Dml(dml) => {
+            let target = DFSchema::try_from_qualified_schema(dml.table_name.clone(), &dml.target.schema())?;
+            schema.merge(&target);
+        }
+        _ => {}
+    }
+    Ok(schema)
+}

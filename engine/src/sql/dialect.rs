@@ -1,0 +1,291 @@
+//! The SQL dialect: sqlparser's generic one, which DataFusion speaks by default, and `TABLE(SELECT …)` as an argument.
+//!
+//! A dialect is asked about some three hundred features one by one, so this one forwards each answer in which
+//! [`GenericDialect`] differs from the default of the trait. A test compares the two: after an update of sqlparser it
+//! names what is missing here.
+
+use std::any::TypeId;
+
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+
+/// Generic SQL with `f(TABLE(SELECT …))`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct TqDialect;
+
+macro_rules! forward_to_generic {
+    ($($flag:ident)*) => {
+        $(fn $flag(&self) -> bool {
+            GenericDialect.$flag()
+        })*
+    };
+}
+
+impl Dialect for TqDialect {
+    /// The parser asks some questions by type: is this the generic dialect?
+    fn dialect(&self) -> TypeId {
+        TypeId::of::<GenericDialect>()
+    }
+
+    /// The one difference.
+    fn supports_subquery_as_function_arg(&self) -> bool {
+        true
+    }
+
+    fn is_delimited_identifier_start(&self, character: char) -> bool {
+        GenericDialect.is_delimited_identifier_start(character)
+    }
+
+    fn is_identifier_start(&self, character: char) -> bool {
+        GenericDialect.is_identifier_start(character)
+    }
+
+    fn is_identifier_part(&self, character: char) -> bool {
+        GenericDialect.is_identifier_part(character)
+    }
+
+    forward_to_generic! {
+        supports_unicode_string_literal
+        supports_partition_by_after_order_by
+        supports_array_join_syntax
+        supports_group_by_expr
+        supports_group_by_with_modifier
+        supports_left_associative_joins_without_parens
+        supports_connect_by
+        supports_match_recognize
+        supports_pipe_operator
+        supports_start_transaction_modifier
+        supports_window_function_null_treatment_arg
+        supports_dictionary_syntax
+        supports_window_clause_named_window_reference
+        supports_parenthesized_set_variables
+        supports_select_wildcard_except
+        support_map_literal_syntax
+        allow_extract_custom
+        allow_extract_single_quotes
+        supports_extract_comma_syntax
+        supports_create_view_comment_syntax
+        supports_parens_around_table_factor
+        supports_values_as_table_factor
+        supports_create_index_with_clause
+        supports_explain_with_utility_options
+        supports_limit_comma
+        supports_update_order_by
+        supports_from_first_select
+        supports_projection_trailing_commas
+        supports_asc_desc_in_column_definition
+        supports_try_convert
+        supports_bitwise_shift_operators
+        supports_comment_on
+        supports_load_extension
+        supports_named_fn_args_with_assignment_operator
+        supports_struct_literal
+        supports_empty_projections
+        supports_nested_comments
+        supports_multiline_comment_hints
+        supports_user_host_grantee
+        supports_string_escape_constant
+        supports_array_typedef_with_brackets
+        supports_match_against
+        supports_set_names
+        supports_comma_separated_set_assignments
+        supports_filter_during_aggregation
+        supports_select_wildcard_exclude
+        supports_data_type_signed_suffix
+        supports_interval_options
+        supports_quote_delimited_string
+        supports_select_wildcard_replace
+        supports_select_wildcard_ilike
+        supports_select_wildcard_rename
+        supports_optimize_table
+        supports_install
+        supports_detach
+        supports_prewhere
+        supports_with_fill
+        supports_limit_by
+        supports_interpolate
+        supports_settings
+        supports_select_format
+        supports_comment_optimizer_hint
+        supports_constraint_keyword_without_name
+        supports_key_column_option
+        supports_comma_separated_trim
+        supports_cte_without_as
+        supports_select_item_multi_column_alias
+        supports_xml_expressions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Fails when [`TqDialect`] forgets a flag that [`GenericDialect`] sets.
+    macro_rules! assert_equal_flags {
+        ($($flag:ident)*) => {
+            $(assert_eq!(TqDialect.$flag(), GenericDialect.$flag(), stringify!($flag));)*
+        };
+    }
+
+    #[test]
+    fn differs_from_the_generic_dialect_in_one_flag() {
+        assert!(TqDialect.supports_subquery_as_function_arg() && !GenericDialect.supports_subquery_as_function_arg());
+        // Every method of the trait that takes nothing and answers a bool.
+        assert_equal_flags! {
+            supports_string_literal_backslash_escape
+            ignores_wildcard_escapes
+            supports_unicode_string_literal
+            supports_filter_during_aggregation
+            supports_window_clause_named_window_reference
+            supports_within_after_array_aggregation
+            supports_partition_by_after_order_by
+            supports_array_join_syntax
+            supports_group_by_expr
+            supports_group_by_with_modifier
+            supports_left_associative_joins_without_parens
+            supports_outer_join_operator
+            supports_cross_join_constraint
+            supports_connect_by
+            supports_execute_immediate
+            supports_match_recognize
+            supports_in_empty_list
+            supports_start_transaction_modifier
+            supports_end_transaction_modifier
+            supports_named_fn_args_with_eq_operator
+            supports_named_fn_args_with_colon_operator
+            supports_named_fn_args_with_assignment_operator
+            supports_named_fn_args_with_rarrow_operator
+            supports_named_fn_args_with_expr_name
+            supports_numeric_prefix
+            supports_numeric_literal_underscores
+            supports_window_function_null_treatment_arg
+            supports_dictionary_syntax
+            support_map_literal_syntax
+            supports_lambda_functions
+            supports_parenthesized_set_variables
+            supports_comma_separated_set_assignments
+            supports_update_order_by
+            supports_select_wildcard_except
+            convert_type_before_value
+            supports_triple_quoted_string
+            supports_trailing_commas
+            supports_limit_comma
+            supports_string_literal_concatenation
+            supports_string_literal_concatenation_with_newline
+            supports_projection_trailing_commas
+            supports_from_trailing_commas
+            supports_column_definition_trailing_commas
+            supports_object_name_double_dot_notation
+            supports_struct_literal
+            supports_empty_projections
+            supports_select_expr_star
+            supports_from_first_select
+            supports_from_first_insert
+            supports_pipe_operator
+            supports_user_host_grantee
+            supports_match_against
+            supports_select_wildcard_exclude
+            supports_select_exclude
+            supports_create_table_multi_schema_info_sources
+            supports_select_modifiers
+            describe_requires_table_keyword
+            allow_extract_custom
+            allow_extract_single_quotes
+            supports_extract_comma_syntax
+            supports_create_view_comment_syntax
+            supports_array_typedef_without_element_type
+            supports_parens_around_table_factor
+            supports_values_as_table_factor
+            supports_dollar_placeholder
+            supports_dollar_as_money_prefix
+            supports_create_index_with_clause
+            require_interval_qualifier
+            supports_explain_with_utility_options
+            supports_asc_desc_in_column_definition
+            supports_factorial_operator
+            supports_bitwise_shift_operators
+            supports_nested_comments
+            supports_multiline_comment_hints
+            supports_eq_alias_assignment
+            supports_try_convert
+            supports_bang_not_operator
+            supports_listen_notify
+            supports_load_data
+            supports_load_extension
+            supports_top_before_distinct
+            supports_boolean_literals
+            supports_show_like_before_in
+            supports_comment_on
+            supports_create_table_select
+            supports_partiql
+            supports_constraint_keyword_without_name
+            supports_key_column_option
+            supports_table_sample_before_alias
+            supports_insert_set
+            supports_insert_table_function
+            supports_insert_table_query
+            supports_insert_format
+            supports_insert_table_alias
+            supports_set_stmt_without_operator
+            supports_table_versioning
+            supports_string_escape_constant
+            supports_table_hints
+            requires_single_line_comment_whitespace
+            supports_array_typedef_with_brackets
+            supports_geometric_types
+            supports_order_by_all
+            supports_set_names
+            supports_space_separated_column_options
+            supports_alter_column_type_using
+            supports_comma_separated_drop_column_list
+            supports_notnull_operator
+            supports_data_type_signed_suffix
+            supports_interval_options
+            supports_create_table_like_parenthesized
+            supports_semantic_view_table_factor
+            supports_quote_delimited_string
+            supports_comment_optimizer_hint
+            supports_double_ampersand_operator
+            supports_binary_kw_as_cast
+            supports_select_wildcard_replace
+            supports_select_wildcard_ilike
+            supports_select_wildcard_rename
+            supports_select_wildcard_with_alias
+            supports_optimize_table
+            supports_install
+            supports_detach
+            supports_prewhere
+            supports_with_fill
+            supports_limit_by
+            supports_interpolate
+            supports_settings
+            supports_select_format
+            supports_comma_separated_trim
+            supports_cte_without_as
+            supports_select_item_multi_column_alias
+            supports_xml_expressions
+            supports_create_table_using
+            supports_long_type_as_bigint
+            supports_map_literal_with_angle_brackets
+        }
+        for character in (0..=0x2fff).filter_map(char::from_u32) {
+            assert_eq!(
+                TqDialect.is_delimited_identifier_start(character),
+                GenericDialect.is_delimited_identifier_start(character)
+            );
+            assert_eq!(TqDialect.is_identifier_start(character), GenericDialect.is_identifier_start(character));
+            assert_eq!(TqDialect.is_identifier_part(character), GenericDialect.is_identifier_part(character));
+        }
+    }
+
+    /// Rust cannot list the methods of a trait: whoever updates sqlparser renews the list above and this line.
+    #[test]
+    fn the_list_of_flags_is_that_of_this_version() {
+        let lock = include_str!("../../../Cargo.lock");
+        let versions: Vec<&str> = lock
+            .split("[[package]]")
+            .filter(|package| package.contains("name = \"sqlparser\""))
+            .filter_map(|package| package.split("version = \"").nth(1)?.split('"').next())
+            .collect();
+        assert!(versions.iter().all(|version| version.starts_with("0.62.")), "sqlparser is now {versions:?}");
+    }
+}

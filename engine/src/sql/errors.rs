@@ -1,0 +1,478 @@
+//! Errors of SQL for people: what, where, and what to try.
+//!
+//! DataFusion's errors know what went wrong, sometimes where, rarely what was meant. [`SqlError::new`] takes such an
+//! error, the statement and the session, and finds the words: the nearest name for a misspelt table, column, function or
+//! setting, a place in the text for a caret, advice where there is some. Errors of our own are made by `error_at` and
+//! bring place and hint along.
+//!
+//! ```text
+//! error: no column `strat`
+//! 2 |   strat FROM tasks
+//!       ^^^^^
+//! hint: did you mean `start`?
+//! ```
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::common::{Column, DataFusionError, Diagnostic, SchemaError, Span as PlanSpan};
+use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{Query, Set, Statement as SqlStatement, Visit, Visitor};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+
+use crate::sql::nearest::nearest;
+use crate::sql::parse::{Lines, Statement};
+use crate::sql::relations::function_names;
+
+/// What is wrong with a query, or went wrong while it ran.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{message}{}", hint.as_ref().map(|hint| format!("\nhint: {hint}")).unwrap_or_default())]
+pub struct SqlError {
+    /// What is wrong; a sentence without full stop.
+    pub message: String,
+    /// Where, if that is known.
+    pub place: Option<Place>,
+    /// What to try.
+    pub hint: Option<String>,
+}
+
+/// A place in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The line of the whole text, counted from 1.
+    pub line: u64,
+    /// The character of the line, counted from 1.
+    pub column: u64,
+    /// How many characters of the line are meant; at least 1.
+    pub length: u64,
+    /// The line.
+    pub source_line: String,
+}
+
+impl SqlError {
+    /// Words an error of planning or running a statement.
+    pub fn new(error: &DataFusionError, statement: &Statement, context: &SessionContext) -> Self {
+        Self::of(error, &statement.source, Some(statement), Some(context))
+    }
+
+    /// The offending line and a line with carets under what is meant.
+    pub fn caret_lines(&self) -> Option<String> {
+        let place = self.place.as_ref()?;
+        let number = place.line.to_string();
+        let before = usize::try_from(place.column.saturating_sub(1)).unwrap_or(0);
+        // A tab before the place moves the caret as far as it moves the text.
+        let indent: String = place
+            .source_line
+            .chars()
+            .chain(std::iter::repeat(' '))
+            .take(before)
+            .map(|character| if character == '\t' { '\t' } else { ' ' })
+            .collect();
+        let carets = "^".repeat(usize::try_from(place.length).unwrap_or(1).max(1));
+        let margin = " ".repeat(number.len());
+        Some(format!("{number} | {}\n{margin}   {indent}{carets}", place.source_line))
+    }
+
+    /// An error of the tokenizer or the parser, which say the place in their text only.
+    pub(super) fn of_parser(error: &ParserError, source: &str) -> Self {
+        let (message, location) = parser_message(error);
+        SqlError { message, place: location.map(|at| place_at(source, at, at)), hint: None }
+    }
+
+    /// An error of the parser in a statement that ends at `end`.
+    pub(super) fn of_parsing(error: &DataFusionError, source: &Arc<str>, end: Location) -> Self {
+        let mut worded = Self::of(error, source, None, None);
+        if worded.place.is_none() {
+            worded.place = Some(place_at(source, end, end));
+        }
+        worded
+    }
+
+    fn of(
+        error: &DataFusionError,
+        source: &str,
+        statement: Option<&Statement>,
+        context: Option<&SessionContext>,
+    ) -> Self {
+        let root = root_of(error);
+        if let DataFusionError::SQL(error, _) = root {
+            return Self::of_parser(error, source);
+        }
+        let diagnostic = error.diagnostic();
+        let span = diagnostic.and_then(|diagnostic| diagnostic.span);
+        let place = span.map(|PlanSpan { start, end }| {
+            let location = |line, column| Location { line, column };
+            place_at(source, location(start.line, start.column), location(end.line, end.column))
+        });
+        let names = Names { statement, context };
+        let (message, hint) = describe(root, &names, place.as_ref());
+        let helps = || {
+            let helps: Vec<&str> = diagnostic?.helps.iter().map(|help| help.message.as_str()).collect();
+            (!helps.is_empty()).then(|| helps.join("; "))
+        };
+        SqlError { message, place, hint: hint.or_else(helps).filter(|hint| !hint.is_empty()) }
+    }
+}
+
+/// An error of ours, with its place and a hint (none when empty).
+pub(super) fn error_at(span: Span, message: impl Into<String>, hint: &str) -> DataFusionError {
+    let message = message.into();
+    let mut diagnostic = Diagnostic::new_error(message.clone(), PlanSpan::try_from_sqlparser_span(span));
+    if !hint.is_empty() {
+        diagnostic.add_help(hint, None);
+    }
+    DataFusionError::Plan(message).with_diagnostic(diagnostic)
+}
+
+/// Adds a place and a hint to an error that does not have them.
+pub(super) fn help_if_none(error: DataFusionError, span: Span, hint: Option<String>) -> DataFusionError {
+    let known = error.diagnostic();
+    let known_span = known.and_then(|known| known.span);
+    let has_help = known.is_some_and(|known| !known.helps.is_empty());
+    if known_span.is_some() && (has_help || hint.is_none()) {
+        return error;
+    }
+    let message = known.map_or_else(|| text_of(root_of(&error)), |known| known.message.clone());
+    let mut diagnostic = Diagnostic::new_error(message, known_span.or_else(|| PlanSpan::try_from_sqlparser_span(span)));
+    match hint {
+        Some(hint) if !has_help => diagnostic.add_help(hint, None),
+        _ => diagnostic.helps = error.diagnostic().map(|known| known.helps.clone()).unwrap_or_default(),
+    }
+    error.with_diagnostic(diagnostic)
+}
+
+/// A placeholder to which no value was given.
+pub(super) fn missing_parameter(name: &str) -> DataFusionError {
+    let bare = name.trim_start_matches('$');
+    let message = format!("no value for `{name}`");
+    let diagnostic = Diagnostic::new_error(message.clone(), None).with_help(format!("add `--param {bare}=…`"), None);
+    DataFusionError::Plan(message).with_diagnostic(diagnostic)
+}
+
+/// What there is to be named in a session.
+struct Names<'a> {
+    statement: Option<&'a Statement>,
+    context: Option<&'a SessionContext>,
+}
+
+impl Names<'_> {
+    /// Tables and views, and the CTEs of the statement. Tables of the default schema come without it.
+    fn tables(&self) -> Vec<String> {
+        let mut names = cte_names(self.statement);
+        let Some(context) = self.context else { return names };
+        let config = context.copied_config();
+        let defaults = &config.options().catalog;
+        for catalog in context.catalog_names() {
+            let Some(provider) = context.catalog(&catalog) else { continue };
+            for schema in provider.schema_names() {
+                let Some(tables) = provider.schema(&schema) else { continue };
+                let is_default = catalog == defaults.default_catalog && schema == defaults.default_schema;
+                let qualified = |table| if is_default { table } else { format!("{schema}.{table}") };
+                if schema != "information_schema" {
+                    names.extend(tables.table_names().into_iter().map(qualified));
+                }
+            }
+        }
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    fn functions(&self) -> Vec<String> {
+        let Some(context) = self.context else { return vec![] };
+        let state = context.state();
+        let scalar = state.scalar_functions().keys();
+        scalar.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys()).cloned().collect()
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let Some(context) = self.context else { return vec![] };
+        context.copied_config().options().entries().into_iter().map(|entry| entry.key).collect()
+    }
+
+    /// The setting that the statement sets or resets.
+    fn setting(&self) -> Option<String> {
+        match &self.statement?.parsed {
+            ParsedStatement::Statement(statement) => match statement.as_ref() {
+                SqlStatement::Set(Set::SingleAssignment { variable, .. }) => Some(variable.to_string()),
+                SqlStatement::ShowVariable { variable } => {
+                    Some(variable.iter().map(|part| part.value.as_str()).collect::<Vec<_>>().join("."))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Message and hint.
+fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) -> (String, Option<String>) {
+    let text = text_of(root);
+    match root {
+        DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
+            SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields, place),
+            SchemaError::AmbiguousReference { field } => (
+                format!("column `{}` is in several relations", field.name),
+                Some(format!("say which one, as in `tasks.{}`", field.name)),
+            ),
+            _ => (text, None),
+        },
+        DataFusionError::Plan(_) | DataFusionError::Internal(_) if text.contains("Invalid function '") => {
+            let name = quoted(&text, "Invalid function '").unwrap_or_default();
+            no_function(name, &names.functions())
+        }
+        DataFusionError::Plan(_) => match quoted(&text, "table '") {
+            Some(table) if text.contains("' not found") => no_table(table, names),
+            _ => describe_plan(text),
+        },
+        DataFusionError::Configuration(_) => no_setting(text, names),
+        DataFusionError::NotImplemented(_) => not_supported(&text),
+        DataFusionError::ResourcesExhausted(_) => (
+            format!("not enough memory: {}", first_line(&text)),
+            Some(
+                "raise the limit (`--memory`), ask for fewer rows or columns, or let joins spill: \
+                 `SET datafusion.optimizer.prefer_hash_join = false`"
+                    .to_owned(),
+            ),
+        ),
+        DataFusionError::Internal(_) if is_correlation(&text) => correlated(),
+        DataFusionError::Internal(_) => {
+            (format!("internal error: {text}"), Some("this is a bug of tq or DataFusion".to_owned()))
+        }
+        _ => (text, None),
+    }
+}
+
+fn describe_plan(text: String) -> (String, Option<String>) {
+    if is_correlation(&text) {
+        return correlated();
+    }
+    // The list of candidates has a line for each; the first line says it all, the rest is a hint.
+    if let Some((what, candidates)) = text.split_once("You might need to add explicit type casts.") {
+        let candidates: Vec<&str> =
+            candidates.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("Cand")).collect();
+        let hint = match candidates.is_empty() {
+            true => "CAST the arguments".to_owned(),
+            false => format!("CAST the arguments; there is {}", candidates.join(", ")),
+        };
+        return (what.trim().trim_end_matches('.').to_owned(), Some(hint));
+    }
+    (text, None)
+}
+
+fn no_column(field: &Column, valid: &[Column], place: Option<&Place>) -> (String, Option<String>) {
+    let message = match &field.relation {
+        Some(relation) => format!("no column `{}` in `{relation}`", field.name),
+        None => format!("no column `{}`", field.name),
+    };
+    let in_double_quotes = place.is_some_and(|place| {
+        let before = usize::try_from(place.column.saturating_sub(1)).unwrap_or(0);
+        place.source_line.chars().nth(before) == Some('"')
+    });
+    let names: Vec<&str> = valid.iter().map(|column| column.name.as_str()).collect();
+    let hint = match nearest(&field.name, names.iter().copied()) {
+        Some(near) if near.to_lowercase() != *near => format!("did you mean `\"{near}\"`, with its double quotes?"),
+        Some(near) => format!("did you mean `{near}`?"),
+        None if in_double_quotes => format!("a text needs single quotes: '{}'", field.name),
+        None => match list(&names) {
+            Some(names) => format!("there is {names}"),
+            None => return (message, None),
+        },
+    };
+    (message, Some(hint))
+}
+
+fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
+    let tables = names.tables();
+    let given = match name.rsplit_once('.') {
+        // Names without a schema come back with the default one, which nobody wrote.
+        Some((schema, table)) if is_default_schema(schema, names) => table,
+        _ => name,
+    };
+    let message = format!("no table `{given}`");
+    if function_names().any(|function| function == given) {
+        return (message, Some(format!("`{given}` is a function: `FROM {given}()`")));
+    }
+    let known: Vec<&str> = tables.iter().map(String::as_str).collect();
+    let hint = match (nearest(given, known.iter().copied()), nearest(given, function_names())) {
+        (Some(near), _) => format!("did you mean `{near}`?"),
+        (None, Some(function)) => format!("did you mean the function `{function}()`?"),
+        (None, None) => match list(&known) {
+            Some(known) => format!("there is {known}"),
+            None => return (message, None),
+        },
+    };
+    (message, Some(hint))
+}
+
+fn is_default_schema(schema: &str, names: &Names<'_>) -> bool {
+    names.context.is_some_and(|context| {
+        let config = context.copied_config();
+        let defaults = &config.options().catalog;
+        schema == format!("{}.{}", defaults.default_catalog, defaults.default_schema)
+    })
+}
+
+fn no_function(name: &str, functions: &[String]) -> (String, Option<String>) {
+    let message = format!("no function `{name}`");
+    if function_names().any(|function| function == name) {
+        return (
+            format!("`{name}` is a relation, not a value"),
+            Some(format!("it stands in FROM: `SELECT * FROM {name}()`")),
+        );
+    }
+    let hint = nearest(name, functions.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+    (message, hint)
+}
+
+fn no_setting(text: String, names: &Names<'_>) -> (String, Option<String>) {
+    let lower = text.to_lowercase();
+    let unknown = lower.contains("could not find config namespace") || lower.contains("config value \"");
+    match names.setting() {
+        Some(setting) if unknown => {
+            let settings = names.settings();
+            let known: Vec<&str> = settings.iter().map(String::as_str).collect();
+            let last = |name: &str| name.rsplit('.').next().unwrap_or_default().to_owned();
+            // People remember the last word of a setting.
+            let by_last = || known.iter().copied().find(|known| last(known) == last(&setting));
+            let hint = nearest(&setting, known.iter().copied()).or_else(by_last);
+            let hint =
+                hint.map_or("`SHOW ALL` lists the settings".to_owned(), |near| format!("did you mean `{near}`?"));
+            (format!("no setting `{setting}`"), Some(hint))
+        }
+        _ => (text, None),
+    }
+}
+
+/// Clauses that DataFusion parses and refuses, and what does the same.
+const INSTEAD: &[(&str, &str)] = &[
+    ("pivot", "write `sum(x) FILTER (WHERE key = 'a') AS a` for each column"),
+    (
+        "asof",
+        "join on the key and keep the latest row: `QUALIFY row_number() OVER (PARTITION BY … ORDER BY … DESC) = 1`",
+    ),
+    ("summarize", "ask for `count(*)`, `min(x)`, `max(x)`, `approx_distinct(x)` of the columns"),
+    ("create macro", "write a view, or a CTE"),
+];
+
+fn not_supported(text: &str) -> (String, Option<String>) {
+    if is_correlation(text) {
+        return correlated();
+    }
+    let lower = text.to_lowercase();
+    let hint = INSTEAD.iter().find(|(clause, _)| lower.contains(clause)).map(|(_, instead)| (*instead).to_owned());
+    // The rest of these messages is the syntax tree, hundreds of characters long.
+    let tree = text.find(['{', '(']).filter(|_| text.len() > 80);
+    let short = tree.map_or(text, |end| &text[..end]).trim().trim_end_matches(':');
+    let first = first_line(short);
+    let cut: String = first.chars().take(160).collect();
+    (format!("not supported: {cut}"), hint)
+}
+
+fn is_correlation(text: &str) -> bool {
+    text.contains("OuterReferenceColumn") || text.contains("Physical plan does not support logical expression")
+}
+
+fn correlated() -> (String, Option<String>) {
+    (
+        "a subquery refers to the outer query in a way that cannot be planned".to_owned(),
+        Some("write a join; of a relation function, compare the column `run` of its answer".to_owned()),
+    )
+}
+
+/// Up to a dozen names.
+fn list(names: &[&str]) -> Option<String> {
+    const SHOWN: usize = 12;
+    let mut names: Vec<&str> = names.to_vec();
+    names.dedup();
+    match names.len() {
+        0 => None,
+        few if few <= SHOWN => Some(names.join(", ")),
+        many => Some(format!("{}, … ({many} in all)", names[..SHOWN].join(", "))),
+    }
+}
+
+fn cte_names(statement: Option<&Statement>) -> Vec<String> {
+    struct Ctes(Vec<String>);
+    impl Visitor for Ctes {
+        type Break = ();
+        fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+            let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
+            self.0.extend(ctes.map(|cte| cte.alias.name.value.to_lowercase()));
+            ControlFlow::Continue(())
+        }
+    }
+    let mut ctes = Ctes(vec![]);
+    if let Some(ParsedStatement::Statement(statement)) = statement.map(|statement| &statement.parsed) {
+        // The visitor never breaks off.
+        let _continued = statement.visit(&mut ctes);
+    }
+    ctes.0
+}
+
+/// The error at the bottom of contexts, diagnostics and wrappers.
+fn root_of(error: &DataFusionError) -> &DataFusionError {
+    match error.find_root() {
+        DataFusionError::Collection(errors) => errors.first().map_or(error, root_of),
+        root => root,
+    }
+}
+
+/// The text of an error without its kind in front and a backtrace behind.
+fn text_of(error: &DataFusionError) -> String {
+    let text = match error {
+        DataFusionError::Plan(text)
+        | DataFusionError::Execution(text)
+        | DataFusionError::Configuration(text)
+        | DataFusionError::NotImplemented(text)
+        | DataFusionError::ResourcesExhausted(text)
+        | DataFusionError::Internal(text) => text.clone(),
+        DataFusionError::SchemaError(error, _) => error.to_string(),
+        DataFusionError::ArrowError(error, _) => error.to_string(),
+        DataFusionError::External(error) => error.to_string(),
+        DataFusionError::IoError(error) => error.to_string(),
+        other => other.strip_backtrace(),
+    };
+    let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
+    text.trim().to_owned()
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().unwrap_or_default()
+}
+
+/// What stands between `before` and the next single quote.
+fn quoted<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+    let rest = &text[text.find(before)? + before.len()..];
+    Some(&rest[..rest.find('\'')?])
+}
+
+/// `Expected: an expression, found: EOF at Line: 1, Column: 8`, in our words and without the place.
+fn parser_message(error: &ParserError) -> (String, Option<Location>) {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text.as_str(),
+        ParserError::RecursionLimitExceeded => return ("the query is nested too deeply".to_owned(), None),
+    };
+    let (text, location) = match text.rsplit_once(" at Line: ") {
+        Some((before, place)) => {
+            let mut numbers =
+                place.split(|character: char| !character.is_ascii_digit()).filter(|text| !text.is_empty());
+            let mut number = || numbers.next()?.parse::<u64>().ok();
+            let location = number().zip(number()).map(|(line, column)| Location { line, column });
+            (before, location)
+        }
+        None => (text, None),
+    };
+    let text = text.replace("Expected: ", "expected ").replace("found: EOF", "found the end of the statement");
+    (text.replace("found: ", "found "), location)
+}
+
+fn place_at(source: &str, start: Location, end: Location) -> Place {
+    let lines = Lines::new(source);
+    let source_line = lines.line(start.line).to_owned();
+    let rest = (source_line.chars().count() as u64 + 1).saturating_sub(start.column).max(1);
+    let length = if end.line == start.line { end.column.saturating_sub(start.column) } else { rest };
+    Place { line: start.line, column: start.column, length: length.clamp(1, rest), source_line }
+}

@@ -1,0 +1,135 @@
+//! Splitting a text into statements, each with its place and its own source text.
+//!
+//! The text is cut into tokens first, so a semicolon in a string or a comment does not end a statement. Each statement is
+//! then parsed from its own tokens, which remember where in the whole text they stood: errors name the line of the file.
+
+use std::sync::Arc;
+
+use datafusion::sql::parser::{DFParserBuilder, Statement as ParsedStatement};
+use datafusion::sql::sqlparser::parser::ParserError;
+use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
+
+use crate::sql::dialect::TqDialect;
+use crate::sql::errors::SqlError;
+
+/// One statement of a text.
+#[derive(Debug, Clone)]
+pub struct Statement {
+    /// What the parser made of it.
+    pub parsed: ParsedStatement,
+    /// The statement as written, from its first to its last token, without the semicolon.
+    pub text: String,
+    /// The line of the whole text in which it begins, counted from 1.
+    pub line: u64,
+    /// The whole text, in which errors point at a place.
+    pub source: Arc<str>,
+}
+
+/// Splits a text into statements. Empty ones are left out; the first that does not parse is the error.
+pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
+    let source: Arc<str> = Arc::from(text);
+    let tokens = Tokenizer::new(&TqDialect, text)
+        .tokenize_with_location()
+        .map_err(|error| SqlError::of_parser(&ParserError::from(error), &source))?;
+    let lines = Lines::new(text);
+    let mut statements = vec![];
+    for tokens in tokens.split(|token| token.token == Token::SemiColon) {
+        let mut spoken = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
+        let Some(first) = spoken.next() else { continue };
+        let last = spoken.next_back().unwrap_or(first);
+        let parsed = parse_tokens(tokens).map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
+        let text = &text[lines.offset(first.span.start)..lines.offset(last.span.end)];
+        statements.push(Statement {
+            parsed,
+            text: text.to_owned(),
+            line: first.span.start.line,
+            source: Arc::clone(&source),
+        });
+    }
+    Ok(statements)
+}
+
+fn parse_tokens(tokens: &[TokenWithSpan]) -> datafusion::common::Result<ParsedStatement> {
+    let mut parser = DFParserBuilder::new(tokens.to_vec()).with_dialect(&TqDialect).build()?;
+    let mut statements = parser.parse_statements()?;
+    match (statements.pop_front(), statements.is_empty()) {
+        (Some(statement), true) => Ok(statement),
+        _ => datafusion::common::plan_err!("a statement ends with `;`"),
+    }
+}
+
+/// Where the lines of a text begin.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(place, _)| place + 1);
+        Lines { text, starts: std::iter::once(0).chain(ends).collect() }
+    }
+
+    /// A line, counted from 1, without its end.
+    pub(super) fn line(&self, number: u64) -> &'a str {
+        let Some(start) = usize::try_from(number).ok().and_then(|number| self.starts.get(number.checked_sub(1)?))
+        else {
+            return "";
+        };
+        let line = self.text[*start..].split('\n').next().unwrap_or_default();
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+
+    /// The byte at a place; columns count characters from 1.
+    fn offset(&self, place: Location) -> usize {
+        let line = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some(start) = self.starts.get(line) else { return self.text.len() };
+        let characters = usize::try_from(place.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let rest = &self.text[*start..];
+        start + rest.char_indices().nth(characters).map_or(rest.len(), |(byte, _)| byte)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn split(text: &str) -> Vec<(u64, String)> {
+        parse(text).unwrap().into_iter().map(|statement| (statement.line, statement.text)).collect()
+    }
+
+    #[test]
+    fn statements_know_their_text_and_line() {
+        let text = "-- first; not yet\nSELECT 'a;b' ;\n\n;; /* ; */ SELECT\n  \"ü;\" FROM t -- end\n; EXPLAIN SELECT 1";
+        let expected =
+            [(2, "SELECT 'a;b'"), (4, "SELECT\n  \"ü;\" FROM t"), (6, "EXPLAIN SELECT 1")].map(|(l, t)| (l, t.into()));
+        assert_eq!(split(text), expected);
+        assert_eq!(split(""), []);
+        assert_eq!(split(" ; -- nothing\n"), []);
+        assert_eq!(split("SELECT $$;$$, E'\\';'"), [(1, "SELECT $$;$$, E'\\';'".to_owned())]);
+    }
+
+    #[test]
+    fn errors_point_into_the_whole_text() {
+        let error = parse("SELECT 1;\nSELECT ü FROM )").unwrap_err();
+        let place = error.place.unwrap();
+        assert_eq!((place.line, place.column), (2, 15), "{}", error.message);
+        assert_eq!(place.source_line, "SELECT ü FROM )");
+    }
+
+    #[test]
+    fn a_text_that_does_not_end() {
+        let error = parse("SELECT 1;\nSELECT 'a").unwrap_err();
+        let place = error.place.unwrap();
+        assert_eq!((place.line, place.column), (2, 8), "{}", error.message);
+    }
+
+    #[test]
+    fn a_statement_that_breaks_off() {
+        let error = parse("SELECT 1 +").unwrap_err();
+        let place = error.place.unwrap();
+        assert_eq!((place.line, place.column), (1, 11), "{}", error.message);
+        assert_eq!(error.message, "expected an expression, found the end of the statement");
+    }
+}

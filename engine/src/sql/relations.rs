@@ -1,0 +1,314 @@
+//! Planning calls of relation functions: arguments to parameters, parameters to a node, the node to an operator.
+//!
+//! Three hooks of DataFusion are used: a [`RelationPlanner`] sees each factor of FROM, an [`ExtensionPlanner`] turns the
+//! logical node into an operator, and a [`QueryPlanner`] exists only to name the latter. All that is particular to a
+//! function is in its parameters, so a new function needs nothing here.
+
+use std::fmt::Debug;
+use std::sync::{Arc, LazyLock};
+
+use async_trait::async_trait;
+use datafusion::catalog::Session;
+use datafusion::common::{DFSchema, DataFusionError, Result};
+use datafusion::execution::context::QueryPlanner;
+use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr as SqlExpr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Spanned, TableAlias, TableFactor,
+};
+use datafusion::sql::sqlparser::tokenizer::Span;
+use tq_udfs::relation::exec::RelationExec;
+use tq_udfs::relation::node::{GivenInput, RelationNode, plan};
+use tq_udfs::relation::{InputSpec, Omitted, OptionSpec, Parameter, RelationFunction};
+
+use crate::sql::errors::{error_at, help_if_none};
+use crate::sql::nearest::nearest;
+
+static FUNCTIONS: LazyLock<Vec<Arc<dyn RelationFunction>>> = LazyLock::new(tq_udfs::relation_functions);
+
+/// The relation function of this name. Names without quotes do not depend on case.
+pub fn find_function(name: &ObjectName) -> Option<&'static Arc<dyn RelationFunction>> {
+    let [part] = name.0.as_slice() else { return None };
+    let ident = part.as_ident()?;
+    let wanted = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
+    FUNCTIONS.iter().find(|function| function.name() == wanted)
+}
+
+/// The names of all relation functions.
+pub fn function_names() -> impl Iterator<Item = &'static str> {
+    FUNCTIONS.iter().map(|function| function.name())
+}
+
+/// The parameter that an argument is for: by its name, else by its position among those without one. `position` counts
+/// the latter. `None`: there is no such parameter.
+pub(super) fn parameter_of(
+    function: &dyn RelationFunction,
+    argument: &FunctionArg,
+    position: &mut usize,
+) -> Option<&'static Parameter> {
+    let parameters = function.parameters();
+    match argument {
+        FunctionArg::Named { name, .. } | FunctionArg::ExprNamed { name: SqlExpr::Identifier(name), .. } => {
+            parameters.iter().find(|parameter| parameter.name().eq_ignore_ascii_case(&name.value))
+        }
+        FunctionArg::ExprNamed { .. } => None,
+        FunctionArg::Unnamed(_) => {
+            *position += 1;
+            parameters.get(*position - 1)
+        }
+    }
+}
+
+/// Plans calls of relation functions in FROM.
+#[derive(Debug)]
+pub struct Relations;
+
+impl RelationPlanner for Relations {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let (name, alias, arguments, with_ordinality) = match relation {
+            TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. }
+                if find_function(&name).is_some() =>
+            {
+                (name, alias, arguments.args, with_ordinality)
+            }
+            TableFactor::Table { ref name, args: Some(_), .. } => {
+                refuse_unknown_function(name, context)?;
+                return Ok(RelationPlanning::Original(Box::new(relation)));
+            }
+            other => return Ok(RelationPlanning::Original(Box::new(other))),
+        };
+        let Some(function) = find_function(&name) else {
+            return Err(error_at(name.span(), format!("no relation function `{name}`"), ""));
+        };
+        let span = name.span();
+        if with_ordinality {
+            return Err(error_at(
+                span,
+                format!("{name}: WITH ORDINALITY is not supported"),
+                "its rows have no order; use `row_number() OVER (ORDER BY …)`",
+            ));
+        }
+        let planned = plan_call(function, arguments, span, context)?;
+        let alias = alias.or_else(|| Some(alias_named(Ident::with_span(span, function.name()))));
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(planned, alias))))
+    }
+}
+
+fn plan_call(
+    function: &Arc<dyn RelationFunction>,
+    arguments: Vec<FunctionArg>,
+    span: Span,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<LogicalPlan> {
+    let (mut inputs, mut options) = (vec![], vec![]);
+    let mut position = 0;
+    for argument in arguments {
+        let at = argument.span();
+        let omitted = matches!(argument, FunctionArg::ExprNamed { .. });
+        refuse_comparison(function.as_ref(), &argument)?;
+        let Some(parameter) = parameter_of(function.as_ref(), &argument, &mut position) else {
+            return Err(unknown_parameter(function.as_ref(), &argument));
+        };
+        let (FunctionArg::Named { arg: FunctionArgExpr::Expr(value), .. }
+        | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(value), .. }
+        | FunctionArg::Unnamed(FunctionArgExpr::Expr(value))) = argument
+        else {
+            return Err(error_at(
+                at,
+                format!("{}: `*` is no argument", function.name()),
+                &format!("it is called {}", function.signature()),
+            ));
+        };
+        match parameter {
+            Parameter::Input(input) => {
+                let planned = plan_input(function.as_ref(), input, value, omitted, span, context)?;
+                inputs.push((input.name, at, planned));
+            }
+            Parameter::Option(option) => {
+                options.push((option.name, at, plan_option(function.as_ref(), option, value, context)?));
+            }
+        }
+    }
+    refuse_twice(function.as_ref(), inputs.iter().map(|(name, at, _)| (*name, *at)))?;
+    refuse_twice(function.as_ref(), options.iter().map(|(name, at, _)| (*name, *at)))?;
+    let mut given = vec![];
+    for input in function.inputs() {
+        let Some(place) = inputs.iter().position(|(name, ..)| *name == input.name) else {
+            return Err(error_at(
+                span,
+                format!("{}: input `{}` is missing", function.name(), input.name),
+                &format!("it is called {}", function.signature()),
+            ));
+        };
+        given.push(inputs.swap_remove(place).2);
+    }
+    let value_of = |option: &&OptionSpec| {
+        let place = options.iter().position(|(name, ..)| *name == option.name);
+        place.map(|place| options[place].2.clone())
+    };
+    let values = function.options().iter().map(value_of).collect();
+    plan(Arc::clone(function), given, values).map_err(|error| help_if_none(error, span, None))
+}
+
+fn plan_input(
+    function: &dyn RelationFunction,
+    input: &InputSpec,
+    value: SqlExpr,
+    omitted: bool,
+    call: Span,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<GivenInput> {
+    // The name of an input that was left out stands nowhere: errors point at the function.
+    let at = if omitted { call } else { value.span() };
+    let SqlExpr::Subquery(subquery) = value else {
+        return Err(error_at(
+            at,
+            format!("{}: `{}` must be a relation, `{value}` is not", function.name(), input.name),
+            "give the name of a table, `TABLE(SELECT …)`, `(SELECT …)` or another relation function",
+        ));
+    };
+    let factor = TableFactor::Derived { lateral: false, subquery, alias: None, sample: None };
+    let plan = context.plan(factor).map_err(|error| match input.omitted {
+        Omitted::Table(table) if omitted => help_if_none(
+            error,
+            at,
+            Some(format!("{} reads `{table}` when its input `{}` is left out", function.name(), input.name)),
+        ),
+        _ => error,
+    })?;
+    if let Some(outer) = plan.all_out_ref_exprs().first() {
+        return Err(error_at(
+            at,
+            format!("{}: input `{}` refers to `{outer}` of the outer query", function.name(), input.name),
+            "give it all runs and compare the column `run` of its answer instead",
+        ));
+    }
+    Ok(GivenInput { plan, omitted })
+}
+
+fn plan_option(
+    function: &dyn RelationFunction,
+    option: &OptionSpec,
+    value: SqlExpr,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<Expr> {
+    let at = value.span();
+    if let SqlExpr::Identifier(name) = &value
+        && name.quote_style.is_none_or(|quote| quote == '"')
+    {
+        return Err(error_at(
+            at,
+            format!("{}: option `{}` must be a constant, `{name}` is a column", function.name(), option.name),
+            &format!("a text needs single quotes: '{}'", name.value),
+        ));
+    }
+    context.sql_to_expr(value, &DFSchema::empty()).map_err(|error| help_if_none(error, at, None))
+}
+
+/// `bins = 100` is parsed as a comparison of a column `bins` with 100.
+fn refuse_comparison(function: &dyn RelationFunction, argument: &FunctionArg) -> Result<()> {
+    if let FunctionArg::Unnamed(FunctionArgExpr::Expr(SqlExpr::BinaryOp { left, op: BinaryOperator::Eq, right })) =
+        argument
+        && let SqlExpr::Identifier(name) = left.as_ref()
+    {
+        return Err(error_at(
+            argument.span(),
+            format!("{}: `{name} = {right}` is a comparison", function.name()),
+            &format!("an argument by name is written `{name} => {right}`"),
+        ));
+    }
+    Ok(())
+}
+
+fn unknown_parameter(function: &dyn RelationFunction, argument: &FunctionArg) -> DataFusionError {
+    let called = format!("it is called {}", function.signature());
+    match argument {
+        FunctionArg::Named { name, .. } => {
+            let names = function.parameters().iter().map(Parameter::name);
+            let hint = match nearest(&name.value, names) {
+                Some(nearest) => format!("did you mean `{nearest}`? {called}"),
+                None => called,
+            };
+            error_at(name.span, format!("{} has no argument `{}`", function.name(), name.value), &hint)
+        }
+        other => error_at(
+            other.span(),
+            format!("{} takes at most {} arguments", function.name(), function.parameters().len()),
+            &called,
+        ),
+    }
+}
+
+fn refuse_twice(function: &dyn RelationFunction, given: impl Iterator<Item = (&'static str, Span)>) -> Result<()> {
+    let mut seen = vec![];
+    for (name, at) in given {
+        if seen.contains(&name) {
+            let called = format!("it is called {}", function.signature());
+            return Err(error_at(at, format!("{}: `{name}` is given twice", function.name()), &called));
+        }
+        seen.push(name);
+    }
+    Ok(())
+}
+
+/// A call of a function that nobody knows. DataFusion would look at the arguments first and stumble over those.
+fn refuse_unknown_function(name: &ObjectName, context: &mut dyn RelationPlannerContext) -> Result<()> {
+    let [part] = name.0.as_slice() else { return Ok(()) };
+    let Some(ident) = part.as_ident() else { return Ok(()) };
+    let normal = context.normalize_ident(ident.clone());
+    match context.context_provider().get_table_function_source(&ident.to_string(), vec![]) {
+        Err(error) if error.to_string().contains(" not found") => {
+            let hint = match nearest(&normal, function_names().chain(["range", "generate_series"])) {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => format!("relation functions are {}", function_names().collect::<Vec<_>>().join(", ")),
+            };
+            Err(error_at(name.span(), format!("no relation function `{normal}`"), &hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn alias_named(name: Ident) -> TableAlias {
+    TableAlias { explicit: true, name, columns: vec![], at: None }
+}
+
+/// Plans queries as DataFusion does, and relation functions with it.
+#[derive(Debug)]
+pub struct RelationQueryPlanner;
+
+#[async_trait]
+impl QueryPlanner for RelationQueryPlanner {
+    async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
+        planner.create_physical_plan(plan, session).await
+    }
+}
+
+/// Turns the logical node of a relation function into its operator.
+#[derive(Debug)]
+pub struct RelationOperators;
+
+#[async_trait]
+impl ExtensionPlanner for RelationOperators {
+    async fn plan_extension(
+        &self,
+        _: &dyn PhysicalPlanner,
+        node: &dyn UserDefinedLogicalNode,
+        _: &[&LogicalPlan],
+        inputs: &[Arc<dyn ExecutionPlan>],
+        _: &dyn Session,
+        _: &PhysicalPlanningContext,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let Some(node) = node.as_any().downcast_ref::<RelationNode>() else { return Ok(None) };
+        let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
+        let operator = RelationExec::new(node.call().clone(), node.option_values()?, inputs.to_vec(), schema);
+        Ok(Some(Arc::new(operator)))
+    }
+}

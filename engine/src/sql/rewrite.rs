@@ -1,0 +1,321 @@
+//! Rewriting the arguments of relation functions, before planning.
+//!
+//! DataFusion looks up the tables of a statement before it plans, by walking over its relations. In `critical_path(tasks)`
+//! the parser sees an expression, so `tasks` would not be found. This pass makes relations of such arguments, and adds
+//! those that were left out:
+//!
+//! ```text
+//! critical_path()                        critical_path(tasks => (SELECT * FROM tasks), links => (SELECT * FROM links))
+//! critical_path(t, TABLE(main.links))    critical_path((SELECT * FROM t), (SELECT * FROM main.links))
+//! critical_path(TABLE(SELECT …), 'l')    critical_path((SELECT …), (SELECT * FROM l))
+//! critical_path(slack(t), links => l)    critical_path((SELECT * FROM slack((SELECT * FROM t), …)), links => (…))
+//! FROM TABLE(f(x)) · LATERAL f(x)        FROM f(x)
+//! ```
+//!
+//! Inputs that were left out are marked by [`FunctionArg::ExprNamed`], which the parser makes for no call in our dialect.
+//! Names keep their places in the text, so that errors point at them. What is wrong with a call is not said here but by
+//! the planner, [`super::relations`], which sees the same arguments.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::{DataFusionError, Result};
+use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
+use datafusion::sql::sqlparser::ast::{
+    Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, SetExpr, Spanned,
+    TableFactor, TableFunctionArgs, TableSampleKind, Value, VisitMut, VisitorMut,
+};
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
+use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
+
+use crate::sql::dialect::TqDialect;
+use crate::sql::errors::error_at;
+use crate::sql::relations::{find_function, parameter_of};
+
+/// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. TABLESAMPLE is refused: DataFusion would
+/// ignore it and answer all rows.
+pub fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
+    match statement {
+        ParsedStatement::Statement(statement) => visit(statement.as_mut()),
+        ParsedStatement::Explain(explain) => rewrite(&mut explain.statement),
+        ParsedStatement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => visit(query.as_mut()),
+            CopyToSource::Relation(_) => Ok(()),
+        },
+        ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => Ok(()),
+    }
+}
+
+fn visit(part: &mut impl VisitMut) -> Result<()> {
+    match part.visit(&mut Rewriter) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(error),
+    }
+}
+
+struct Rewriter;
+
+impl VisitorMut for Rewriter {
+    type Break = DataFusionError;
+
+    /// Called for outer factors first; a nested call that becomes a subquery here is met again inside it.
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<DataFusionError> {
+        match rewrite_factor(factor) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}
+
+fn rewrite_factor(factor: &mut TableFactor) -> Result<()> {
+    let sample = match &*factor {
+        TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. } => sample.as_ref(),
+        _ => None,
+    };
+    if let Some(TableSampleKind::BeforeTableAlias(sample) | TableSampleKind::AfterTableAlias(sample)) = sample {
+        return Err(error_at(
+            factor.span(),
+            format!("`{sample}` is not supported"),
+            "sample by a condition, for example `WHERE task % 10 = 0`",
+        ));
+    }
+    call_instead_of_wrapper(factor);
+    let TableFactor::Table { name, args: Some(arguments), .. } = factor else { return Ok(()) };
+    let Some(function) = find_function(name) else { return Ok(()) };
+    let span = name.span();
+    rewrite_arguments(function.as_ref(), &mut arguments.args, span)
+}
+
+/// `TABLE(f(x))` and `LATERAL f(x)` are `f(x)`: a relation function takes no columns of its neighbours.
+fn call_instead_of_wrapper(factor: &mut TableFactor) {
+    let (name, args, alias) = match factor {
+        TableFactor::TableFunction { expr: Expr::Function(call), alias } => match &call.args {
+            FunctionArguments::List(list) => (call.name.clone(), list.args.clone(), alias.clone()),
+            _ => return,
+        },
+        TableFactor::Function { name, args, alias, with_ordinality: false, .. } if find_function(name).is_some() => {
+            (name.clone(), args.clone(), alias.clone())
+        }
+        _ => return,
+    };
+    let mut call = table(name, Some(args));
+    if let TableFactor::Table { alias: of_call, .. } = &mut call {
+        *of_call = alias;
+    }
+    *factor = call;
+}
+
+fn rewrite_arguments(function: &dyn RelationFunction, arguments: &mut Vec<FunctionArg>, span: Span) -> Result<()> {
+    let mut given = vec![];
+    let mut position = 0;
+    for argument in arguments.iter_mut() {
+        let parameter = parameter_of(function, argument, &mut position);
+        let Some(Parameter::Input(input)) = parameter else { continue };
+        given.push(input.name);
+        if let FunctionArg::Unnamed(FunctionArgExpr::Expr(value))
+        | FunctionArg::Named { arg: FunctionArgExpr::Expr(value), .. } = argument
+        {
+            relation(value)?;
+        }
+    }
+    for input in function.inputs() {
+        if let Omitted::Table(default) = input.omitted
+            && !given.contains(&input.name)
+        {
+            let default = table(ObjectName::from(vec![Ident::with_span(span, default)]), None);
+            arguments.push(FunctionArg::ExprNamed {
+                name: Expr::Identifier(Ident::with_span(span, input.name)),
+                arg: FunctionArgExpr::Expr(select_all(&default)?),
+                operator: FunctionArgOperator::RightArrow,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Makes a subquery of an argument that names a relation; leaves others to the planner, which refuses them.
+fn relation(value: &mut Expr) -> Result<()> {
+    let replaced = match value {
+        Expr::Identifier(name) => Some(select_all(&table(ObjectName::from(vec![name.clone()]), None))?),
+        Expr::CompoundIdentifier(names) => Some(select_all(&table(ObjectName::from(names.clone()), None))?),
+        Expr::Value(literal) => match &literal.value {
+            Value::SingleQuotedString(name) => Some(select_all(&table(quoted_name(name, literal.span), None))?),
+            _ => None,
+        },
+        Expr::Function(call) => match &mut call.args {
+            FunctionArguments::Subquery(query) if is_table_keyword(&call.name) => Some(Expr::Subquery(query.clone())),
+            FunctionArguments::List(list) if is_table_keyword(&call.name) => match list.args.as_mut_slice() {
+                [FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))] => {
+                    relation(inner)?;
+                    Some(inner.clone())
+                }
+                _ => None,
+            },
+            FunctionArguments::List(list) => Some(select_all(&table(call.name.clone(), Some(list.args.clone())))?),
+            _ => None,
+        },
+        Expr::Nested(inner) => {
+            relation(inner)?;
+            Some((**inner).clone())
+        }
+        _ => None,
+    };
+    if let Some(replaced) = replaced {
+        *value = replaced;
+    }
+    Ok(())
+}
+
+fn is_table_keyword(name: &ObjectName) -> bool {
+    name.to_string().eq_ignore_ascii_case("table")
+}
+
+/// A name in single quotes: `'main.tasks'` is parsed as one would write it, and what does not parse is a name as it is.
+fn quoted_name(text: &str, span: Span) -> ObjectName {
+    let parsed = Parser::new(&TqDialect).try_with_sql(text).and_then(|mut parser| {
+        let name = parser.parse_object_name(false)?;
+        parser.expect_token(&Token::EOF)?;
+        Ok(name)
+    });
+    let idents = match parsed {
+        Ok(name) => name.0.iter().filter_map(|part| part.as_ident().cloned()).collect(),
+        Err(_) => vec![Ident::with_quote('"', text)],
+    };
+    let at_place = idents.into_iter().map(|ident| Ident { span, ..ident });
+    ObjectName::from(at_place.collect::<Vec<Ident>>())
+}
+
+/// `(SELECT * FROM factor)`.
+fn select_all(factor: &TableFactor) -> Result<Expr> {
+    let mut tokens =
+        Tokenizer::new(&TqDialect, "SELECT * FROM x").tokenize_with_location().map_err(ParserError::from)?;
+    // All of it stands where the name stands that it replaces.
+    let span = factor.span();
+    tokens.iter_mut().for_each(|token| token.span = span);
+    let mut query = Parser::new(&TqDialect).with_tokens_with_locations(tokens).parse_query()?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        for from in &mut select.from {
+            from.relation = factor.clone();
+        }
+    }
+    Ok(Expr::Subquery(query))
+}
+
+fn table(name: ObjectName, arguments: Option<Vec<FunctionArg>>) -> TableFactor {
+    TableFactor::Table {
+        name,
+        alias: None,
+        args: arguments.map(|args| TableFunctionArgs { args, settings: None }),
+        with_hints: vec![],
+        version: None,
+        with_ordinality: false,
+        partitions: vec![],
+        json_path: None,
+        sample: None,
+        index_hints: vec![],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::parse;
+
+    fn check(sql: &str, expected: &str) {
+        let mut statement = parse(sql).unwrap().remove(0).parsed;
+        rewrite(&mut statement).unwrap();
+        assert_eq!(statement.to_string(), expected);
+    }
+
+    #[test]
+    fn arguments_become_subqueries() {
+        check(
+            "SELECT * FROM critical_path(t, main.\"L\") AS c",
+            "SELECT * FROM critical_path((SELECT * FROM t), (SELECT * FROM main.\"L\")) AS c",
+        );
+        check(
+            "SELECT * FROM critical_path('t', 'main.links', break_weak => true)",
+            "SELECT * FROM critical_path((SELECT * FROM t), (SELECT * FROM main.links), break_weak => true)",
+        );
+        check(
+            "SELECT * FROM critical_path('my tasks', ((links)))",
+            "SELECT * FROM critical_path((SELECT * FROM \"my tasks\"), (SELECT * FROM links))",
+        );
+        check(
+            "SELECT * FROM critical_path(TABLE(SELECT 1 AS task), TABLE(l))",
+            "SELECT * FROM critical_path((SELECT 1 AS task), (SELECT * FROM l))",
+        );
+        check(
+            "SELECT * FROM critical_path((SELECT * FROM t), (WITH a AS (SELECT 1) SELECT * FROM a))",
+            "SELECT * FROM critical_path((SELECT * FROM t), (WITH a AS (SELECT 1) SELECT * FROM a))",
+        );
+    }
+
+    #[test]
+    fn omitted_inputs_are_added() {
+        let tasks = "tasks => (SELECT * FROM tasks)";
+        let links = "links => (SELECT * FROM links)";
+        check("SELECT * FROM critical_path()", &format!("SELECT * FROM critical_path({tasks}, {links})"));
+        check("SELECT * FROM Critical_Path(t)", &format!("SELECT * FROM Critical_Path((SELECT * FROM t), {links})"));
+        check(
+            "SELECT * FROM critical_path(links => l, break_weak := true)",
+            &format!("SELECT * FROM critical_path(links => (SELECT * FROM l), break_weak := true, {tasks})"),
+        );
+    }
+
+    #[test]
+    fn nested_and_wrapped_calls() {
+        check(
+            "SELECT * FROM critical_path(critical_path(a, b), l)",
+            "SELECT * FROM critical_path((SELECT * FROM critical_path((SELECT * FROM a), (SELECT * FROM b))), \
+             (SELECT * FROM l))",
+        );
+        check(
+            "SELECT * FROM TABLE(critical_path(a, b)) AS c",
+            "SELECT * FROM critical_path((SELECT * FROM a), (SELECT * FROM b)) AS c",
+        );
+        check(
+            "SELECT * FROM r, LATERAL critical_path(a, b) AS c",
+            "SELECT * FROM r, critical_path((SELECT * FROM a), (SELECT * FROM b)) AS c",
+        );
+    }
+
+    #[test]
+    fn every_statement_is_searched() {
+        let call = "critical_path((SELECT * FROM a), (SELECT * FROM b))";
+        for frame in [
+            "EXPLAIN SELECT * FROM {}",
+            "CREATE VIEW v AS SELECT * FROM {}",
+            "PREPARE p AS SELECT * FROM {}",
+            "COPY (SELECT * FROM {}) TO 'x.csv' STORED AS CSV",
+            "SELECT (SELECT max(step) FROM {}) AS m",
+            "SELECT * FROM t JOIN {} USING (task)",
+            "INSERT INTO t SELECT * FROM {}",
+        ] {
+            let written = parse(&frame.replace("{}", "critical_path(a, b)")).unwrap().remove(0).parsed;
+            let mut statement = written.clone();
+            rewrite(&mut statement).unwrap();
+            assert_eq!(statement.to_string(), written.to_string().replace("critical_path(a, b)", call));
+        }
+    }
+
+    #[test]
+    fn other_calls_stay() {
+        for sql in ["SELECT * FROM range(0, 3)", "SELECT critical_path(a) FROM t", "SELECT * FROM critical_path"] {
+            check(sql, sql);
+        }
+    }
+
+    #[test]
+    fn tablesample_is_refused() {
+        for sql in [
+            "SELECT * FROM tasks TABLESAMPLE (10 PERCENT)",
+            "SELECT * FROM (SELECT 1) AS t TABLESAMPLE BERNOULLI (10)",
+            "EXPLAIN SELECT * FROM a JOIN tasks TABLESAMPLE (5 ROWS) ON true",
+        ] {
+            let mut statement = parse(sql).unwrap().remove(0).parsed;
+            let error = rewrite(&mut statement).unwrap_err().to_string();
+            assert!(error.contains("TABLESAMPLE") && error.contains("not supported"), "{error}");
+        }
+    }
+}
