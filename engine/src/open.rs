@@ -103,11 +103,13 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
             file.importer.import(&file.source, &mut context)?;
             let imported = context.into_runs();
             let several = imported.len() > 1;
-            for mut run in imported {
+            for (index, mut run) in imported.into_iter().enumerate() {
                 let own = run.info.own_name.clone().filter(|_| several);
                 let name = own.map_or_else(|| file.name.clone(), |own| format!("{}/{own}", file.name));
-                run.stats.extend(file.stats.iter().cloned().filter(|_| !several || run.info.own_name.is_none()));
-                runs.push(NamedRun { name: unique(name, &mut names), format: file.importer.doc().name, run });
+                if index == 0 {
+                    run.stats.extend(file.stats.iter().cloned());
+                }
+                runs.push(NamedRun { name: unique(&name, &mut names), format: file.importer.doc().name, run });
             }
         }
     }
@@ -144,7 +146,7 @@ fn files(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, Imp
     let source = Source::open(&spec.path, options.progress.clone())?;
     let importer = match &options.from_format {
         Some(name) => importers::by_name(name)?,
-        None => importers::recognise(&source).ok_or_else(|| unrecognised(&source))?,
+        None => importers::recognise(&source, &options.import, true).ok_or_else(|| unrecognised(&source))?,
     };
     let name = spec.name.clone().unwrap_or_else(|| source.stem());
     Ok(vec![Recognised { source, importer, name, stats: Vec::new() }])
@@ -178,7 +180,7 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
         };
         let importer = match &options.from_format {
             Some(name) => Some(importers::by_name(name)?),
-            None => importers::recognise(&source),
+            None => importers::recognise(&source, &options.import, false),
         };
         match importer {
             Some(importer) => {
@@ -213,11 +215,11 @@ fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
     let known: Vec<&str> =
         importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key).collect();
     for key in options.keys() {
-        let matches = |known: &&str| match known.strip_suffix(".*") {
+        let matches = |known: &str| match known.strip_suffix(".*") {
             Some(prefix) => key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.')),
             None => key == known,
         };
-        if !known.iter().any(|known| matches(&known)) {
+        if !known.iter().any(|known| matches(known)) {
             return Err(ImportError::UnknownOption {
                 option: key.clone(),
                 known: known.iter().map(|&key| key.to_owned()).collect(),
@@ -227,8 +229,8 @@ fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
     Ok(())
 }
 
-fn unique(name: String, taken: &mut HashSet<String>) -> String {
-    let mut candidate = name.clone();
+fn unique(name: &str, taken: &mut HashSet<String>) -> String {
+    let mut candidate = name.to_owned();
     let mut number = 2;
     while !taken.insert(candidate.clone()) {
         candidate = format!("{name}_{number}");

@@ -341,7 +341,7 @@ pub static VIEWS: [ViewSpec; 2] = [
     ViewSpec {
         name: "parent_links",
         description: "The parents of tasks: declared by the trace, or by nesting on a lane; a task can have both.",
-        sql: "SELECT run, task, parent, 'declared' AS kind FROM tasks WHERE parent IS DISTINCT FROM stack_parent AND parent IS NOT NULL \
+        sql: "SELECT run, task, parent, 'declared' AS kind FROM tasks WHERE (parent IS DISTINCT FROM stack_parent) AND parent IS NOT NULL \
               UNION ALL SELECT run, task, stack_parent AS parent, 'stack' AS kind FROM tasks WHERE stack_parent IS NOT NULL",
         columns: &[
             ("run", "The recording."),

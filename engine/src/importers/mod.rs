@@ -3,6 +3,8 @@
 //! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`]. It never knows
 //! another format, never prints, and never stops at a damaged record that it can count and step over.
 
+mod tfprof;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +14,8 @@ use datafusion::execution::memory_pool::MemoryPool;
 use crate::error::ImportError;
 use crate::trace::{Run, RunBuilder, Source};
 
+mod table;
+
 /// A trace format.
 pub trait Importer: Send + Sync {
     /// What users read about it (`tq formats`, `docs/formats.md`).
@@ -19,6 +23,12 @@ pub trait Importer: Send + Sync {
 
     /// Whether the content is of this format, judged by [`Source::head`] (and the source's length), never by the name.
     fn recognise(&self, source: &Source) -> bool;
+
+    /// Whether the format takes a file that no format recognises: because the user's options speak of it, or because the
+    /// user `named` this very file and the format can say what it lacks.
+    fn accepts(&self, _source: &Source, _options: &ImportOptions, _named: bool) -> bool {
+        false
+    }
 
     /// Reads the trace: for each run that it holds, [`ImportContext::begin`] … [`ImportContext::finish`].
     ///
@@ -108,15 +118,17 @@ impl<'a> ImportContext<'a> {
     }
 }
 
-/// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, [`table`] (which
+/// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
-    &[]
+    &[&tfprof::Tfprof, &table::TableImporter]
 }
 
-/// The first format that recognises the source.
-pub(crate) fn recognise(source: &Source) -> Option<&'static dyn Importer> {
-    importers().iter().copied().find(|importer| importer.recognise(source))
+/// The first format that recognises the source, else the first that accepts it.
+pub(crate) fn recognise(source: &Source, options: &ImportOptions, named: bool) -> Option<&'static dyn Importer> {
+    let recognises = |importer: &&'static dyn Importer| importer.recognise(source);
+    let accepts = |importer: &&'static dyn Importer| importer.accepts(source, options, named);
+    importers().iter().copied().find(recognises).or_else(|| importers().iter().copied().find(accepts))
 }
 
 /// The format of that name.

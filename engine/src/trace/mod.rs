@@ -4,14 +4,19 @@
 //! Recognise and read are the importers' part (`crate::importers`); build and check happen here, once for all formats, so
 //! that every format gets the same identities, the same repairs and the same books.
 
+mod blocks;
 mod builder;
+mod nesting;
 mod slice;
 mod source;
 mod stats;
 mod words;
 
+pub use blocks::{Block, Ending, parse_blocks};
 pub use builder::{Cells, Location, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
+pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub use slice::Slice;
-pub use source::{Progress, Source};
+pub(crate) use source::stem;
+pub use source::{LocalFile, Progress, Source};
 pub use stats::{Finding, Severity, Stage, Stat, Stats};
 pub use words::Words;

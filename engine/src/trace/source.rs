@@ -102,6 +102,11 @@ impl Source {
         &self.head
     }
 
+    /// Whether [`Source::head`] is all there is.
+    pub fn head_is_whole(&self) -> bool {
+        self.head.len() < HEAD_BYTES
+    }
+
     /// Number of decompressed bytes, where it is known without reading: checks of counts lean on it.
     pub fn known_bytes(&self) -> Option<u64> {
         (self.compression == Compression::None).then_some(self.stored_bytes).flatten()
@@ -204,6 +209,10 @@ pub(crate) fn stem(path: &Path) -> String {
         return "stdin".to_owned();
     }
     let mut name = path.file_name().map_or_else(|| "trace".into(), |name| name.to_string_lossy().into_owned());
+    // A mapping stands for the data that it describes.
+    if let Some(data) = name.strip_suffix(".tq.toml") {
+        name = data.to_owned();
+    }
     for suffix in [".gz", ".zst", ".zstd"] {
         if let Some(inner) = name.strip_suffix(suffix) {
             name = inner.to_owned();
@@ -246,6 +255,7 @@ mod tests {
         check("a.b.json", "a.b");
         check(".hidden", ".hidden");
         check("plain", "plain");
+        check("log.csv.gz.tq.toml", "log");
         check("-", "stdin");
     }
 }

@@ -118,6 +118,17 @@ impl Stats {
         }
     }
 
+    /// Takes over what another reader of the same run found.
+    pub fn absorb(&mut self, other: Stats) {
+        for (finding, (count, example)) in other.found {
+            self.note(finding, count, || example);
+        }
+        self.left_out += other.left_out;
+        if let Some(records) = other.records {
+            self.records(records);
+        }
+    }
+
     /// How often `what` was found.
     pub fn count(&self, what: &str) -> u64 {
         self.found.iter().filter(|(finding, _)| finding.what == what).map(|(_, (count, _))| count).sum()

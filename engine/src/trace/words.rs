@@ -36,6 +36,12 @@ impl Words {
         key
     }
 
+    /// The key of `word`, if it was seen.
+    pub fn find(&self, word: &str) -> Option<i32> {
+        let hash = self.hasher.hash_one(word);
+        self.keys.find(hash, |&key| slice(&self.text, &self.ends, key) == word).copied()
+    }
+
     /// The word of a key that [`Words::intern`] returned.
     pub fn word(&self, key: i32) -> &str {
         slice(&self.text, &self.ends, key)
@@ -82,5 +88,6 @@ mod tests {
         let keys: Vec<i32> = ["b", "", "a", "b", "", "c"].iter().map(|word| words.intern(word)).collect();
         assert_eq!(keys, [0, 1, 2, 0, 1, 3]);
         assert_eq!((words.word(1), words.word(3), words.len()), ("", "c", 4));
+        assert_eq!((words.find("a"), words.find("d")), (Some(2), None));
     }
 }

@@ -1,0 +1,409 @@
+//! Joins a task graph (DOT) with the tasks of a trace: its edges become rows of `links`.
+//!
+//! Ids of the graph are addresses and appear nowhere in a trace, so only names join, and only names that are unique on both
+//! sides. Two exceptions are safe: a graph without conditions whose every traced task ran k times, one round after the
+//! other (`run_n`), joins round by round; and module tasks, which leave no entry in a trace from 3.9 on, are replaced by
+//! the graph inside of them.
+//!
+//! Books: each node and each edge of the graph is a row of `links` or counted as left out, with the first case as example.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::array::StringArray;
+
+use super::dot::{EdgeKind, Graph, Shape};
+use super::lanes::Trace;
+use super::tfpx;
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
+
+const NODES_JOINED: Finding = Finding::info("dot_nodes_joined", Stage::Import);
+const NODES_WITHOUT_TASK: Finding = Finding::info("dot_nodes_without_task", Stage::Import);
+const NAMES_NOT_UNIQUE: Finding = Finding::info("dot_names_not_unique", Stage::Import);
+const MODULES_CONTRACTED: Finding = Finding::info("dot_modules_contracted", Stage::Import);
+const JOIN_EDGES: Finding = Finding::info("dot_join_edges", Stage::Import);
+const EDGES_CONTRACTED: Finding = Finding::info("dot_edges_contracted", Stage::Import);
+const EDGES_NOT_JOINED: Finding = Finding::lost("dot_edges_not_joined", Stage::Import);
+const EDGES_PARTLY_JOINED: Finding = Finding::lost("dot_edges_partly_joined", Stage::Import);
+const SPAWNS_NOT_JOINED: Finding = Finding::info("dot_spawns_not_joined", Stage::Import);
+const STRANGE: Finding = Finding::lost("dot_statements_not_understood", Stage::Recording);
+const TRUNCATED: Finding = Finding::lost("dot_truncated", Stage::Recording);
+
+/// Links that contracted modules may make in all; more is no graph that a person drew.
+const CONTRACTED_MAX: usize = 1 << 22;
+
+/// How nodes find tasks.
+pub(super) struct Tasks<'t> {
+    pub(super) trace: &'t Trace,
+    /// The first position of each piece.
+    pub(super) positions: &'t [i64],
+    /// Whether the trace cuts names as TFPX does.
+    pub(super) names_cut: bool,
+    /// Whether module tasks have entries in the trace.
+    pub(super) has_modules: bool,
+    /// Whether the times of all tasks can be compared.
+    pub(super) one_clock: bool,
+}
+
+/// Rows of `links` on their way.
+#[derive(Default)]
+pub(super) struct Links {
+    /// One for each edge that joined.
+    recorded: Rows,
+    /// More links of the same edge, and links that no edge draws.
+    derived: Rows,
+}
+
+#[derive(Default)]
+struct Rows {
+    sources: Vec<i64>,
+    targets: Vec<i64>,
+    kinds: Vec<&'static str>,
+    names: Vec<Option<String>>,
+}
+
+impl Rows {
+    fn push(&mut self, source: i64, target: i64, kind: &'static str, name: Option<&str>) {
+        self.sources.push(source);
+        self.targets.push(target);
+        self.kinds.push(kind);
+        self.names.push(name.map(str::to_owned));
+    }
+
+    fn cells(self) -> Vec<(&'static str, Cells)> {
+        vec![
+            ("source", self.sources.into()),
+            ("target", self.targets.into()),
+            ("kind", StringArray::from(self.kinds).into()),
+            ("name", StringArray::from(self.names).into()),
+        ]
+    }
+
+    fn len(&self) -> usize {
+        self.sources.len()
+    }
+}
+
+impl Links {
+    /// Moves the links into the run.
+    pub(super) fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        let rows = self.recorded.len();
+        builder.append(Table::Links, rows, self.recorded.cells())?;
+        let rows = self.derived.len();
+        builder.append_derived(Table::Links, rows, self.derived.cells())
+    }
+
+    /// The links of a graph whose nodes themselves are the tasks, by index.
+    pub(super) fn of_nodes(graph: &Graph, stats: &mut Stats) -> Links {
+        let nodes = (0..graph.nodes.len()).map(|node| Found::Rounds(vec![node as i64])).collect();
+        book_strange(graph, stats);
+        let none = vec![None; graph.nodes.len()];
+        Joiner { graph, found: nodes, contracted: none, links: Links::default() }.edges(stats)
+    }
+}
+
+/// Joins the graph with the tasks.
+pub(super) fn join(graph: &Graph, tasks: &Tasks<'_>, stats: &mut Stats) -> Links {
+    book_strange(graph, stats);
+    let found = tasks.find(graph);
+    let modules = graph.module_clusters();
+    let contracted: Vec<Option<usize>> = (0..graph.nodes.len())
+        .map(|node| modules[node].filter(|_| !tasks.has_modules && matches!(found[node], Found::Nothing)))
+        .collect();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        let finding = match &found[index] {
+            Found::Rounds(_) => NODES_JOINED,
+            Found::Repeated => NAMES_NOT_UNIQUE,
+            Found::Nothing if contracted[index].is_some() => MODULES_CONTRACTED,
+            Found::Nothing => NODES_WITHOUT_TASK,
+        };
+        stats.left_out(finding, 1, || {
+            let name = String::from_utf8_lossy(&node.name);
+            if name.is_empty() { format!("{}, unnamed", node.id) } else { format!("`{name}`") }
+        });
+    }
+    Joiner { graph, found, contracted, links: Links::default() }.edges(stats)
+}
+
+fn book_strange(graph: &Graph, stats: &mut Stats) {
+    stats.records(graph.statements());
+    stats.left_out(STRANGE, graph.strange, || match &graph.strange_example {
+        Some((line, statement)) => format!("line {line}: `{statement}`"),
+        None => String::new(),
+    });
+    stats.note(TRUNCATED, u64::from(!graph.closed), || "the graph ends before its braces are closed".to_owned());
+}
+
+/// What a node found in the trace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Found {
+    /// Its executions, one per round of the whole graph.
+    Rounds(Vec<i64>),
+    /// Its name is not unique in the graph or in the trace.
+    Repeated,
+    Nothing,
+}
+
+/// The executions of a name.
+#[derive(Default, Clone)]
+struct Executions {
+    count: u64,
+    first: i64,
+}
+
+impl Tasks<'_> {
+    fn find(&self, graph: &Graph) -> Vec<Found> {
+        let keys: Vec<Option<i32>> = graph.nodes.iter().map(|node| self.key(&node.name)).collect();
+        let mut nodes_of: HashMap<i32, u32> = HashMap::new();
+        for key in keys.iter().flatten() {
+            *nodes_of.entry(*key).or_default() += 1;
+        }
+        let mut executions = vec![Executions::default(); self.trace.names.len()];
+        for (piece, first) in self.trace.pieces.iter().zip(self.positions) {
+            for row in 0..piece.rows.len() {
+                let executions = &mut executions[piece.rows.names.get(row) as usize];
+                if executions.count == 0 {
+                    executions.first = first + row as i64;
+                }
+                executions.count += 1;
+            }
+        }
+        let mut found: Vec<Found> = keys
+            .iter()
+            .map(|key| match key {
+                None => Found::Nothing,
+                Some(key) => match executions[*key as usize].count {
+                    0 => Found::Nothing,
+                    1 if nodes_of[key] == 1 => Found::Rounds(vec![executions[*key as usize].first]),
+                    _ => Found::Repeated,
+                },
+            })
+            .collect();
+        if let Some(rounds) = self.whole_repeats(graph, &keys, &nodes_of, &executions) {
+            for (found, key) in found.iter_mut().zip(&keys) {
+                if let Some(positions) = key.and_then(|key| rounds.get(&key)) {
+                    *found = Found::Rounds(positions.clone());
+                }
+            }
+        }
+        found
+    }
+
+    /// The key of a node's name in the trace.
+    fn key(&self, name: &[u8]) -> Option<i32> {
+        if name.is_empty() {
+            return None;
+        }
+        let kept = if self.names_cut { &name[..name.len().min(tfpx::NAME_BYTES)] } else { name };
+        self.trace.names.find(&String::from_utf8_lossy(kept))
+    }
+
+    /// The executions by name and round, if the graph as a whole ran several times, one round after the other. Loops look
+    /// alike, so a graph with conditions does not qualify.
+    fn whole_repeats(
+        &self,
+        graph: &Graph,
+        keys: &[Option<i32>],
+        nodes_of: &HashMap<i32, u32>,
+        executions: &[Executions],
+    ) -> Option<HashMap<i32, Vec<i64>>> {
+        let loops = graph.edges.iter().any(|edge| edge.kind == EdgeKind::Weak)
+            || graph.nodes.iter().any(|node| node.shape == Shape::Condition);
+        let mut counts = keys.iter().flatten().map(|key| executions[*key as usize].count).filter(|count| *count > 0);
+        let rounds = counts.next().filter(|rounds| *rounds > 1)? as usize;
+        if loops || !self.one_clock || counts.any(|count| count != rounds as u64) || nodes_of.values().any(|n| *n != 1)
+        {
+            return None;
+        }
+        let mut runs: HashMap<i32, Vec<(i64, i64, i64)>> = HashMap::new();
+        for (piece, first) in self.trace.pieces.iter().zip(self.positions) {
+            for row in 0..piece.rows.len() {
+                let key = piece.rows.names.get(row);
+                if nodes_of.contains_key(&key) {
+                    let (start, finish) = (piece.rows.starts[row], piece.rows.finishes[row]);
+                    runs.entry(key).or_default().push((start, finish, first + row as i64));
+                }
+            }
+        }
+        for runs in runs.values_mut() {
+            runs.sort_unstable();
+        }
+        // Only when each round ends before the next one begins are the j-th executions of one round.
+        let mut ended = i64::MIN;
+        for round in 0..rounds {
+            let begins = runs.values().map(|runs| runs[round].0).min()?;
+            if begins < ended {
+                return None;
+            }
+            ended = runs.values().map(|runs| runs[round].1).max()?;
+        }
+        Some(runs.into_iter().map(|(key, runs)| (key, runs.into_iter().map(|run| run.2).collect())).collect())
+    }
+}
+
+struct Joiner<'g> {
+    graph: &'g Graph,
+    found: Vec<Found>,
+    /// The graph that stands in place of a node.
+    contracted: Vec<Option<usize>>,
+    links: Links,
+}
+
+/// Where something that a node stands for begins or ends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Entry,
+    Exit,
+}
+
+/// The nodes with tasks that a node stands for, and whether some have none.
+#[derive(Default)]
+struct Ends {
+    nodes: Vec<usize>,
+    missing: bool,
+}
+
+/// Neighbours of each node along dependencies and weak edges.
+struct Neighbours {
+    before: Vec<Vec<usize>>,
+    after: Vec<Vec<usize>>,
+}
+
+impl Joiner<'_> {
+    fn edges(mut self, stats: &mut Stats) -> Links {
+        let count = self.graph.nodes.len();
+        let mut neighbours = Neighbours { before: vec![Vec::new(); count], after: vec![Vec::new(); count] };
+        for edge in self.graph.edges.iter().filter(|edge| edge.kind != EdgeKind::Join) {
+            neighbours.after[edge.source].push(edge.target);
+            neighbours.before[edge.target].push(edge.source);
+        }
+        for edge in &self.graph.edges {
+            let kind = match edge.kind {
+                EdgeKind::Dependency => "dependency",
+                EdgeKind::Weak => "weak",
+                EdgeKind::Join => {
+                    stats.left_out(JOIN_EDGES, 1, || format!("line {}", edge.line));
+                    continue;
+                }
+            };
+            let sources = self.ends(edge.source, Side::Exit, &neighbours);
+            let targets = self.ends(edge.target, Side::Entry, &neighbours);
+            let example = || {
+                let name = |node: usize| {
+                    let node = &self.graph.nodes[node];
+                    if node.name.is_empty() {
+                        node.id.clone()
+                    } else {
+                        String::from_utf8_lossy(&node.name).into_owned()
+                    }
+                };
+                format!("line {}: `{}` -> `{}`", edge.line, name(edge.source), name(edge.target))
+            };
+            let contracted = self.contracted[edge.source].is_some() || self.contracted[edge.target].is_some();
+            let fits = self.links.derived.len() + sources.nodes.len() * targets.nodes.len() <= CONTRACTED_MAX;
+            if sources.nodes.is_empty() || targets.nodes.is_empty() || !fits {
+                // An empty module hands its predecessors' edges on: its own edge has nothing left to say.
+                let said_already = contracted && fits && !sources.missing && !targets.missing;
+                stats.left_out(if said_already { EDGES_CONTRACTED } else { EDGES_NOT_JOINED }, 1, example);
+                continue;
+            }
+            if sources.missing || targets.missing {
+                stats.note(EDGES_PARTLY_JOINED, 1, example);
+            }
+            let mut first = true;
+            for &source in &sources.nodes {
+                for &target in &targets.nodes {
+                    first =
+                        !self.links.push(&self.found, (source, target), kind, edge.branch.as_deref(), first) && first;
+                }
+            }
+            if first {
+                stats.left_out(EDGES_NOT_JOINED, 1, || format!("line {}", edge.line));
+            }
+        }
+        self.spawns(&neighbours, stats);
+        self.links
+    }
+
+    /// A subflow task starts those of its children that wait for no other.
+    fn spawns(&mut self, neighbours: &Neighbours, stats: &mut Stats) {
+        for (cluster, task) in self.graph.subflow_tasks().into_iter().enumerate() {
+            let Some(task) = task else { continue };
+            for &child in &self.graph.clusters[cluster].nodes {
+                if !neighbours.before[child].is_empty() {
+                    continue;
+                }
+                let targets = self.ends(child, Side::Entry, neighbours);
+                let mut pushed = false;
+                for target in targets.nodes {
+                    pushed |= self.links.push(&self.found, (task, target), "spawn", None, false);
+                }
+                if !pushed {
+                    stats.note(SPAWNS_NOT_JOINED, 1, || {
+                        let name = |node: usize| String::from_utf8_lossy(&self.graph.nodes[node].name).into_owned();
+                        format!("`{}` starts `{}`", name(task), name(child))
+                    });
+                }
+            }
+        }
+    }
+
+    /// The nodes whose begin (or end) is the begin (or end) of `node`.
+    fn ends(&self, node: usize, side: Side, neighbours: &Neighbours) -> Ends {
+        let mut ends = Ends::default();
+        if matches!(self.found[node], Found::Rounds(_)) {
+            ends.nodes.push(node);
+            return ends;
+        }
+        if self.contracted[node].is_none() {
+            ends.missing = true;
+            return ends;
+        }
+        let mut seen = std::collections::HashSet::from([node]);
+        let mut waiting = vec![node];
+        while let Some(node) = waiting.pop() {
+            let next: Vec<usize> = match (&self.found[node], self.contracted[node]) {
+                (Found::Rounds(_), _) => {
+                    ends.nodes.push(node);
+                    continue;
+                }
+                (_, None) => {
+                    ends.missing = true;
+                    continue;
+                }
+                (_, Some(cluster)) => {
+                    let inside = &self.graph.clusters[cluster].nodes;
+                    match side {
+                        Side::Entry if inside.is_empty() => neighbours.after[node].clone(),
+                        Side::Exit if inside.is_empty() => Vec::new(),
+                        Side::Entry => inside.iter().copied().filter(|&n| neighbours.before[n].is_empty()).collect(),
+                        Side::Exit => inside.iter().copied().filter(|&n| neighbours.after[n].is_empty()).collect(),
+                    }
+                }
+            };
+            waiting.extend(next.into_iter().filter(|node| seen.insert(*node)));
+        }
+        ends.nodes.sort_unstable();
+        ends
+    }
+}
+
+impl Links {
+    /// Links the executions of two nodes, round by round; `recorded` when the first of them stands for the edge itself.
+    fn push(
+        &mut self,
+        found: &[Found],
+        (source, target): (usize, usize),
+        kind: &'static str,
+        name: Option<&str>,
+        recorded: bool,
+    ) -> bool {
+        let (Found::Rounds(sources), Found::Rounds(targets)) = (&found[source], &found[target]) else { return false };
+        for (round, (&source, &target)) in sources.iter().zip(targets).enumerate() {
+            let rows = if recorded && round == 0 { &mut self.recorded } else { &mut self.derived };
+            rows.push(source, target, kind, name);
+        }
+        true
+    }
+}

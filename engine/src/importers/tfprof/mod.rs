@@ -1,0 +1,329 @@
+//! TFProf: traces of Taskflow programs (`TF_ENABLE_PROFILER`), and the task graphs of `taskflow.dump()`.
+//!
+//! Five kinds of content, recognised by their first bytes; the file name says nothing (3.4 writes JSON under a `.tfp` name,
+//! 4.1 writes TFPX under a `.json` name):
+//!
+//! ```text
+//! written by           content        begins with                        read by
+//! 2.5 (JSON A)         JSON           {"executor":"<uuid>","data":[      json, relaxed
+//! 2.6 - 4.0 (JSON B)   JSON           [\n{"executor":"0","data":[        json, relaxed
+//! 3.0 - 4.0            binary T0      a small u64, a small u64, a clock  t0
+//! 4.1 -                binary TFPX    TFPX                               tfpx
+//! taskflow.dump()      DOT            digraph Taskflow {                 dot
+//! ```
+//! | Taskflow's word | here |
+//! | --- | --- |
+//! | executor | location `E<i>`, i = position in the file, also those without a task |
+//! | worker | location `E<i>/W<w>`; T0 knows the idle ones, too |
+//! | segment | a row of `tasks`; type → `kind`, level → `depth` |
+//! | level | number of tasks open on the worker when it began: the encloser one level up is `stack_parent` |
+//!
+//! Life of the data: a dialect reads into pieces of lanes ([`lanes`]), [`build`] counts times from one origin, finds stack
+//! parents and fills the tables, [`join`] adds links from the DOT file that lies beside the trace.
+//!
+//! Clocks: T0 holds the steady clock in ns, TFPX µs since each executor's own origin, which it holds: one clock for all.
+//! JSON holds µs since each executor's creation and not when that was: a clock for each executor.
+//!
+//! Known to be wrong in files found in the wild: 2.5 writes an end far below zero for a module without tasks (kept, finish
+//! NULL); the launcher `tfprof.py` overwrites the first byte of a T0 file; T0 numbers the types differently in each release;
+//! JSON escapes no names; TFPX cuts names to 31 bytes and writes runtime tasks as static.
+
+mod build;
+mod dot;
+mod join;
+mod json;
+mod lanes;
+mod relaxed;
+mod t0;
+#[cfg(test)]
+mod tests;
+mod tfpx;
+mod types;
+mod window;
+
+use std::path::{Path, PathBuf};
+
+use datafusion::arrow::array::{Int64Array, StringArray};
+
+use self::dot::{Graph, Shape};
+use self::join::Links;
+use self::lanes::{Stop, Trace};
+use self::types::Numbering;
+use self::window::Window;
+use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::{Cells, Ending, Finding, RunBuilder, Source, Stage, Stats, stem};
+
+const TYPES_OPTION: &str = "tfprof.types";
+const DOT_OPTION: &str = "tfprof.dot";
+
+static DOC: FormatDoc = FormatDoc {
+    name: "tfprof",
+    title: "Taskflow programs run with TF_ENABLE_PROFILER, and task graphs of taskflow.dump()",
+    dialects: &[
+        "JSON of 2.5 (no levels) and of 2.6 to 4.0, as written or re-formatted",
+        "binary .tfp of 3.0 to 4.0",
+        "binary TFPX of 4.1 and later",
+        "DOT: beside a trace as x.dot it gives links; alone its nodes are tasks without times",
+    ],
+    fills: "locations (executors, workers), tasks (kind = type, depth = level, stack_parent); with a DOT file links \
+            (dependency, weak, spawn)",
+    loses: "the format holds no dependencies (only DOT does), no idle or steal times, no creation or ready times, no \
+            thread or core numbers, no date; TFPX no runtime type and no more than 31 bytes of a name; JSON no idle \
+            workers and no common clock of executors",
+    options: &[
+        OptionDoc {
+            key: TYPES_OPTION,
+            description: "which release numbered the types of a binary .tfp: 3.0, 3.1 (also 3.2), 3.3, 3.5, 3.6 (to 3.8) or \
+                          3.9 (to 4.0); guessed unless given",
+        },
+        OptionDoc {
+            key: DOT_OPTION,
+            description: "the DOT file of the trace, where it is not x.dot beside x.tfp or x.json",
+        },
+    ],
+};
+
+const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
+const UNKNOWN_TYPE: Finding = Finding::repaired("unknown_type", Stage::Recording);
+
+/// Taskflow's own profile.
+pub(super) struct Tfprof;
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    /// JSON exactly as the library writes it.
+    Rigid,
+    /// JSON that was written anew.
+    Relaxed,
+    T0,
+    Tfpx,
+    Dot,
+}
+
+impl Dialect {
+    fn of(source: &Source) -> Option<Dialect> {
+        let head = source.head();
+        if head.starts_with(tfpx::MAGIC) {
+            Some(Dialect::Tfpx)
+        } else if dot::recognise(head) {
+            Some(Dialect::Dot)
+        } else if t0::recognise(head) {
+            Some(Dialect::T0)
+        } else if json::is_rigid(head) {
+            Some(Dialect::Rigid)
+        } else {
+            let is_whole = source.head_is_whole();
+            relaxed::recognise(head, is_whole).then_some(Dialect::Relaxed)
+        }
+    }
+
+    /// Whether the times of all executors are read from one clock.
+    fn one_clock(self) -> bool {
+        matches!(self, Dialect::T0 | Dialect::Tfpx)
+    }
+}
+
+impl Importer for Tfprof {
+    fn doc(&self) -> &'static FormatDoc {
+        &DOC
+    }
+
+    fn recognise(&self, source: &Source) -> bool {
+        Dialect::of(source).is_some()
+    }
+
+    fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
+        let mut builder = context.begin(source);
+        let numbering = numbering(context.options)?;
+        match Dialect::of(source) {
+            Some(Dialect::Dot) => graph_alone(source, &mut builder)?,
+            Some(dialect) => trace(source, dialect, numbering, context, &mut builder)?,
+            None => {
+                let what = "neither executors in JSON, nor a binary dump, nor `digraph Taskflow {`";
+                return Err(lanes::damaged(source, "byte 0".to_owned(), what.to_owned()));
+            }
+        }
+        context.finish(builder)
+    }
+
+    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
+        let recognised = |path: &Path| Source::open(path, None).ok().and_then(|source| Dialect::of(&source));
+        let stem_of_file = stem(file);
+        dot_names(&stem_of_file).iter().any(|name| file.file_name().is_some_and(|file| file == name.as_str()))
+            && siblings.iter().any(|sibling| {
+                sibling != file
+                    && stem(sibling) == stem_of_file
+                    && recognised(sibling).is_some_and(|dialect| dialect != Dialect::Dot)
+            })
+            && recognised(file) == Some(Dialect::Dot)
+    }
+}
+
+/// The numbering that the user named.
+fn numbering(options: &ImportOptions) -> Result<Option<Numbering>, ImportError> {
+    let Some(value) = options.get(TYPES_OPTION) else { return Ok(None) };
+    match Numbering::from_name(value) {
+        Some(numbering) => Ok(Some(numbering)),
+        None => Err(ImportError::BadOption {
+            option: TYPES_OPTION.to_owned(),
+            value: value.clone(),
+            what: "one of 3.0, 3.1, 3.3, 3.5, 3.6, 3.9 is needed".to_owned(),
+        }),
+    }
+}
+
+/// A trace, with the graph beside it.
+fn trace(
+    source: &Source,
+    dialect: Dialect,
+    numbering: Option<Numbering>,
+    context: &ImportContext<'_>,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    let mut trace = Trace::new(source, context.pool());
+    let graph = graph_beside(source, context.options, &mut builder.stats)?;
+    let read = match dialect {
+        Dialect::T0 => binary(source, |window| t0::read(window, &mut trace, &mut builder.stats)),
+        Dialect::Tfpx => binary(source, |window| tfpx::read(window, &mut trace, &mut builder.stats)),
+        Dialect::Rigid => rigid(source, context.threads, &mut trace, &mut builder.stats),
+        Dialect::Relaxed | Dialect::Dot => relaxed::read(source, &mut trace, &mut builder.stats),
+    };
+    match read {
+        Ok(()) => {}
+        // What is whole is kept, and `--strict` knows that something is missing.
+        Err(Stop::Cut { at, inside }) if trace.tasks > 0 => {
+            builder.stats.note(TRUNCATED, 1, || format!("byte {at}: the file ends inside of {inside}"));
+        }
+        Err(Stop::Cut { at, inside }) => {
+            return Err(trace.damaged(at, format!("it ends inside of {inside}, before any task is whole")));
+        }
+        Err(Stop::Error(error)) => return Err(error),
+    }
+    builder.info.time_unit = if dialect == Dialect::T0 { "ns" } else { "us" };
+    builder.info.origin = match dialect {
+        Dialect::T0 => Some(t0::align(&mut trace)?),
+        Dialect::Tfpx => tfpx::align(&mut trace)?,
+        _ => None,
+    };
+    if trace.tasks == 0 {
+        let executors = trace.executors.len();
+        builder.stats.note(Finding::info("no_tasks", Stage::Recording), 1, || {
+            format!("{executors} executors, none of which finished a task")
+        });
+    }
+    build::build(trace, dialect, numbering, graph.as_ref(), builder)
+}
+
+fn binary(source: &Source, read: impl FnOnce(&mut Window<'_>) -> Result<(), Stop>) -> Result<(), Stop> {
+    let mut window = Window::open(source)?;
+    read(&mut window)?;
+    if window.ending == Ending::CutOff {
+        return Err(window.cut("the compressed stream".to_owned()));
+    }
+    Ok(())
+}
+
+/// JSON in the library's layout; a file that leaves the layout later may still be good JSON.
+fn rigid(source: &Source, threads: usize, trace: &mut Trace, stats: &mut Stats) -> Result<(), Stop> {
+    let mut found = Stats::default();
+    let error = match json::read(source, threads, trace, &mut found) {
+        Err(Stop::Error(error @ ImportError::Damaged { .. })) => error,
+        other => {
+            stats.absorb(found);
+            return other;
+        }
+    };
+    trace.clear();
+    let mut found = Stats::default();
+    if let Ok(()) = relaxed::read(source, trace, &mut found) {
+        stats.absorb(found);
+        return Ok(());
+    }
+    trace.clear();
+    Err(error.into())
+}
+
+fn note_unknown_type(stats: &mut Stats, count: u64, example: impl FnOnce() -> String) {
+    stats.note(UNKNOWN_TYPE, count, || format!("{}; read as `{}`", example(), types::UNDEFINED));
+}
+
+/// The names that a graph beside the trace `stem` may have.
+fn dot_names(stem: &str) -> [String; 3] {
+    ["", ".gz", ".zst"].map(|compression| format!("{stem}.dot{compression}"))
+}
+
+/// The graph that the user named, else the one that lies beside the trace.
+fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> Result<Option<Graph>, ImportError> {
+    if let Some(named) = options.get(DOT_OPTION) {
+        let file = Source::open(Path::new(named), None)?;
+        if !dot::recognise(file.head()) {
+            return Err(ImportError::BadOption {
+                option: DOT_OPTION.to_owned(),
+                value: named.clone(),
+                what: "it is no graph of taskflow.dump(): it does not begin with `digraph Taskflow {`".to_owned(),
+            });
+        }
+        return Ok(Some(Graph::parse(&file.read_all()?)));
+    }
+    if source.path() == Path::new("-") {
+        return Ok(None);
+    }
+    for name in dot_names(&source.stem()) {
+        let path = source.path().with_file_name(name);
+        if path == source.path() || !path.is_file() {
+            continue;
+        }
+        match Source::open(&path, None) {
+            Ok(file) if dot::recognise(file.head()) => return Ok(Some(Graph::parse(&file.read_all()?))),
+            _ => stats.note(Finding::info("dot_beside_not_used", Stage::Import), 1, || {
+                format!("{} is no graph of taskflow.dump()", path.display())
+            }),
+        }
+    }
+    Ok(None)
+}
+
+/// A graph opened as a trace: its nodes are tasks without times.
+fn graph_alone(source: &Source, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    let graph = Graph::parse(&source.read_all()?);
+    let rows = graph.nodes.len();
+    let links = Links::of_nodes(&graph, &mut builder.stats);
+    let subflows = graph.subflow_tasks();
+    let has_subflow: std::collections::HashSet<usize> = subflows.iter().copied().flatten().collect();
+    let names: StringArray = graph.nodes.iter().map(|node| Some(String::from_utf8_lossy(&node.name))).collect();
+    // A plain node may be static, asynchronous or a placeholder: the graph does not tell.
+    let kinds: StringArray = graph
+        .nodes
+        .iter()
+        .enumerate()
+        .map(|(index, node)| match node.shape {
+            Shape::Condition => Some("condition"),
+            Shape::Module => Some("module"),
+            Shape::Cuda => Some("cudaflow"),
+            Shape::Plain => has_subflow.contains(&index).then_some("subflow"),
+        })
+        .collect();
+    let parents: Int64Array =
+        graph.nodes.iter().map(|node| subflows[node.cluster].map(|parent| parent as i64)).collect();
+    let ids = StringArray::from_iter_values(graph.nodes.iter().map(|node| node.id.as_str()));
+    let work = builder.word(Table::Tasks, "role", "work");
+    builder.append(
+        Table::Tasks,
+        rows,
+        vec![
+            ("id", ids.into()),
+            ("parent", parents.into()),
+            ("name", names.into()),
+            ("kind", kinds.into()),
+            ("role", Cells::Word(work)),
+        ],
+    )?;
+    if rows == 0 {
+        let example = || "the graph has no nodes".to_owned();
+        builder.stats.note(Finding::info("no_tasks", Stage::Recording), 1, example);
+    }
+    links.append(builder)
+}

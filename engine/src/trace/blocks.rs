@@ -1,0 +1,239 @@
+//! Blocks: a long source is cut at borders between records and parsed on several threads; results come back in the order
+//! of the source.
+//!
+//! Life of the data: whichever thread is free takes the lock, reads the next [`BLOCK_BYTES`] into a buffer of its own, cuts
+//! behind the last whole record (the rest is carried over to the next block), releases the lock and parses. The calling
+//! thread receives the results and hands them on by block number. Blocks are cut in the same places on any number of
+//! threads, so what depends on the cuts (the order in which words are met) does not depend on the machine.
+//!
+//! Cost: one copy from the operating system into a buffer that is used again and again; a buffer grows only when a block
+//! holds no border.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError, mpsc};
+
+use super::source::Source;
+use crate::error::ImportError;
+
+/// Bytes of a block: large enough that cutting and handing over cost nothing, small beside the tables.
+pub(crate) const BLOCK_BYTES: usize = 4 << 20;
+
+/// A stretch of the source that holds whole records.
+#[derive(Debug, Clone, Copy)]
+pub struct Block<'a> {
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// Where it begins in the (decompressed) source.
+    pub offset: u64,
+    /// Whether the source ends with it.
+    pub last: bool,
+}
+
+/// How the bytes of a source came to their end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// As they should.
+    Whole,
+    /// A compressed stream broke off.
+    CutOff,
+}
+
+/// Cuts `source` with `cut` (the length of the longest prefix of whole records; `None` = no border yet), calls `parse` for
+/// each block on up to `threads` threads, and `take` with the results, in order, on this thread.
+///
+/// # Errors
+/// What `take` returns, and [`ImportError::Io`] when reading fails. Results before the failing place are taken first.
+pub fn parse_blocks<R: Send>(
+    source: &Source,
+    threads: usize,
+    cut: impl Fn(&[u8]) -> Option<usize> + Sync,
+    parse: impl Fn(Block<'_>) -> R + Sync,
+    mut take: impl FnMut(R) -> Result<(), ImportError>,
+) -> Result<Ending, ImportError> {
+    let mut cutter = Cutter::new(source.reader()?, BLOCK_BYTES);
+    if threads <= 1 {
+        let mut buffer = Vec::new();
+        while let Some(place) = cutter.next(&mut buffer, &cut).map_err(|error| source.io_error(error))? {
+            take(parse(place.block(&buffer)))?;
+        }
+        return Ok(cutter.ending);
+    }
+    let cutter = Mutex::new(cutter);
+    let stopped = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (sender, receiver) = mpsc::channel();
+        for _ in 0..threads {
+            let sender = sender.clone();
+            scope.spawn(|| {
+                let sender = sender;
+                let mut buffer = Vec::new();
+                while !stopped.load(Ordering::Relaxed) {
+                    // A poisoned lock means that another parser panicked; the scope passes its panic on.
+                    let next = cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut buffer, &cut);
+                    let message = match next {
+                        Ok(None) => break,
+                        Ok(Some(place)) => Ok((place.number, parse(place.block(&buffer)))),
+                        Err(error) => Err(error),
+                    };
+                    let failed = message.is_err();
+                    if sender.send(message).is_err() || failed {
+                        break;
+                    }
+                }
+            });
+        }
+        drop(sender);
+        let taken = take_in_order(source, &receiver, &mut take);
+        stopped.store(true, Ordering::Relaxed);
+        taken
+    })?;
+    Ok(cutter.into_inner().unwrap_or_else(PoisonError::into_inner).ending)
+}
+
+fn take_in_order<R>(
+    source: &Source,
+    receiver: &mpsc::Receiver<io::Result<(u64, R)>>,
+    take: &mut impl FnMut(R) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let mut early: BTreeMap<u64, R> = BTreeMap::new();
+    let mut next = 0;
+    let mut failure = None;
+    for message in receiver {
+        match message {
+            Ok((number, result)) => early.insert(number, result),
+            Err(error) => {
+                failure.get_or_insert(error);
+                continue;
+            }
+        };
+        while let Some(result) = early.remove(&next) {
+            take(result)?;
+            next += 1;
+        }
+    }
+    failure.map_or(Ok(()), |error| Err(source.io_error(error)))
+}
+
+/// Where a block stands.
+struct Place {
+    number: u64,
+    offset: u64,
+    last: bool,
+}
+
+impl Place {
+    fn block<'a>(&self, bytes: &'a [u8]) -> Block<'a> {
+        Block { bytes, offset: self.offset, last: self.last }
+    }
+}
+
+struct Cutter<R> {
+    reader: R,
+    block_bytes: usize,
+    /// What was read behind the last border.
+    carry: Vec<u8>,
+    offset: u64,
+    number: u64,
+    ended: bool,
+    ending: Ending,
+}
+
+impl<R: Read> Cutter<R> {
+    fn new(reader: R, block_bytes: usize) -> Cutter<R> {
+        Cutter { reader, block_bytes, carry: Vec::new(), offset: 0, number: 0, ended: false, ending: Ending::Whole }
+    }
+
+    /// Fills `buffer` with the next block; `None` after the last one. There is at least one block.
+    fn next(&mut self, buffer: &mut Vec<u8>, cut: impl Fn(&[u8]) -> Option<usize>) -> io::Result<Option<Place>> {
+        if self.ended {
+            return Ok(None);
+        }
+        buffer.clear();
+        buffer.append(&mut self.carry);
+        let mut wanted = self.block_bytes;
+        loop {
+            self.fill(buffer, wanted)?;
+            if self.ended {
+                break;
+            }
+            if let Some(border) = cut(buffer).filter(|&border| border > 0) {
+                self.carry.extend_from_slice(&buffer[border..]);
+                buffer.truncate(border);
+                break;
+            }
+            wanted = buffer.len() * 2;
+        }
+        let place = Place { number: self.number, offset: self.offset, last: self.ended };
+        self.number += 1;
+        self.offset += buffer.len() as u64;
+        Ok(Some(place))
+    }
+
+    fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
+        let missing = wanted.saturating_sub(buffer.len());
+        buffer.reserve(missing);
+        match self.reader.by_ref().take(missing as u64).read_to_end(buffer) {
+            Ok(read) => self.ended = read < missing,
+            // Decoders say so when a compressed file is cut off: what came before is good.
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                self.ended = true;
+                self.ending = Ending::CutOff;
+            }
+            Err(error) => {
+                self.ended = true;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cut_behind_semicolon(bytes: &[u8]) -> Option<usize> {
+        memchr::memrchr(b';', bytes).map(|at| at + 1)
+    }
+
+    #[test]
+    fn blocks_tile_the_source_and_end_at_borders() {
+        let text = b"a;bb;ccc;dddddddddddddd;e;f;rest";
+        for block_bytes in 1..40 {
+            let mut cutter = Cutter::new(&text[..], block_bytes);
+            let (mut buffer, mut seen) = (Vec::new(), Vec::new());
+            while let Some(place) = cutter.next(&mut buffer, cut_behind_semicolon).expect("memory does not fail") {
+                assert_eq!(place.offset as usize, seen.len());
+                assert!(place.last || buffer.ends_with(b";"), "{block_bytes}");
+                seen.extend_from_slice(&buffer);
+            }
+            assert_eq!(seen, text);
+        }
+    }
+
+    #[test]
+    fn results_come_in_order_on_any_number_of_threads() {
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        let line = b"0123456789;".repeat(1_300_000);
+        io::Write::write_all(&mut file, &line).expect("room for 14 MB");
+        let source = Source::open(file.path(), None).expect("it was just written");
+        for threads in [1, 2, 5] {
+            let mut end = 0;
+            let ending = parse_blocks(
+                &source,
+                threads,
+                cut_behind_semicolon,
+                |block| (block.offset, block.bytes.len() as u64),
+                |(offset, length)| {
+                    assert_eq!(offset, end);
+                    end += length;
+                    Ok(())
+                },
+            );
+            assert!(matches!(ending, Ok(Ending::Whole)));
+            assert_eq!(end as usize, line.len());
+        }
+    }
+}
