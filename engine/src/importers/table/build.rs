@@ -1,0 +1,704 @@
+//! Build: the batches of one section become chunks of the run.
+//!
+//! Each column of ours is read from its cells: times become ticks, words keys of the run's dictionaries, references keys
+//! in the index of tasks. A cell that does not fit its column leaves NULL there, is counted with its place, and goes to
+//! `args` as it stands. Rows are left out only when nothing of them could be a row: a link without both ends, a second
+//! row of one location.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray, StringBuilder,
+};
+use datafusion::arrow::compute::{cast, filter};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::util::display::array_value_to_string;
+use datafusion::error::DataFusionError;
+
+use super::args::{BadCell, args};
+use super::mapping::{LOCATION_ATTRIBUTES, Section, TaskKey};
+use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
+use super::read::{Batch, CellKind, Header, Place, Sink};
+use super::run::{Chunk, Lanes, Reference, RunTables};
+use super::times::{Clock, Times};
+use crate::error::ImportError;
+use crate::tables::{ColumnType, Table};
+use crate::trace::{Cells, Finding, Stage, Stats};
+
+const BAD_VALUE: Finding = Finding::lost("bad_value", Stage::Recording);
+const ROUNDED: Finding = Finding::info("rounded_time", Stage::Import);
+const DUPLICATE_ID: Finding = Finding::info("duplicate_id", Stage::Recording);
+const DUPLICATE_LOCATION: Finding = Finding::lost("duplicate_location", Stage::Recording);
+const MISSING_END: Finding = Finding::lost("missing_end", Stage::Recording);
+const DURATION_DIFFERS: Finding = Finding::info("duration_differs", Stage::Recording);
+const COLUMN_NOT_KEPT: Finding = Finding::info("column_not_kept", Stage::Import);
+
+/// Takes the batches of one section.
+pub(super) struct SectionSink<'a> {
+    run: &'a mut RunTables,
+    section: &'a Section,
+    plan: Option<Plan>,
+}
+
+/// What one batch becomes, while its columns are read.
+struct Rows {
+    chunk: Chunk,
+    bad: Vec<BadCell>,
+    process: Option<StringArray>,
+    clock: Option<StringArray>,
+    /// The file's own `args`.
+    own_args: Option<StringArray>,
+    ids: Option<StringArray>,
+    names: Option<StringArray>,
+    /// Columns of locations: ours, and the texts.
+    locations: Vec<(&'static str, StringArray)>,
+    /// Columns that refer to tasks: ours, and the texts.
+    references: Vec<(&'static str, StringArray)>,
+    durations: Option<Int64Array>,
+    /// Rows to leave out.
+    left_out: Vec<bool>,
+}
+
+impl Sink for SectionSink<'_> {
+    fn header(&mut self, header: Header) -> Result<(), ImportError> {
+        let plan = Plan::new(self.section, &header, self.run.tick)?;
+        let refers = plan.columns.iter().find(|planned| planned.column.column_type == ColumnType::Identity);
+        if self.section.table == Table::Tasks && plan.has("id") {
+            self.run.has_ids = true;
+        }
+        if let Some(planned) = refers
+            && self.section.key == TaskKey::Id
+            && !self.run.has_ids
+        {
+            let column = planned.column.name;
+            return Err(ImportError::Unusable {
+                path: self.section.file.clone(),
+                what: format!("`{column}` refers to tasks by their id, but no column is the `id` of the tasks"),
+                hint: Some(
+                    "map `table.id=COLUMN` of the tasks, or say `table.key=name` where their names are unique"
+                        .to_owned(),
+                ),
+            });
+        }
+        if !has_args(self.section.table) {
+            let kept = |name: &str| self.section.used_elsewhere.iter().any(|used| used == name);
+            let names = plan.unmapped.iter().map(|(_, name)| name.as_str()).filter(|name| !kept(name));
+            let names: Vec<&str> = names.collect();
+            self.run.builder.stats.note(COLUMN_NOT_KEPT, names.len() as u64, || {
+                format!(
+                    "{}: `{}`; {} have no args",
+                    self.section.file.display(),
+                    names.join("`, `"),
+                    self.section.table
+                )
+            });
+        }
+        let unit = plan.columns.iter().find(|planned| planned.times.is_some()).and_then(|planned| planned.unit);
+        // Tasks are read first: their unit is that of the run.
+        if let Some(unit) = unit.filter(|_| !std::mem::replace(&mut self.run.has_unit, true)) {
+            self.run.builder.info.time_unit = unit.symbol();
+        }
+        self.plan = Some(plan);
+        Ok(())
+    }
+
+    fn batch(&mut self, batch: Batch) -> Result<(), ImportError> {
+        let Some(mut plan) = self.plan.take() else {
+            return Err(self.internal("rows before the header"));
+        };
+        let taken = self.take(&mut plan, &batch);
+        self.plan = Some(plan);
+        taken
+    }
+
+    fn stats(&mut self) -> &mut Stats {
+        &mut self.run.builder.stats
+    }
+}
+
+impl<'a> SectionSink<'a> {
+    pub(super) fn new(run: &'a mut RunTables, section: &'a Section) -> SectionSink<'a> {
+        SectionSink { run, section, plan: None }
+    }
+
+    /// After the last batch: every key that the mapping names must have been in some record.
+    pub(super) fn finish(self) -> Result<(), ImportError> {
+        let missing = self.plan.iter().flat_map(|plan| &plan.columns).find(|planned| planned.must_appear);
+        let Some(planned) = missing else { return Ok(()) };
+        let entry = self.section.entries.iter().find(|entry| entry.column == planned.column);
+        let what = format!("no record of {} has a key `{}`", self.section.file.display(), planned.name);
+        Err(match entry {
+            Some(entry) => entry.given.refuse(what, None),
+            None => self.internal("a column that nobody asked for"),
+        })
+    }
+
+    fn take(&mut self, plan: &mut Plan, batch: &Batch) -> Result<(), ImportError> {
+        self.run.builder.stats.records(batch.rows as u64);
+        let table = self.section.table;
+        let mut rows = Rows {
+            chunk: Chunk::new(table, batch.rows),
+            bad: Vec::new(),
+            process: None,
+            clock: None,
+            own_args: None,
+            ids: None,
+            names: None,
+            locations: Vec::new(),
+            references: Vec::new(),
+            durations: None,
+            left_out: vec![false; batch.rows],
+        };
+        for planned in &mut plan.columns {
+            self.column(planned, batch, &mut rows)?;
+        }
+        self.defaults(plan, &mut rows);
+        if table == Table::Tasks {
+            self.spans(batch, &mut rows);
+            self.enter_tasks(batch, &rows);
+        }
+        self.refer(batch, &mut rows);
+        self.locate(batch, &mut rows);
+        if has_args(table) {
+            rows.bad.sort();
+            let args = args(batch, &plan.unmapped, rows.own_args.as_ref(), &rows.bad);
+            if let Some(args) = args.map_err(|error| self.arrow(error))? {
+                rows.chunk.cells.push(("args", args.into()));
+            }
+        }
+        let chunk = without(rows.chunk, &rows.left_out).map_err(|error| self.arrow(error))?;
+        if chunk.rows == 0 { Ok(()) } else { self.run.push(chunk) }
+    }
+
+    /// Reads one column of ours.
+    fn column(&mut self, planned: &mut Planned, batch: &Batch, rows: &mut Rows) -> Result<(), ImportError> {
+        let name = planned.column.name;
+        let column = cells(planned, batch).map_err(|error| self.arrow(error))?;
+        planned.must_appear &= column.null_count() == column.len();
+        if let Some(reader) = &mut planned.times {
+            let times = reader.read(&column, &mut self.run.epoch).map_err(|error| self.arrow(error))?;
+            let Some(times) = times else {
+                return Err(self.wrong_type(planned, column.data_type()));
+            };
+            return self.times(planned, &column, times, batch, rows);
+        }
+        let texts = match planned.column.column_type {
+            ColumnType::Integer | ColumnType::Double => {
+                let cells = self.numbers(planned, &column, batch, rows)?;
+                rows.chunk.cells.push((name, cells));
+                return Ok(());
+            }
+            _ => texts(&column).map_err(|error| self.arrow(error))?,
+        };
+        let table = self.section.table;
+        match planned.column.column_type {
+            ColumnType::Identity => rows.references.push((name, texts)),
+            _ if name == "args" => rows.own_args = Some(texts),
+            ColumnType::Text => {
+                if name == "id" {
+                    rows.ids = Some(texts.clone());
+                }
+                rows.chunk.cells.push((name, texts.into()));
+            }
+            _ if LOCATION_ATTRIBUTES.contains(&name) && table != Table::Locations => {
+                *(if name == "process" { &mut rows.process } else { &mut rows.clock }) = Some(texts);
+            }
+            _ => {
+                if table == Table::Tasks && name == "name" && self.run.needs_names {
+                    rows.names = Some(texts.clone());
+                }
+                if is_location(table, name) {
+                    rows.locations.push((name, texts.clone()));
+                }
+                let words = self.words(name, &texts);
+                if table == Table::Tasks && name == "location" {
+                    rows.chunk.lanes = match &words {
+                        Cells::Word(key) => Some(Lanes::One(*key)),
+                        Cells::Words(keys) => Some(Lanes::Each(keys.clone())),
+                        _ => None,
+                    };
+                }
+                rows.chunk.cells.push((name, words));
+            }
+        }
+        Ok(())
+    }
+
+    /// Interns a column of words. One word in all rows takes no memory.
+    fn words(&mut self, name: &'static str, texts: &StringArray) -> Cells {
+        let fill = default_word(self.section.table, name);
+        let words = self.run.builder.words(self.section.table, name);
+        let mut last: Option<(&str, i32)> = None;
+        let keys: Int32Array = texts
+            .iter()
+            .map(|text| {
+                let text = text.or(fill)?;
+                // Runs of one word are common: the same location, the same name.
+                match last {
+                    Some((word, key)) if word == text => Some(key),
+                    _ => {
+                        let key = words.intern(text);
+                        last = Some((text, key));
+                        Some(key)
+                    }
+                }
+            })
+            .collect();
+        match keys.values().first() {
+            Some(&first) if keys.null_count() == 0 && keys.values().iter().all(|&key| key == first) => {
+                Cells::Word(first)
+            }
+            _ => Cells::Words(keys),
+        }
+    }
+
+    /// Values of columns that nobody mapped.
+    fn defaults(&mut self, plan: &Plan, rows: &mut Rows) {
+        let table = self.section.table;
+        for column in table.spec().columns {
+            if !plan.has(column.name)
+                && let Some(word) = default_word(table, column.name)
+            {
+                let key = self.run.builder.word(table, column.name, word);
+                rows.chunk.cells.push((column.name, Cells::Word(key)));
+            }
+        }
+        if table == Table::Messages && !plan.has("count") {
+            rows.chunk.cells.push(("count", Cells::Integer(1)));
+        }
+        if table == Table::Locations && !plan.has("kind") {
+            let key = self.run.builder.word(table, "kind", &self.section.location_kind);
+            rows.chunk.cells.push(("kind", Cells::Word(key)));
+        }
+    }
+
+    fn times(
+        &mut self,
+        planned: &Planned,
+        column: &ArrayRef,
+        times: Times,
+        batch: &Batch,
+        rows: &mut Rows,
+    ) -> Result<(), ImportError> {
+        let name = planned.column.name;
+        for (row, why) in &times.bad {
+            self.bad_value(planned, column, *row, &format!("{name} {why}"), batch, rows);
+        }
+        if let Some((count, row)) = times.rounded {
+            let tick = self.run.tick;
+            let text = array_value_to_string(column, row).unwrap_or_default();
+            let place = self.place(batch, row);
+            self.run.builder.stats.note(ROUNDED, count, || match planned.unit {
+                Some(unit) => format!("{place}: {name} `{text}` {} is no whole number of {tick}", unit.symbol()),
+                None => format!(
+                    "{place}: {name} `{text}` was taken as ns, as no unit is given: is it `table.{name}={}:s`?",
+                    planned.name
+                ),
+            });
+        }
+        if name == "duration" {
+            if times.clock == Clock::Instant {
+                return Err(self.wrong_type(planned, column.data_type()));
+            }
+            rows.durations = Some(times.ticks);
+        } else {
+            rows.chunk.times.push((name, times.ticks, times.clock));
+        }
+        Ok(())
+    }
+
+    fn numbers(
+        &mut self,
+        planned: &Planned,
+        column: &ArrayRef,
+        batch: &Batch,
+        rows: &mut Rows,
+    ) -> Result<Cells, ImportError> {
+        let is_integer = planned.column.column_type == ColumnType::Integer;
+        let (wanted, what) = match is_integer {
+            true => (DataType::Int64, "is no whole number"),
+            false => (DataType::Float64, "is no number"),
+        };
+        let array: ArrayRef = match column.data_type() {
+            DataType::Utf8 => {
+                let texts = column.as_string::<i32>();
+                match is_integer {
+                    true => Arc::new(texts.iter().map(|text| integer(text?)).collect::<Int64Array>()),
+                    false => Arc::new(texts.iter().map(|text| text?.trim().parse().ok()).collect::<Float64Array>()),
+                }
+            }
+            number if number.is_numeric() && is_integer && !number.is_integer() => {
+                let floats = cast(column, &DataType::Float64).map_err(|error| self.arrow(error))?;
+                let whole = |value: f64| (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64);
+                Arc::new(floats.as_primitive::<Float64Type>().iter().map(|value| whole(value?)).collect::<Int64Array>())
+            }
+            number if number.is_numeric() || number.is_null() => {
+                cast(column, &wanted).map_err(|error| self.arrow(error))?
+            }
+            DataType::Dictionary(..) | DataType::LargeUtf8 | DataType::Utf8View => {
+                let texts: ArrayRef = cast(column, &DataType::Utf8).map_err(|error| self.arrow(error))?;
+                return self.numbers(planned, &texts, batch, rows);
+            }
+            other => return Err(self.wrong_type(planned, other)),
+        };
+        if array.null_count() > column.null_count() {
+            for row in (0..column.len()).filter(|&row| column.is_valid(row) && array.is_null(row)) {
+                self.bad_value(planned, column, row, &format!("{} {what}", planned.column.name), batch, rows);
+            }
+        }
+        Ok(Cells::Array(array))
+    }
+
+    /// A cell that is not what its column asks for: NULL, counted, and kept in `args`.
+    fn bad_value(
+        &mut self,
+        planned: &Planned,
+        column: &ArrayRef,
+        row: usize,
+        what: &str,
+        batch: &Batch,
+        rows: &mut Rows,
+    ) {
+        let text = array_value_to_string(column, row).unwrap_or_default();
+        let place = self.place(batch, row);
+        self.run.builder.stats.note(BAD_VALUE, 1, || format!("{place}: {what}: `{}`", clipped(&text)));
+        rows.bad.push(BadCell { row, column: planned.name.clone(), text });
+    }
+
+    /// Completes start, finish and duration from each other.
+    fn spans(&mut self, batch: &Batch, rows: &mut Rows) {
+        let Some(durations) = rows.durations.take() else { return };
+        let take = |rows: &mut Rows, name: &str| {
+            let at = rows.chunk.times.iter().position(|(column, ..)| *column == name)?;
+            Some(rows.chunk.times.swap_remove(at))
+        };
+        let (start, finish) = (take(rows, "start"), take(rows, "finish"));
+        if start.is_none() && finish.is_none() {
+            rows.chunk.cells.push(("duration", durations.into()));
+            return;
+        }
+        let clock = start.as_ref().or(finish.as_ref()).map_or(Clock::Number, |(.., clock)| *clock);
+        let count = durations.len();
+        let value = |times: &Option<(&str, Int64Array, Clock)>, row: usize| {
+            times.as_ref().and_then(|(_, times, _)| times.is_valid(row).then(|| times.value(row)))
+        };
+        let (mut starts, mut finishes, mut spans) =
+            (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
+        let (mut lonely, mut differing) = (false, 0u64);
+        let mut first_difference = None;
+        for row in 0..count {
+            let duration = durations.is_valid(row).then(|| durations.value(row));
+            let (begin, end) = match (value(&start, row), value(&finish, row), duration) {
+                (Some(begin), None, Some(duration)) => (Some(begin), begin.checked_add(duration)),
+                (None, Some(end), Some(duration)) => (end.checked_sub(duration), Some(end)),
+                (begin, end, _) => (begin, end),
+            };
+            let spanned =
+                begin.zip(end).filter(|(begin, end)| begin <= end).and_then(|(begin, end)| end.checked_sub(begin));
+            if let (Some(spanned), Some(duration)) = (spanned, duration)
+                && spanned != duration
+            {
+                differing += 1;
+                first_difference.get_or_insert((row, spanned, duration));
+            }
+            lonely |= begin.is_none() && end.is_none() && duration.is_some();
+            starts.push(begin);
+            finishes.push(end);
+            spans.push(spanned.or(duration.filter(|_| begin.is_none() && end.is_none())));
+        }
+        if let Some((row, spanned, duration)) = first_difference {
+            let place = self.place(batch, row);
+            self.run.builder.stats.note(DURATION_DIFFERS, differing, || {
+                format!("{place}: duration {duration}, but finish - start is {spanned}, which is taken")
+            });
+        }
+        rows.chunk.times.push(("start", starts.into(), clock));
+        rows.chunk.times.push(("finish", finishes.into(), clock));
+        if lonely {
+            // Durations are computed for all rows or for none.
+            rows.chunk.cells.push(("duration", spans.into()));
+        }
+    }
+
+    /// Enters the tasks into the indexes that links and parents refer to.
+    fn enter_tasks(&mut self, batch: &Batch, rows: &Rows) {
+        let first = self.run.tasks;
+        for (row, id) in rows.ids.iter().flat_map(|ids| ids.iter().enumerate()) {
+            if let Some(id) = id
+                && !self.run.ids.enter(id, first + row as i64, false)
+            {
+                let place = self.place(batch, row);
+                self.run.builder.stats.note(DUPLICATE_ID, 1, || {
+                    format!("{place}: `{}`; links and parents mean the first task of that id", clipped(id))
+                });
+            }
+        }
+        for (row, name) in rows.names.iter().flat_map(|names| names.iter().enumerate()) {
+            if let Some(name) = name {
+                self.run.names.enter(name, first + row as i64, true);
+            }
+        }
+    }
+
+    /// Resolves references to tasks, or keeps them until all tasks are there.
+    fn refer(&mut self, batch: &Batch, rows: &mut Rows) {
+        let (table, key) = (self.section.table, self.section.key);
+        for (name, texts) in std::mem::take(&mut rows.references) {
+            let index = self.run.index(key);
+            let keys: Vec<i32> = texts.iter().map(|text| text.map_or(-1, |text| index.key(text))).collect();
+            if table == Table::Tasks {
+                rows.chunk.parents.push((name, key, keys));
+                continue;
+            }
+            let mut positions = Vec::with_capacity(keys.len());
+            for (row, reference) in keys.into_iter().enumerate() {
+                let found = if reference < 0 { None } else { Some(self.run.index(key).find(reference)) };
+                positions.push(match found {
+                    Some(Reference::Task(position)) => Some(position),
+                    _ => None,
+                });
+                let resolved = matches!(found, Some(Reference::Task(_)));
+                // A link needs both ends; one that was left out already is not counted again.
+                let leaves = table == Table::Links && !resolved;
+                if resolved || (leaves && std::mem::replace(&mut rows.left_out[row], leaves)) {
+                    continue;
+                }
+                let place = self.place(batch, row);
+                let example = || match found {
+                    None => format!("{place}: no {name}"),
+                    Some(Reference::Ambiguous) => {
+                        format!(
+                            "{place}: {name} `{}` is the {} of several tasks",
+                            clipped(texts.value(row)),
+                            key_word(key)
+                        )
+                    }
+                    Some(_) => {
+                        format!("{place}: {name} `{}` is the {} of no task", clipped(texts.value(row)), key_word(key))
+                    }
+                };
+                match found {
+                    None if leaves => self.run.builder.stats.left_out(MISSING_END, 1, example),
+                    None => {}
+                    Some(lost) => self.run.lost_reference(lost, leaves, example),
+                }
+            }
+            rows.chunk.cells.push((name, positions.into()));
+        }
+    }
+
+    /// Makes known the locations that the rows name, or list.
+    fn locate(&mut self, batch: &Batch, rows: &mut Rows) {
+        let table = self.section.table;
+        for (name, texts) in std::mem::take(&mut rows.locations) {
+            let mut last = None;
+            for row in 0..texts.len() {
+                let location = texts.is_valid(row).then(|| texts.value(row));
+                if table == Table::Locations && name == "location" {
+                    let listed = location.is_some_and(|location| self.run.list_location(location));
+                    if !listed {
+                        rows.left_out[row] = true;
+                        let place = self.place(batch, row);
+                        let location = location.unwrap_or("").to_owned();
+                        self.run.builder.stats.left_out(DUPLICATE_LOCATION, 1, || {
+                            format!("{place}: `{}` has a row already, or no name", clipped(&location))
+                        });
+                    }
+                    continue;
+                }
+                let Some(location) = location.filter(|location| last != Some(*location)) else { continue };
+                let attribute = |texts: &Option<StringArray>| {
+                    texts.as_ref().filter(|texts| texts.is_valid(row)).map(|texts| texts.value(row).to_owned())
+                };
+                let (process, clock) = (attribute(&rows.process), attribute(&rows.clock));
+                self.run.meet_location(location, process.as_deref(), clock.as_deref(), &self.section.location_kind);
+                last = Some(location);
+            }
+        }
+    }
+
+    /// `log.csv:17` or `log.parquet row 17`.
+    fn place(&self, batch: &Batch, row: usize) -> String {
+        let file = self.section.file.display();
+        match batch.places.at(row) {
+            Place::Line(line) => format!("{file}:{line}"),
+            Place::Row(row) => format!("{file} row {row}"),
+        }
+    }
+
+    fn wrong_type(&self, planned: &Planned, data_type: &DataType) -> ImportError {
+        ImportError::Unusable {
+            path: self.section.file.clone(),
+            what: format!("column `{}` holds {data_type}, which cannot be a {}", planned.name, planned.column.name),
+            hint: None,
+        }
+    }
+
+    fn arrow(&self, error: ArrowError) -> ImportError {
+        ImportError::Internal { path: self.section.file.clone(), source: error.into() }
+    }
+
+    fn internal(&self, what: &str) -> ImportError {
+        ImportError::Internal { path: self.section.file.clone(), source: DataFusionError::Internal(what.to_owned()) }
+    }
+}
+
+fn has_args(table: Table) -> bool {
+    table.spec().columns.iter().any(|column| column.name == "args")
+}
+
+/// The word of rows that have none.
+fn default_word(table: Table, column: &str) -> Option<&'static str> {
+    match (table, column) {
+        (Table::Tasks | Table::Events, "name") => Some(""),
+        (Table::Links, "kind") => Some("dependency"),
+        (Table::Messages, "kind") => Some("logical"),
+        (Table::Counters, "kind") => Some("level"),
+        (Table::Locations, "role") => Some("compute"),
+        _ => None,
+    }
+}
+
+/// Whether a column names locations.
+fn is_location(table: Table, column: &str) -> bool {
+    match table {
+        Table::Messages => matches!(column, "source" | "target"),
+        Table::Locations => matches!(column, "location" | "parent"),
+        _ => column == "location",
+    }
+}
+
+/// The cells of a planned column: decoded from JSON, put together from pieces, or as they are.
+fn cells(planned: &Planned, batch: &Batch) -> Result<ArrayRef, ArrowError> {
+    let column = |index: usize| -> ArrayRef {
+        match batch.cells {
+            CellKind::Json => Arc::new(decoded(batch.columns[index].as_string())),
+            CellKind::Plain | CellKind::Typed => Arc::clone(&batch.columns[index]),
+        }
+    };
+    let pieces = match &planned.from {
+        From::Column(index) => {
+            // Our own `args` of a JSON record is an object and stays one.
+            let raw = planned.column.name == "args" && batch.cells == CellKind::Json;
+            return Ok(if raw { Arc::clone(&batch.columns[*index]) } else { column(*index) });
+        }
+        From::Text(pieces) => pieces,
+    };
+    let parts: Vec<Result<&str, StringArray>> = pieces
+        .iter()
+        .map(|piece| match piece {
+            PlannedPiece::Literal(text) => Ok(Ok(text.as_str())),
+            PlannedPiece::Column(index) => texts(&column(*index)).map(Err),
+        })
+        .collect::<Result<_, ArrowError>>()?;
+    let columns: Vec<&StringArray> = parts.iter().filter_map(|part| part.as_ref().err()).collect();
+    let mut joined = StringBuilder::with_capacity(batch.rows, batch.rows * 8);
+    let mut text = String::new();
+    for row in 0..batch.rows {
+        // Nothing but literals around empty cells says nothing.
+        if !columns.is_empty() && columns.iter().all(|column| column.is_null(row)) {
+            joined.append_null();
+            continue;
+        }
+        text.clear();
+        for part in &parts {
+            match part {
+                Ok(literal) => text.push_str(literal),
+                Err(column) if column.is_valid(row) => text.push_str(column.value(row)),
+                Err(_) => {}
+            }
+        }
+        joined.append_value(&text);
+    }
+    Ok(Arc::new(joined.finish()))
+}
+
+/// JSON texts without their quotes; other JSON as it stands.
+fn decoded(cells: &StringArray) -> StringArray {
+    let decode =
+        |cell: &str| -> Option<String> { if cell.starts_with('"') { serde_json::from_str(cell).ok() } else { None } };
+    let mut texts = StringBuilder::with_capacity(cells.len(), cells.values().len());
+    for cell in cells {
+        match cell.map(|cell| decode(cell).map_or(Cow::Borrowed(cell), Cow::Owned)) {
+            Some(text) => texts.append_value(text),
+            None => texts.append_null(),
+        }
+    }
+    texts.finish()
+}
+
+/// Any column as text.
+fn texts(column: &ArrayRef) -> Result<StringArray, ArrowError> {
+    if let Some(texts) = column.as_string_opt::<i32>() {
+        return Ok(texts.clone());
+    }
+    if let Ok(texts) = cast(column, &DataType::Utf8)
+        && texts.null_count() == column.logical_null_count()
+    {
+        return Ok(texts.as_string::<i32>().clone());
+    }
+    let text = |row| if column.is_null(row) { Ok(None) } else { array_value_to_string(column, row).map(Some) };
+    (0..column.len()).map(text).collect()
+}
+
+/// A whole number: `12`, and `12.0` of programs that know floats only.
+fn integer(text: &str) -> Option<i64> {
+    let text = text.trim();
+    text.parse().ok().or_else(|| {
+        let (whole, fraction) = text.split_once('.')?;
+        fraction.bytes().all(|byte| byte == b'0').then(|| whole.parse().ok())?
+    })
+}
+
+/// The chunk without the rows that are left out.
+fn without(mut chunk: Chunk, left_out: &[bool]) -> Result<Chunk, ArrowError> {
+    if !left_out.contains(&true) {
+        return Ok(chunk);
+    }
+    let keep: BooleanArray = left_out.iter().map(|&out| Some(!out)).collect();
+    chunk.rows = keep.true_count();
+    for (_, cells) in &mut chunk.cells {
+        match cells {
+            Cells::Array(array) => *array = filter(array, &keep)?,
+            Cells::Words(keys) => *keys = filter(keys, &keep)?.as_primitive().clone(),
+            Cells::Word(_) | Cells::Integer(_) => {}
+        }
+    }
+    for (_, times, _) in &mut chunk.times {
+        *times = filter(times, &keep)?.as_primitive::<Int64Type>().clone();
+    }
+    Ok(chunk)
+}
+
+/// At most 60 characters, for an example.
+fn clipped(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(60) {
+        Some((at, _)) => format!("{}…", &text[..at]).into(),
+        None => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_are_read_from_floats_too() {
+        let check = |text: &str, expected| assert_eq!(integer(text), expected, "{text}");
+        check("12", Some(12));
+        check(" -3 ", Some(-3));
+        check("12.0", Some(12));
+        check("12.5", None);
+        check("", None);
+        check("1e3", None);
+    }
+
+    #[test]
+    fn json_texts_lose_their_quotes() {
+        let cells = StringArray::from(vec![Some("\"a\\n\\\"b\""), Some("1.50"), None, Some("{\"a\":1}"), Some("\"\"")]);
+        let expected = StringArray::from(vec![Some("a\n\"b"), Some("1.50"), None, Some("{\"a\":1}"), Some("")]);
+        assert_eq!(decoded(&cells), expected);
+    }
+}

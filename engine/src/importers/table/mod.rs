@@ -1,0 +1,167 @@
+//! Any table of rows: a home-made log becomes tasks, links, messages, counters, events or locations without code.
+//!
+//! ```text
+//! begin,end,stage,worker          --option table.start=begin:s --option table.finish=end:s
+//! 0.000125,0.004250,decode,w1     --option table.name=stage    --option table.location=worker
+//! ```
+//! Life of a row: the [`mapping`] (command line or [`toml_file`]) says which file becomes which table; a reader
+//! ([`read`]) makes batches of its container; the [`plan`] brings columns and mapping together; [`build`] turns cells into
+//! ticks, words and references, and whatever nobody maps into [`args`]; [`run`] knows at the end the origin, the parents
+//! and the nesting.
+//!
+//! **Recognised** is a file with a mapping beside it, or one whose columns are called like ours (`start` with `finish` or
+//! `duration`). A file that the user names and that no other format wants is taken when it is a table at all, so that the
+//! answer is what it lacks and not "unknown format".
+//!
+//! **Times** are exact ([`times`]). Numbers stay as they are, whatever the recorder took as 0; timestamps, and numbers
+//! that are dates between 2000 and 2100 as ns since 1970, count from the least start, which `runs.origin` keeps.
+//!
+//! **Tasks** nest by location when each two of a location lie side by side or one in the other; else they have no depth
+//! there. References go to `id`, or with `key=name` to the name of a task that no other task has.
+
+mod args;
+mod build;
+mod mapping;
+mod plan;
+mod read;
+mod run;
+mod suggest;
+mod times;
+mod toml_file;
+
+use std::path::{Path, PathBuf};
+
+use self::build::SectionSink;
+use self::mapping::{Mapping, Section, TaskKey, given_options};
+use self::read::{Container, ReadOptions};
+use self::run::RunTables;
+use self::toml_file::MappingFile;
+use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::Source;
+
+/// See the module.
+pub(super) struct TableImporter;
+
+static DOC: FormatDoc = FormatDoc {
+    name: "table",
+    title: "home-made logs: CSV, TSV, NDJSON, JSON arrays, Parquet, Arrow IPC and SQLite with a column mapping",
+    dialects: &[
+        "CSV with any delimiter, quotes, BOM, LF or CRLF",
+        "NDJSON, and a JSON array of objects",
+        "Parquet",
+        "Arrow IPC file and stream, also compressed with LZ4 or zstd",
+        "SQLite 3, read-only and immutable",
+        "a mapping `FILE.tq.toml` beside the data, or opened itself",
+    ],
+    fills: "tasks, links, messages, counters, events, locations: what the mapping says; depth and parents by nesting; other columns in args",
+    loses: "columns of counters beyond ours (counters have no args), changes that only the -wal file of an SQLite database holds",
+    options: &[
+        OptionDoc {
+            key: "table",
+            description: "The table that the rows become: tasks (default), links, messages, counters, events or locations.",
+        },
+        OptionDoc {
+            key: "table.*",
+            description: "table.COLUMN=SOURCE[:unit] maps a column (units: s ms us ns ps min), table.COLUMN='text {SOURCE}' is a text; \
+                          settings: table.mapping=FILE.tq.toml, .from=TABLE and .query=SELECT (SQLite), .delimiter, .columns=a,b (CSV without header), \
+                          .key=id|name, .time_unit, .tick=ns|ps, .origin=auto|0|min, .location_kind.",
+        },
+    ],
+};
+
+impl Importer for TableImporter {
+    fn doc(&self) -> &'static FormatDoc {
+        &DOC
+    }
+
+    fn recognise(&self, source: &Source) -> bool {
+        if toml_file::is_mapping(source.path()) || toml_file::beside(source.path()).is_some() {
+            return true;
+        }
+        // Our own names, or it is somebody else's table.
+        read::peek(source).is_some_and(|columns| {
+            let has = |name: &str| columns.iter().any(|column| column == name);
+            has("start") && (has("finish") || has("duration"))
+        })
+    }
+
+    fn accepts(&self, source: &Source, options: &ImportOptions, named: bool) -> bool {
+        match read::container(source.head()) {
+            None => false,
+            Some(_) if !given_options(options).is_empty() => true,
+            Some(Container::Csv) => named && read::peek(source).is_some(),
+            Some(_) => named,
+        }
+    }
+
+    fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
+        let mapping = mapping_of(source, context.options)?;
+        let mut run = RunTables::new(source, context, mapping.tick, mapping.origin);
+        run.builder.info.tick = Some(mapping.tick);
+        run.needs_names = mapping.sections.iter().any(|section| section.key == TaskKey::Name);
+        for table in ORDER {
+            for section in mapping.sections.iter().filter(|section| section.table == table) {
+                read_section(source, section, &mut run)?;
+            }
+        }
+        context.finish(run.finish()?)
+    }
+
+    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
+        if toml_file::is_mapping(file) && toml_file::data_of(file).is_some_and(|data| siblings.contains(&data)) {
+            return true;
+        }
+        let others = siblings.iter().filter(|sibling| *sibling != file && toml_file::is_mapping(sibling));
+        others.filter(|sibling| toml_file::data_of(sibling).as_deref() != Some(file)).any(|sibling| {
+            let folder = sibling.parent().unwrap_or(Path::new(""));
+            // A mapping that cannot be read says so when it is opened.
+            MappingFile::read(sibling).is_ok_and(|mapping| mapping.files(folder).iter().any(|named| named == file))
+        })
+    }
+}
+
+/// Tables in the order in which they are read: what is referred to comes first.
+const ORDER: [Table; 6] =
+    [Table::Locations, Table::Tasks, Table::Links, Table::Messages, Table::Counters, Table::Events];
+
+/// The mapping of a trace: the file itself, the file beside it, the command line.
+fn mapping_of(source: &Source, options: &ImportOptions) -> Result<Mapping, ImportError> {
+    let path = source.path();
+    let options = given_options(options);
+    let named = options.iter().find(|given| given.key == "mapping").map(|given| PathBuf::from(&given.value));
+    let (trace, file) = match toml_file::is_mapping(path) {
+        true => (toml_file::data_of(path), Some(path.to_owned())),
+        false => (Some(path.to_owned()), named.or_else(|| toml_file::beside(path))),
+    };
+    let Some(file) = file else {
+        return Mapping::new(trace.as_deref(), Path::new(""), &[], Vec::new(), options);
+    };
+    let MappingFile { shared, sections } = MappingFile::read(&file)?;
+    let folder = file.parent().unwrap_or(Path::new(""));
+    Mapping::new(trace.as_deref(), folder, &shared, sections, options)
+}
+
+fn read_section(trace: &Source, section: &Section, run: &mut RunTables) -> Result<(), ImportError> {
+    let opened = match section.file == trace.path() {
+        true => trace.clone(),
+        false => Source::open(&section.file, None).map_err(|error| match &section.file_given {
+            Some(given) => given.refuse(error.to_string(), None),
+            None => error,
+        })?,
+    };
+    let options = ReadOptions {
+        delimiter: section.delimiter,
+        columns: section.columns.as_deref(),
+        from: section.from.as_deref(),
+        query: section.query.as_deref(),
+        wanted: plan::wanted(section),
+    };
+    let mut sink = SectionSink::new(run, section);
+    read::read(&opened, &options, &mut sink)?;
+    sink.finish()
+}
+
+#[cfg(test)]
+mod tests;

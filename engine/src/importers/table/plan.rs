@@ -1,0 +1,305 @@
+//! Plan: the mapping of a section meets the columns of its file.
+//!
+//! What the mapping names must be there; a column that is called like ours and that nobody mapped otherwise maps by
+//! itself; all others go to `args`. The errors of this page are the ones that a newcomer meets first: they say what the
+//! file has, and end in something to type.
+
+use tq_udfs::ticks::Tick;
+
+use super::mapping::{Entry, Mappable, Piece, Section, TaskKey, Value, list, mappable};
+use super::read::Header;
+use super::suggest;
+use super::times::{TimeReader, Unit};
+use crate::error::ImportError;
+use crate::tables::{ColumnType, Table};
+
+/// How the columns of a table come from the columns of the file's batches.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub(super) columns: Vec<Planned>,
+    /// Columns of the batches that go to `args`, with their names.
+    pub(super) unmapped: Vec<(usize, String)>,
+}
+
+/// One column of ours.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) column: Mappable,
+    pub(super) from: From,
+    /// What the file calls it, for examples and for `args`.
+    pub(super) name: String,
+    /// For columns of times.
+    pub(super) times: Option<TimeReader>,
+    /// The unit that was said, if any was.
+    pub(super) unit: Option<Unit>,
+    /// A key of JSON records that the first of them lack: some record must have it.
+    pub(super) must_appear: bool,
+}
+
+/// Where the cells come from.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum From {
+    /// A column of the batch.
+    Column(usize),
+    /// Texts between columns of the batch.
+    Text(Vec<PlannedPiece>),
+}
+
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PlannedPiece {
+    Literal(String),
+    Column(usize),
+}
+
+/// Columns without which the rows of a table mean nothing: of each inner list, one is enough.
+const fn needed(table: Table) -> &'static [&'static [&'static str]] {
+    match table {
+        Table::Tasks => &[&["start", "duration"]],
+        Table::Links | Table::Messages => &[&["source"], &["target"]],
+        Table::Counters => &[&["name"], &["value"]],
+        Table::Events => &[&["name", "time"]],
+        _ => &[&["location"]],
+    }
+}
+
+/// Columns that a hint guesses, in the order of its words.
+const fn guessed(table: Table) -> &'static [&'static str] {
+    match table {
+        Table::Tasks => &["start", "finish", "duration", "name", "location"],
+        Table::Links => &["source", "target"],
+        Table::Messages => &["source", "target", "send_time", "receive_time", "bytes"],
+        Table::Counters => &["time", "name", "value", "location"],
+        Table::Events => &["time", "name", "location"],
+        _ => &["location"],
+    }
+}
+
+/// The columns that a section may ask of a file whose records differ.
+pub(super) fn wanted(section: &Section) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for entry in &section.entries {
+        match &entry.value {
+            Value::Column(text) => {
+                names.push(text.clone());
+                if let Some((name, _)) = with_unit(entry, text) {
+                    names.push(name.to_owned());
+                }
+            }
+            Value::Text(pieces) => {
+                names.extend(pieces.iter().filter_map(|piece| match piece {
+                    Piece::Column(name) => Some(name.clone()),
+                    Piece::Literal(_) => None,
+                }));
+            }
+        }
+    }
+    names.extend(mappable(section.table).map(|column| column.name.to_owned()));
+    let mut seen = std::collections::HashSet::new();
+    names.retain(|name| seen.insert(name.clone()));
+    names
+}
+
+/// `begin:us` as `begin` and its unit, for a column of times.
+fn with_unit<'a>(entry: &Entry, text: &'a str) -> Option<(&'a str, Unit)> {
+    let (name, unit) = text.rsplit_once(':')?;
+    let unit = Unit::parse(unit)?;
+    (entry.column.column_type == ColumnType::Time).then_some((name, unit))
+}
+
+impl Plan {
+    /// Whether a column of ours is filled.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.columns.iter().any(|planned| planned.column.name == name)
+    }
+
+    /// Brings a mapping and a header together.
+    pub(super) fn new(section: &Section, header: &Header, tick: Tick) -> Result<Plan, ImportError> {
+        let planner = Planner { section, header };
+        let mut columns = Vec::new();
+        for entry in &section.entries {
+            columns.push(planner.given(entry, tick)?);
+        }
+        for column in mappable(section.table) {
+            let given = section.entries.iter().any(|entry| entry.column == column);
+            if !given && let Some(index) = planner.found(column.name) {
+                columns.push(planner.planned(column, From::Column(index), column.name, None, tick));
+            }
+        }
+        let used = |index: usize| {
+            columns.iter().any(|planned| match &planned.from {
+                From::Column(column) => *column == index,
+                From::Text(pieces) => pieces.contains(&PlannedPiece::Column(index)),
+            })
+        };
+        let unmapped = header.columns.iter().cloned().enumerate().filter(|(index, _)| !used(*index)).collect();
+        let plan = Plan { columns, unmapped };
+        for alternatives in needed(section.table) {
+            if !alternatives.iter().any(|name| plan.has(name)) {
+                return Err(planner.lacks(alternatives));
+            }
+        }
+        Ok(plan)
+    }
+}
+
+struct Planner<'a> {
+    section: &'a Section,
+    header: &'a Header,
+}
+
+impl Planner<'_> {
+    /// The index of a column that the file has.
+    fn found(&self, name: &str) -> Option<usize> {
+        let has = !self.header.open || self.header.found.iter().any(|found| found == name);
+        if has { self.index(name) } else { None }
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.header.columns.iter().position(|column| column == name)
+    }
+
+    fn planned(&self, column: Mappable, from: From, name: &str, unit: Option<Unit>, tick: Tick) -> Planned {
+        let unit = unit.or(self.section.time_unit);
+        let times =
+            (column.column_type == ColumnType::Time).then(|| TimeReader::new(unit.unwrap_or(Unit::Nanosecond), tick));
+        Planned { column, from, name: name.to_owned(), times, unit, must_appear: false }
+    }
+
+    /// A column that the mapping names.
+    fn given(&self, entry: &Entry, tick: Tick) -> Result<Planned, ImportError> {
+        let text = match &entry.value {
+            Value::Text(pieces) => {
+                let pieces = pieces.iter().map(|piece| match piece {
+                    Piece::Literal(text) => Ok(PlannedPiece::Literal(text.clone())),
+                    Piece::Column(name) => {
+                        let index = if self.header.open { self.index(name) } else { self.found(name) };
+                        index.map(PlannedPiece::Column).ok_or_else(|| self.no_column(entry, name))
+                    }
+                });
+                let from = From::Text(pieces.collect::<Result<_, _>>()?);
+                return Ok(self.planned(entry.column, from, entry.column.name, None, tick));
+            }
+            Value::Column(text) => text,
+        };
+        // A column may be called `load:us`: what the file has goes first.
+        if let Some(index) = self.found(text) {
+            return Ok(self.planned(entry.column, From::Column(index), text, None, tick));
+        }
+        if let Some((name, unit)) = with_unit(entry, text) {
+            if let Some(index) = self.found(name) {
+                return Ok(self.planned(entry.column, From::Column(index), name, Some(unit), tick));
+            }
+            if let Some(index) = self.index(name) {
+                let planned = self.planned(entry.column, From::Column(index), name, Some(unit), tick);
+                return Ok(Planned { must_appear: true, ..planned });
+            }
+            return Err(self.no_column(entry, name));
+        }
+        if let Some((name, unit)) = text.rsplit_once(':')
+            && self.found(name).is_some()
+        {
+            let units = list(Unit::ALL.iter().map(|(symbol, _)| *symbol));
+            let what = match entry.column.column_type {
+                ColumnType::Time => format!("`{unit}` is no unit of time; there are {units}"),
+                _ => format!("`{}` is no time and takes no unit", entry.column.name),
+            };
+            return Err(entry.given.refuse(what, None));
+        }
+        match self.index(text) {
+            Some(index) => {
+                let planned = self.planned(entry.column, From::Column(index), text, None, tick);
+                Ok(Planned { must_appear: true, ..planned })
+            }
+            None => Err(self.no_column(entry, text)),
+        }
+    }
+
+    fn no_column(&self, entry: &Entry, name: &str) -> ImportError {
+        let near = suggest::nearest(name, self.header.found.iter().map(String::as_str));
+        let what = format!("{} has no column `{name}`; it has {}", self.section.file.display(), self.found_columns());
+        entry.given.refuse(what, near.map(|near| format!("did you mean `{near}`?")))
+    }
+
+    fn found_columns(&self) -> String {
+        const SHOWN: usize = 20;
+        let found = &self.header.found;
+        // A binary file that was forced to be a table has odd columns.
+        let shown: Vec<String> = found
+            .iter()
+            .take(SHOWN)
+            .map(|name| name.chars().take(40).collect::<String>().escape_debug().to_string())
+            .collect();
+        let shown = list(shown.iter().map(String::as_str));
+        match found.len().saturating_sub(SHOWN) {
+            0 => shown,
+            more => format!("{shown} and {more} more"),
+        }
+    }
+
+    /// No column is or becomes one of `alternatives`.
+    fn lacks(&self, alternatives: &[&str]) -> ImportError {
+        let section = self.section;
+        let kind = match section.table {
+            Table::Tasks => "a task",
+            Table::Links => "a link",
+            Table::Messages => "a message",
+            Table::Counters => "a counter",
+            Table::Events => "an event",
+            _ => "a location",
+        };
+        let needs = alternatives.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ");
+        let what = format!("{kind} needs {needs}, and no column is called so; the file has {}", self.found_columns());
+        ImportError::Unusable { path: section.file.clone(), what, hint: Some(self.hint(alternatives)) }
+    }
+
+    /// The mapping that we would write, as far as we can guess it.
+    fn hint(&self, alternatives: &[&str]) -> String {
+        let section = self.section;
+        let mut guesses = suggest::guess(section.table, guessed(section.table), &self.header.found);
+        let said = |name: &str| section.entries.iter().any(|entry| entry.column.name == name);
+        guesses.retain(|(column, theirs)| !said(column) && *theirs != *column);
+        if !guesses.iter().any(|(column, _)| alternatives.contains(column)) {
+            let unit = if matches!(alternatives[0], "start" | "time") { ":us" } else { "" };
+            guesses.insert(
+                0,
+                (
+                    needed(section.table)
+                        .iter()
+                        .flat_map(|names| names.iter())
+                        .copied()
+                        .find(|name| alternatives.contains(name))
+                        .unwrap_or("start"),
+                    format!("COLUMN{unit}"),
+                ),
+            );
+        }
+        let words: Vec<String> = guesses
+            .iter()
+            .map(|(column, theirs)| match section.in_file {
+                true => format!("{column} = \"{theirs}\""),
+                false if theirs.contains([' ', '(', '\'']) => format!("--option 'table.{column}={theirs}'"),
+                false => format!("--option table.{column}={theirs}"),
+            })
+            .collect();
+        let has_unit = |theirs: &str| theirs.rsplit_once(':').is_some_and(|(_, unit)| Unit::parse(unit).is_some());
+        let is_time = |name: &str| {
+            mappable(section.table).any(|column| column.name == name && column.column_type == ColumnType::Time)
+        };
+        let unitless = guesses.iter().find(|(column, theirs)| is_time(column) && !has_unit(theirs));
+        let words = words.join(if section.in_file { ", " } else { " " });
+        match unitless.filter(|_| section.time_unit.is_none()) {
+            Some((_, theirs)) => {
+                format!("{words} (numbers without a unit are ns; `{theirs}:us` and the like say another)")
+            }
+            None => words,
+        }
+    }
+}
+
+/// How tasks are referred to, in words.
+pub(super) fn key_word(key: TaskKey) -> &'static str {
+    match key {
+        TaskKey::Id => "id",
+        TaskKey::Name => "name",
+    }
+}

@@ -1,0 +1,278 @@
+//! NDJSON and arrays of objects.
+//!
+//! ```text
+//! {"begin": 0.5, "op": "load", "grid": [8, 8]}       a record: one object, on one line
+//! ```
+//! Keys may differ from record to record. Those that were asked for become columns, everything else goes on as it stands,
+//! as members of `args`. Numbers keep their digits: cells are the JSON text itself. Later keys win over earlier ones of the
+//! same name. An array is read as a whole, lines are streamed.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, StringBuilder};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use super::csv::shortened;
+use super::lines::{RECORD_BYTES, Window};
+use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
+use crate::error::ImportError;
+use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
+
+const BAD_RECORD: Finding = Finding::lost("bad_record", Stage::Recording);
+
+/// How many different keys an error lists at most.
+const FOUND_MAX: usize = 200;
+
+/// The text of a batch, and with it the batch, ends beyond this.
+const BATCH_BYTES: usize = 8 << 20;
+
+/// An object as its members in order, values as they stand.
+struct Members<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
+
+impl<'a> Deserialize<'a> for Members<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfObject;
+        impl<'a> Visitor<'a> for OfObject {
+            type Value = Members<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Members<'a>, A::Error> {
+                let mut members = Vec::new();
+                while let Some((Key(key), value)) = map.next_entry::<Key<'a>, &'a RawValue>()? {
+                    members.push((key, value));
+                }
+                Ok(Members(members))
+            }
+        }
+        deserializer.deserialize_map(OfObject)
+    }
+}
+
+/// A key that borrows unless it holds escapes.
+struct Key<'a>(Cow<'a, str>);
+
+impl<'a> Deserialize<'a> for Key<'a> {
+    fn deserialize<D: Deserializer<'a>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OfText;
+        impl<'a> Visitor<'a> for OfText {
+            type Value = Key<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a key")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'a str) -> Result<Key<'a>, E> {
+                Ok(Key(text.into()))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Key<'a>, E> {
+                Ok(Key(text.to_owned().into()))
+            }
+        }
+        deserializer.deserialize_str(OfText)
+    }
+}
+
+/// Whether the first line is an object. A line that the head cuts off counts when it looks like one.
+pub(super) fn begins_with_records(head: &[u8]) -> bool {
+    let start = head.trim_ascii_start();
+    match memchr::memchr(b'\n', start) {
+        Some(end) => serde_json::from_slice::<Members<'_>>(&start[..end]).is_ok(),
+        None => serde_json::from_slice::<Members<'_>>(start).is_ok() || start.len() >= 60 << 10,
+    }
+}
+
+/// Whether an array of objects begins here.
+pub(super) fn begins_with_array(head: &[u8]) -> bool {
+    head.trim_ascii_start().strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"))
+}
+
+/// The keys of the first record.
+pub(super) fn keys(head: &[u8]) -> Option<Vec<String>> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let text = text.strip_prefix(b"[").unwrap_or(text);
+    let mut records = serde_json::Deserializer::from_slice(text).into_iter::<Members<'_>>();
+    let Members(members) = records.next()?.ok()?;
+    Some(members.into_iter().map(|(key, _)| key.into_owned()).collect())
+}
+
+pub(super) fn read_lines(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    let mut window = Window::new(source.reader()?);
+    let mut rows = Rows::new(options);
+    let mut line = 1;
+    loop {
+        let unread = window.unread();
+        let end = match memchr::memchr(b'\n', unread) {
+            Some(end) => end + 1,
+            None if window.at_end() => unread.len(),
+            None if unread.len() > RECORD_BYTES => {
+                return Err(damaged(source, format!("line {line}"), "the line does not end"));
+            }
+            None => {
+                window.fill().map_err(|error| damaged(source, format!("line {line}"), error))?;
+                continue;
+            }
+        };
+        if end == 0 {
+            break;
+        }
+        let record = unread[..end].trim_ascii();
+        let record = if line == 1 { record.strip_prefix(b"\xef\xbb\xbf").unwrap_or(record) } else { record };
+        if !record.is_empty() {
+            match serde_json::from_slice::<Members<'_>>(record) {
+                Ok(Members(members)) => rows.push(&members, line, record.len()),
+                Err(error) => {
+                    sink.stats().records(1);
+                    sink.stats().left_out(BAD_RECORD, 1, || {
+                        let text = String::from_utf8_lossy(&record[..record.len().min(200)]);
+                        format!("{}:{line}: {error}: `{}`", source.path().display(), shortened(&text))
+                    });
+                }
+            }
+        }
+        window.used(end);
+        line += 1;
+        if rows.is_full() {
+            rows.flush(true, sink)?;
+        }
+    }
+    rows.finish(true, sink)
+}
+
+pub(super) fn read_array(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    let bytes = source.read_all()?;
+    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
+    let records: Vec<&RawValue> = serde_json::from_slice(text)
+        .map_err(|error| damaged(source, format!("line {}, column {}", error.line(), error.column()), error))?;
+    let mut rows = Rows::new(options);
+    for (number, record) in records.iter().enumerate() {
+        match serde_json::from_str::<Members<'_>>(record.get()) {
+            Ok(Members(members)) => rows.push(&members, number as u64, record.get().len()),
+            Err(error) => {
+                sink.stats().records(1);
+                sink.stats().left_out(BAD_RECORD, 1, || {
+                    format!("{} row {number}: {error}: `{}`", source.path().display(), shortened(record.get()))
+                });
+            }
+        }
+        if rows.is_full() {
+            rows.flush(false, sink)?;
+        }
+    }
+    rows.finish(false, sink)
+}
+
+/// A batch while it fills.
+struct Rows<'a> {
+    wanted: &'a [String],
+    columns: Vec<StringBuilder>,
+    rest: StringBuilder,
+    /// Line or number of each record.
+    places: Vec<u64>,
+    bytes: usize,
+    /// Keys, until the first batch is handed on.
+    found: Vec<String>,
+    begun: bool,
+}
+
+impl<'a> Rows<'a> {
+    fn new(options: &'a ReadOptions<'_>) -> Rows<'a> {
+        let wanted = options.wanted.as_slice();
+        Rows {
+            wanted,
+            columns: wanted.iter().map(|_| StringBuilder::new()).collect(),
+            rest: StringBuilder::new(),
+            places: Vec::new(),
+            bytes: 0,
+            found: Vec::new(),
+            begun: false,
+        }
+    }
+
+    fn is_full(&self) -> bool {
+        self.places.len() == ROWS_PER_BATCH || self.bytes > BATCH_BYTES
+    }
+
+    fn push(&mut self, members: &[(Cow<'_, str>, &RawValue)], place: u64, bytes: usize) {
+        use fmt::Write as _;
+        let mut cells: Vec<Option<&str>> = vec![None; self.wanted.len()];
+        let mut rest = false;
+        for (key, value) in members {
+            if !self.begun && self.found.len() < FOUND_MAX && !self.found.iter().any(|found| found == key.as_ref()) {
+                self.found.push(key.clone().into_owned());
+            }
+            let value = value.get();
+            match self.wanted.iter().position(|wanted| wanted == key.as_ref()) {
+                Some(_) if value == "null" => {}
+                Some(column) => cells[column] = Some(value),
+                None if value == "null" => {}
+                None => {
+                    // Writing into a builder does not fail.
+                    let separator = if rest { "," } else { "" };
+                    let _ = write!(self.rest, "{separator}{}:{value}", serde_json::Value::from(key.as_ref()));
+                    rest = true;
+                }
+            }
+        }
+        for (column, cell) in self.columns.iter_mut().zip(cells) {
+            column.append_option(cell);
+        }
+        if rest {
+            self.rest.append_value("");
+        } else {
+            self.rest.append_null();
+        }
+        self.places.push(place);
+        self.bytes += bytes;
+    }
+
+    fn flush(&mut self, by_line: bool, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        if !self.begun {
+            self.begun = true;
+            let found = std::mem::take(&mut self.found);
+            sink.header(Header { columns: self.wanted.to_vec(), found, open: true })?;
+        }
+        if self.places.is_empty() {
+            return Ok(());
+        }
+        self.bytes = 0;
+        let columns = self.columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
+        let numbers = std::mem::take(&mut self.places);
+        let rows = numbers.len();
+        let places = if by_line { Places::Lines(numbers) } else { Places::Numbers(numbers) };
+        sink.batch(Batch { rows, columns, cells: CellKind::Json, rest: Some(self.rest.finish()), places })
+    }
+
+    fn finish(mut self, by_line: bool, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        self.flush(by_line, sink)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_told_from_other_json() {
+        assert!(begins_with_records(b"{\"a\": 1}\n{"));
+        assert!(begins_with_records(b"{\"a\": 1}"));
+        assert!(!begins_with_records(b"{\n\"a\": 1}"));
+        assert!(!begins_with_records(b"{\"a\": 1"));
+        assert!(begins_with_array(b" [\n {\"a\""));
+        assert!(!begins_with_array(b"[1]"));
+    }
+
+    #[test]
+    fn keys_of_the_first_record() {
+        let check = |head: &[u8], expected: &[&str]| assert_eq!(keys(head).unwrap(), expected);
+        check(b"{\"a\": 1, \"b\\n\": {}}\n", &["a", "b\n"]);
+        check(b"[{\"a\": 1}, {\"b\"", &["a"]);
+        assert_eq!(keys(b"[1]"), None);
+    }
+}

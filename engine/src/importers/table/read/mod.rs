@@ -1,0 +1,236 @@
+//! Read: the rows of a file, whatever container they come in, as batches of columns.
+//!
+//! Each container has its reader: it pushes one [`Header`] and then [`Batch`]es into a [`Sink`]. Readers know nothing of
+//! mappings and times; they know where each row stood, so that a bad cell can be found again.
+//!
+//! | container | mark | cells arrive as |
+//! | --- | --- | --- |
+//! | Parquet | `PAR1` | Arrow arrays of any type |
+//! | Arrow IPC | file `ARROW1`, stream `FF FF FF FF` | Arrow arrays of any type |
+//! | SQLite | `SQLite format 3\0` | JSON text, since each cell has its own type |
+//! | NDJSON, JSON array | `{` … on one line, `[{` | JSON text |
+//! | CSV, TSV … | none of these | plain text, empty is NULL |
+
+mod csv;
+mod ipc;
+mod json;
+mod lines;
+mod parquet;
+mod sqlite;
+
+use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
+
+use crate::error::ImportError;
+use crate::trace::{ROWS_PER_BATCH, Source, Stats};
+
+/// The columns of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Header {
+    /// The columns of each batch, in order.
+    pub(super) columns: Vec<String>,
+    /// The columns that the file has, for errors. The same as `columns`, unless `open`.
+    pub(super) found: Vec<String>,
+    /// Later rows may bring further columns (JSON). Batches then have those that were asked for.
+    pub(super) open: bool,
+}
+
+impl Header {
+    fn closed(columns: Vec<String>) -> Header {
+        Header { found: columns.clone(), columns, open: false }
+    }
+}
+
+/// Some rows.
+#[derive(Debug)]
+pub(super) struct Batch {
+    pub(super) rows: usize,
+    pub(super) columns: Vec<ArrayRef>,
+    pub(super) cells: CellKind,
+    /// What a row has besides `columns`, as members of a JSON object: `"a":1,"b":"x"`.
+    pub(super) rest: Option<StringArray>,
+    pub(super) places: Places,
+}
+
+/// What the arrays of a batch hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CellKind {
+    /// Text without a type (Utf8).
+    Plain,
+    /// JSON text (Utf8): `"a"` is a text, `1.50` a number.
+    Json,
+    /// Values of the array's own type.
+    Typed,
+}
+
+/// Where the rows of a batch stood.
+#[derive(Debug)]
+pub(super) enum Places {
+    /// Lines of a text.
+    Lines(Vec<u64>),
+    /// Numbers of records, from this one on.
+    Rows(u64),
+    /// Numbers of records.
+    Numbers(Vec<u64>),
+}
+
+impl Places {
+    /// The place of a row of the batch.
+    pub(super) fn at(&self, row: usize) -> Place {
+        match self {
+            Places::Lines(lines) => Place::Line(lines.get(row).copied().unwrap_or(0)),
+            Places::Rows(first) => Place::Row(first + row as u64),
+            Places::Numbers(numbers) => Place::Row(numbers.get(row).copied().unwrap_or(0)),
+        }
+    }
+}
+
+/// Where one row stood.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// A line, from 1.
+    Line(u64),
+    /// A record, from 0.
+    Row(u64),
+}
+
+/// Receives what a reader reads.
+pub(super) trait Sink {
+    /// Called once, before the first batch.
+    fn header(&mut self, header: Header) -> Result<(), ImportError>;
+    /// Called for each batch in order.
+    fn batch(&mut self, batch: Batch) -> Result<(), ImportError>;
+    /// Where a reader counts records that became no row of a batch: it books them as read and as left out.
+    fn stats(&mut self) -> &mut Stats;
+}
+
+/// How to read, where the container leaves a choice.
+#[derive(Debug)]
+pub(super) struct ReadOptions<'a> {
+    pub(super) delimiter: Option<u8>,
+    /// Names for a CSV without a header line.
+    pub(super) columns: Option<&'a [String]>,
+    /// The table of an SQLite file.
+    pub(super) from: Option<&'a str>,
+    /// A SELECT for an SQLite file.
+    pub(super) query: Option<&'a str>,
+    /// The columns that an open header should have.
+    pub(super) wanted: Vec<String>,
+}
+
+/// What holds the rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Container {
+    Parquet,
+    IpcFile,
+    IpcStream,
+    Sqlite,
+    JsonLines,
+    JsonArray,
+    Csv,
+}
+
+/// Which container the head belongs to; `None` for what is no table of rows.
+pub(super) fn container(head: &[u8]) -> Option<Container> {
+    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if head.starts_with(b"PAR1") {
+        Some(Container::Parquet)
+    } else if head.starts_with(b"ARROW1") {
+        Some(Container::IpcFile)
+    } else if head.starts_with(b"\xff\xff\xff\xff") {
+        Some(Container::IpcStream)
+    } else if head.starts_with(b"SQLite format 3\0") {
+        Some(Container::Sqlite)
+    } else if head.contains(&0) {
+        None
+    } else if first == Some(&b'{') {
+        json::begins_with_records(text).then_some(Container::JsonLines)
+    } else if first == Some(&b'[') && json::begins_with_array(text) {
+        Some(Container::JsonArray)
+    } else {
+        Some(Container::Csv)
+    }
+}
+
+/// The columns of a file as far as its head tells; `None` when the head is not enough or is no table.
+pub(super) fn peek(source: &Source) -> Option<Vec<String>> {
+    match container(source.head())? {
+        Container::Parquet => parquet::columns(source),
+        Container::IpcFile | Container::IpcStream => ipc::columns(source),
+        Container::Sqlite => None,
+        Container::JsonLines | Container::JsonArray => json::keys(source.head()),
+        Container::Csv => csv::header(source.head()),
+    }
+}
+
+/// Reads the whole file into the sink.
+pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    match container(source.head()) {
+        Some(Container::Parquet) => parquet::read(source, sink),
+        Some(Container::IpcFile) => ipc::read_file(source, sink),
+        Some(Container::IpcStream) => ipc::read_stream(source, sink),
+        Some(Container::Sqlite) => sqlite::read(source, options, sink),
+        Some(Container::JsonLines) => json::read_lines(source, options, sink),
+        Some(Container::JsonArray) => json::read_array(source, options, sink),
+        Some(Container::Csv) => csv::read(source, options, sink),
+        None => Err(no_table(source)),
+    }
+}
+
+fn no_table(source: &Source) -> ImportError {
+    let utf16 = source.head().starts_with(b"\xff\xfe") || source.head().starts_with(b"\xfe\xff");
+    let (what, hint) = if utf16 {
+        let path = source.path().display();
+        ("text in UTF-16, only UTF-8 is read", Some(format!("iconv -f UTF-16 -t UTF-8 {path} > utf8.csv")))
+    } else {
+        ("neither CSV, NDJSON, Parquet, Arrow nor SQLite", None)
+    };
+    ImportError::Unusable { path: source.path().to_owned(), what: what.to_owned(), hint }
+}
+
+/// Hands Arrow batches on, in pieces of the size of our own batches.
+fn push_arrow(
+    source: &Source,
+    batch: &RecordBatch,
+    first_row: &mut u64,
+    sink: &mut dyn Sink,
+) -> Result<(), ImportError> {
+    // Rows without a single cell cost no byte in the file: a damaged count would keep us busy for years.
+    if batch.num_rows() > 0 && batch.columns().iter().all(|column| column.data_type().is_null()) {
+        return Err(damaged(source, format!("row {first_row}"), "no column holds anything"));
+    }
+    for offset in (0..batch.num_rows()).step_by(ROWS_PER_BATCH) {
+        let rows = ROWS_PER_BATCH.min(batch.num_rows() - offset);
+        let columns = batch.slice(offset, rows).columns().to_vec();
+        sink.batch(Batch { rows, columns, cells: CellKind::Typed, rest: None, places: Places::Rows(*first_row) })?;
+        *first_row += rows as u64;
+    }
+    Ok(())
+}
+
+/// A file that breaks the rules of its container.
+#[expect(clippy::needless_pass_by_value, reason = "errors and texts, made for this call")]
+fn damaged(source: &Source, place: String, what: impl ToString) -> ImportError {
+    let what = what.to_string();
+    ImportError::Damaged { path: source.path().to_owned(), format: "table", place, what }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn containers_have_marks() {
+        let check = |head: &[u8], expected| assert_eq!(container(head), expected, "{}", head.escape_ascii());
+        check(b"PAR1\x15", Some(Container::Parquet));
+        check(b"ARROW1\0\0", Some(Container::IpcFile));
+        check(b"\xff\xff\xff\xff\x10\0\0\0", Some(Container::IpcStream));
+        check(b"SQLite format 3\0", Some(Container::Sqlite));
+        check(b"{\"a\": 1}\n{\"a\": 2}\n", Some(Container::JsonLines));
+        check(b" [ {\"a\": 1}]", Some(Container::JsonArray));
+        check(b"[1, 2]", Some(Container::Csv));
+        check(b"{\n  \"a\": 1\n}\n", None);
+        check(b"a,b\n1,2\n", Some(Container::Csv));
+        check(b"\x7fELF\0", None);
+    }
+}

@@ -1,0 +1,128 @@
+//! Suggestions: the nearest of known names, and which column of a stranger's table means what.
+
+use crate::tables::Table;
+
+/// The known name that a typo was most likely meant to be: at most a third of its letters differ.
+pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let name_folded = name.to_lowercase();
+    known
+        .into_iter()
+        .map(|candidate| (distance(&name_folded, &candidate.to_lowercase()), candidate))
+        .filter(|(distance, candidate)| distance * 3 <= candidate.chars().count().max(name.chars().count()))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edits from one name to the other: letters put in, left out, changed, or two neighbours swapped.
+fn distance(from: &str, to: &str) -> usize {
+    let (from, to): (Vec<char>, Vec<char>) = (from.chars().take(64).collect(), to.chars().take(64).collect());
+    let mut before_last: Vec<usize> = Vec::new();
+    let mut last: Vec<usize> = (0..=to.len()).collect();
+    for i in 1..=from.len() {
+        let mut row = vec![i; to.len() + 1];
+        for j in 1..=to.len() {
+            let changed = last[j - 1] + usize::from(from[i - 1] != to[j - 1]);
+            row[j] = changed.min(last[j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1] {
+                row[j] = row[j].min(before_last[j - 2] + 1);
+            }
+        }
+        before_last = std::mem::replace(&mut last, row);
+    }
+    last[to.len()]
+}
+
+/// What logs found in the wild call our columns, without their unit.
+const SYNONYMS: [(&str, &[&str]); 12] = [
+    ("start", &["start", "begin", "ts", "timestamp", "time", "t0", "from", "begin time", "start time", "started"]),
+    ("finish", &["finish", "end", "stop", "t1", "until", "end time", "stop time", "finish time", "finished", "ended"]),
+    ("duration", &["duration", "dur", "elapsed", "length", "took", "time taken", "latency"]),
+    ("name", &["name", "task", "label", "op", "operation", "function", "stage", "event", "task name", "key", "metric"]),
+    ("location", &["location", "thread", "tid", "worker", "core", "rank", "lane", "host", "cpu", "device", "pid"]),
+    ("source", &["source", "src", "from", "parent", "predecessor", "sender"]),
+    ("target", &["target", "dst", "dest", "to", "child", "successor", "receiver"]),
+    ("value", &["value", "val", "count", "amount"]),
+    ("time", &["time", "ts", "timestamp", "when", "t", "at"]),
+    ("send_time", &["send time", "sent", "sent at"]),
+    ("receive_time", &["receive time", "received", "received at"]),
+    ("bytes", &["bytes", "size", "length"]),
+];
+
+const UNIT_ENDINGS: [(&str, &str); 16] = [
+    ("microseconds", "us"),
+    ("milliseconds", "ms"),
+    ("nanoseconds", "ns"),
+    ("picoseconds", "ps"),
+    ("seconds", "s"),
+    ("minutes", "min"),
+    ("usec", "us"),
+    ("msec", "ms"),
+    ("nsec", "ns"),
+    ("sec", "s"),
+    ("us", "us"),
+    ("ms", "ms"),
+    ("ns", "ns"),
+    ("ps", "ps"),
+    ("µs", "us"),
+    ("s", "s"),
+];
+
+/// A guess at the mapping of a table without one: (our column, their column with its unit).
+pub(super) fn guess<'a>(table: Table, wanted: &[&'static str], found: &'a [String]) -> Vec<(&'static str, String)> {
+    let mut taken: Vec<&'a str> = Vec::new();
+    let mut guesses = Vec::new();
+    for &column in wanted {
+        let Some((_, synonyms)) = SYNONYMS.iter().find(|(name, _)| *name == column) else { continue };
+        let is_time = table.spec().columns.iter().any(|spec| spec.name == column && super::mapping::is_time(spec));
+        let fitting = synonyms.iter().find_map(|synonym| {
+            found.iter().map(String::as_str).filter(|name| !taken.contains(name)).find_map(|name| {
+                let (words, unit) = words_and_unit(name, is_time);
+                (words == *synonym).then_some((name, unit))
+            })
+        });
+        if let Some((name, unit)) = fitting {
+            taken.push(name);
+            guesses.push((column, unit.map_or_else(|| name.to_owned(), |unit| format!("{name}:{unit}"))));
+        }
+    }
+    guesses
+}
+
+/// `Begin_Time (us)` → `begin time` and `us`.
+fn words_and_unit(name: &str, is_time: bool) -> (String, Option<&'static str>) {
+    let spaced: String = name.chars().map(|c| if c.is_alphanumeric() { c } else { ' ' }).collect();
+    let folded = spaced.to_lowercase();
+    let mut words: Vec<&str> = folded.split_whitespace().collect();
+    let mut unit = None;
+    if is_time
+        && words.len() > 1
+        && let Some((_, symbol)) = UNIT_ENDINGS.iter().find(|(ending, _)| words.last() == Some(ending))
+    {
+        unit = Some(*symbol);
+        words.pop();
+    }
+    (words.join(" "), unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typos_find_their_name() {
+        let known = ["start", "finish", "location"];
+        assert_eq!(nearest("strat", known), Some("start"));
+        assert_eq!(nearest("Finish", known), Some("finish"));
+        assert_eq!(nearest("locaton", known), Some("location"));
+        assert_eq!(nearest("bytes", known), None);
+        assert_eq!(nearest("", known), None);
+    }
+
+    #[test]
+    fn columns_of_strangers_are_guessed() {
+        let found = ["begin_us", "End (us)", "op", "tid"].map(str::to_owned);
+        let guesses = guess(Table::Tasks, &["start", "finish", "name", "location"], &found);
+        let expected = [("start", "begin_us:us"), ("finish", "End (us):us"), ("name", "op"), ("location", "tid")];
+        assert_eq!(guesses, expected.map(|(ours, theirs)| (ours, theirs.to_owned())));
+    }
+}

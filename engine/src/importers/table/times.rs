@@ -1,0 +1,535 @@
+//! Times of a home-made log: decimals in any unit, whole numbers, floats, timestamps, as ticks.
+//!
+//! Decimals never pass through a binary float: `0.1` s is 100 000 000 ns and nothing else. A float64 of Parquet or SQLite
+//! is taken as the shortest decimal that reads back as the same float, which is what its writer printed. What does not
+//! fit a tick is rounded half to even and counted.
+//!
+//! A timestamp (`2026-01-02T03:04:05.25Z`, an Arrow timestamp) becomes ticks since the first timestamp that the run met,
+//! its `epoch`: picoseconds since 1970 do not fit 64 bits. The run moves them to their origin when it knows it.
+
+use std::fmt;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos;
+use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type, TimeUnit};
+use datafusion::arrow::error::ArrowError;
+use tq_udfs::ticks::Tick;
+
+/// The unit of a column of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unit {
+    Minute,
+    Second,
+    Millisecond,
+    Microsecond,
+    Nanosecond,
+    Picosecond,
+}
+
+impl Unit {
+    /// As it is written behind the column: `begin:us`.
+    pub(super) const ALL: [(&'static str, Unit); 7] = [
+        ("s", Unit::Second),
+        ("ms", Unit::Millisecond),
+        ("us", Unit::Microsecond),
+        ("µs", Unit::Microsecond),
+        ("ns", Unit::Nanosecond),
+        ("ps", Unit::Picosecond),
+        ("min", Unit::Minute),
+    ];
+
+    pub(super) fn parse(text: &str) -> Option<Unit> {
+        Unit::ALL.iter().find(|(symbol, _)| *symbol == text).map(|(_, unit)| *unit)
+    }
+
+    pub(super) fn symbol(self) -> &'static str {
+        Unit::ALL.iter().find(|(_, unit)| *unit == self).map_or("ns", |(symbol, _)| symbol)
+    }
+
+    const fn picoseconds(self) -> u64 {
+        match self {
+            Unit::Minute => 60_000_000_000_000,
+            Unit::Second => 1_000_000_000_000,
+            Unit::Millisecond => 1_000_000_000,
+            Unit::Microsecond => 1_000_000,
+            Unit::Nanosecond => 1_000,
+            Unit::Picosecond => 1,
+        }
+    }
+}
+
+/// Why a cell is no time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BadTime {
+    NotATime,
+    TooLarge,
+    /// A timestamp among numbers, or a number among timestamps.
+    OtherKind,
+}
+
+impl fmt::Display for BadTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            BadTime::NotATime => "is no time",
+            BadTime::TooLarge => "does not fit a time of 64 bits",
+            BadTime::OtherKind => "mixes timestamps and numbers",
+        })
+    }
+}
+
+/// A time as ticks, and whether it was a whole number of them.
+type Ticks = Result<(i64, bool), BadTime>;
+
+/// From one unit to ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Scale {
+    picoseconds_per_unit: u64,
+    picoseconds_per_tick: u64,
+}
+
+/// Digits behind the point that are looked at one by one. The finest tick is 10⁻¹² s and the largest unit 60 s, so that
+/// digits further behind can only break a tie, for which it is enough to know whether any of them is not 0.
+const FRACTION_DIGITS: usize = 20;
+
+/// Digits before the point: more is beyond 64 bits in every unit.
+const WHOLE_DIGITS: usize = 24;
+
+impl Scale {
+    pub(super) fn new(unit: Unit, tick: Tick) -> Scale {
+        let picoseconds_per_tick = match tick {
+            Tick::Nanosecond => 1_000,
+            Tick::Picosecond => 1,
+        };
+        Scale { picoseconds_per_unit: unit.picoseconds(), picoseconds_per_tick }
+    }
+
+    /// A decimal: `12`, `-0.25`, `1.5e-3`.
+    pub(super) fn decimal(self, text: &str) -> Ticks {
+        let text = text.trim_ascii().as_bytes();
+        let (negative, digits) = match text.first() {
+            Some(b'-') => (true, &text[1..]),
+            Some(b'+') => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let (magnitude, exact) = self.short(digits).map_or_else(|| self.long(digits), Ok)?;
+        let ticks = i64::try_from(magnitude).map_err(|_| BadTime::TooLarge)?;
+        Ok((if negative { -ticks } else { ticks }, exact))
+    }
+
+    /// A whole number of units.
+    pub(super) fn whole(self, value: i64) -> Ticks {
+        let picoseconds = i128::from(value) * i128::from(self.picoseconds_per_unit);
+        let per_tick = i128::from(self.picoseconds_per_tick);
+        let ticks = crate::time::divide_half_even(picoseconds, per_tick);
+        let ticks = i64::try_from(ticks).map_err(|_| BadTime::TooLarge)?;
+        Ok((ticks, picoseconds % per_tick == 0))
+    }
+
+    /// Up to 18 digits whose fraction is a whole number of ticks, in 64 bits: nearly every cell of nearly every log.
+    fn short(self, digits: &[u8]) -> Option<(u128, bool)> {
+        if digits.is_empty() || digits.len() > 19 {
+            return None;
+        }
+        let (mut mantissa, mut fraction, mut point, mut seen) = (0u64, 1u64, false, 0);
+        for &byte in digits {
+            match byte {
+                b'0'..=b'9' if seen < 18 => {
+                    mantissa = mantissa * 10 + u64::from(byte - b'0');
+                    seen += 1;
+                    if point {
+                        fraction *= 10;
+                    }
+                }
+                b'.' if !point => point = true,
+                _ => return None,
+            }
+        }
+        if seen == 0 || fraction > 1_000_000_000_000 {
+            return None;
+        }
+        let picoseconds_per_fraction = fraction * self.picoseconds_per_tick;
+        if !self.picoseconds_per_unit.is_multiple_of(picoseconds_per_fraction) {
+            return None;
+        }
+        Some((u128::from(mantissa) * u128::from(self.picoseconds_per_unit / picoseconds_per_fraction), true))
+    }
+
+    /// Any decimal, with rounding half to even.
+    fn long(self, text: &[u8]) -> Result<(u128, bool), BadTime> {
+        let (number, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+            Some(at) => (&text[..at], exponent(&text[at + 1..])?),
+            None => (text, 0),
+        };
+        let (before, behind) = match number.iter().position(|&byte| byte == b'.') {
+            Some(at) => (&number[..at], &number[at + 1..]),
+            None => (number, &number[number.len()..]),
+        };
+        let all_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
+        if before.len() + behind.len() == 0 || !all_digits(before) || !all_digits(behind) {
+            return Err(BadTime::NotATime);
+        }
+        // The point moves by the exponent; digit `i` then stands before it when `i < point`.
+        let point = before.len() as i64 + exponent;
+        let (mut whole, mut fraction) = (0u128, 0u128);
+        let (mut whole_digits, mut fraction_digits, mut sticky) = (0usize, 0usize, false);
+        for place in point..0 {
+            if place - point >= FRACTION_DIGITS as i64 {
+                break;
+            }
+            fraction_digits += 1;
+        }
+        for (place, &byte) in before.iter().chain(behind).enumerate() {
+            let digit = u128::from(byte - b'0');
+            if (place as i64) < point {
+                whole_digits += usize::from(whole_digits > 0 || digit > 0);
+                if whole_digits > WHOLE_DIGITS {
+                    return Err(BadTime::TooLarge);
+                }
+                whole = whole * 10 + digit;
+            } else if fraction_digits < FRACTION_DIGITS {
+                fraction = fraction * 10 + digit;
+                fraction_digits += 1;
+            } else {
+                sticky |= digit > 0;
+            }
+        }
+        let missing = point - (before.len() + behind.len()) as i64;
+        if missing > 0 && whole > 0 {
+            if whole_digits as i64 + missing > WHOLE_DIGITS as i64 {
+                return Err(BadTime::TooLarge);
+            }
+            whole *= 10u128.pow(missing as u32);
+        }
+        let (per_unit, per_tick) = (u128::from(self.picoseconds_per_unit), u128::from(self.picoseconds_per_tick));
+        let shift = 10u128.pow(fraction_digits as u32);
+        let whole_picoseconds = whole * per_unit;
+        let rest = (whole_picoseconds % per_tick) * shift + fraction * per_unit;
+        let divisor = shift * per_tick;
+        let (floor, remainder) = (whole_picoseconds / per_tick + rest / divisor, rest % divisor);
+        let up = match (remainder * 2).cmp(&divisor) {
+            std::cmp::Ordering::Less => false,
+            std::cmp::Ordering::Greater => true,
+            std::cmp::Ordering::Equal => sticky || floor % 2 == 1,
+        };
+        Ok((floor + u128::from(up), remainder == 0 && !sticky))
+    }
+}
+
+fn exponent(text: &[u8]) -> Result<i64, BadTime> {
+    let text = std::str::from_utf8(text).map_err(|_| BadTime::NotATime)?;
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || digits.len() > 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(BadTime::NotATime);
+    }
+    text.parse().map_err(|_| BadTime::NotATime)
+}
+
+/// What the times of a column count from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// Numbers: whatever the recorder took as 0.
+    Number,
+    /// Timestamps: the epoch of the run.
+    Instant,
+}
+
+/// A column of times as ticks.
+#[derive(Debug)]
+pub(super) struct Times {
+    pub(super) ticks: Int64Array,
+    pub(super) clock: Clock,
+    /// Rows whose cell is no time: NULL in `ticks`.
+    pub(super) bad: Vec<(usize, BadTime)>,
+    /// How many were rounded, and the row of the first.
+    pub(super) rounded: Option<(u64, usize)>,
+}
+
+/// Reads the batches of one column.
+#[derive(Debug)]
+pub(super) struct TimeReader {
+    scale: Scale,
+    tick: Tick,
+    /// Set by the first cell that tells; a column is of one kind.
+    clock: Option<Clock>,
+}
+
+impl TimeReader {
+    pub(super) fn new(unit: Unit, tick: Tick) -> TimeReader {
+        TimeReader { scale: Scale::new(unit, tick), tick, clock: None }
+    }
+
+    /// The ticks of a column. `epoch` is the run's, in ns since 1970, and is set by the first timestamp. `Ok(None)` when
+    /// the column is of a type that holds no times.
+    pub(super) fn read(&mut self, column: &ArrayRef, epoch: &mut Option<i64>) -> Result<Option<Times>, ArrowError> {
+        let collect = Collect { ticks: Vec::with_capacity(column.len()), bad: Vec::new(), rounded: None };
+        let of_nanoseconds = Scale::new(Unit::Nanosecond, self.tick);
+        Ok(Some(match column.data_type() {
+            DataType::Utf8 => self.texts(column.as_string(), epoch, collect),
+            DataType::Dictionary(..) | DataType::LargeUtf8 | DataType::Utf8View => {
+                let texts = cast(column, &DataType::Utf8)?;
+                self.texts(texts.as_string(), epoch, collect)
+            }
+            DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
+                let texts = cast(column, &DataType::Utf8)?;
+                self.texts(texts.as_string(), epoch, collect)
+            }
+            DataType::Float64 => self.floats(column.as_primitive::<Float64Type>().iter(), collect),
+            DataType::Float16 | DataType::Float32 => {
+                let floats = cast(column, &DataType::Float32)?;
+                self.floats(floats.as_primitive::<Float32Type>().iter(), collect)
+            }
+            DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => {
+                let nanoseconds =
+                    cast(&cast(column, &DataType::Timestamp(TimeUnit::Nanosecond, None))?, &DataType::Int64)?;
+                self.clock = Some(Clock::Instant);
+                let tick = self.tick;
+                self.wholes(column, &nanoseconds, collect, |value| since_epoch(value, epoch, tick))
+            }
+            DataType::Duration(_) => {
+                let nanoseconds = cast(&cast(column, &DataType::Duration(TimeUnit::Nanosecond))?, &DataType::Int64)?;
+                self.wholes(column, &nanoseconds, collect, |value| of_nanoseconds.whole(value))
+            }
+            DataType::Time32(_) | DataType::Time64(_) => {
+                let nanoseconds = cast(&cast(column, &DataType::Time64(TimeUnit::Nanosecond))?, &DataType::Int64)?;
+                self.wholes(column, &nanoseconds, collect, |value| of_nanoseconds.whole(value))
+            }
+            DataType::Null => self.wholes(column, &cast(column, &DataType::Int64)?, collect, |value| Ok((value, true))),
+            number if number.is_integer() => {
+                let scale = self.scale;
+                self.wholes(column, &cast(column, &DataType::Int64)?, collect, |value| scale.whole(value))
+            }
+            _ => return Ok(None),
+        }))
+    }
+
+    fn texts(&mut self, texts: &StringArray, epoch: &mut Option<i64>, mut collect: Collect) -> Times {
+        for row in 0..texts.len() {
+            if texts.is_null(row) {
+                collect.ticks.push(None);
+                continue;
+            }
+            let text = texts.value(row);
+            let clock = if looks_like_a_date(text) { Clock::Instant } else { Clock::Number };
+            let ticks = match *self.clock.get_or_insert(clock) {
+                expected if expected != clock => match self.scale.decimal(text) {
+                    Err(BadTime::NotATime) if clock == Clock::Number => Err(BadTime::NotATime),
+                    _ => Err(BadTime::OtherKind),
+                },
+                Clock::Number => self.scale.decimal(text),
+                Clock::Instant => instant(text).and_then(|value| since_epoch(value, epoch, self.tick)),
+            };
+            collect.push(row, ticks);
+        }
+        collect.finish(self.clock.unwrap_or(Clock::Number))
+    }
+
+    fn floats<F: Float>(&self, floats: impl Iterator<Item = Option<F>>, mut collect: Collect) -> Times {
+        let mut text = String::new();
+        for (row, float) in floats.enumerate() {
+            // pandas writes NULL as NaN.
+            match float.filter(|float| !float.is_nan()) {
+                None => collect.ticks.push(None),
+                Some(float) => {
+                    text.clear();
+                    float.write_shortest(&mut text);
+                    collect.push(row, self.scale.decimal(&text));
+                }
+            }
+        }
+        collect.finish(Clock::Number)
+    }
+
+    fn wholes(
+        &self,
+        original: &ArrayRef,
+        values: &ArrayRef,
+        mut collect: Collect,
+        mut ticks: impl FnMut(i64) -> Ticks,
+    ) -> Times {
+        for (row, value) in values.as_primitive::<Int64Type>().iter().enumerate() {
+            match value {
+                Some(value) => collect.push(row, ticks(value)),
+                // The cast leaves NULL where 64 bits are too few.
+                None if original.is_valid(row) => collect.push(row, Err(BadTime::TooLarge)),
+                None => collect.ticks.push(None),
+            }
+        }
+        collect.finish(self.clock.unwrap_or(Clock::Number))
+    }
+}
+
+struct Collect {
+    ticks: Vec<Option<i64>>,
+    bad: Vec<(usize, BadTime)>,
+    rounded: Option<(u64, usize)>,
+}
+
+impl Collect {
+    fn push(&mut self, row: usize, ticks: Ticks) {
+        match ticks {
+            Ok((ticks, exact)) => {
+                self.ticks.push(Some(ticks));
+                if !exact {
+                    self.rounded.get_or_insert((0, row)).0 += 1;
+                }
+            }
+            Err(bad) => {
+                self.ticks.push(None);
+                self.bad.push((row, bad));
+            }
+        }
+    }
+
+    fn finish(self, clock: Clock) -> Times {
+        Times { ticks: self.ticks.into(), clock, bad: self.bad, rounded: self.rounded }
+    }
+}
+
+/// Floats that print as the shortest decimal that reads back as themselves.
+trait Float: Copy {
+    fn is_nan(self) -> bool;
+    fn write_shortest(self, text: &mut String);
+}
+
+macro_rules! float {
+    ($($float:ty),*) => {$(
+        impl Float for $float {
+            fn is_nan(self) -> bool {
+                <$float>::is_nan(self)
+            }
+
+            fn write_shortest(self, text: &mut String) {
+                use fmt::Write as _;
+                // Writing to a String does not fail. The exponent keeps 1e300 from printing 300 digits.
+                let _ = if self.abs() < 1e16 && self.abs() > 1e-12 { write!(text, "{self}") } else { write!(text, "{self:e}") };
+            }
+        }
+    )*};
+}
+
+float!(f32, f64);
+
+/// `2026-01-02…`: four digits and a dash.
+fn looks_like_a_date(text: &str) -> bool {
+    let text = text.trim_ascii().as_bytes();
+    text.len() >= 10 && text[..4].iter().all(u8::is_ascii_digit) && text[4] == b'-'
+}
+
+/// ns since 1970; a timestamp without zone is UTC.
+fn instant(text: &str) -> Result<i64, BadTime> {
+    string_to_timestamp_nanos(text.trim_ascii()).map_err(|_| BadTime::NotATime)
+}
+
+fn since_epoch(nanoseconds: i64, epoch: &mut Option<i64>, tick: Tick) -> Ticks {
+    let epoch = *epoch.get_or_insert(nanoseconds);
+    let ticks = nanoseconds.checked_sub(epoch).and_then(|since| since.checked_mul(tick.per_nanosecond()));
+    ticks.map(|ticks| (ticks, true)).ok_or(BadTime::TooLarge)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{
+        Decimal128Array, DurationMillisecondArray, Float32Array, Float64Array, TimestampMicrosecondArray, UInt64Array,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        let check = |text: &str, unit, expected| {
+            assert_eq!(Scale::new(unit, Tick::Nanosecond).decimal(text), expected, "{text} {unit:?}");
+        };
+        check("0.1", Unit::Second, Ok((100_000_000, true)));
+        check("1700000000.123456789", Unit::Second, Ok((1_700_000_000_123_456_789, true)));
+        check("-0.25", Unit::Microsecond, Ok((-250, true)));
+        check("+7", Unit::Nanosecond, Ok((7, true)));
+        check(" 12 ", Unit::Millisecond, Ok((12_000_000, true)));
+        check("1.5e-3", Unit::Second, Ok((1_500_000, true)));
+        check("1.5E+3", Unit::Nanosecond, Ok((1_500, true)));
+        check("2e-12", Unit::Second, Ok((0, false)));
+        check("0.5", Unit::Nanosecond, Ok((0, false)));
+        check("1.5", Unit::Nanosecond, Ok((2, false)));
+        check("2.5", Unit::Nanosecond, Ok((2, false)));
+        check("2.50000000000000000000000000001", Unit::Nanosecond, Ok((3, false)));
+        check("0.1000000000000000055511151231257827", Unit::Second, Ok((100_000_000, false)));
+        check("2500", Unit::Picosecond, Ok((2, false)));
+        check("3000", Unit::Picosecond, Ok((3, true)));
+        check("0.5", Unit::Minute, Ok((30_000_000_000, true)));
+        check(".5", Unit::Second, Ok((500_000_000, true)));
+        check("5.", Unit::Second, Ok((5_000_000_000, true)));
+        check("9223372036854775807", Unit::Nanosecond, Ok((i64::MAX, true)));
+        check("9223372036854775808", Unit::Nanosecond, Err(BadTime::TooLarge));
+        check("1e999999", Unit::Second, Err(BadTime::TooLarge));
+        check("0e999999", Unit::Second, Ok((0, true)));
+        check("1e-999999", Unit::Second, Ok((0, false)));
+        for bad in ["", "-", ".", "1.2.3", "12e", "e5", "0x10", "1_000", "1,5", "nan", "inf", "12 s"] {
+            check(bad, Unit::Second, Err(BadTime::NotATime));
+        }
+        assert_eq!(Scale::new(Unit::Nanosecond, Tick::Picosecond).decimal("0.125"), Ok((125, true)));
+        assert_eq!(Scale::new(Unit::Nanosecond, Tick::Picosecond).whole(3), Ok((3_000, true)));
+        assert_eq!(Scale::new(Unit::Picosecond, Tick::Nanosecond).whole(-2_500), Ok((-2, false)));
+    }
+
+    proptest! {
+        /// The short way and the long way, and both against one division of large integers.
+        #[test]
+        fn short_decimals_are_the_long_ones(whole in 0..1_000_000u64, fraction in "[0-9]{0,11}", unit in 0..7usize, fine: bool) {
+            let scale = Scale::new(Unit::ALL[unit].1, if fine { Tick::Picosecond } else { Tick::Nanosecond });
+            let text = format!("{whole}.{fraction}");
+            let long = scale.long(text.as_bytes());
+            if let Some(short) = scale.short(text.as_bytes()) {
+                prop_assert_eq!(Ok(short), long);
+            }
+            let mantissa: i128 = format!("{whole}{fraction}").parse().unwrap();
+            let divisor = 10i128.pow(fraction.len() as u32) * i128::from(scale.picoseconds_per_tick);
+            let numerator = mantissa * i128::from(scale.picoseconds_per_unit);
+            let expected = (crate::time::divide_half_even(numerator, divisor) as u128, numerator % divisor == 0);
+            prop_assert_eq!(long, Ok(expected));
+        }
+
+        #[test]
+        fn any_text_is_a_time_or_an_error(text in ".{0,40}") {
+            let _ = Scale::new(Unit::Minute, Tick::Picosecond).decimal(&text);
+            let _ = instant(&text);
+        }
+    }
+
+    /// Values, clock, bad rows, and what was rounded.
+    type Found = (Vec<Option<i64>>, Clock, Vec<(usize, BadTime)>, Option<(u64, usize)>);
+
+    fn read(column: impl Array + 'static, unit: Unit) -> Option<Found> {
+        let column: ArrayRef = Arc::new(column);
+        let times = TimeReader::new(unit, Tick::Nanosecond).read(&column, &mut None).unwrap()?;
+        Some((times.ticks.iter().collect(), times.clock, times.bad, times.rounded))
+    }
+
+    #[test]
+    fn every_type_of_column() {
+        let floats = Float64Array::from(vec![Some(0.1), None, Some(f64::NAN), Some(1e-10), Some(f64::INFINITY)]);
+        let expected = vec![Some(100_000_000), None, None, Some(0), None];
+        let bad = vec![(4, BadTime::NotATime)];
+        assert_eq!(read(floats, Unit::Second), Some((expected, Clock::Number, bad, Some((1, 3)))));
+        fn check(column: impl Array + 'static, unit: Unit, expected: Vec<Option<i64>>, clock: Clock) {
+            assert_eq!(read(column, unit), Some((expected, clock, vec![], None)));
+        }
+        check(Float32Array::from(vec![0.1f32]), Unit::Microsecond, vec![Some(100)], Clock::Number);
+        let decimals = Decimal128Array::from(vec![1_250]).with_precision_and_scale(10, 3).unwrap();
+        check(decimals, Unit::Microsecond, vec![Some(1_250)], Clock::Number);
+        check(DurationMillisecondArray::from(vec![3]), Unit::Second, vec![Some(3_000_000)], Clock::Number);
+        let timestamps = TimestampMicrosecondArray::from(vec![Some(7), None, Some(5)]);
+        check(timestamps, Unit::Nanosecond, vec![Some(0), None, Some(-2_000)], Clock::Instant);
+        let texts = StringArray::from(vec!["2026-01-02T00:00:00Z", "2026-01-02 01:00:00.000000001+01:00"]);
+        check(texts, Unit::Nanosecond, vec![Some(0), Some(1)], Clock::Instant);
+        let large = UInt64Array::from(vec![7, u64::MAX]);
+        let bad = vec![(1, BadTime::TooLarge)];
+        assert_eq!(read(large, Unit::Nanosecond), Some((vec![Some(7), None], Clock::Number, bad, None)));
+        let mixed = StringArray::from(vec!["12", "2026-01-02", "x"]);
+        let bad = vec![(1, BadTime::OtherKind), (2, BadTime::NotATime)];
+        assert_eq!(read(mixed, Unit::Nanosecond), Some((vec![Some(12), None, None], Clock::Number, bad, None)));
+        assert_eq!(read(datafusion::arrow::array::BooleanArray::from(vec![true]), Unit::Second), None);
+    }
+}
