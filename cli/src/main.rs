@@ -1,2 +1,63 @@
-//! stub
-fn main() {}
+//! `tq`: answers questions about execution traces in SQL.
+//!
+//! The only crate that prints, colours and exits. Life of a command: [`args`] says what is wanted → [`open`] reads the
+//! traces and tells about them on stderr → [`runtime`] runs queries away from the terminal, so that Ctrl-C is always
+//! heard → [`output`] writes rows to stdout or a file. Whatever goes wrong ends in a [`errors::Failure`], worded in one
+//! place. Exit status: 0 answered, 1 a check did not hold, 2 no answer, 130 interrupted.
+
+mod args;
+mod ask;
+mod charts;
+mod commands;
+mod errors;
+mod functions;
+mod open;
+mod output;
+mod repl;
+mod report;
+mod runtime;
+mod statements;
+mod talk;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+use errors::Failure;
+
+fn main() -> ExitCode {
+    errors::keep_panics_quiet();
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return usage(&error),
+    };
+    let result = catch_unwind(AssertUnwindSafe(|| run(args)))
+        .unwrap_or_else(|_| Err(errors::Problem::internal(&errors::last_panic()).into()));
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            failure.tell();
+            failure.exit_code()
+        }
+    }
+}
+
+fn run(args: Args) -> Result<(), Failure> {
+    match args.command {
+        None => repl::run(&args.open),
+        Some(Command::Query(query)) => commands::query::run(&query),
+        Some(Command::Report(report)) => report::run(&report),
+        Some(Command::Formats(formats)) => commands::formats::run(&formats),
+        Some(Command::Functions(functions)) => commands::functions::run(&functions),
+        Some(Command::Tables(tables)) => commands::tables::run(&tables),
+        Some(Command::Completions(completions)) => commands::completions::run(&completions),
+    }
+}
+
+/// Help and version go to stdout and are no failure; wrong usage goes to stderr with status 2. A closed pipe is no error.
+fn usage(error: &clap::Error) -> ExitCode {
+    let printed = error.print();
+    if error.use_stderr() && printed.is_ok() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+}

@@ -1,0 +1,200 @@
+//! The command line: commands, arguments and their help, in one table that help and completion come from.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Parser, Subcommand, ValueHint};
+use clap_complete::Shell;
+use tq_engine::time::GivenTime;
+
+use crate::output::Format;
+
+/// Answers questions about execution traces in SQL.
+#[derive(Debug, Parser)]
+#[command(
+    name = "tq",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = "Without a command, `tq TRACE…` opens the prompt.\n\n\
+        Examples:\n  \
+        tq run.tfp                                    open a trace and ask\n  \
+        tq query run.tfp -c 'SELECT * FROM runs'      one answer\n  \
+        tq query base=a.json new=b.json -f cmp.sql    two runs, queries from a file\n  \
+        tq report run.tfp                             a page with a picture"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Answer SQL and leave
+    Query(QueryArgs),
+    /// Write a page about a trace: what was read, where the time went, a picture
+    Report(ReportArgs),
+    /// List the trace formats, or describe one
+    Formats(NameArgs),
+    /// List the functions, or describe one
+    Functions(NameArgs),
+    /// List the tables of every session, or describe one
+    Tables(NameArgs),
+    /// Print a completion script for a shell
+    Completions(CompletionsArgs),
+}
+
+/// What to open, and how. Shared by all commands that read traces.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct OpenArgs {
+    /// A trace: `[NAME=]PATH`; a file, a directory of traces, or `-` for standard input
+    #[arg(value_name = "TRACE", value_hint = ValueHint::AnyPath)]
+    pub(crate) traces: Vec<String>,
+    /// Read the traces as this format instead of recognising it (`tq formats` lists them)
+    #[arg(long, value_name = "FORMAT", help_heading = "Reading")]
+    pub(crate) from_format: Option<String>,
+    /// An import option of a format, e.g. `table=tasks`
+    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Reading")]
+    pub(crate) options: Vec<(String, String)>,
+    /// Keep what touches the time from here on, e.g. `1.5ms` (bare numbers are ticks)
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Reading")]
+    pub(crate) from: Option<GivenTime>,
+    /// Keep what touches the time before this
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Reading")]
+    pub(crate) to: Option<GivenTime>,
+    /// Note something about the runs in `runs.args`, e.g. `machine=node7`
+    #[arg(long = "run-arg", value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Reading")]
+    pub(crate) run_args: Vec<(String, String)>,
+    /// Memory for tables and queries, e.g. `8GB` [default: three quarters of the machine's]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Reading")]
+    pub(crate) memory: Option<usize>,
+    /// Threads for reading and for queries [default: all cores]
+    #[arg(long, value_name = "N", value_parser = threads, help_heading = "Reading")]
+    pub(crate) threads: Option<usize>,
+    /// Fail (exit status 2) when anything of a trace was lost while reading
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) strict: bool,
+}
+
+/// `tq query`.
+#[derive(Debug, clap::Args)]
+#[command(
+    group = ArgGroup::new("sql").args(["command", "file"]).required(true),
+    after_help = "Formats: table, csv, tsv, json, ndjson, markdown, parquet, arrow, svg (a Gantt chart), chrome (a Chrome trace).\n\
+        On a terminal `table`, in a pipe `csv`, with -o by the file's extension, unless --format tells."
+)]
+pub(crate) struct QueryArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// The SQL to answer; several statements end with `;` each
+    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    pub(crate) command: Option<String>,
+    /// A file with SQL, `-` for standard input; the first failing statement stops the run
+    #[arg(short = 'f', long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) file: Option<PathBuf>,
+    /// A value for `$KEY` in the SQL: a whole number, a decimal, true, false, or text
+    #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) params: Vec<(String, String)>,
+    /// How to write the answer
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    pub(crate) format: Option<Format>,
+    /// Write to a file instead of standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `tq report`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct ReportArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// The page to write; its picture goes beside it [default: RUN.report.md, standard output in a pipe]
+    #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Put the picture into the page instead of beside it
+    #[arg(long)]
+    pub(crate) embed: bool,
+}
+
+/// `tq formats`, `tq functions`, `tq tables`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct NameArgs {
+    /// The one to describe
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+/// `tq completions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompletionsArgs {
+    /// The shell to complete for
+    #[arg(value_name = "SHELL", value_enum)]
+    pub(crate) shell: Shell,
+}
+
+/// The names of all commands, for completion and for hints.
+pub(crate) fn command_names() -> Vec<String> {
+    use clap::CommandFactory;
+    Args::command().get_subcommands().map(|command| command.get_name().to_owned()).collect()
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err("write it like `key=value`".to_owned()),
+    }
+}
+
+fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(threads @ 1..=1024) => Ok(threads),
+        _ => Err("write a whole number from 1 to 1024".to_owned()),
+    }
+}
+
+fn bytes(text: &str) -> Result<usize, String> {
+    const UNITS: [(&str, u64); 10] = [
+        ("", 1),
+        ("b", 1),
+        ("kb", 1_000),
+        ("mb", 1_000_000),
+        ("gb", 1_000_000_000),
+        ("tb", 1_000_000_000_000),
+        ("kib", 1 << 10),
+        ("mib", 1 << 20),
+        ("gib", 1 << 30),
+        ("tib", 1 << 40),
+    ];
+    let help = || "write it like `8GB` or `512MiB`".to_owned();
+    let text = text.trim();
+    let unit_at = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let unit = text[unit_at..].trim().to_ascii_lowercase();
+    // People also write `8G`.
+    let unit = if matches!(unit.as_str(), "k" | "m" | "g" | "t") { format!("{unit}b") } else { unit };
+    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(help)?;
+    let number: f64 = text[..unit_at].parse().map_err(|_| help())?;
+    let bytes = number * *factor as f64;
+    if (1e6..=1e18).contains(&bytes) { Ok(bytes as usize) } else { Err("at least 1MB is needed".to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_read_as_people_write_them() {
+        assert_eq!(bytes("8GB"), Ok(8_000_000_000));
+        assert_eq!(bytes("1.5 GiB"), Ok(3 << 29));
+        assert_eq!(bytes("512m"), Ok(512_000_000));
+        for wrong in ["", "GB", "8 parsecs", "-1GB", "12"] {
+            assert!(bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn the_table_of_commands_is_consistent() {
+        use clap::CommandFactory;
+        Args::command().debug_assert();
+    }
+}

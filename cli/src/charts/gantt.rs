@@ -1,0 +1,285 @@
+//! A Gantt chart: a lane per location, in it rows of tasks that do not overlap, time from left to right.
+//!
+//! Life of the data: tasks arrive sorted by start ([`Gantt::add`]), each goes to the first row of its lane that is free
+//! (the rule of `floating_row`). The first [`BARS_MAX`] are kept as bars. Should more come, all of them become *bins*
+//! instead: per row and slice of time, how long which name ran. Bins are as wide as they must be for the time seen so
+//! far to fit [`BINS_PER_ROW`], and all double together when it does not, or when there are more than [`BINS_MAX`]: five
+//! million tasks need the memory of a picture. [`Gantt::draw`] draws bars with tooltips, or the bins, coloured by the
+//! name that ran longest and shaded by how much of the slice was busy.
+//!
+//! Whatever is left out of the picture (rows too deep, lanes too many, tasks without times) is said in the picture.
+
+mod bins;
+mod draw;
+
+use std::collections::HashMap;
+
+use tq_udfs::ticks::Tick;
+
+use bins::{Bins, Slice};
+
+/// More tasks than this are drawn as bins.
+const BARS_MAX: usize = 2_000;
+/// Rows of a lane that are kept.
+const ROWS_MAX: usize = 24;
+/// Names that are told apart; later ones share a class.
+const NAMES_MAX: usize = 1 << 16;
+/// Bins of all rows together.
+const BINS_MAX: usize = 1 << 20;
+/// Bins of a row: about two per pixel.
+const BINS_PER_ROW: i64 = 2_048;
+/// Bins of a row when there are very many rows.
+const BINS_PER_ROW_MIN: i64 = 16;
+
+/// A chart that tasks are added to.
+pub(crate) struct Gantt {
+    tick: Tick,
+    lanes: Vec<Lane>,
+    lane_numbers: HashMap<(String, String), usize>,
+    names: Names,
+    kinds: Names,
+    /// Bars while they are few, `None` once there are bins.
+    bars: Option<Vec<Bar>>,
+    /// Tasks on the critical path, drawn above everything.
+    path: Vec<PathBar>,
+    slice: Slice,
+    /// Whether colours tell kinds instead of names; decided when bars become bins or are drawn.
+    by_kind: bool,
+    tasks: u64,
+    /// Rows of all lanes.
+    rows: usize,
+    first_start: i64,
+    last_finish: i64,
+    without_times: u64,
+    too_deep: u64,
+}
+
+/// A task of the chart.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span<'a> {
+    pub(crate) run: &'a str,
+    pub(crate) location: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) kind: &'a str,
+    /// First tick, and first tick after it; `None` = not known, not drawn.
+    pub(crate) times: Option<(i64, i64)>,
+    pub(crate) on_path: bool,
+}
+
+/// The order of lanes and what is written beside them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct LaneOrder {
+    /// Run and location of each lane that is known, in order.
+    pub(crate) lanes: Vec<(String, String)>,
+}
+
+struct Lane {
+    run: String,
+    location: String,
+    rows: Vec<Row>,
+    tasks: u64,
+}
+
+#[derive(Default)]
+struct Row {
+    /// A task may start here from this tick on …
+    free_for_spans: i64,
+    /// … and an instant only from this one on: it also conflicts with a span that ends at it.
+    free_for_instants: i64,
+    bins: Bins,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Bar {
+    lane: usize,
+    row: usize,
+    name: u32,
+    kind: u32,
+    start: i64,
+    finish: i64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PathBar {
+    lane: usize,
+    row: usize,
+    start: i64,
+    finish: i64,
+}
+
+impl Gantt {
+    /// An empty chart of times in `tick`s.
+    pub(crate) fn new(tick: Tick) -> Gantt {
+        Gantt {
+            tick,
+            lanes: Vec::new(),
+            lane_numbers: HashMap::new(),
+            names: Names::default(),
+            kinds: Names::default(),
+            bars: Some(Vec::new()),
+            path: Vec::new(),
+            slice: Slice { origin: 0, width: 1 },
+            by_kind: false,
+            tasks: 0,
+            rows: 0,
+            first_start: i64::MAX,
+            last_finish: i64::MIN,
+            without_times: 0,
+            too_deep: 0,
+        }
+    }
+
+    /// Adds a task. Starts must not decrease within a lane.
+    pub(crate) fn add(&mut self, span: Span<'_>) {
+        let Some((start, finish)) = span.times.filter(|(start, finish)| start <= finish) else {
+            self.without_times += 1;
+            return;
+        };
+        let lane = self.lane(span.run, span.location);
+        let name = self.names.intern(span.name);
+        let kind = self.kinds.intern(span.kind);
+        self.lanes[lane].tasks += 1;
+        self.tasks += 1;
+        self.first_start = self.first_start.min(start);
+        self.last_finish = self.last_finish.max(finish);
+        let duration = i128::from(finish) - i128::from(start);
+        self.names.totals[name as usize] += duration;
+        self.kinds.totals[kind as usize] += duration;
+        let rows_before = self.lanes[lane].rows.len();
+        let Some(row) = self.lanes[lane].place(start, finish) else {
+            self.too_deep += 1;
+            return;
+        };
+        self.rows += self.lanes[lane].rows.len() - rows_before;
+        if span.on_path && self.path.len() < BARS_MAX {
+            self.path.push(PathBar { lane, row, start, finish });
+        }
+        let bar = Bar { lane, row, name, kind, start, finish };
+        match &mut self.bars {
+            Some(bars) if bars.len() < BARS_MAX => bars.push(bar),
+            Some(_) => {
+                self.bars_become_bins();
+                self.bin(bar);
+            }
+            None => self.bin(bar),
+        }
+    }
+
+    /// The picture. Lanes of `order` come first, in its order; the others follow by name.
+    pub(crate) fn draw(mut self, title: &str, order: &LaneOrder) -> String {
+        if self.bars.is_some() {
+            self.by_kind = self.kinds_tell_more();
+        }
+        draw::draw(&self, title, order)
+    }
+
+    fn lane(&mut self, run: &str, location: &str) -> usize {
+        // Tasks of a lane often come in a row: the last lane is asked before the table.
+        if let Some(last) = self.lanes.last()
+            && last.location == location
+            && last.run == run
+        {
+            return self.lanes.len() - 1;
+        }
+        let key = (run.to_owned(), location.to_owned());
+        *self.lane_numbers.entry(key).or_insert_with(|| {
+            let (run, location) = (run.to_owned(), location.to_owned());
+            self.lanes.push(Lane { run, location, rows: Vec::new(), tasks: 0 });
+            self.lanes.len() - 1
+        })
+    }
+
+    /// Names tell nothing when there is one, and nothing that a legend could say when most differ.
+    fn kinds_tell_more(&self) -> bool {
+        let (names, kinds) = (self.names.words.len(), self.kinds.words.len());
+        (names == 1 && kinds > 1) || (names > palette_limit(self.tasks) && kinds < names)
+    }
+
+    fn bars_become_bins(&mut self) {
+        self.by_kind = self.kinds_tell_more();
+        let bars = self.bars.take().unwrap_or_default();
+        self.slice.origin = self.first_start;
+        for bar in bars {
+            self.bin(bar);
+        }
+    }
+
+    fn bin(&mut self, bar: Bar) {
+        let per_row = BINS_PER_ROW.min((BINS_MAX / self.rows.max(1)) as i64).max(BINS_PER_ROW_MIN);
+        while self.slice.index(self.last_finish) >= per_row {
+            self.slice.width *= 2;
+            for row in self.lanes.iter_mut().flat_map(|lane| &mut lane.rows) {
+                row.bins.halve();
+            }
+        }
+        let colour = if self.by_kind { bar.kind } else { bar.name };
+        self.lanes[bar.lane].rows[bar.row].bins.add(self.slice, colour, bar.start, bar.finish);
+    }
+}
+
+/// From how many distinct names on a legend says nothing: half of the tasks, but a handful at least.
+fn palette_limit(tasks: u64) -> usize {
+    (tasks / 2).max(12) as usize
+}
+
+impl Lane {
+    /// The smallest row that is free, `None` when all that are kept are taken.
+    fn place(&mut self, start: i64, finish: i64) -> Option<usize> {
+        let free =
+            |row: &Row| if start == finish { row.free_for_instants <= start } else { row.free_for_spans <= start };
+        let row = match self.rows.iter().position(free) {
+            Some(row) => row,
+            None if self.rows.len() < ROWS_MAX => {
+                self.rows.push(Row { free_for_spans: i64::MIN, free_for_instants: i64::MIN, bins: Bins::default() });
+                self.rows.len() - 1
+            }
+            None => return None,
+        };
+        let taken = &mut self.rows[row];
+        // A span may start where another ends, but not where an instant stands.
+        let after = if start == finish { finish.saturating_add(1) } else { finish };
+        taken.free_for_spans = taken.free_for_spans.max(after);
+        taken.free_for_instants = taken.free_for_instants.max(finish.saturating_add(1));
+        Some(row)
+    }
+}
+
+/// Words with their total time.
+#[derive(Default)]
+struct Names {
+    words: Vec<String>,
+    totals: Vec<i128>,
+    numbers: HashMap<String, u32>,
+    last: u32,
+}
+
+impl Names {
+    fn intern(&mut self, word: &str) -> u32 {
+        // Neighbours often share their name.
+        if self.words.get(self.last as usize).is_some_and(|last| last == word) {
+            return self.last;
+        }
+        self.last = match self.numbers.get(word) {
+            Some(&number) => number,
+            None => {
+                let word = if self.words.len() < NAMES_MAX { word } else { REST };
+                if let Some(&number) = self.numbers.get(word) {
+                    number
+                } else {
+                    let number = self.words.len() as u32;
+                    self.words.push(word.to_owned());
+                    self.totals.push(0);
+                    self.numbers.insert(word.to_owned(), number);
+                    number
+                }
+            }
+        };
+        self.last
+    }
+}
+
+/// What all names beyond [`NAMES_MAX`] are called.
+const REST: &str = "(more names)";
+
+#[cfg(test)]
+mod tests;

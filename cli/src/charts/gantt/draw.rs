@@ -1,0 +1,444 @@
+//! The picture of a [`Gantt`]: layout, axis, lanes, legend.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use tq_udfs::ticks::time_text;
+
+use super::{Bar, Gantt, Lane, LaneOrder, Row};
+use crate::charts::axis::axis;
+use crate::charts::palette::{HUES, assign, style};
+use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, fitted, number, text_width};
+
+const WIDTH: f64 = 1_080.0;
+const MARGIN: f64 = 16.0;
+const LABELS_MAX: f64 = 200.0;
+/// What the rows of all lanes share.
+const ROWS_HEIGHT: f64 = 520.0;
+const ROW_MIN: f64 = 2.0;
+const ROW_MAX: f64 = 18.0;
+/// Rows of all lanes that are drawn.
+const ROWS_DRAWN_MAX: usize = 900;
+const LANES_DRAWN_MAX: usize = 300;
+/// Stretches of one colour that are drawn: about ten bytes each.
+const STRETCHES_MAX: usize = 32_000;
+/// Shades of a colour for how much of a bin was busy.
+const SHADES: i64 = 4;
+/// Bars narrower than this would vanish.
+const BAR_MIN: f64 = 0.7;
+
+const STYLE: &str = "\
+.b{stroke-width:0}.o1{opacity:.3}.o2{opacity:.53}.o3{opacity:.77}.p{fill:none;stroke:#cf222e;stroke-width:1.6}.n{fill:#cf222e}
+@media (prefers-color-scheme:dark){.p{stroke:#ffdf5d}.n{fill:#ffdf5d}}
+";
+
+/// Where things stand.
+struct Layout<'a> {
+    gantt: &'a Gantt,
+    /// Drawn lanes with the y of their first row, in order.
+    lanes: Vec<(usize, f64)>,
+    /// Rows that are drawn of each lane, at most.
+    rows_cap: usize,
+    row_height: f64,
+    lane_gap: f64,
+    left: f64,
+    plot_width: f64,
+    top: f64,
+    bottom: f64,
+    from: i64,
+    to: i64,
+    classes: Vec<usize>,
+}
+
+pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder) -> String {
+    let subtitle = subtitle(gantt);
+    if gantt.tasks == 0 {
+        let mut svg = Svg::new(WIDTH, 90.0, title, STYLE);
+        header(&mut svg, title, &subtitle);
+        svg.words("pale", MARGIN, 74.0, "start", "no tasks with times");
+        return svg.finish();
+    }
+    let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
+    let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
+    let classes = assign(&totals);
+    let legend = legend(&totals, &classes, !gantt.path.is_empty());
+    let legend_rows = legend.last().map_or(0, |entry| entry.line + 1);
+    let layout = Layout::new(gantt, order, 58.0 + legend_rows as f64 * 18.0, classes);
+    let notes = notes(&layout);
+    let height = layout.bottom + 46.0 + notes.len() as f64 * 15.0;
+
+    let mut svg = Svg::new(WIDTH, height, title, &format!("{STYLE}{}", style()));
+    header(&mut svg, title, &subtitle);
+    for entry in &legend {
+        entry.draw(&mut svg);
+    }
+    layout.axis(&mut svg);
+    layout.labels(&mut svg);
+    match &gantt.bars {
+        Some(bars) => layout.bars(&mut svg, bars),
+        None => layout.bins(&mut svg),
+    }
+    layout.path(&mut svg);
+    for (index, note) in notes.iter().enumerate() {
+        svg.words("pale", MARGIN, layout.bottom + 50.0 + index as f64 * 15.0, "start", note);
+    }
+    svg.finish()
+}
+
+fn header(svg: &mut Svg, title: &str, subtitle: &str) {
+    let title = fitted(title, (WIDTH - 2.0 * MARGIN) / 1.4);
+    svg.raw("<g font-size=\"15\">");
+    svg.words("ink bold", MARGIN, 26.0, "start", &title);
+    svg.raw("</g>");
+    svg.words("pale", MARGIN, 43.0, "start", subtitle);
+}
+
+fn subtitle(gantt: &Gantt) -> String {
+    let count = |count: u64, word: &str| {
+        format!("{} {}", grouped(count), if count == 1 { word.to_owned() } else { format!("{word}s") })
+    };
+    let mut text = format!("{} on {}", count(gantt.tasks, "task"), count(gantt.lanes.len() as u64, "location"));
+    if gantt.tasks > 0 {
+        let makespan = gantt.last_finish.saturating_sub(gantt.first_start);
+        let _ = write!(text, ", {} from first start to last finish", time_text(makespan, gantt.tick));
+    }
+    text
+}
+
+/// `1234567` as `1 234 567`.
+fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{a0}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+fn notes(layout: &Layout<'_>) -> Vec<String> {
+    let gantt = layout.gantt;
+    let mut notes = Vec::new();
+    if gantt.bars.is_none() {
+        let pixel = (gantt.slice.width as f64 * layout.scale()).max(1.0);
+        let slice = time_text((pixel / layout.scale()) as i64, gantt.tick);
+        notes.push(format!(
+            "More tasks than pixels: each pixel (about {slice}) has the colour that ran longest in it; paler = busy for a smaller part of it."
+        ));
+    }
+    let hidden = gantt.lanes.len() - layout.lanes.len();
+    if hidden > 0 {
+        notes.push(format!("{hidden} further locations are not drawn."));
+    }
+    let deep_rows: usize = layout.drawn().map(|(lane, _)| lane.rows.len().saturating_sub(layout.rows_cap)).sum();
+    if deep_rows > 0 || gantt.too_deep > 0 {
+        notes.push(format!("Tasks below the first {} rows of a location are not drawn.", layout.rows_cap));
+    }
+    if gantt.without_times > 0 {
+        notes.push(format!("{} tasks without a start or finish are not drawn.", gantt.without_times));
+    }
+    notes
+}
+
+impl<'a> Layout<'a> {
+    fn new(gantt: &'a Gantt, order: &LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
+        let mut lanes = in_order(&gantt.lanes, order);
+        lanes.truncate(LANES_DRAWN_MAX);
+        let rows = |cap: usize| lanes.iter().map(|&lane| gantt.lanes[lane].rows.len().min(cap)).sum::<usize>();
+        let rows_cap = (1..=super::ROWS_MAX).rev().find(|&cap| rows(cap) <= ROWS_DRAWN_MAX).unwrap_or(1);
+        let row_height = (ROWS_HEIGHT / rows(rows_cap).max(1) as f64).clamp(ROW_MIN, ROW_MAX);
+        let lane_gap = if row_height >= 6.0 { 6.0 } else { 2.0 };
+        let label_width =
+            lanes.iter().map(|&lane| text_width(&label(gantt, &gantt.lanes[lane]))).fold(0.0, f64::max).min(LABELS_MAX);
+        let left = MARGIN + label_width + 8.0;
+        let mut y = top;
+        let lanes = lanes
+            .into_iter()
+            .map(|lane| {
+                let first = y;
+                y += gantt.lanes[lane].rows.len().min(rows_cap) as f64 * row_height + lane_gap;
+                (lane, first + lane_gap / 2.0)
+            })
+            .collect();
+        Layout {
+            gantt,
+            lanes,
+            rows_cap,
+            row_height,
+            lane_gap,
+            left,
+            plot_width: WIDTH - MARGIN - left,
+            top,
+            bottom: y,
+            from: gantt.first_start,
+            // Instants alone have no extent; a tick gives them one.
+            to: gantt.last_finish.max(gantt.first_start.saturating_add(1)),
+            classes,
+        }
+    }
+
+    fn drawn(&self) -> impl Iterator<Item = (&'a Lane, f64)> + '_ {
+        self.lanes.iter().map(|&(lane, y)| (&self.gantt.lanes[lane], y))
+    }
+
+    /// Pixels of a tick.
+    fn scale(&self) -> f64 {
+        self.plot_width / (self.to as f64 - self.from as f64)
+    }
+
+    fn x(&self, time: i64) -> f64 {
+        self.left + (i128::from(time) - i128::from(self.from)) as f64 * self.scale()
+    }
+
+    fn axis(&self, svg: &mut Svg) {
+        for (index, (lane, y)) in self.drawn().enumerate() {
+            if index % 2 == 0 {
+                let rows = lane.rows.len().min(self.rows_cap) as f64;
+                let height = rows * self.row_height + self.lane_gap;
+                let (x, width) = (self.left, self.plot_width);
+                svg.bar("band", Rectangle { x, y: y - self.lane_gap / 2.0, width, height }, "");
+            }
+        }
+        let axis = axis(self.from, self.to, 8, self.gantt.tick);
+        for (time, label) in &axis.marks {
+            let x = self.x(*time);
+            svg.line("grid", (x, self.top), (x, self.bottom + 4.0));
+            svg.words("pale", x, self.bottom + 17.0, "middle", label);
+        }
+        let middle = self.left + self.plot_width / 2.0;
+        svg.words(
+            "pale",
+            middle,
+            self.bottom + 32.0,
+            "middle",
+            &format!("time since the origin of the run ({})", axis.unit),
+        );
+    }
+
+    fn labels(&self, svg: &mut Svg) {
+        let mut free_from = f64::MIN;
+        for (lane, y) in self.drawn() {
+            let middle = y + lane.rows.len().min(self.rows_cap) as f64 * self.row_height / 2.0;
+            if middle - FONT_SIZE / 2.0 < free_from {
+                continue;
+            }
+            free_from = middle + FONT_SIZE / 2.0;
+            let label = fitted(&label(self.gantt, lane), LABELS_MAX);
+            svg.words("ink", self.left - 8.0, middle + FONT_SIZE * 0.35, "end", &label);
+        }
+    }
+
+    /// Where a row of a lane is, `None` when it is not drawn.
+    fn rows(&self) -> HashMap<(usize, usize), f64> {
+        let mut rows = HashMap::new();
+        for &(lane, y) in &self.lanes {
+            for row in 0..self.gantt.lanes[lane].rows.len().min(self.rows_cap) {
+                rows.insert((lane, row), y + row as f64 * self.row_height);
+            }
+        }
+        rows
+    }
+
+    fn bars(&self, svg: &mut Svg, bars: &[Bar]) {
+        let rows = self.rows();
+        let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
+        for bar in bars {
+            let Some(&y) = rows.get(&(bar.lane, bar.row)) else { continue };
+            let (x, end) = (self.x(bar.start), self.x(bar.finish));
+            let width = (end - x).max(BAR_MIN);
+            // Neighbours of one colour stay apart where there is room.
+            let drawn = if width > 3.0 { width - 0.5 } else { width };
+            let height = self.row_height - gap;
+            let class = self.classes[if self.gantt.by_kind { bar.kind } else { bar.name } as usize];
+            let name = shown(&self.gantt.names.words[bar.name as usize]);
+            let start = time_text(bar.start, self.gantt.tick);
+            let duration = time_text(bar.finish - bar.start, self.gantt.tick);
+            let tooltip = format!("{name}: {duration} from {start}");
+            svg.bar(&format!("f{class}"), Rectangle { x, y, width: drawn, height }, &tooltip);
+            let fits = fitted(name, drawn - 6.0);
+            if self.row_height >= 11.0 && (fits == name || fits.chars().count() >= 6) {
+                svg.words(&format!("t{class}"), x + 3.0, y + height / 2.0 + FONT_SIZE * 0.35, "start", &fits);
+            }
+        }
+    }
+
+    /// Stretches of one colour and shade as one path each: a stretch costs ten bytes.
+    fn bins(&self, svg: &mut Svg) {
+        let mut merged = 1;
+        while self.stretches(merged).map(|stretches| stretches.len()).sum::<usize>() > STRETCHES_MAX {
+            merged *= 2;
+        }
+        let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
+        let height = self.row_height - gap;
+        let mut paths: BTreeMap<(usize, i64), String> = BTreeMap::new();
+        let rows = self.drawn().flat_map(|(lane, y)| {
+            (0..lane.rows.len().min(self.rows_cap)).map(move |row| y + row as f64 * self.row_height + height / 2.0)
+        });
+        for (stretches, y) in self.stretches(merged).zip(rows) {
+            for stretch in stretches {
+                let (x, end) = (self.x(stretch.from), self.x(stretch.to.min(self.to)));
+                let path = paths.entry((stretch.class, stretch.shade)).or_default();
+                let tenth = |value: f64| number((value * 10.0).round() / 10.0);
+                let _ = write!(path, "M{} {}h{}", tenth(x), tenth(y), tenth((end - x).max(BAR_MIN)));
+            }
+        }
+        svg.raw(&format!("<g stroke-width=\"{}\" shape-rendering=\"crispEdges\">", number(height)));
+        for ((class, shade), path) in paths {
+            svg.raw(&format!("<path class=\"s{class} o{shade}\" d=\"{path}\"/>"));
+        }
+        svg.raw("</g>");
+    }
+
+    /// The stretches of each drawn row, `merged` bins taken together.
+    fn stretches(&self, merged: usize) -> impl Iterator<Item = Vec<Stretch>> + '_ {
+        self.drawn()
+            .flat_map(|(lane, _)| lane.rows.iter().take(self.rows_cap))
+            .map(move |row| self.stretches_of(row, merged))
+    }
+
+    fn stretches_of(&self, row: &Row, merged: usize) -> Vec<Stretch> {
+        let slice = self.gantt.slice;
+        let width = slice.width.saturating_mul(merged as i64);
+        let mut stretches: Vec<Stretch> = Vec::new();
+        for (index, bins) in row.bins.0.chunks(merged).enumerate() {
+            let Some(colour) = super::bins::dominant(bins) else { continue };
+            let busy: i64 = bins.iter().map(|bin| bin.busy).sum();
+            let shade = (i128::from(busy) * i128::from(SHADES)).div_euclid(i128::from(width)) as i64 + 1;
+            let from = slice.origin.saturating_add((index as i64).saturating_mul(width));
+            let stretch = Stretch {
+                from,
+                to: from.saturating_add(width),
+                class: self.classes[colour as usize],
+                shade: shade.min(SHADES),
+            };
+            match stretches.last_mut() {
+                Some(last) if (last.to, last.class, last.shade) == (stretch.from, stretch.class, stretch.shade) => {
+                    last.to = stretch.to;
+                }
+                _ => stretches.push(stretch),
+            }
+        }
+        stretches
+    }
+
+    fn path(&self, svg: &mut Svg) {
+        let rows = self.rows();
+        let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
+        for bar in &self.gantt.path {
+            let Some(&y) = rows.get(&(bar.lane, bar.row)) else { continue };
+            let (x, end) = (self.x(bar.start), self.x(bar.finish));
+            let width = (end - x - 0.5).max(BAR_MIN);
+            // An outline of something so narrow would cover its neighbours.
+            let class = if width < 4.0 { "n" } else { "p" };
+            svg.bar(class, Rectangle { x, y, width, height: self.row_height - gap }, "");
+        }
+    }
+}
+
+struct Stretch {
+    from: i64,
+    to: i64,
+    class: usize,
+    shade: i64,
+}
+
+/// The numbers of the lanes: known ones in their order, then the others by name, numbers in names by value.
+fn in_order(lanes: &[Lane], order: &LaneOrder) -> Vec<usize> {
+    let places: HashMap<(&str, &str), usize> = order
+        .lanes
+        .iter()
+        .enumerate()
+        .map(|(place, (run, location))| ((run.as_str(), location.as_str()), place))
+        .collect();
+    let mut numbers: Vec<usize> = (0..lanes.len()).collect();
+    numbers.sort_by_cached_key(|&number| {
+        let lane = &lanes[number];
+        let place = places.get(&(lane.run.as_str(), lane.location.as_str())).copied().unwrap_or(usize::MAX);
+        (place, natural(&lane.run), natural(&lane.location))
+    });
+    numbers
+}
+
+/// `w10` after `w9`: text and numbers in turn.
+fn natural(text: &str) -> Vec<(String, u64)> {
+    let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
+    let mut in_number = false;
+    for c in text.chars() {
+        match (c.to_digit(10), parts.last_mut()) {
+            (Some(digit), Some((_, number))) => {
+                *number = number.saturating_mul(10).saturating_add(u64::from(digit));
+                in_number = true;
+            }
+            (None, Some((word, _))) if !in_number => word.push(c),
+            (None, _) => {
+                parts.push((c.to_string(), 0));
+                in_number = false;
+            }
+            (Some(_), None) => {}
+        }
+    }
+    parts
+}
+
+fn label(gantt: &Gantt, lane: &Lane) -> String {
+    let several = gantt.lanes.iter().any(|other| other.run != gantt.lanes[0].run);
+    let location = if lane.location.is_empty() { "(no location)" } else { &lane.location };
+    if several && !lane.run.is_empty() { format!("{} · {location}", lane.run) } else { location.to_owned() }
+}
+
+fn shown(name: &str) -> &str {
+    if name.is_empty() { "(unnamed)" } else { name }
+}
+
+struct LegendEntry {
+    line: usize,
+    x: f64,
+    class: String,
+    text: String,
+}
+
+impl LegendEntry {
+    fn draw(&self, svg: &mut Svg) {
+        let y = 56.0 + self.line as f64 * 18.0;
+        svg.bar(&self.class, Rectangle { x: self.x, y, width: 11.0, height: 11.0 }, "");
+        svg.words("ink", self.x + 16.0, y + 9.5, "start", &self.text);
+    }
+}
+
+/// The names with a hue, longest first, with their share of all task time, then the others.
+fn legend(totals: &[(&str, i128)], classes: &[usize], has_path: bool) -> Vec<LegendEntry> {
+    let sum: i128 = totals.iter().map(|(_, total)| total).sum();
+    let share =
+        |total: i128| if sum > 0 { format!(" {:.1} %", 100.0 * total as f64 / sum as f64) } else { String::new() };
+    let mut texts: Vec<(String, String)> = (0..HUES)
+        .filter_map(|class| classes.iter().position(|&other| other == class).map(|index| (class, index)))
+        .map(|(class, index)| {
+            let (name, total) = totals[index];
+            (format!("f{class}"), format!("{}{}", fitted(shown(name), 180.0), share(total)))
+        })
+        .collect();
+    let others: Vec<usize> = (0..classes.len()).filter(|&index| classes[index] == HUES).collect();
+    if !others.is_empty() {
+        let total = others.iter().map(|&index| totals[index].1).sum();
+        texts.push((format!("f{HUES}"), format!("{} others{}", others.len(), share(total))));
+    }
+    if has_path {
+        texts.push(("p".to_owned(), "critical path".to_owned()));
+    }
+    let (mut line, mut x) = (0, MARGIN);
+    texts
+        .into_iter()
+        .map(|(class, text)| {
+            let width = 16.0 + text_width(&text) + 16.0;
+            if x > MARGIN && x + width > WIDTH - MARGIN {
+                line += 1;
+                x = MARGIN;
+            }
+            let entry = LegendEntry { line, x, class, text };
+            x += width;
+            entry
+        })
+        .collect()
+}

@@ -1,0 +1,118 @@
+//! Tests of rows, bins and the bounds of a picture.
+
+use super::*;
+
+fn span(location: &str, name: &str, start: i64, finish: i64) -> (String, String, i64, i64) {
+    (location.to_owned(), name.to_owned(), start, finish)
+}
+
+fn chart(spans: &[(String, String, i64, i64)]) -> Gantt {
+    let mut gantt = Gantt::new(Tick::Nanosecond);
+    for (location, name, start, finish) in spans {
+        let times = Some((*start, *finish));
+        gantt.add(Span { run: "r", location, name, kind: "", times, on_path: false });
+    }
+    gantt
+}
+
+/// A small generator, so that pictures are the same everywhere.
+fn spans(count: usize, lanes: usize, step: i64) -> Vec<(String, String, i64, i64)> {
+    let mut state = 7u64;
+    let mut random = move |below: i64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as i64) % below
+    };
+    (0..count)
+        .map(|index| {
+            let start = index as i64 * step;
+            let lane = random(lanes as i64);
+            span(&format!("w{lane}"), &format!("name{}", random(12)), start, start + random(step * 3))
+        })
+        .collect()
+}
+
+#[test]
+fn tasks_take_the_first_free_row() {
+    //     0 1 2 3 4 5 6
+    // a   [-----------)
+    // b     [---)
+    // c         [-)        touches b: the same row
+    // d         |          stands where b ends: another row
+    let mut lane = Lane { run: String::new(), location: String::new(), rows: Vec::new(), tasks: 0 };
+    assert_eq!(lane.place(0, 6), Some(0));
+    assert_eq!(lane.place(1, 3), Some(1));
+    assert_eq!(lane.place(3, 4), Some(1));
+    assert_eq!(lane.place(3, 3), Some(2));
+    assert_eq!(lane.place(3, 5), Some(3));
+    assert_eq!(lane.place(4, 5), Some(1));
+}
+
+#[test]
+fn bins_keep_the_sum_of_busy_ticks() {
+    for (count, step) in [(BARS_MAX + 1, 1), (20_000, 10), (50_000, 12_345)] {
+        let spans = spans(count, 5, step);
+        let gantt = chart(&spans);
+        assert!(gantt.bars.is_none());
+        assert_eq!(gantt.too_deep, 0);
+        let binned: i64 =
+            gantt.lanes.iter().flat_map(|lane| &lane.rows).flat_map(|row| &row.bins.0).map(|bin| bin.busy).sum();
+        assert_eq!(binned, spans.iter().map(|(_, _, start, finish)| finish - start).sum::<i64>());
+        for row in gantt.lanes.iter().flat_map(|lane| &lane.rows) {
+            assert!(row.bins.0.len() as i64 <= BINS_PER_ROW);
+            assert!(row.bins.0.iter().all(|bin| bin.busy <= gantt.slice.width), "rows do not overlap");
+        }
+    }
+}
+
+#[test]
+fn pictures_stay_small_and_say_what_they_leave_out() {
+    let few = chart(&spans(3, 2, 100)).draw("few", &LaneOrder::default());
+    assert_eq!(few.matches("<rect class=\"f").count(), 3 + legend_entries(&few));
+    for (count, lanes) in [(2_000, 50), (60_000, 8), (60_000, 500)] {
+        let picture = chart(&spans(count, lanes, 1_000)).draw("many", &LaneOrder::default());
+        assert!(picture.len() < 500_000, "{count} tasks on {lanes} lanes: {} bytes", picture.len());
+        assert_eq!(picture.contains("further locations are not drawn"), lanes == 500);
+    }
+}
+
+fn legend_entries(picture: &str) -> usize {
+    picture.matches("width=\"11\" height=\"11\"").count()
+}
+
+#[test]
+fn extreme_times_do_not_overflow() {
+    let spans =
+        [span("w", "a", i64::MIN, i64::MIN + 1), span("w", "b", 0, i64::MAX), span("w", "c", i64::MAX, i64::MAX)];
+    let picture = chart(&spans).draw("extreme", &LaneOrder::default());
+    assert!(!picture.contains("NaN") && !picture.contains("inf"));
+}
+
+#[test]
+fn nothing_to_draw_is_said() {
+    let mut gantt = chart(&[]);
+    gantt.add(Span { run: "r", location: "w", name: "a", kind: "", times: None, on_path: false });
+    assert!(gantt.draw("empty", &LaneOrder::default()).contains("no tasks with times"));
+}
+
+#[test]
+fn names_cannot_break_the_picture() {
+    let picture = chart(&[span("<w>", "a & \"b\" </svg>", 0, 10)]).draw("t<i>tle", &LaneOrder::default());
+    assert_eq!(picture.matches("</svg>").count(), 1);
+    assert!(picture.contains("a &amp; &quot;b&quot;") && picture.contains("t&lt;i&gt;tle"));
+}
+
+#[test]
+fn lanes_follow_the_given_order_and_then_their_numbers() {
+    let spans: Vec<_> = ["w10", "w9", "main", "w2"].iter().map(|lane| span(lane, "a", 0, 1)).collect();
+    let order = LaneOrder { lanes: vec![("r".to_owned(), "main".to_owned())] };
+    let picture = chart(&spans).draw("order", &order);
+    let at = |label: &str| picture.find(&format!(">{label}</text>")).unwrap();
+    assert!(at("main") < at("w2") && at("w2") < at("w9") && at("w9") < at("w10"));
+}
+
+#[test]
+fn the_same_tasks_give_the_same_bytes() {
+    let spans = spans(5_000, 20, 77);
+    let draw = || chart(&spans).draw("same", &LaneOrder::default());
+    assert_eq!(draw(), draw());
+}

@@ -1,0 +1,169 @@
+//! Elements of an SVG, as text.
+
+use std::fmt::Write;
+
+use unicode_width::UnicodeWidthStr;
+
+/// Size of text in pixels.
+pub(super) const FONT_SIZE: f64 = 11.0;
+/// The usual width of a character of system fonts at [`FONT_SIZE`]; estimates only decide where things go.
+const CHARACTER_WIDTH: f64 = 6.2;
+
+/// A picture that grows element by element.
+pub(super) struct Svg {
+    text: String,
+}
+
+impl Svg {
+    /// A picture of that size. `title` is read by screen readers and shown by browsers; `style` is CSS beside the
+    /// common one.
+    pub(super) fn new(width: f64, height: f64, title: &str, style: &str) -> Svg {
+        let (width, height) = (number(width), number(height));
+        let mut text = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             role=\"img\" font-family=\"system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif\" \
+             font-size=\"{}\">\n<title>{}</title>\n<style>\n{COMMON_STYLE}{style}</style>\n",
+            number(FONT_SIZE),
+            escape(title)
+        );
+        let _ = writeln!(text, "<rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>");
+        Svg { text }
+    }
+
+    /// Appends an element that is ready.
+    pub(super) fn raw(&mut self, element: &str) {
+        self.text.push_str(element);
+        self.text.push('\n');
+    }
+
+    /// A rectangle with a tooltip.
+    pub(super) fn bar(&mut self, class: &str, rectangle: Rectangle, tooltip: &str) {
+        let Rectangle { x, y, width, height } = rectangle;
+        let _ = write!(
+            self.text,
+            "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
+            number(x),
+            number(y),
+            number(width),
+            number(height)
+        );
+        if tooltip.is_empty() {
+            self.text.push_str("/>\n");
+        } else {
+            let _ = writeln!(self.text, "><title>{}</title></rect>", escape(tooltip));
+        }
+    }
+
+    /// A line of text; `anchor` is `start`, `middle` or `end`.
+    pub(super) fn words(&mut self, class: &str, x: f64, y: f64, anchor: &str, words: &str) {
+        let _ = write!(self.text, "<text class=\"{class}\" x=\"{}\" y=\"{}\"", number(x), number(y));
+        if anchor != "start" {
+            let _ = write!(self.text, " text-anchor=\"{anchor}\"");
+        }
+        let _ = writeln!(self.text, ">{}</text>", escape(words));
+    }
+
+    /// A straight line.
+    pub(super) fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
+        let _ = writeln!(
+            self.text,
+            "<path class=\"{class}\" d=\"M{} {}L{} {}\"/>",
+            number(from.0),
+            number(from.1),
+            number(to.0),
+            number(to.1)
+        );
+    }
+
+    /// The whole text.
+    pub(super) fn finish(mut self) -> String {
+        self.text.push_str("</svg>\n");
+        self.text
+    }
+}
+
+/// Where a bar stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rectangle {
+    pub(super) x: f64,
+    pub(super) y: f64,
+    pub(super) width: f64,
+    pub(super) height: f64,
+}
+
+const COMMON_STYLE: &str = "\
+.paper{fill:#ffffff}.ink{fill:#1f2328}.pale{fill:#59636e}.bold{font-weight:600}.grid{stroke:#d1d9e0;stroke-width:1;fill:none}\
+.band{fill:#f6f8fa}
+@media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#f0f6fc}.pale{fill:#9198a1}.grid{stroke:#3d444d}\
+.band{fill:#151b23}}
+";
+
+/// A coordinate: two decimals at most, none where none are needed.
+pub(super) fn number(value: f64) -> String {
+    let text = format!("{value:.2}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    if text == "-0" { "0".to_owned() } else { text.to_owned() }
+}
+
+/// Text that XML shows as it is; characters that XML cannot hold become `\u{fffd}`.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' | '\t' => escaped.push(' '),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+/// About how wide a text is.
+pub(super) fn text_width(text: &str) -> f64 {
+    text.width() as f64 * CHARACTER_WIDTH
+}
+
+/// The text, cut with `…` to about that width.
+pub(super) fn fitted(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for c in text.chars() {
+        kept.push(c);
+        if text_width(&kept) + CHARACTER_WIDTH > width {
+            kept.pop();
+            break;
+        }
+    }
+    kept.push('…');
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn coordinates_are_short() {
+        for (value, expected) in [(0.0, "0"), (-0.001, "0"), (1.5, "1.5"), (10.0, "10"), (1.0 / 3.0, "0.33")] {
+            assert_eq!(number(value), expected);
+        }
+    }
+
+    #[test]
+    fn text_cannot_leave_its_element() {
+        assert_eq!(escape("a<b & \"c\"\u{1b}\n"), "a&lt;b &amp; &quot;c&quot;\u{fffd} ");
+    }
+
+    #[test]
+    fn long_texts_are_cut() {
+        assert_eq!(fitted("short", 100.0), "short");
+        let cut = fitted("a very long label indeed", 60.0);
+        assert!(cut.ends_with('…') && text_width(&cut) <= 60.0, "{cut}");
+    }
+}

@@ -1,0 +1,13 @@
+//! `tq completions SHELL`: a completion script, made from the table of commands.
+
+use clap::CommandFactory;
+
+use crate::args::{Args, CompletionsArgs};
+use crate::commands::print;
+use crate::errors::Failure;
+
+pub(crate) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "tq", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}

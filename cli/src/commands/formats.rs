@@ -1,0 +1,50 @@
+//! `tq formats [NAME]`: the trace formats and their options, from the importers' own documentation.
+
+use std::fmt::Write;
+
+use tq_engine::importers::{FormatDoc, importers};
+
+use crate::args::NameArgs;
+use crate::commands::{listed, print, wrapped};
+use crate::errors::Failure;
+use crate::open::unknown_name;
+use crate::talk::terminal_width;
+
+pub(crate) fn run(args: &NameArgs) -> Result<(), Failure> {
+    let formats: Vec<&FormatDoc> = importers().iter().map(|importer| importer.doc()).collect();
+    let Some(name) = &args.name else {
+        let entries: Vec<(String, String)> =
+            formats.iter().map(|format| (format.name.to_owned(), format.title.to_owned())).collect();
+        let mut text = String::from("Formats, recognised by content; `.gz` and `.zst` files are unpacked:\n");
+        text.push_str(&listed(&entries, terminal_width()));
+        text.push_str("`tq formats NAME` describes one.\n");
+        return print(&text);
+    };
+    match formats.iter().find(|format| format.name == name) {
+        Some(format) => print(&describe(format)),
+        None => Err(unknown_name("format", name, formats.iter().map(|format| format.name), "tq formats")),
+    }
+}
+
+fn describe(format: &FormatDoc) -> String {
+    let width = terminal_width().unwrap_or(100);
+    let mut text = format!("{}: {}\n", format.name, format.title);
+    if !format.dialects.is_empty() {
+        text.push_str("\nReads\n");
+        for dialect in format.dialects {
+            let _ = writeln!(text, "  - {}", wrapped(dialect, width.saturating_sub(4)).join("\n    "));
+        }
+    }
+    for (title, words) in [("Fills", format.fills), ("Does not keep", format.loses)] {
+        if !words.is_empty() {
+            let _ = writeln!(text, "\n{title}\n  {}", wrapped(words, width.saturating_sub(2)).join("\n  "));
+        }
+    }
+    if !format.options.is_empty() {
+        text.push_str("\nOptions (`--option KEY=VALUE`)\n");
+        let options: Vec<(String, String)> =
+            format.options.iter().map(|option| (option.key.to_owned(), option.description.to_owned())).collect();
+        text.push_str(&listed(&options, Some(width)));
+    }
+    text
+}

@@ -1,0 +1,184 @@
+//! What goes wrong, in the words that users read: what, where, and what to type next.
+//!
+//! [`import`] words what can happen to a trace, the engine's `SqlError` what can happen to a statement; [`Problem::tell`]
+//! lays both out. Neither Debug
+//! output nor a backtrace ever reaches a user.
+
+mod import;
+
+use std::io;
+use std::process::ExitCode;
+use std::sync::Mutex;
+
+use tq_engine::sql::{SqlError, nearest};
+
+use crate::talk;
+
+/// Why a command ended without its answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// There is something to say. Exit status 2.
+    Told(Box<Problem>),
+    /// Ctrl-C. Exit status 130.
+    Interrupted,
+    /// Whoever read our output went away: `tq … | head`. No error.
+    BrokenPipe,
+}
+
+/// Something to say to the user.
+#[derive(Debug, Default)]
+pub(crate) struct Problem {
+    /// What is wrong, in one line. A second line and more are shown indented.
+    pub(crate) message: String,
+    /// The file and line that it stands in, where the SQL came from a file.
+    pub(crate) place: Option<String>,
+    /// The line of SQL and where in it.
+    pub(crate) excerpt: Option<Excerpt>,
+    /// What to type next.
+    pub(crate) hints: Vec<String>,
+}
+
+/// A line of SQL with a caret.
+#[derive(Debug)]
+pub(crate) struct Excerpt {
+    /// The line's number, from 1.
+    pub(crate) line_number: usize,
+    /// The line.
+    pub(crate) line: String,
+    /// Where the caret stands, in characters from 1.
+    pub(crate) column: usize,
+    /// How many characters are meant.
+    pub(crate) length: usize,
+}
+
+impl Failure {
+    /// Says it on stderr.
+    pub(crate) fn tell(&self) {
+        if let Failure::Told(problem) = self {
+            problem.tell();
+        }
+    }
+
+    /// The status of the process.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        match self {
+            Failure::Told(_) => ExitCode::from(2),
+            Failure::Interrupted => ExitCode::from(130),
+            Failure::BrokenPipe => ExitCode::SUCCESS,
+        }
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::Told(Box::new(problem))
+    }
+}
+
+impl From<SqlError> for Failure {
+    fn from(error: SqlError) -> Self {
+        let mut problem = Problem::new(error.message);
+        problem.excerpt = error.place.map(|place| Excerpt {
+            line_number: place.line as usize,
+            line: place.source_line,
+            column: place.column as usize,
+            length: place.length as usize,
+        });
+        problem.hints.extend(error.hint);
+        problem.into()
+    }
+}
+
+/// `; did you mean …?`, or nothing.
+pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    nearest(name, candidates).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
+}
+
+impl Problem {
+    pub(crate) fn new(message: impl Into<String>) -> Problem {
+        Problem { message: message.into(), ..Problem::default() }
+    }
+
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Problem {
+        self.hints.push(hint.into());
+        self
+    }
+
+    /// A defect of ours.
+    pub(crate) fn internal(what: &str) -> Problem {
+        Problem::new(format!("internal error: {what}"))
+            .hint("this is a defect of tq; please report it with the command and, if you can, the trace")
+    }
+
+    /// A file of ours that could not be read or written.
+    pub(crate) fn file(doing: &str, path: &std::path::Path, error: &io::Error) -> Problem {
+        let reason = match error.kind() {
+            io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+            io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+            _ => error.to_string(),
+        };
+        Problem::new(format!("cannot {doing} `{}`: {reason}", path.display()))
+    }
+
+    fn tell(&self) {
+        let place = self.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
+        let mut lines = self.message.trim_end().lines();
+        talk::error(&format!("{place}{}", lines.next().unwrap_or_default()));
+        for line in lines {
+            talk::line(&format!("       {line}"));
+        }
+        if let Some(excerpt) = &self.excerpt {
+            excerpt.tell();
+        }
+        for hint in &self.hints {
+            talk::hint(hint);
+        }
+    }
+}
+
+impl Excerpt {
+    /// The line around the caret: long lines are cut on both sides, tabs take one column.
+    fn tell(&self) {
+        const BEFORE: usize = 60;
+        const SHOWN: usize = 100;
+        let characters: Vec<char> = self.line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let column = self.column.saturating_sub(1).min(characters.len());
+        let from = if characters.len() <= SHOWN { 0 } else { column.saturating_sub(BEFORE) };
+        let to = characters.len().min(from + SHOWN);
+        let ellipsis = |cut: bool| if cut { "…" } else { "" };
+        let shown: String = characters[from..to].iter().collect();
+        let before: String = characters[from..column].iter().collect();
+        let number = self.line_number.to_string();
+        let margin = " ".repeat(number.len());
+        let indent = unicode_width::UnicodeWidthStr::width(before.as_str()) + usize::from(from > 0);
+        talk::line(&format!("{margin} |"));
+        talk::line(&format!("{number} | {}{shown}{}", ellipsis(from > 0), ellipsis(to < characters.len())));
+        let carets = self.length.clamp(1, (to - column).max(1));
+        talk::line(&format!("{margin} | {}{}", " ".repeat(indent), "^".repeat(carets)));
+    }
+}
+
+/// Nothing ends silently: the message of a panic is kept for [`last_panic`] instead of being printed with a backtrace.
+pub(crate) fn keep_panics_quiet() {
+    std::panic::set_hook(Box::new(|info| {
+        let what = info
+            .payload()
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| info.payload().downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "a panic".to_owned());
+        let place = info.location().map(|at| format!(" ({}:{})", at.file(), at.line())).unwrap_or_default();
+        if let Ok(mut last) = LAST_PANIC.lock() {
+            *last = Some(format!("{what}{place}"));
+        }
+    }));
+}
+
+/// What the last panic said.
+pub(crate) fn last_panic() -> String {
+    let last = LAST_PANIC.lock().ok().and_then(|mut last| last.take());
+    last.unwrap_or_else(|| "a panic without a message".to_owned())
+}
+
+static LAST_PANIC: Mutex<Option<String>> = Mutex::new(None);

@@ -1,0 +1,179 @@
+//! From arguments to a session: reads the traces with progress on the terminal, and tells what was not smooth.
+
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::session::{RunSummary, Session};
+use tq_engine::trace::{Progress, Severity};
+
+use crate::args::OpenArgs;
+use crate::errors::{Failure, Problem, did_you_mean};
+use crate::talk;
+
+/// An import shorter than this stays silent.
+const PROGRESS_AFTER: Duration = Duration::from_secs(1);
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Memory when the machine does not tell how much it has.
+const MEMORY_FALLBACK: u64 = 8 << 30;
+
+/// Opens the traces of a command line; warnings and notes go to stderr.
+pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
+    let mut options = OpenOptions::new(args.memory.unwrap_or_else(default_memory), threads(args));
+    options.traces = args.traces.iter().map(|text| TraceSpec::parse(text)).collect();
+    options.from_format.clone_from(&args.from_format);
+    options.import = args.options.iter().cloned().collect();
+    options.run_args.clone_from(&args.run_args);
+    options.from = args.from;
+    options.to = args.to;
+    check_window(args)?;
+    let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
+    options.progress = meter.clone().map(|meter| meter as Arc<dyn Progress>);
+    let opened = Session::open(&options);
+    if let Some(meter) = meter {
+        meter.clear();
+    }
+    let session = opened?;
+    for note in session.opening_notes() {
+        talk::note(note);
+    }
+    for run in session.runs() {
+        if let Some(summary) = not_smooth(run) {
+            talk::warning(&summary);
+        }
+    }
+    if args.strict {
+        nothing_lost(session.runs())?;
+    }
+    Ok(session)
+}
+
+/// A session without traces: functions and empty tables.
+pub(crate) fn empty() -> Result<Session, Failure> {
+    Ok(Session::open(&OpenOptions::new(1 << 30, 1))?)
+}
+
+pub(crate) fn threads(args: &OpenArgs) -> usize {
+    args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
+fn check_window(args: &OpenArgs) -> Result<(), Failure> {
+    let tick = tq_udfs::ticks::Tick::Picosecond;
+    let ticks = |time: Option<tq_engine::time::GivenTime>| time.and_then(|time| time.ticks(tick));
+    match (args.from, args.to, ticks(args.from), ticks(args.to)) {
+        // Bare ticks and times with a unit can only be compared once the session's tick is known.
+        (Some(from), Some(to), Some(first), Some(last))
+            if std::mem::discriminant(&from) == std::mem::discriminant(&to) && last <= first =>
+        {
+            Err(Problem::new("--to lies before --from: the slice is empty").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// One line about what was repaired or lost, `None` when reading went smoothly.
+///
+/// `fib.tfp: 3 of 40212 records skipped (line 118: …); see import_stats`
+fn not_smooth(run: &RunSummary) -> Option<String> {
+    let of = |severity| run.stats.iter().filter(move |stat| stat.finding.severity == severity);
+    let count = |severity| of(severity).map(|stat| stat.count).sum::<u64>();
+    let (lost, repaired) = (count(Severity::Lost), count(Severity::Repaired));
+    let worst = of(Severity::Lost).chain(of(Severity::Repaired)).next()?;
+    let read = run.stats.iter().find(|stat| stat.finding.what == "records_read").map(|stat| stat.count);
+    let of_read = |count: u64| match read {
+        Some(read) if read >= count => format!("{count} of {read} {}", plural(read, "record")),
+        _ => format!("{count} {}", plural(count, "record")),
+    };
+    let what = match (lost, repaired) {
+        (0, repaired) => format!("{} repaired", of_read(repaired)),
+        (lost, 0) => format!("{} skipped", of_read(lost)),
+        (lost, repaired) => format!("{} skipped and {repaired} repaired", of_read(lost)),
+    };
+    let name =
+        Path::new(&run.source).file_name().map_or_else(|| run.source.clone().into(), |name| name.to_string_lossy());
+    let what_it_was = worst.finding.what.replace('_', " ");
+    let example = if worst.example.is_empty() { what_it_was } else { format!("{what_it_was}: {}", worst.example) };
+    Some(format!("{name}: {what} ({example}); see import_stats"))
+}
+
+/// `--strict`.
+fn nothing_lost(runs: &[RunSummary]) -> Result<(), Failure> {
+    let lost = |run: &&RunSummary| run.stats.iter().any(|stat| stat.finding.severity == Severity::Lost);
+    match runs.iter().find(lost) {
+        Some(run) => Err(Problem::new(format!("--strict: something of run `{}` was lost while reading", run.name))
+            .hint("without --strict, `SELECT * FROM import_stats` tells what")
+            .into()),
+        None => Ok(()),
+    }
+}
+
+/// The error for a name that is not in a list: `no table `taks`; did you mean `tasks`?`
+pub(crate) fn unknown_name<'a>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    list: &str,
+) -> Failure {
+    Problem::new(format!("no {kind} `{name}`{}", did_you_mean(name, known)))
+        .hint(format!("`{list}` lists the {kind}s"))
+        .into()
+}
+
+pub(crate) fn plural(count: u64, word: &str) -> String {
+    if count == 1 { word.to_owned() } else { format!("{word}s") }
+}
+
+/// Three quarters of the machine's memory.
+fn default_memory() -> usize {
+    let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+        let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+        let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kibibytes << 10)
+    });
+    usize::try_from(total.unwrap_or(MEMORY_FALLBACK) / 4 * 3).unwrap_or(usize::MAX)
+}
+
+/// A line on the terminal that says how far reading is, once it takes longer than a second.
+struct Meter {
+    started: Instant,
+    /// Milliseconds since the start at which the line was last drawn; 0 = never.
+    drawn: AtomicU64,
+    drawing: Mutex<()>,
+}
+
+impl Meter {
+    fn new() -> Meter {
+        Meter { started: Instant::now(), drawn: AtomicU64::new(0), drawing: Mutex::new(()) }
+    }
+
+    fn clear(&self) {
+        if self.drawn.load(Ordering::Relaxed) > 0 {
+            let _ = write!(io::stderr().lock(), "\r\x1b[K");
+        }
+    }
+}
+
+impl Progress for Meter {
+    fn advanced(&self, source: &Path, read: u64, total: Option<u64>) {
+        let elapsed = self.started.elapsed();
+        let drawn = Duration::from_millis(self.drawn.load(Ordering::Relaxed));
+        if elapsed < PROGRESS_AFTER || elapsed < drawn + PROGRESS_EVERY {
+            return;
+        }
+        // Whoever comes while another thread draws has nothing to add.
+        let Ok(_drawing) = self.drawing.try_lock() else { return };
+        self.drawn.store(elapsed.as_millis() as u64, Ordering::Relaxed);
+        let megabytes = |bytes: u64| bytes as f64 / 1e6;
+        let done = match total {
+            Some(total) if total > 0 => {
+                format!("{:3.0} % of {:.0} MB", 100.0 * read as f64 / total as f64, megabytes(total))
+            }
+            _ => format!("{:.0} MB", megabytes(read)),
+        };
+        let _ = write!(io::stderr().lock(), "\r\x1b[Kreading {}: {done}", source.display());
+    }
+}

@@ -1,0 +1,309 @@
+//! Rows become text, files and pictures: one file per format, all behind [`Output`].
+//!
+//! Life of the data: `begin` with the columns of a result → `rows` for each batch as it arrives → `end`; `close` after
+//! the last result. Nothing keeps a whole result (the table printer looks at the first rows for its widths, the Gantt
+//! chart keeps pixels). Into a file, an output is written beside its final name and renamed by [`Destination::commit`],
+//! so that a failed query leaves no half answer behind.
+
+mod arrow;
+pub(crate) mod cells;
+mod chrome;
+mod delimited;
+mod json;
+pub(crate) mod markdown;
+mod parquet;
+pub(crate) mod svg;
+mod table;
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use clap::ValueEnum;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::error::ArrowError;
+use tq_udfs::ticks::Tick;
+
+use crate::ask::Arrange;
+use crate::charts::gantt::LaneOrder;
+use crate::errors::{Failure, Problem};
+
+pub(crate) use cells::Cells;
+pub(crate) use table::TableOutput;
+
+/// Where bytes go.
+pub(crate) type Writer = Box<dyn Write + Send>;
+
+/// A format that rows are written in.
+pub(crate) trait Output {
+    /// A result begins.
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure>;
+    /// Some of its rows.
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure>;
+    /// The result is complete.
+    fn end(&mut self) -> Result<(), Failure>;
+    /// The last result is complete: footers, flush.
+    fn close(&mut self) -> Result<(), Failure>;
+}
+
+/// The formats of `--format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    Table,
+    Csv,
+    Tsv,
+    Json,
+    Ndjson,
+    Markdown,
+    Parquet,
+    Arrow,
+    Svg,
+    Chrome,
+}
+
+/// How people see an answer.
+#[derive(Debug, Clone)]
+pub(crate) struct Look {
+    /// The length of a tick.
+    pub(crate) tick: Tick,
+    /// Columns of the terminal; `None` = as wide as it gets.
+    pub(crate) width: Option<usize>,
+    /// Whether to colour.
+    pub(crate) colours: bool,
+}
+
+impl Look {
+    /// As stdout is.
+    pub(crate) fn of_stdout(tick: Tick) -> Look {
+        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()) }
+    }
+
+    /// Plain text of any width.
+    pub(crate) fn plain(tick: Tick) -> Look {
+        Look { tick, width: None, colours: false }
+    }
+}
+
+impl Format {
+    /// What a file name promises.
+    pub(crate) fn of_extension(path: &Path) -> Option<Format> {
+        let extension = path.extension()?.to_str()?.to_ascii_lowercase();
+        Some(match extension.as_str() {
+            "txt" => Format::Table,
+            "csv" => Format::Csv,
+            "tsv" | "tab" => Format::Tsv,
+            "json" => Format::Json,
+            "ndjson" | "jsonl" => Format::Ndjson,
+            "md" | "markdown" => Format::Markdown,
+            "parquet" => Format::Parquet,
+            "arrow" | "arrows" | "feather" | "ipc" => Format::Arrow,
+            "svg" => Format::Svg,
+            _ => return None,
+        })
+    }
+
+    /// What the output does to a query before it is executed.
+    pub(crate) fn arrange(self) -> Arrange {
+        match self {
+            Format::Svg => svg::arrange,
+            Format::Chrome => chrome::arrange,
+            _ => Ok,
+        }
+    }
+
+    /// Bytes that a terminal cannot show.
+    fn is_binary(self) -> bool {
+        matches!(self, Format::Parquet | Format::Arrow)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Format::Table => "table",
+            Format::Csv => "csv",
+            Format::Tsv => "tsv",
+            Format::Json => "json",
+            Format::Ndjson => "ndjson",
+            Format::Markdown => "markdown",
+            Format::Parquet => "parquet",
+            Format::Arrow => "arrow",
+            Format::Svg => "svg",
+            Format::Chrome => "chrome",
+        }
+    }
+}
+
+/// The format of an answer: as told, else by the file's extension, else by what stdout is.
+pub(crate) fn choose(told: Option<Format>, file: Option<&Path>) -> Result<Format, Failure> {
+    let format = match (told, file) {
+        (Some(format), _) => format,
+        (None, Some(path)) => Format::of_extension(path).ok_or_else(|| {
+            Problem::new(format!("the extension of `{}` tells no format", path.display()))
+                .hint("say it: `--format csv` (or table, tsv, json, ndjson, markdown, parquet, arrow, svg, chrome)")
+        })?,
+        (None, None) if io::stdout().is_terminal() => Format::Table,
+        (None, None) => Format::Csv,
+    };
+    if format.is_binary() && file.is_none() && io::stdout().is_terminal() {
+        let name = format.name();
+        return Err(Problem::new(format!("{name} is not for a terminal"))
+            .hint(format!("write it to a file: `-o answer.{name}`"))
+            .into());
+    }
+    Ok(format)
+}
+
+/// What a picture wants to know beside the rows.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Picture {
+    /// What is written above it.
+    pub(crate) title: String,
+    /// The order of locations.
+    pub(crate) order: LaneOrder,
+}
+
+/// The output of a format.
+pub(crate) fn create(
+    format: Format,
+    writer: Writer,
+    look: &Look,
+    file: Option<&Path>,
+    picture: Picture,
+) -> Box<dyn Output> {
+    match format {
+        Format::Table => Box::new(TableOutput::new(writer, look.clone())),
+        Format::Csv => Box::new(delimited::Delimited::csv(writer)),
+        Format::Tsv => Box::new(delimited::Delimited::tsv(writer)),
+        Format::Json => Box::new(json::Json::array(writer)),
+        Format::Ndjson => Box::new(json::Json::lines(writer)),
+        Format::Markdown => Box::new(markdown::Markdown::new(writer, look.tick)),
+        Format::Parquet => Box::new(parquet::Parquet::new(writer)),
+        // A pipe cannot be read from its end, where the file form has its footer.
+        Format::Arrow => {
+            let streamed = file.is_none_or(|path| path.extension().is_some_and(|extension| extension == "arrows"));
+            Box::new(arrow::Arrow::new(writer, streamed))
+        }
+        Format::Svg => Box::new(svg::Svg::new(writer, look.tick, picture)),
+        Format::Chrome => Box::new(chrome::Chrome::new(writer, look.tick)),
+    }
+}
+
+/// The place of an output: stdout, or a file that appears when it is complete.
+pub(crate) struct Destination {
+    /// The partial file and its final name.
+    rename: Option<(PathBuf, PathBuf)>,
+}
+
+impl Destination {
+    /// Opens stdout or a file to write into.
+    pub(crate) fn open(file: Option<&Path>) -> Result<(Destination, Writer), Failure> {
+        let Some(path) = file else {
+            return Ok((Destination { rename: None }, Box::new(BufWriter::with_capacity(64 << 10, io::stdout()))));
+        };
+        let failed = |error: io::Error| Problem::file("write", path, &error);
+        // `/dev/null`, a named pipe: what is there already and is no plain file stays what it is.
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+            let file = File::options().write(true).open(path).map_err(failed)?;
+            return Ok((Destination { rename: None }, Box::new(BufWriter::new(file))));
+        }
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(".partial");
+        let partial = PathBuf::from(partial);
+        let file = File::create(&partial).map_err(failed)?;
+        Ok((Destination { rename: Some((partial, path.to_owned())) }, Box::new(BufWriter::new(file))))
+    }
+
+    /// The output is complete: gives the file its name.
+    pub(crate) fn commit(mut self) -> Result<(), Failure> {
+        match self.rename.take() {
+            Some((partial, path)) => {
+                fs::rename(&partial, &path).map_err(|error| Problem::file("write", &path, &error).into())
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Destination {
+    fn drop(&mut self) {
+        if let Some((partial, _)) = &self.rename {
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+/// The refusal of a second result by formats that hold one.
+fn only_one(format: &str) -> Failure {
+    Problem::new(format!("{format} holds one result, and this is the second"))
+        .hint("keep one SELECT, or write each into a file of its own")
+        .into()
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
+            _ => Problem::new(format!("cannot write the answer: {error}")).into(),
+        }
+    }
+}
+
+impl From<ArrowError> for Failure {
+    fn from(error: ArrowError) -> Self {
+        match error {
+            ArrowError::IoError(_, error) => error.into(),
+            error => Problem::new(format!("cannot write the answer: {error}")).into(),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! Outputs that write into memory.
+
+    use std::io::{self, Write};
+    use std::sync::{Arc, Mutex};
+
+    use datafusion::arrow::array::RecordBatch;
+
+    use super::{Output, Writer};
+
+    /// Bytes that a test can look at after the output was closed.
+    #[derive(Clone, Default)]
+    pub(crate) struct Buffer(Arc<Mutex<Vec<u8>>>);
+
+    impl Buffer {
+        pub(crate) fn writer(&self) -> Writer {
+            Box::new(self.clone())
+        }
+
+        pub(crate) fn bytes(&self) -> Vec<u8> {
+            self.0.lock().unwrap().clone()
+        }
+
+        pub(crate) fn text(&self) -> String {
+            String::from_utf8(self.bytes()).unwrap()
+        }
+    }
+
+    impl Write for Buffer {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// Writes batches as one result.
+    pub(crate) fn write(output: &mut dyn Output, batches: &[RecordBatch]) {
+        output.begin(&batches[0].schema()).unwrap();
+        for batch in batches {
+            output.rows(batch).unwrap();
+        }
+        output.end().unwrap();
+        output.close().unwrap();
+    }
+}

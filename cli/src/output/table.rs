@@ -1,0 +1,455 @@
+//! `table`: rows for people.
+//!
+//! ```text
+//!  name   │ tasks │    busy
+//! ────────┼───────┼─────────
+//!  gemm   │    12 │ 1.24 ms
+//!  NULL   │     3 │    17 ns
+//! (2 rows)
+//! ```
+//!
+//! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal
+//! is narrow, texts end in `…`, then whole columns are left out from the middle and named below the table; a number is
+//! never cut, it rather stands out of its column. NULL is `NULL`, and a text that reads so is `'NULL'`. Control
+//! characters are escaped: a trace must not steer the terminal. EXPLAIN is printed as it is.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::io::Write;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::cells::{Kind, kinds};
+use super::{Cells, Look, Output, Writer};
+use crate::errors::Failure;
+
+/// Rows that decide the widths.
+const SAMPLE: usize = 1_000;
+/// A text column is not made narrower than this; before, columns are left out.
+const TEXT_MIN: usize = 8;
+
+/// Prints tables.
+pub(crate) struct TableOutput {
+    writer: Writer,
+    look: Look,
+    results: usize,
+    result: Option<ResultTable>,
+}
+
+struct ResultTable {
+    names: Vec<String>,
+    kinds: Vec<Kind>,
+    is_plan: bool,
+    sample: Vec<Vec<Option<String>>>,
+    layout: Option<Layout>,
+    rows: u64,
+}
+
+/// Widths, once they are known.
+struct Layout {
+    /// Width by column; `None` = left out.
+    widths: Vec<Option<usize>>,
+    /// Columns are left out before this one.
+    gap_before: Option<usize>,
+    /// Whether texts may be cut.
+    cuts: bool,
+}
+
+impl TableOutput {
+    pub(crate) fn new(writer: Writer, look: Look) -> TableOutput {
+        TableOutput { writer, look, results: 0, result: None }
+    }
+
+    fn print_sample(&mut self) -> Result<(), Failure> {
+        let Some(result) = &mut self.result else { return Ok(()) };
+        if result.layout.is_some() {
+            return Ok(());
+        }
+        let sample = std::mem::take(&mut result.sample);
+        let layout = Layout::fit(result, &sample, self.look.width);
+        let mut text = layout.head(result, self.look.colours);
+        for row in &sample {
+            layout.row(row, &result.kinds, self.look.colours, &mut text);
+        }
+        result.layout = Some(layout);
+        Ok(self.writer.write_all(text.as_bytes())?)
+    }
+}
+
+impl Output for TableOutput {
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
+        if self.results > 0 {
+            self.writer.write_all(b"\n")?;
+        }
+        self.results += 1;
+        let names: Vec<String> = schema.fields().iter().map(|field| printable(field.name())).collect();
+        self.result = Some(ResultTable {
+            is_plan: names == ["plan_type", "plan"],
+            names,
+            kinds: kinds(schema),
+            sample: Vec::new(),
+            layout: None,
+            rows: 0,
+        });
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+        let Some(result) = &mut self.result else { return Ok(()) };
+        let cells = Cells::new(batch)?;
+        result.rows += batch.num_rows() as u64;
+        let mut text = String::new();
+        for row in 0..batch.num_rows() {
+            if result.is_plan {
+                let cell = |column| cells.shown(column, row, self.look.tick).map(Option::unwrap_or_default);
+                let _ = writeln!(text, "{}:\n{}\n", cell(0)?, cell(1)?.trim_end());
+                continue;
+            }
+            let shown = (0..batch.num_columns())
+                .map(|column| Ok(cells.shown(column, row, self.look.tick)?.map(|cell| distinct(printable(&cell)))))
+                .collect::<Result<Vec<_>, Failure>>()?;
+            match &result.layout {
+                Some(layout) => layout.row(&shown, &result.kinds, self.look.colours, &mut text),
+                None => result.sample.push(shown),
+            }
+        }
+        self.writer.write_all(text.as_bytes())?;
+        if self.result.as_ref().is_some_and(|result| result.sample.len() >= SAMPLE) {
+            self.print_sample()?;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        if self.result.as_ref().is_some_and(|result| !result.is_plan) {
+            self.print_sample()?;
+        }
+        let Some(result) = self.result.take() else { return Ok(()) };
+        if let Some(layout) = &result.layout {
+            let rows = result.rows;
+            let mut footer = format!("({rows} {}", if rows == 1 { "row" } else { "rows" });
+            let hidden: Vec<&str> = (layout.widths.iter().zip(&result.names))
+                .filter(|(width, _)| width.is_none())
+                .map(|(_, name)| name.as_str())
+                .collect();
+            if !hidden.is_empty() {
+                let _ = write!(footer, "; no room for {}", hidden.join(", "));
+            }
+            footer.push_str(")\n");
+            let footer = wrap(&footer, self.look.width);
+            self.writer.write_all(footer.as_bytes())?;
+        }
+        Ok(self.writer.flush()?)
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        Ok(self.writer.flush()?)
+    }
+}
+
+impl Layout {
+    fn fit(result: &ResultTable, sample: &[Vec<Option<String>>], terminal: Option<usize>) -> Layout {
+        let columns = result.names.len();
+        let cell_width = |cell: &Option<String>| cell.as_ref().map_or(4, |cell| cell.width());
+        let mut widths: Vec<usize> = (0..columns)
+            .map(|column| {
+                let cells = sample.iter().map(|row| cell_width(&row[column])).max().unwrap_or(0);
+                cells.max(result.names[column].width())
+            })
+            .collect();
+        let Some(terminal) = terminal else {
+            return Layout { widths: widths.into_iter().map(Some).collect(), gap_before: None, cuts: false };
+        };
+        // How narrow each column may become: numbers keep their digits.
+        let least: Vec<usize> = (0..columns)
+            .map(|column| if result.kinds[column].is_right() { widths[column] } else { widths[column].min(TEXT_MIN) })
+            .collect();
+        let kept = keep(&least, terminal);
+        let total = |widths: &[usize]| -> usize {
+            let gap = usize::from(kept.len() < columns);
+            kept.iter().map(|&column| widths[column] + 3).sum::<usize>() + gap * 4 - 1
+        };
+        // The widest text gives first.
+        while total(&widths) > terminal {
+            let widest = kept.iter().copied().filter(|&c| widths[c] > least[c]).max_by_key(|&c| (widths[c], c));
+            let Some(widest) = widest else { break };
+            widths[widest] -= 1;
+        }
+        let gap_before = (0..columns)
+            .find(|column| !kept.contains(column))
+            .map(|first| (first..columns).find(|column| kept.contains(column)).unwrap_or(columns));
+        Layout {
+            widths: (0..columns).map(|column| kept.contains(&column).then_some(widths[column])).collect(),
+            gap_before,
+            cuts: true,
+        }
+    }
+
+    fn head(&self, result: &ResultTable, colours: bool) -> String {
+        let mut names = String::new();
+        let mut rule = String::new();
+        self.each_column(|place| match place {
+            Place::Separator => {
+                names.push('│');
+                rule.push('┼');
+            }
+            Place::Gap => {
+                names.push_str(" … ");
+                rule.push_str("───");
+            }
+            Place::Column(column, width) => {
+                let name = self.cut(&result.names[column], width);
+                let padding = " ".repeat(width.saturating_sub(name.width()));
+                let bold = if colours { format!("\x1b[1m{name}\x1b[0m") } else { name };
+                let cell = if result.kinds[column].is_right() {
+                    format!(" {padding}{bold} ")
+                } else {
+                    format!(" {bold}{padding} ")
+                };
+                names.push_str(&cell);
+                rule.push_str(&"─".repeat(width + 2));
+            }
+        });
+        format!("{}\n{rule}\n", names.trim_end())
+    }
+
+    fn row(&self, cells: &[Option<String>], kinds: &[Kind], colours: bool, text: &mut String) {
+        let mut line = String::new();
+        self.each_column(|place| match place {
+            Place::Separator => line.push('│'),
+            Place::Gap => line.push_str(" … "),
+            Place::Column(column, width) => {
+                let (cell, is_null) = match &cells[column] {
+                    Some(cell) if kinds[column].is_right() => (cell.clone(), false),
+                    Some(cell) => (self.cut(cell, width), false),
+                    None => ("NULL".to_owned(), true),
+                };
+                let padding = " ".repeat(width.saturating_sub(cell.width()));
+                let cell = if is_null && colours { format!("\x1b[2m{cell}\x1b[0m") } else { cell };
+                if kinds[column].is_right() {
+                    let _ = write!(line, " {padding}{cell} ");
+                } else {
+                    let _ = write!(line, " {cell}{padding} ");
+                }
+            }
+        });
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+
+    fn each_column(&self, mut visit: impl FnMut(Place)) {
+        let mut first = true;
+        for column in 0..=self.widths.len() {
+            let mut place = |place| {
+                if !std::mem::take(&mut first) {
+                    visit(Place::Separator);
+                }
+                visit(place);
+            };
+            if self.gap_before == Some(column) {
+                place(Place::Gap);
+            }
+            if let Some(Some(width)) = self.widths.get(column) {
+                place(Place::Column(column, *width));
+            }
+        }
+    }
+
+    fn cut(&self, text: &str, width: usize) -> String {
+        if !self.cuts || text.width() <= width {
+            return text.to_owned();
+        }
+        let mut kept = String::new();
+        let mut used = 1;
+        for c in text.chars() {
+            used += c.width().unwrap_or(0);
+            if used > width {
+                break;
+            }
+            kept.push(c);
+        }
+        kept.push('…');
+        kept
+    }
+}
+
+enum Place {
+    Separator,
+    Gap,
+    Column(usize, usize),
+}
+
+/// The columns that fit, taken from both ends in turn; the first one always stays.
+fn keep(least: &[usize], terminal: usize) -> BTreeSet<usize> {
+    let all: usize = least.iter().map(|width| width + 3).sum::<usize>().saturating_sub(1);
+    if all <= terminal {
+        return (0..least.len()).collect();
+    }
+    let mut kept = BTreeSet::new();
+    // The gap's own four columns.
+    let mut used = 4;
+    let (mut left, mut right) = (0, least.len());
+    while left < right {
+        let from_left = kept.len() % 2 == 0;
+        let column = if from_left { left } else { right - 1 };
+        used += least[column] + 3;
+        if used > terminal + 1 && !kept.is_empty() {
+            break;
+        }
+        kept.insert(column);
+        if from_left {
+            left += 1;
+        } else {
+            right -= 1;
+        }
+    }
+    kept
+}
+
+/// Text without control characters.
+fn printable(text: &str) -> String {
+    if !text.chars().any(char::is_control) {
+        return text.to_owned();
+    }
+    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
+}
+
+/// A text that reads like NULL is quoted.
+fn distinct(text: String) -> String {
+    if text == "NULL" { "'NULL'".to_owned() } else { text }
+}
+
+/// Breaks a long line at blanks.
+fn wrap(text: &str, width: Option<usize>) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let mut lines = String::new();
+    let mut used = 0;
+    for word in text.split_inclusive(' ') {
+        if used > 0 && used + word.trim_end().width() > width {
+            lines.push('\n');
+            used = 0;
+        }
+        lines.push_str(word);
+        used += word.width();
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+    use expect_test::{Expect, expect};
+    use tq_udfs::ticks::Tick;
+
+    use super::*;
+    use crate::output::testing::{Buffer, write};
+
+    fn batch() -> RecordBatch {
+        RecordBatch::try_from_iter([
+            (
+                "name",
+                Arc::new(StringArray::from(vec![Some("gemm"), None, Some("NULL"), Some("日本\u{1b}[31m")])) as ArrayRef,
+            ),
+            ("count", Arc::new(Int64Array::from(vec![Some(12), Some(123_456_789), None, Some(-1)]))),
+            ("duration", Arc::new(Int64Array::from(vec![1_240_000, 17, 0, 2_000_000_000]))),
+            ("ratio", Arc::new(Float64Array::from(vec![1.0 / 3.0, 1.0, 0.0, 1e-9]))),
+            ("note", Arc::new(StringArray::from(vec!["", "a rather long text that will not fit", "b", "c"]))),
+        ])
+        .unwrap()
+    }
+
+    fn check(batch: &RecordBatch, width: Option<usize>, expected: &Expect) {
+        let buffer = Buffer::default();
+        let look = Look { tick: Tick::Nanosecond, width, colours: false };
+        write(&mut TableOutput::new(buffer.writer(), look), std::slice::from_ref(batch));
+        let text = buffer.text();
+        if let Some(width) = width {
+            for line in text.lines() {
+                assert!(line.width() <= width, "{line}");
+            }
+        }
+        expected.assert_eq(&text);
+    }
+
+    #[test]
+    fn columns_stand_below_their_names() {
+        check(
+            &batch(),
+            None,
+            &expect![[r#"
+             name           │     count │ duration │    ratio │ note
+            ────────────────┼───────────┼──────────┼──────────┼──────────────────────────────────────
+             gemm           │        12 │  1.24 ms │ 0.333333 │
+             NULL           │ 123456789 │    17 ns │      1.0 │ a rather long text that will not fit
+             'NULL'         │      NULL │      0 s │      0.0 │ b
+             日本\u{1b}[31m │        -1 │   2.00 s │     1e-9 │ c
+            (4 rows)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn texts_are_cut_and_numbers_are_not() {
+        check(
+            &batch(),
+            Some(60),
+            &expect![[r#"
+             name        │     count │ duration │    ratio │ note
+            ─────────────┼───────────┼──────────┼──────────┼────────────
+             gemm        │        12 │  1.24 ms │ 0.333333 │
+             NULL        │ 123456789 │    17 ns │      1.0 │ a rather …
+             'NULL'      │      NULL │      0 s │      0.0 │ b
+             日本\u{1b}… │        -1 │   2.00 s │     1e-9 │ c
+            (4 rows)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn columns_without_room_are_named() {
+        check(
+            &batch(),
+            Some(32),
+            &expect![[r#"
+             name         │ … │ note
+            ──────────────┼───┼─────────────
+             gemm         │ … │
+             NULL         │ … │ a rather l…
+             'NULL'       │ … │ b
+             日本\u{1b}[… │ … │ c
+            (4 rows; no room for count, 
+            duration, ratio)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn no_rows_have_a_head() {
+        check(
+            &batch().slice(0, 0),
+            Some(80),
+            &expect![[r#"
+             name │ count │ duration │ ratio │ note
+            ──────┼───────┼──────────┼───────┼──────
+            (0 rows)
+        "#]],
+        );
+    }
+
+    #[test]
+    fn rows_after_the_sample_stream_with_its_widths() {
+        let rows = SAMPLE as i64 + 5;
+        let numbers = |n: i64| (0..n).map(|i| if i == rows - 1 { 123_456_789_012 } else { i }).collect::<Int64Array>();
+        let batch = RecordBatch::try_from_iter([("n", Arc::new(numbers(rows)) as ArrayRef)]).unwrap();
+        let buffer = Buffer::default();
+        let look = Look { tick: Tick::Nanosecond, width: Some(20), colours: false };
+        write(&mut TableOutput::new(buffer.writer(), look), &[batch.slice(0, 1_000), batch.slice(1_000, 5)]);
+        let text = buffer.text();
+        assert_eq!(text.lines().count() as i64, rows + 3);
+        assert!(text.contains("\n 1003\n 123456789012\n(1005 rows)\n"), "{text}");
+    }
+}

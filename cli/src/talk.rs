@@ -1,0 +1,49 @@
+//! Talk goes to stderr: errors, warnings, notes, hints. Colour only on a terminal and only where the sense does not
+//! depend on it; `NO_COLOR` is honoured.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Whether a stream may be coloured.
+pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
+    stream.is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// The columns of the terminal that stdout is, if it is one.
+pub(crate) fn terminal_width() -> Option<usize> {
+    if !io::stdout().is_terminal() {
+        return None;
+    }
+    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0).max(20))
+}
+
+pub(crate) fn error(message: &str) {
+    labelled("error", "1;31", message);
+}
+
+pub(crate) fn warning(message: &str) {
+    labelled("warning", "1;33", message);
+}
+
+pub(crate) fn note(message: &str) {
+    labelled("note", "1;36", message);
+}
+
+pub(crate) fn hint(message: &str) {
+    labelled("hint", "1;32", message);
+}
+
+/// A line without a label.
+pub(crate) fn line(message: &str) {
+    // Nobody is left to tell when stderr is closed.
+    let _ = writeln!(io::stderr().lock(), "{message}");
+}
+
+fn labelled(label: &str, style: &str, message: &str) {
+    if colours(&io::stderr()) {
+        line(&format!("\x1b[{style}m{label}:\x1b[0m {message}"));
+    } else {
+        line(&format!("{label}: {message}"));
+    }
+}

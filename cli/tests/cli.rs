@@ -1,0 +1,863 @@
+//! What users see: stdout, stderr and exit status of `tq`, command by command.
+//!
+//! Each test writes the trace or the data it needs into a directory of its own and runs the binary there. `UPDATE_EXPECT=1`
+//! rewrites the expectations; read the diff before you commit it.
+
+#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use expect_test::{Expect, expect};
+use tempfile::TempDir;
+
+/// Two workers of Taskflow; `b` starts before `a` has ended.
+///
+/// ```text
+/// worker 0  [a----------)  [c--)
+/// worker 1        [b-----------------)
+///           0     20    40 50  60    80 µs
+/// ```
+const TRACE: &str = r#"[{"executor":"0","data":[
+{"worker":0,"level":0,"data":[{"span":[0,40],"name":"a","type":"static"},{"span":[50,60],"name":"c","type":"static"}]},
+{"worker":1,"level":0,"data":[{"span":[20,80],"name":"b","type":"static"}]}]}]"#;
+
+const DOT: &str = "digraph Taskflow {\nsubgraph cluster_p0x1 {\nlabel=\"Taskflow: t\";\np0x2[label=\"a\" ];\np0x2 -> p0x3;\np0x3[label=\"c\" ];\np0x4[label=\"b\" ];\n}\n}\n";
+
+/// A directory with the trace of above.
+struct Place(TempDir);
+
+impl Place {
+    fn new() -> Place {
+        let place = Place(TempDir::new().unwrap());
+        place.write("run.json", TRACE);
+        place
+    }
+
+    fn with_links() -> Place {
+        let place = Place::new();
+        place.write("run.dot", DOT);
+        place
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.0.path().join(name), text).unwrap();
+    }
+
+    fn read(&self, name: &str) -> String {
+        String::from_utf8(std::fs::read(self.0.path().join(name)).unwrap()).unwrap()
+    }
+
+    /// Runs `tq` with arguments split at blanks, or quoted by `'`.
+    fn tq(&self, arguments: &str) -> Answer {
+        self.tq_with(arguments, "")
+    }
+
+    fn tq_with(&self, arguments: &str, stdin: &str) -> Answer {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
+            .args(split(arguments))
+            .current_dir(self.0.path())
+            .env_remove("RUST_BACKTRACE")
+            .env("XDG_STATE_HOME", self.0.path().join("state"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // A command that does not read its stdin may be gone before all is written.
+        let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
+        let output = child.wait_with_output().unwrap();
+        Answer {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            status: output.status.code(),
+        }
+    }
+}
+
+struct Answer {
+    stdout: String,
+    stderr: String,
+    status: Option<i32>,
+}
+
+impl Answer {
+    fn check(&self, expected: &Expect) -> &Answer {
+        let mut text = self.stdout.clone();
+        if !self.stderr.is_empty() {
+            let _ = write!(text, "--- stderr\n{}", self.stderr);
+        }
+        let _ =
+            writeln!(text, "--- exit {}", self.status.map_or("by a signal".to_owned(), |status| status.to_string()));
+        expected.assert_eq(&text);
+        self
+    }
+}
+
+fn split(arguments: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for (index, part) in arguments.split('\'').enumerate() {
+        if index % 2 == 1 {
+            words.push(part.to_owned());
+        } else {
+            words.extend(part.split_whitespace().map(str::to_owned));
+        }
+    }
+    words
+}
+
+#[test]
+fn a_query_in_a_pipe_is_csv_with_exact_times() {
+    Place::new()
+        .tq("query run.json -c 'SELECT name, location, start, finish, duration FROM tasks ORDER BY start'")
+        .check(&expect![[r#"
+            name,location,start,finish,duration
+            a,E0/W0,0,40000,40000
+            b,E0/W1,20000,80000,60000
+            c,E0/W0,50000,60000,10000
+            --- exit 0
+        "#]]);
+}
+
+#[test]
+fn every_text_format_shows_the_same_rows() {
+    let place = Place::new();
+    let sql = "'SELECT name, duration, 1.5 AS x, NULL AS n FROM tasks ORDER BY start LIMIT 2'";
+    for (format, expected) in [
+        (
+            "table",
+            expect![[r#"
+             name │ duration │   x │ n
+            ──────┼──────────┼─────┼───
+             a    │  40.0 µs │ 1.5 │
+             b    │  60.0 µs │ 1.5 │
+            (2 rows)
+            --- exit 0
+        "#]],
+        ),
+        (
+            "tsv",
+            expect![[r#"
+            name	duration	x	n
+            a	40000	1.5	""
+            b	60000	1.5	""
+            --- exit 0
+        "#]],
+        ),
+        (
+            "json",
+            expect![[r#"
+            [
+             {"name":"a","duration":40000,"x":1.5,"n":null},
+             {"name":"b","duration":60000,"x":1.5,"n":null}
+            ]
+            --- exit 0
+        "#]],
+        ),
+        (
+            "ndjson",
+            expect![[r#"
+            {"name":"a","duration":40000,"x":1.5,"n":null}
+            {"name":"b","duration":60000,"x":1.5,"n":null}
+            --- exit 0
+        "#]],
+        ),
+        (
+            "markdown",
+            expect![[r#"
+            | name | duration | x | n |
+            | --- | ---: | ---: | --- |
+            | a | 40.0 µs | 1.5 |  |
+            | b | 60.0 µs | 1.5 |  |
+            --- exit 0
+        "#]],
+        ),
+    ] {
+        place.tq(&format!("query run.json -c {sql} --format {format}")).check(&expected);
+    }
+}
+
+#[test]
+fn a_file_gets_the_format_of_its_extension_and_appears_when_complete() {
+    let place = Place::new();
+    place.tq("query run.json -c 'SELECT count(*) AS n FROM tasks' -o n.md").check(&expect![[r#"
+        --- exit 0
+    "#]]);
+    assert_eq!(place.read("n.md"), "| n |\n| ---: |\n| 3 |\n");
+    place.tq("query run.json -c 'SELECT 1 / 0' -o broken.csv").check(&expect![[r#"
+        --- stderr
+        error: Divide by zero error
+        --- exit 2
+    "#]]);
+    place.tq("query run.json -c 'SELECT 1' -o answer").check(&expect![[r#"
+        --- stderr
+        error: the extension of `answer` tells no format
+        hint: say it: `--format csv` (or table, tsv, json, ndjson, markdown, parquet, arrow, svg, chrome)
+        --- exit 2
+    "#]]);
+    let left: Vec<String> = std::fs::read_dir(place.0.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.contains("broken") || name.contains("answer"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn parquet_and_arrow_read_back_as_tables() {
+    let place = Place::new();
+    for file in ["t.parquet", "t.arrow"] {
+        let answer = place.tq(&format!("query run.json -c 'SELECT * FROM tasks' -o {file}"));
+        assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{file}");
+        assert!(std::fs::metadata(place.0.path().join(file)).unwrap().len() > 500);
+    }
+}
+
+#[test]
+fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
+    let place = Place::new();
+    place.write(
+        "two.sql",
+        "-- how many\nSELECT count(*) AS n FROM tasks;\n\nSELECT name\nFROM taks;\nSELECT 'never';\n",
+    );
+    place.tq("query run.json -f two.sql").check(&expect![[r#"
+        n
+        3
+        --- stderr
+        error: two.sql:5: no table `taks`
+          |
+        5 | FROM taks;
+          |      ^^^^
+        hint: did you mean `tasks`?
+        --- exit 2
+    "#]]);
+    place.write("syntax.sql", "SELECT 1;\nSELECT FROM WHERE;\n");
+    place.tq("query run.json -f syntax.sql").check(&expect![[r#"
+        Int64(1)
+        1
+        --- stderr
+        error: syntax.sql:2: no table `where`
+          |
+        2 | SELECT FROM WHERE;
+          |             ^^^^^
+        hint: there is counters, docs.columns, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, runs, tasks
+        --- exit 2
+    "#]]);
+    place.tq("query run.json -f none.sql").check(&expect![[r#"
+        --- stderr
+        error: cannot read `none.sql`: no such file or directory
+        --- exit 2
+    "#]]);
+    place.tq_with("query run.json -f -", "CREATE VIEW v AS SELECT 5 AS five; SELECT five FROM v").check(&expect![[
+        r#"
+            five
+            5
+            --- exit 0
+        "#
+    ]]);
+    place.tq_with("query - -f -", "SELECT 1").check(&expect![[r#"
+        --- stderr
+        error: standard input cannot be both the trace and the SQL
+        hint: give the SQL with `-c` or in a file
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn misspelt_names_get_the_nearest() {
+    let place = Place::new();
+    place.tq("query run.json -c 'SELECT strat FROM tasks'").check(&expect![[r#"
+        --- stderr
+        error: no column `strat`
+          |
+        1 | SELECT strat FROM tasks
+          |        ^^^^^
+        hint: did you mean `start`?
+        --- exit 2
+    "#]]);
+    place.tq("query run.json -c 'SELECT * FROM tasks WHERE bussy(start, finish) > 3'").check(&expect![[r#"
+        --- stderr
+        error: no function `bussy`
+          |
+        1 | SELECT * FROM tasks WHERE bussy(start, finish) > 3
+          |                           ^^^^^
+        hint: did you mean `busy`?
+        --- exit 2
+    "#]]);
+    place.tq("query run.json -c 'SET datafusion.execution.batchsize = 5'").check(&expect![[r#"
+        --- stderr
+        error: no setting `datafusion.execution.batchsize`
+        hint: did you mean `datafusion.execution.batch_size`?
+        --- exit 2
+    "#]]);
+    place.tq("formats tfproff").check(&expect![[r#"
+        --- stderr
+        error: no format `tfproff`; did you mean `tfprof`?
+        hint: `tq formats` lists the formats
+        --- exit 2
+    "#]]);
+    place.tq("tables taks").check(&expect![[r#"
+        --- stderr
+        error: no table `taks`; did you mean `tasks`?
+        hint: `tq tables` lists the tables
+        --- exit 2
+    "#]]);
+    place.tq("functions bussy").check(&expect![[r#"
+        --- stderr
+        error: no function `bussy`; did you mean `busy`?
+        hint: `tq functions` lists the functions
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn values_of_placeholders_have_types() {
+    let place = Place::new();
+    place
+        .tq("query run.json -c 'SELECT name FROM tasks WHERE duration > $limit AND name <> $name ORDER BY name' --param limit=20000 --param name=a")
+        .check(&expect![[r#"
+            name
+            b
+            --- exit 0
+        "#]]);
+    place.tq("query run.json -c 'SELECT $limit'").check(&expect![[r#"
+        --- stderr
+        error: no value for `$limit`
+        hint: add `--param limit=…`
+        --- exit 2
+    "#]]);
+    place.tq("query run.json -c 'SELECT $limit' --param limti=1").check(&expect![[r#"
+        --- stderr
+        error: no statement has `$limti`; did you mean `limit`?
+        hint: `--param limti=…` is the value of `$limti` in the SQL
+        --- exit 2
+    "#]]);
+    place.tq("query run.json -c 'SELECT 1' --param limit").check(&expect![[r#"
+        --- stderr
+        error: invalid value 'limit' for '--param <KEY=VALUE>': write it like `key=value`
+
+        For more information, try '--help'.
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn traces_that_cannot_be_read() {
+    let place = Place::new();
+    place.write("empty.json", "");
+    place.write("words.xyz", "\u{1}\u{2}three\n");
+    std::fs::create_dir(place.0.path().join("nothing")).unwrap();
+    for (trace, expected) in [
+        (
+            "rnu.json",
+            expect![[r#"
+            --- stderr
+            error: cannot read trace `rnu.json`: no such file
+            hint: did you mean `run.json`?
+            --- exit 2
+        "#]],
+        ),
+        (
+            "none/run.json",
+            expect![[r#"
+            --- stderr
+            error: cannot read trace `none/run.json`: no such file
+            hint: there is no directory `none` either
+            --- exit 2
+        "#]],
+        ),
+        (
+            "empty.json",
+            expect![[r#"
+            --- stderr
+            error: trace `empty.json` is empty
+            hint: it has 0 bytes: was the recording stopped before it was written?
+            --- exit 2
+        "#]],
+        ),
+        (
+            "words.xyz",
+            expect![[r#"
+            --- stderr
+            error: no format recognises `words.xyz`; it begins with `\x01\x02three\n`
+            hint: `tq formats` lists what is recognised; `--from-format F` reads it as F and says where it differs
+            --- exit 2
+        "#]],
+        ),
+        (
+            "nothing",
+            expect![[r#"
+            --- stderr
+            error: no trace in directory `nothing`: none of its 0 files is recognised
+            hint: `tq formats` lists what is recognised; a directory is searched without its subdirectories
+            --- exit 2
+        "#]],
+        ),
+        (
+            "run.json --from-format tfprofe",
+            expect![[r#"
+            --- stderr
+            error: `tfprofe` is no format; did you mean `tfprof`?
+            hint: the formats are tfprof, table
+            --- exit 2
+        "#]],
+        ),
+        (
+            "run.json --option tfprof.typse=1",
+            expect![[r#"
+            --- stderr
+            error: `tfprof.typse` is no import option; did you mean `tfprof.types`?
+            hint: `tq formats NAME` lists the options of a format
+            --- exit 2
+        "#]],
+        ),
+        (
+            "run.json --from 2ms --to 1ms",
+            expect![[r#"
+            --- stderr
+            error: --to lies before --from: the slice is empty
+            --- exit 2
+        "#]],
+        ),
+        (
+            "run.json --from 'tomorrow'",
+            expect![[r#"
+            --- stderr
+            error: invalid value 'tomorrow' for '--from <TIME>': `tomorrow` is no time; write it like `1.5ms`, `300us`, `2s`, or as bare ticks
+
+            For more information, try '--help'.
+            --- exit 2
+        "#]],
+        ),
+        (
+            "run.json --memory lots",
+            expect![[r#"
+            --- stderr
+            error: invalid value 'lots' for '--memory <BYTES>': write it like `8GB` or `512MiB`
+
+            For more information, try '--help'.
+            --- exit 2
+        "#]],
+        ),
+    ] {
+        place.tq(&format!("query {trace} -c 'SELECT 1'")).check(&expected);
+    }
+}
+
+#[test]
+fn a_trace_called_like_a_command_and_a_misspelt_command() {
+    let place = Place::new();
+    place.write("query", TRACE);
+    place.tq_with("./query", "SELECT count(*) AS n FROM tasks;").check(&expect![[r#"
+        n
+        3
+        --- exit 0
+    "#]]);
+    place.tq("reprot run.json").check(&expect![[r#"
+        --- stderr
+        error: cannot read trace `reprot`: no such file
+        hint: did you mean the command `tq report`?
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn runs_get_names() {
+    Place::new()
+        .tq("query base=run.json new=run.json run.json -c 'SELECT run, run_number, tasks FROM runs ORDER BY 2'")
+        .check(&expect![[r#"
+            run,run_number,tasks
+            base,0,3
+            new,1,3
+            run,2,3
+            --- exit 0
+        "#]]);
+}
+
+#[test]
+fn damage_is_told_and_strict_refuses_it() {
+    let place = Place::new();
+    place.write("cut.json", &TRACE[..TRACE.len() - 60]);
+    place.tq("query cut.json -c 'SELECT count(*) AS n FROM tasks'").check(&expect![[r#"
+        n
+        2
+        --- stderr
+        warning: cut.json: 1 of 2 records skipped (truncated: byte 164: the file ends inside of executor 0, worker 1, level 0); see import_stats
+        --- exit 0
+    "#]]);
+    place.tq("query cut.json --strict -c 'SELECT count(*) AS n FROM tasks'").check(&expect![[r#"
+        --- stderr
+        warning: cut.json: 1 of 2 records skipped (truncated: byte 164: the file ends inside of executor 0, worker 1, level 0); see import_stats
+        error: --strict: something of run `cut` was lost while reading
+        hint: without --strict, `SELECT * FROM import_stats` tells what
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn the_prompt_reads_a_pipe_without_prompting() {
+    let place = Place::with_links();
+    place
+        .tq_with(
+            "run.json",
+            "\\d\nSELECT name,\n duration -- ;\nFROM tasks ORDER BY name;\nSELECT 1 AS one; SELECT 2 AS two",
+        )
+        .check(&expect![[r#"
+            Tables, with their rows:
+              counters      0  Values over time, or totals.
+              events        0  Instants: milestones, marks, tags.
+              executions    0  Scalability studies: one row per run, region and repetition.
+              import_stats  2  What was skipped, repaired, rounded or guessed while reading: nothing is dropped
+                            silently.
+              links         1  Directed links between tasks.
+              locations     3  What executes: nodes, processes, threads, workers, streams, components; also
+                            those that never ran.
+              messages      0  Messages between locations.
+              parent_links  0  The parents of tasks: declared by the trace, or by nesting on a lane; a task can
+                            have both.
+              runs          1  One row per recording that the session opened.
+              tasks         3  Executed units of work, each a half-open span [start, finish) on a location.
+            name,duration
+            a,40000
+            b,60000
+            c,10000
+            one
+            1
+            two
+            2
+            --- exit 0
+        "#]]);
+    place.tq_with("run.json", "SELECT 1 AS one;\nSELECT x;\nSELECT 3;").check(&expect![[r#"
+        one
+        1
+        --- stderr
+        error: no column `x`
+          |
+        1 | SELECT x;
+          |        ^
+        --- exit 2
+    "#]]);
+    place.tq_with("run.json", "\\frob").check(&expect![[r#"
+        --- stderr
+        error: no command `\frob`
+        hint: `\?` lists the commands
+        --- exit 2
+    "#]]);
+    place.tq_with("run.json", "\\q\nSELECT 1;").check(&expect![[r#"
+        --- exit 0
+    "#]]);
+}
+
+#[test]
+fn lists_describe_themselves() {
+    let place = Place::new();
+    place.tq("tables runs").check(&expect![[r#"
+        runs: One row per recording that the session opened.
+
+          run           Its name: the given name, else the file's stem, made unique. (VARCHAR)
+          run_number    Counts from 0 in the order in which the traces were given. (BIGINT)
+          format        The format that was recognised; `tq formats` lists them. (VARCHAR)
+          source        The file or directory it was read from. (VARCHAR)
+          program       The traced program, where the trace knows it. (VARCHAR)
+          started_at    Wall-clock time of the origin; NULL where the trace has no date. (TIMESTAMP)
+          time_unit     The unit of the trace's own times: ns, ps, us, cycles … (VARCHAR)
+          origin        The trace's own clock at tick 0, in nanoseconds; NULL where the trace has none.
+                        (BIGINT)
+          makespan      Last finish minus first start; NULL without timed tasks. (BIGINT, ticks)
+          tasks         Number of its tasks. (BIGINT)
+          locations     Number of its locations. (BIGINT)
+          processes     Number of distinct processes; NULL where the trace does not tell. (BIGINT)
+          cores         Cores used, where the trace or `--run-arg cores=` tells. (BIGINT)
+          argument      The problem size as it was written. (VARCHAR)
+          problem_size  The problem size as a number. (DOUBLE)
+          size_order    Rank of the problem size within a scalability study. (BIGINT)
+          repetition    Number of the repetition within a study, from 0. (BIGINT)
+          args          Machine, commit, parameters, `--run-arg k=v`: a JSON object. (VARCHAR)
+        --- exit 0
+    "#]]);
+    place.tq("tables").check(&expect![[r#"
+        Tables of every session:
+          runs          One row per recording that the session opened.
+          locations     What executes: nodes, processes, threads, workers, streams, components; also those
+                        that never ran.
+          tasks         Executed units of work, each a half-open span [start, finish) on a location.
+          links         Directed links between tasks.
+          messages      Messages between locations.
+          counters      Values over time, or totals.
+          events        Instants: milestones, marks, tags.
+          import_stats  What was skipped, repaired, rounded or guessed while reading: nothing is dropped
+                        silently.
+          parent_links  (view) The parents of tasks: declared by the trace, or by nesting on a lane; a task
+                        can have both.
+          executions    (view) Scalability studies: one row per run, region and repetition.
+        `tq tables NAME` lists the columns of one.
+        --- exit 0
+    "#]]);
+    for command in
+        ["functions", "functions busy", "functions critical_path", "functions ABS", "formats", "formats tfprof"]
+    {
+        let answer = place.tq(command);
+        assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{command}");
+        assert!(answer.stdout.lines().count() > 2, "{command}: {}", answer.stdout);
+    }
+}
+
+#[test]
+fn pictures_need_times_and_are_one_svg() {
+    let place = Place::with_links();
+    place.tq("query run.json -c 'SELECT name FROM tasks' --format svg").check(&expect![[r#"
+        --- stderr
+        error: svg draws tasks: it needs the columns start and finish (or duration), and uses run, location, name and kind; this result has name
+        --- exit 2
+    "#]]);
+    let answer = place.tq("query run.json -c 'SELECT * FROM tasks' --format svg");
+    assert_eq!(answer.status, Some(0), "{}", answer.stderr);
+    assert!(answer.stdout.starts_with("<svg ") && answer.stdout.ends_with("</svg>\n"));
+    assert_eq!(answer.stdout, place.tq("query run.json -c 'SELECT * FROM tasks' --format svg").stdout);
+    place.tq("query run.json -c 'SELECT 1 AS start, 2 AS finish; SELECT 1 AS start, 2 AS finish' -o two.svg").check(
+        &expect![[r#"
+            --- stderr
+            error: svg holds one result, and this is the second
+            hint: keep one SELECT, or write each into a file of its own
+            --- exit 2
+        "#]],
+    );
+}
+
+#[test]
+fn a_chrome_trace_has_exact_microseconds() {
+    Place::new()
+        .tq("query run.json -c 'SELECT run, location, name, kind, start, finish FROM tasks' --format chrome")
+        .check(&expect![[r#"
+            {"displayTimeUnit":"ns","traceEvents":[
+            {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"run"}},
+            {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"E0/W0"}},
+            {"ph":"M","name":"thread_sort_index","pid":1,"tid":1,"args":{"sort_index":1}},
+            {"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":40,"cat":"static"},
+            {"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"E0/W1"}},
+            {"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":2}},
+            {"ph":"X","name":"b","pid":1,"tid":2,"ts":20,"dur":60,"cat":"static"},
+            {"ph":"X","name":"c","pid":1,"tid":1,"ts":50,"dur":10,"cat":"static"}
+            ]}
+            --- exit 0
+        "#]]);
+}
+
+#[test]
+fn a_report_is_a_page_with_a_picture() {
+    let place = Place::with_links();
+    place.tq("report run.json -o page.md").check(&expect![[r#"
+        --- stderr
+        wrote page.md
+        next: `tq run.json` opens the prompt
+        --- exit 0
+    "#]]);
+    expect![[r#"
+        # run
+
+        - The run took **80.0 µs** from its first start to its last finish; its 2 locations were busy for **68.8 %** of that.
+        - Most task time went into **b**: 54.5 %, 60.0 µs in one task. The longest single task, **b** on **E0/W1**, took 60.0 µs.
+        - The longest chain of dependent tasks (2 steps) takes 50.0 µs, **62.5 %** of the makespan: the dependencies alone would allow a run 1.6 × as fast; the rest is waiting, imbalance or overhead.
+
+        ![Timeline of run: a lane per location](page.svg)
+
+        ## Occupancy per location
+
+        Occupancy is the share of the makespan (80.0 µs) during which at least one task of the location ran.
+
+        | location | tasks | busy_time | occupancy |
+        | --- | ---: | ---: | ---: |
+        | E0/W0 | 2 | 50.0 µs | 0.625 |
+        | E0/W1 | 1 | 60.0 µs | 0.75 |
+
+        ## Load imbalance
+
+        The busiest location, **E0/W1**, worked 60.0 µs; the least busy one 50.0 µs. That is 1.09 × the mean (imbalance), a load balance of 0.92 (1 = everyone works the same), and 16.7 % of what could be lost to imbalance at worst.
+
+        ## Time by name
+
+        The time of a task that runs inside of another counts for both.
+
+        | name | tasks | total_time | percent | mean_time | max_time |
+        | --- | ---: | ---: | ---: | ---: | ---: |
+        | b | 1 | 60.0 µs | 54.5 | 60.0 µs | 60.0 µs |
+        | a | 1 | 40.0 µs | 36.4 | 40.0 µs | 40.0 µs |
+        | c | 1 | 10.0 µs | 9.1 | 10.0 µs | 10.0 µs |
+
+        ## Longest tasks
+
+        | task | name | kind | location | start | duration |
+        | ---: | --- | --- | --- | ---: | ---: |
+        | 2 | b | static | E0/W1 | 20.0 µs | 60.0 µs |
+        | 0 | a | static | E0/W0 | 0 s | 40.0 µs |
+        | 1 | c | static | E0/W0 | 50.0 µs | 10.0 µs |
+
+        ## Critical path
+
+        The longest chain of tasks that wait for each other by `dependency` links has 2 steps and takes 50.0 µs.
+
+        | name | steps | total_time | percent |
+        | --- | ---: | ---: | ---: |
+        | a | 1 | 40.0 µs | 80.0 |
+        | c | 1 | 10.0 µs | 20.0 |
+
+        Its steps, in order:
+
+        | step | task | name | location | start | duration | path_time |
+        | ---: | ---: | --- | --- | ---: | ---: | ---: |
+        | 0 | 0 | a | E0/W0 | 0 s | 40.0 µs | 40.0 µs |
+        | 1 | 1 | c | E0/W0 | 50.0 µs | 10.0 µs | 50.0 µs |
+
+        ## What was read
+
+        | format | source | program | started_at | time_unit | tasks | locations | cores | makespan |
+        | --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: |
+        | tfprof | run.json | *NULL* | *NULL* | us | 3 | 3 | *NULL* | 80.0 µs |
+
+        Tables: 3 rows of `locations`, 3 rows of `tasks`, 1 rows of `links`.
+
+        Nothing was skipped or repaired.
+
+        | what | severity | stage | count | example |
+        | --- | --- | --- | ---: | --- |
+        | dot_nodes_joined | info | import | 3 | \`a\` |
+        | records_read | info | import | 7 | 4 became rows |
+
+        ## The questions behind the figures
+
+        At the prompt, each can be asked again and changed.
+
+        ```sql
+        SELECT format, source, program, started_at, time_unit, tasks, locations, cores, makespan
+        FROM runs WHERE run = 'run';
+
+        SELECT what, severity, stage, count, example
+        FROM import_stats WHERE run = 'run' ORDER BY severity DESC, what, stage;
+
+        CREATE OR REPLACE TABLE report_lanes AS
+        WITH ran AS (
+          SELECT location, count(*) AS tasks, busy(start, finish) AS busy
+          FROM tasks WHERE run = 'run' GROUP BY location
+        ),
+        lanes AS (
+          SELECT location, sort_index FROM locations WHERE run = 'run' AND kind IN (
+            SELECT kind FROM locations JOIN ran USING (location) WHERE run = 'run')
+        )
+        SELECT location, sort_index, coalesce(tasks, 0) AS tasks, coalesce(busy, 0) AS busy
+        FROM lanes FULL JOIN ran USING (location);
+
+        SELECT count(*) AS lanes, sum(busy) AS busy, imbalance(busy) AS imbalance,
+          load_balance(busy) AS load_balance, imbalance_percent(busy) AS imbalance_percent,
+          max(busy) AS max_busy_time, min(busy) AS min_busy_time
+        FROM report_lanes;
+
+        SELECT location, tasks, busy AS busy_time, round(1.0 * busy / 80000, 3) AS occupancy
+        FROM report_lanes ORDER BY sort_index, location LIMIT 100;
+
+        SELECT location, busy FROM report_lanes ORDER BY busy DESC, location LIMIT 1;
+
+        SELECT name, count(*) AS tasks, sum(duration) AS total_time,
+          round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (), 0), 1) AS percent,
+          CAST(avg(duration) AS BIGINT) AS mean_time, max(duration) AS max_time
+        FROM tasks WHERE run = 'run' AND duration IS NOT NULL GROUP BY name
+        ORDER BY total_time DESC, name LIMIT 15;
+
+        SELECT task, name, kind, location, start, duration
+        FROM tasks WHERE run = 'run' AND duration IS NOT NULL ORDER BY duration DESC, task LIMIT 10;
+
+        SELECT count(*) AS links FROM links WHERE run = 'run' AND kind = 'dependency';
+
+        CREATE OR REPLACE TABLE report_path AS
+        SELECT * FROM critical_path() WHERE run = 'run';
+
+        SELECT count(*) AS steps, max(path_time) AS path_time FROM report_path;
+
+        SELECT name, count(*) AS steps, sum(duration) AS total_time,
+          round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (), 0), 1) AS percent
+        FROM report_path GROUP BY name ORDER BY total_time DESC, name LIMIT 10;
+
+        SELECT step, task, name, location, start, duration, path_time
+        FROM (SELECT * FROM report_path ORDER BY duration DESC, step LIMIT 15) ORDER BY step;
+        ```
+    "#]].assert_eq(&place.read("page.md"));
+    assert!(place.read("page.svg").contains("critical path"));
+    let piped = place.tq("report run.json").stdout;
+    assert!(piped.contains("](data:image/svg+xml;base64,"), "{piped}");
+    assert_eq!(piped, place.tq("report run.json").stdout);
+    place.tq("report").check(&expect![[r#"
+        --- stderr
+        error: a report needs a trace
+        hint: `tq report TRACE`
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn usage_is_exit_2_and_help_is_not() {
+    let place = Place::new();
+    place.tq("query run.json").check(&expect![[r#"
+        --- stderr
+        error: the following required arguments were not provided:
+          <--command <SQL>|--file <FILE>>
+
+        Usage: tq query <--command <SQL>|--file <FILE>> <TRACE>...
+
+        For more information, try '--help'.
+        --- exit 2
+    "#]]);
+    place.tq("query run.json -c 'SELECT 1' --format xml").check(&expect![[r#"
+        --- stderr
+        error: invalid value 'xml' for '--format <FORMAT>'
+          [possible values: table, csv, tsv, json, ndjson, markdown, parquet, arrow, svg, chrome]
+
+        For more information, try '--help'.
+        --- exit 2
+    "#]]);
+    for command in ["--help", "query --help", "report --help", "--version", "completions bash"] {
+        let answer = place.tq(command);
+        assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{command}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let place = Place::new();
+    let script = format!(
+        "'{}' query run.json -c 'SELECT * FROM range(0, 1000000)' --format csv | head -1; exit ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_tq")
+    );
+    let output = Command::new("bash").arg("-c").arg(script).current_dir(place.0.path()).output().unwrap();
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_query_that_never_awaits_within_a_second() {
+    let place = Place::new();
+    let sql = "SELECT sum(a.value * b.value) FROM range(0, 200000) a CROSS JOIN range(0, 200000) b";
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
+        .args(["query", "run.json", "--threads", "2", "-c", sql])
+        .current_dir(place.0.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    assert!(child.try_wait().unwrap().is_none(), "the query is still running");
+    let interrupted = std::time::Instant::now();
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    // The bar is a second; a busy machine gets some more.
+    assert!(interrupted.elapsed() < std::time::Duration::from_secs(3), "{:?}", interrupted.elapsed());
+}
+
+/// Keeps the helper honest.
+#[test]
+fn arguments_split_at_blanks_and_quotes() {
+    assert_eq!(split("query a -c 'SELECT 1' -o x"), ["query", "a", "-c", "SELECT 1", "-o", "x"]);
+    assert!(Path::new(env!("CARGO_BIN_EXE_tq")).exists());
+}
