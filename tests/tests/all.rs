@@ -1,3 +1,10 @@
 //! Every test that needs more than one crate, in one binary: each further binary costs a link of a fifth of a gigabyte.
 
+#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
+mod import_table;
+mod import_tfprof;
+mod queries;
+mod slt;
 mod tidy;
+mod times;
