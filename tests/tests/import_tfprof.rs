@@ -256,6 +256,33 @@ fn dependencies_join_and_no_task_starts_before_its_predecessor_ends() {
     }
 }
 
+#[test]
+fn critical_paths_equal_an_independent_graph_library() {
+    let Some(lengths) = shared("expected/tfprof/critical_path.csv") else { return };
+    let Some(steps) = shared("expected/tfprof/critical_path_tasks.csv") else { return };
+    let Some(folder) = shared("traces/tfprof") else { return };
+    let steps = std::fs::read_to_string(steps).expect("readable");
+    let mut unique = 0;
+    for line in std::fs::read_to_string(lengths).expect("readable").lines().skip(1) {
+        let cells: Vec<&str> = line.split(',').collect();
+        let session = open(&folder.join(cells[0]));
+        let length = one(&session, "SELECT max(path_time), count(*) FROM critical_path()");
+        assert_eq!(length, format!("{} {}", cells[5], cells[6]), "{line}");
+        if cells[8] == "yes" {
+            unique += 1;
+            let ours = rows(&session, "SELECT step, name, duration FROM critical_path() ORDER BY step");
+            let theirs: Vec<Vec<String>> = steps
+                .lines()
+                .map(|line| line.split(',').collect::<Vec<_>>())
+                .filter(|step| step[0] == cells[0])
+                .map(|step| step[1..4].iter().map(|&cell| cell.to_owned()).collect())
+                .collect();
+            assert_eq!(ours, theirs, "{}", cells[0]);
+        }
+    }
+    assert!(unique > 5, "most of the paths are unique");
+}
+
 fn link_kinds(session: &Session) -> String {
     let kinds = rows(session, "SELECT kind, count(*) FROM links GROUP BY kind ORDER BY kind");
     kinds.iter().map(|row| row.join(" ")).collect::<Vec<_>>().join(", ")
