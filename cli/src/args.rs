@@ -36,9 +36,9 @@ pub(crate) enum Command {
     /// Write a page about a trace: what was read, where the time went, a picture
     Report(ReportArgs),
     /// List the trace formats, or describe one
-    Formats(NameArgs),
+    Formats(DocsArgs),
     /// List the functions, or describe one
-    Functions(NameArgs),
+    Functions(DocsArgs),
     /// List the tables of every session, or describe one
     Tables(NameArgs),
     /// Print a completion script for a shell
@@ -117,7 +117,18 @@ pub(crate) struct ReportArgs {
     pub(crate) embed: bool,
 }
 
-/// `tq formats`, `tq functions`, `tq tables`.
+/// `tq formats`, `tq functions`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DocsArgs {
+    /// The one to describe
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Write all of them as a page of markdown
+    #[arg(long, conflicts_with = "name")]
+    pub(crate) markdown: bool,
+}
+
+/// `tq tables`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NameArgs {
     /// The one to describe

@@ -43,6 +43,11 @@ impl Asker {
         Ok(Asker { session, runtime: QueryRuntime::new(open::threads(args))? })
     }
 
+    /// Without traces: functions and empty tables.
+    pub(crate) fn empty() -> Result<Asker, Failure> {
+        Ok(Asker { session: Arc::new(open::empty()?), runtime: QueryRuntime::new(1)? })
+    }
+
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }

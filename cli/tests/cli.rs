@@ -861,3 +861,9 @@ fn arguments_split_at_blanks_and_quotes() {
     assert_eq!(split("query a -c 'SELECT 1' -o x"), ["query", "a", "-c", "SELECT 1", "-o", "x"]);
     assert!(Path::new(env!("CARGO_BIN_EXE_tq")).exists());
 }
+
+#[test]
+fn show_tells_the_tick() {
+    Place::new().tq("query run.json -c 'SHOW tq.time_unit; SHOW tq.time_unti'").check(&expect![[r#""#]]);
+    Place::new().tq("query run.json -c 'SHOW tq.colour'").check(&expect![[r#""#]]);
+}

@@ -136,7 +136,7 @@ impl Session {
         let main = catalog.schema("main").ok_or_else(|| DataFusionError::Internal("no default schema".to_owned()))?;
         let runs = opened.runs.iter().map(summary).collect();
         register_tables(main.as_ref(), &opened, threads)?;
-        register_documentation(catalog.as_ref())?;
+        register_documentation(catalog.as_ref(), opened.tick)?;
         for view in &VIEWS {
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
@@ -323,8 +323,8 @@ fn typed(table: Table, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
-/// `tq.tables` and `tq.columns` in the schema `docs`: the documentation, to be queried like anything else.
-fn register_documentation(catalog: &dyn CatalogProvider) -> Result<()> {
+/// `tables`, `columns` and `settings` in the schema `docs`: the documentation, to be queried like anything else.
+fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<()> {
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let strings = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
@@ -353,8 +353,14 @@ fn register_documentation(catalog: &dyn CatalogProvider) -> Result<()> {
         Arc::new(Schema::new(["table_name", "name", "type", "unit", "description"].map(text).to_vec())),
         (0..5).map(cells).collect(),
     )?;
+    let settings = RecordBatch::try_new(
+        Arc::new(Schema::new(["name", "value", "description"].map(text).to_vec())),
+        [sql::settings::TIME_UNIT, tick.symbol(), "The length of a tick, the unit of every time: ns or ps."]
+            .map(|value| strings(vec![value]))
+            .to_vec(),
+    )?;
     let schema = MemorySchemaProvider::new();
-    for (name, batch) in [("tables", tables), ("columns", columns)] {
+    for (name, batch) in [("tables", tables), ("columns", columns), ("settings", settings)] {
         schema.register_table(name.to_owned(), Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))?;
     }
     catalog.register_schema("docs", Arc::new(schema))?;

@@ -11,12 +11,14 @@
 
 mod bins;
 mod draw;
+mod path;
 
 use std::collections::HashMap;
 
 use tq_udfs::ticks::Tick;
 
 use bins::{Bins, Slice};
+use path::{Path, PathBar};
 
 /// More tasks than this are drawn as bins.
 const BARS_MAX: usize = 2_000;
@@ -41,7 +43,7 @@ pub(crate) struct Gantt {
     /// Bars while they are few, `None` once there are bins.
     bars: Option<Vec<Bar>>,
     /// Tasks on the critical path, drawn above everything.
-    path: Vec<PathBar>,
+    path: Path,
     slice: Slice,
     /// Whether colours tell kinds instead of names; decided when bars become bins or are drawn.
     by_kind: bool,
@@ -99,14 +101,6 @@ struct Bar {
     finish: i64,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct PathBar {
-    lane: usize,
-    row: usize,
-    start: i64,
-    finish: i64,
-}
-
 impl Gantt {
     /// An empty chart of times in `tick`s.
     pub(crate) fn new(tick: Tick) -> Gantt {
@@ -117,7 +111,7 @@ impl Gantt {
             names: Names::default(),
             kinds: Names::default(),
             bars: Some(Vec::new()),
-            path: Vec::new(),
+            path: Path::new(),
             slice: Slice { origin: 0, width: 1 },
             by_kind: false,
             tasks: 0,
@@ -151,8 +145,8 @@ impl Gantt {
             return;
         };
         self.rows += self.lanes[lane].rows.len() - rows_before;
-        if span.on_path && self.path.len() < BARS_MAX {
-            self.path.push(PathBar { lane, row, start, finish });
+        if span.on_path {
+            self.path.add(PathBar { lane, row, start, finish }, self.slice.width);
         }
         let bar = Bar { lane, row, name, kind, start, finish };
         match &mut self.bars {

@@ -1,17 +1,21 @@
-//! `tq formats [NAME]`: the trace formats and their options, from the importers' own documentation.
+//! `tq formats [NAME]`: the trace formats and their options, from the importers' own documentation. `--markdown` writes
+//! the same as the page `docs/formats.md`.
 
 use std::fmt::Write;
 
 use tq_engine::importers::{FormatDoc, importers};
 
-use crate::args::NameArgs;
+use crate::args::DocsArgs;
 use crate::commands::{listed, print, wrapped};
 use crate::errors::Failure;
 use crate::open::unknown_name;
 use crate::talk::terminal_width;
 
-pub(crate) fn run(args: &NameArgs) -> Result<(), Failure> {
+pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
     let formats: Vec<&FormatDoc> = importers().iter().map(|importer| importer.doc()).collect();
+    if args.markdown {
+        return print(&book(&formats));
+    }
     let Some(name) = &args.name else {
         let entries: Vec<(String, String)> =
             formats.iter().map(|format| (format.name.to_owned(), format.title.to_owned())).collect();
@@ -45,6 +49,36 @@ fn describe(format: &FormatDoc) -> String {
         let options: Vec<(String, String)> =
             format.options.iter().map(|option| (option.key.to_owned(), option.description.to_owned())).collect();
         text.push_str(&listed(&options, Some(width)));
+    }
+    text
+}
+
+/// `docs/formats.md`: every format, its dialects, what it fills and what it cannot keep.
+fn book(formats: &[&FormatDoc]) -> String {
+    let mut text = String::from(
+        "# Formats\n\nWritten by `tq formats --markdown`; `tq formats NAME` shows one. A format is recognised by content, never \
+         by the file's name; `.gz` and `.zst` files are unpacked on the way. What was skipped, repaired or guessed is in \
+         `import_stats`.\n",
+    );
+    for format in formats {
+        let _ = write!(text, "\n## {}\n\n{}\n", format.name, format.title);
+        if !format.dialects.is_empty() {
+            text.push_str("\nReads\n\n");
+        }
+        for dialect in format.dialects {
+            let _ = writeln!(text, "- {dialect}");
+        }
+        for (title, words) in [("Fills", format.fills), ("Does not keep", format.loses)] {
+            if !words.is_empty() {
+                let _ = writeln!(text, "\n{title}: {words}");
+            }
+        }
+        if !format.options.is_empty() {
+            text.push_str("\nOptions (`--option KEY=VALUE`)\n\n");
+        }
+        for option in format.options {
+            let _ = writeln!(text, "- `{}`: {}", option.key, option.description);
+        }
     }
     text
 }

@@ -1,27 +1,33 @@
-//! `tq functions [NAME]` and `\f [NAME]`: the functions and their documentation.
+//! `tq functions [NAME]` and `\f [NAME]`: the functions and their documentation, examples answered on the spot.
+//! `--markdown` writes the same as the page `docs/functions.md`.
 
 use std::fmt::Write;
 
-use tq_engine::session::Session;
-
-use crate::args::NameArgs;
+use crate::args::DocsArgs;
+use crate::ask::{Asker, Params};
 use crate::commands::{listed, print, wrapped};
 use crate::errors::Failure;
-use crate::functions::{Function, Origin, all};
-use crate::open::{self, unknown_name};
+use crate::functions::{Function, Kind, Origin, all};
+use crate::open::unknown_name;
+use crate::output::{Look, markdown, table};
 use crate::talk::terminal_width;
 
-pub(crate) fn run(args: &NameArgs) -> Result<(), Failure> {
-    print(&text(&open::empty()?, args.name.as_deref())?)
+pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
+    let mut asker = Asker::empty()?;
+    if args.markdown {
+        return print(&book(&mut asker)?);
+    }
+    print(&text(&mut asker, args.name.as_deref())?)
 }
 
 /// The list, or the page of one function.
-pub(crate) fn text(session: &Session, name: Option<&str>) -> Result<String, Failure> {
-    let functions = all(session);
+pub(crate) fn text(asker: &mut Asker, name: Option<&str>) -> Result<String, Failure> {
+    let functions = all(asker.session());
     let Some(name) = name else { return Ok(list(&functions)) };
     let wanted = name.to_lowercase();
     let is_it = |function: &&Function| function.name == wanted || function.aliases.contains(&wanted);
-    let pages: Vec<String> = functions.iter().filter(is_it).map(page).collect();
+    let pages = functions.iter().filter(is_it).map(|function| page(asker, function));
+    let pages = pages.collect::<Result<Vec<String>, Failure>>()?;
     if pages.is_empty() {
         let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
         return Err(unknown_name("function", name, names, "tq functions"));
@@ -33,8 +39,7 @@ fn list(functions: &[Function]) -> String {
     let mut text = String::from("Functions for traces:\n");
     let ours: Vec<(String, String)> = functions
         .iter()
-        // What the operators do has names too, but nobody types them.
-        .filter(|function| function.origin == Origin::Tq && !function.name.starts_with("checked_"))
+        .filter(|function| is_ours(function))
         .map(|function| (function.syntax.lines().next().unwrap_or_default().to_owned(), function.summary()))
         .collect();
     text.push_str(&listed(&ours, terminal_width()));
@@ -55,7 +60,12 @@ fn list(functions: &[Function]) -> String {
     text
 }
 
-fn page(function: &Function) -> String {
+/// What the operators do has names too, but nobody types them.
+fn is_ours(function: &Function) -> bool {
+    function.origin == Origin::Tq && !function.name.starts_with("checked_")
+}
+
+fn page(asker: &mut Asker, function: &Function) -> Result<String, Failure> {
     let width = terminal_width().unwrap_or(100);
     let mut text = format!("{}  ({} function)\n", function.syntax, function.kind.word());
     if !function.aliases.is_empty() {
@@ -67,8 +77,51 @@ fn page(function: &Function) -> String {
         text.push_str("\nArguments\n");
         text.push_str(&listed(&function.arguments, Some(width)));
     }
-    if let Some(example) = &function.example {
-        let _ = writeln!(text, "\nExample\n  {}", example.trim().lines().collect::<Vec<_>>().join("\n  "));
+    let Some(example) = &function.example else { return Ok(text) };
+    let _ = writeln!(text, "\nExample\n  {}", example.trim().lines().collect::<Vec<_>>().join("\n  "));
+    // DataFusion's examples come with answers of their own, and need tables that are not there.
+    if function.origin == Origin::Tq {
+        let answer = asker.collect(example, &Params::new())?;
+        let look = Look { width: Some(width.saturating_sub(2)), ..Look::of_stdout(asker.session().tick()) };
+        let answer = table::text(&answer, look)?;
+        let _ = writeln!(text, "\n  {}", answer.trim_end().replace('\n', "\n  "));
     }
-    text
+    Ok(text)
+}
+
+/// `docs/functions.md`: every function of ours, by kind.
+fn book(asker: &mut Asker) -> Result<String, Failure> {
+    let mut text = String::from(
+        "# Functions\n\nWritten by `tq functions --markdown`; `tq functions NAME` shows one, `\\f NAME` does at the prompt. \
+         Times are ticks (`SHOW tq.time_unit`), spans are half-open `[start, finish)`. Every example stands on its own.\n",
+    );
+    let functions = all(asker.session());
+    for (kind, title, how) in [
+        (
+            Kind::Relation,
+            "Relations",
+            "They stand in FROM, take relations and give one back, whose first column is `run`.",
+        ),
+        (Kind::Aggregate, "Aggregates", "One value per group; `FILTER`, `DISTINCT` and windows work as for `sum`."),
+        (Kind::Window, "Windows", "One value per row, with `OVER`."),
+        (Kind::Scalar, "Scalars", "One value per row."),
+    ] {
+        let _ = write!(text, "\n## {title}\n\n{how}\n");
+        for function in functions.iter().filter(|function| is_ours(function) && function.kind == kind) {
+            let _ = write!(text, "\n### {}\n\n```text\n{}\n```\n\n", function.name, function.syntax);
+            let _ = writeln!(text, "{}", function.description.trim_end());
+            if !function.arguments.is_empty() {
+                text.push('\n');
+            }
+            for (name, meaning) in &function.arguments {
+                let _ = writeln!(text, "- `{name}`: {meaning}");
+            }
+            if let Some(example) = &function.example {
+                let answer = asker.collect(example, &Params::new())?;
+                let answer = markdown::table(&answer, asker.session().tick())?;
+                let _ = write!(text, "\n```sql\n{}\n```\n\n{answer}", example.trim());
+            }
+        }
+    }
+    Ok(text)
 }

@@ -6,6 +6,7 @@
 //! so that a failed query leaves no half answer behind.
 
 mod arrow;
+mod buffer;
 pub(crate) mod cells;
 mod chrome;
 mod delimited;
@@ -13,7 +14,7 @@ mod json;
 pub(crate) mod markdown;
 mod parquet;
 pub(crate) mod svg;
-mod table;
+pub(crate) mod table;
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -261,41 +262,10 @@ impl From<ArrowError> for Failure {
 pub(crate) mod testing {
     //! Outputs that write into memory.
 
-    use std::io::{self, Write};
-    use std::sync::{Arc, Mutex};
-
     use datafusion::arrow::array::RecordBatch;
 
-    use super::{Output, Writer};
-
-    /// Bytes that a test can look at after the output was closed.
-    #[derive(Clone, Default)]
-    pub(crate) struct Buffer(Arc<Mutex<Vec<u8>>>);
-
-    impl Buffer {
-        pub(crate) fn writer(&self) -> Writer {
-            Box::new(self.clone())
-        }
-
-        pub(crate) fn bytes(&self) -> Vec<u8> {
-            self.0.lock().unwrap().clone()
-        }
-
-        pub(crate) fn text(&self) -> String {
-            String::from_utf8(self.bytes()).unwrap()
-        }
-    }
-
-    impl Write for Buffer {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0.lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
+    use super::Output;
+    pub(crate) use super::buffer::Buffer;
 
     /// Writes batches as one result.
     pub(crate) fn write(output: &mut dyn Output, batches: &[RecordBatch]) {

@@ -21,6 +21,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::buffer::Buffer;
 use super::cells::{Kind, kinds};
 use super::{Cells, Look, Output, Writer};
 use crate::errors::Failure;
@@ -55,6 +56,16 @@ struct Layout {
     gap_before: Option<usize>,
     /// Whether texts may be cut.
     cuts: bool,
+}
+
+/// A whole table as text, for pages.
+pub(crate) fn text(batch: &RecordBatch, look: Look) -> Result<String, Failure> {
+    let buffer = Buffer::default();
+    let mut output = TableOutput::new(buffer.writer(), look);
+    output.begin(&batch.schema())?;
+    output.rows(batch)?;
+    output.end()?;
+    Ok(buffer.text())
 }
 
 impl TableOutput {

@@ -158,7 +158,7 @@ impl Prompt {
             }
             Backslash::Tables(name) => print(&backslash::tables(&mut self.asker, name.as_deref())?)?,
             Backslash::Functions(name) => {
-                print(&crate::commands::functions::text(self.asker.session(), name.as_deref())?)?;
+                print(&crate::commands::functions::text(&mut self.asker, name.as_deref())?)?;
             }
         }
         Ok(Next::Go)

@@ -20,6 +20,7 @@ pub mod nearest;
 pub mod parse;
 pub mod relations;
 pub mod rewrite;
+pub mod settings;
 
 use std::sync::Arc;
 

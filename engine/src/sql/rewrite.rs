@@ -22,7 +22,7 @@ use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, SetExpr, Spanned,
-    TableFactor, TableFunctionArgs, TableSampleKind, Value, VisitMut, VisitorMut,
+    Statement, TableFactor, TableFunctionArgs, TableSampleKind, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
@@ -31,12 +31,20 @@ use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::error_at;
 use crate::sql::relations::{find_function, parameter_of};
+use crate::sql::settings;
 
-/// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. TABLESAMPLE is refused: DataFusion would
+/// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is refused: DataFusion would
 /// ignore it and answer all rows.
 pub fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
     match statement {
-        ParsedStatement::Statement(statement) => visit(statement.as_mut()),
+        ParsedStatement::Statement(statement) => {
+            if let Statement::ShowVariable { variable } = statement.as_ref()
+                && let Some(query) = settings::show(variable)?
+            {
+                **statement = query;
+            }
+            visit(statement.as_mut())
+        }
         ParsedStatement::Explain(explain) => rewrite(&mut explain.statement),
         ParsedStatement::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => visit(query.as_mut()),

@@ -3,7 +3,8 @@
 //! Life of the data: an importer appends chunks of any size; a column of a chunk is an array whose buffers move in without
 //! a copy, one value for all rows, or absent (NULL). Constants and absent columns share one buffer between all chunks, so
 //! a trace without arguments pays nothing for `args`. Words arrive as keys of this run's dictionaries. `finish` attaches
-//! the dictionaries and cuts the chunks into batches of [`ROWS_PER_BATCH`] rows, again without a copy.
+//! the dictionaries and cuts the chunks into batches of [`ROWS_PER_BATCH`] rows, again without a copy, except for
+//! dictionaries far larger than a batch (see [`super::dictionary`]).
 //!
 //! Invariants: positions follow the order of appending; a task whose finish lies before its start keeps its row with a
 //! NULL finish and is counted; every reference to a task is a position within the run until `finish` adds the run's base.
@@ -23,6 +24,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use tq_udfs::ticks::Tick;
 
+use super::dictionary::with_own_words;
 use super::stats::{Finding, Stage, Stat, Stats};
 use super::words::Words;
 use crate::error::ImportError;
@@ -287,15 +289,18 @@ impl RunBuilder {
     /// Attaches the dictionaries, cuts batches and closes the books.
     ///
     /// # Errors
-    /// [`ImportError::Internal`] when a key has no word.
+    /// [`ImportError::Internal`] when a key has no word; [`ImportError::Memory`] when the pool is exhausted.
     pub fn finish(mut self) -> Result<Run, ImportError> {
         let mut rows_from_records = 0;
         let mut tables = BTreeMap::new();
         for (table, builder) in std::mem::take(&mut self.tables) {
             rows_from_records += builder.rows - builder.derived;
-            let batches = builder
+            let (batches, copied) = builder
                 .finish(table, first_identity(self.run_number))
                 .map_err(|source| ImportError::Internal { path: self.source.clone(), source })?;
+            self.memory
+                .try_grow(copied)
+                .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
             tables.insert(table, batches);
         }
         Ok(Run {
@@ -455,7 +460,8 @@ pub struct Location<'a> {
 }
 
 impl TableBuilder {
-    fn finish(mut self, table: Table, first: i64) -> Result<Vec<RecordBatch>, DataFusionError> {
+    /// The batches, and the bytes that were copied into dictionaries of their own.
+    fn finish(mut self, table: Table, first: i64) -> Result<(Vec<RecordBatch>, usize), DataFusionError> {
         let spec = table.spec();
         // `run` is the session's: it knows the run's final name.
         let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);
@@ -468,7 +474,7 @@ impl TableBuilder {
             })
             .collect();
         let mut batches = Vec::with_capacity(self.rows as usize / ROWS_PER_BATCH + self.chunks.len());
-        let mut position = first;
+        let (mut position, mut copied) = (first, 0);
         for chunk in self.chunks {
             let mut columns = Vec::with_capacity(chunk.columns.len());
             for (index, column) in chunk.columns.into_iter().enumerate().skip(1) {
@@ -490,10 +496,12 @@ impl TableBuilder {
             position += chunk.rows as i64;
             let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
             for offset in (0..chunk.rows).step_by(ROWS_PER_BATCH) {
-                batches.push(batch.slice(offset, ROWS_PER_BATCH.min(chunk.rows - offset)));
+                let (batch, bytes) = with_own_words(batch.slice(offset, ROWS_PER_BATCH.min(chunk.rows - offset)))?;
+                copied += bytes;
+                batches.push(batch);
             }
         }
-        Ok(batches)
+        Ok((batches, copied))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod blocks;
 mod builder;
+mod dictionary;
 mod nesting;
 mod slice;
 mod source;

@@ -61,7 +61,7 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder) -> String {
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
     let classes = assign(&totals);
-    let legend = legend(&totals, &classes, !gantt.path.is_empty());
+    let legend = legend(&totals, &classes, !gantt.path.bars().is_empty());
     let legend_rows = legend.last().map_or(0, |entry| entry.line + 1);
     let layout = Layout::new(gantt, order, 58.0 + legend_rows as f64 * 18.0, classes);
     let notes = notes(&layout);
@@ -326,7 +326,7 @@ impl<'a> Layout<'a> {
     fn path(&self, svg: &mut Svg) {
         let rows = self.rows();
         let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
-        for bar in &self.gantt.path {
+        for bar in self.gantt.path.bars() {
             let Some(&y) = rows.get(&(bar.lane, bar.row)) else { continue };
             let (x, end) = (self.x(bar.start), self.x(bar.finish));
             let width = (end - x - 0.5).max(BAR_MIN);

@@ -5,7 +5,7 @@
 //! ```
 //! Keys may differ from record to record. Those that were asked for become columns, everything else goes on as it stands,
 //! as members of `args`. Numbers keep their digits: cells are the JSON text itself. Later keys win over earlier ones of the
-//! same name. An array is read as a whole, lines are streamed.
+//! same name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,6 +15,7 @@ use datafusion::arrow::array::{ArrayRef, StringBuilder};
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::array;
 use super::csv::shortened;
 use super::lines::{RECORD_BYTES, Window};
 use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
@@ -146,25 +147,22 @@ pub(super) fn read_lines(source: &Source, options: &ReadOptions<'_>, sink: &mut 
 }
 
 pub(super) fn read_array(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
-    let bytes = source.read_all()?;
-    let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&bytes);
-    let records: Vec<&RawValue> = serde_json::from_slice(text)
-        .map_err(|error| damaged(source, format!("line {}, column {}", error.line(), error.column()), error))?;
     let mut rows = Rows::new(options);
-    for (number, record) in records.iter().enumerate() {
-        match serde_json::from_str::<Members<'_>>(record.get()) {
-            Ok(Members(members)) => rows.push(&members, number as u64, record.get().len()),
+    let mut number = 0;
+    array::values(source, |record| {
+        match serde_json::from_slice::<Members<'_>>(record) {
+            Ok(Members(members)) => rows.push(&members, number, record.len()),
             Err(error) => {
                 sink.stats().records(1);
                 sink.stats().left_out(BAD_RECORD, 1, || {
-                    format!("{} row {number}: {error}: `{}`", source.path().display(), shortened(record.get()))
+                    let text = String::from_utf8_lossy(&record[..record.len().min(200)]);
+                    format!("{} row {number}: {error}: `{}`", source.path().display(), shortened(&text))
                 });
             }
         }
-        if rows.is_full() {
-            rows.flush(false, sink)?;
-        }
-    }
+        number += 1;
+        if rows.is_full() { rows.flush(false, sink) } else { Ok(()) }
+    })?;
     rows.finish(false, sink)
 }
 

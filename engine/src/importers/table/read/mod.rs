@@ -11,6 +11,7 @@
 //! | NDJSON, JSON array | `{` … on one line, `[{` | JSON text |
 //! | CSV, TSV … | none of these | plain text, empty is NULL |
 
+mod array;
 mod csv;
 mod ipc;
 mod json;
