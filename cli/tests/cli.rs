@@ -864,6 +864,24 @@ fn arguments_split_at_blanks_and_quotes() {
 
 #[test]
 fn show_tells_the_tick() {
-    Place::new().tq("query run.json -c 'SHOW tq.time_unit; SHOW tq.time_unti'").check(&expect![[r#""#]]);
-    Place::new().tq("query run.json -c 'SHOW tq.colour'").check(&expect![[r#""#]]);
+    Place::new().tq("query run.json -c 'SHOW tq.time_unit; SHOW tq.time_unti'").check(&expect![[r#"
+        name,value
+        tq.time_unit,ns
+        --- stderr
+        error: no setting `tq.time_unti`
+          |
+        1 | SHOW tq.time_unit; SHOW tq.time_unti
+          |                            ^^^^^^^^^
+        hint: did you mean `tq.time_unit`?
+        --- exit 2
+    "#]]);
+    Place::new().tq("query run.json -c 'SHOW tq.colour'").check(&expect![[r#"
+        --- stderr
+        error: no setting `tq.colour`
+          |
+        1 | SHOW tq.colour
+          |         ^^^^^^
+        hint: there is `tq.time_unit`
+        --- exit 2
+    "#]]);
 }

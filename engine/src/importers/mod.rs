@@ -104,7 +104,7 @@ impl<'a> ImportContext<'a> {
     /// # Errors
     /// As [`RunBuilder::finish`].
     pub fn finish(&mut self, builder: RunBuilder) -> Result<(), ImportError> {
-        self.runs.push(builder.finish()?);
+        self.runs.push(builder.finish(self.threads)?);
         Ok(())
     }
 

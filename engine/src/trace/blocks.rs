@@ -6,7 +6,7 @@
 //! thread receives the results and hands them on by block number. Blocks are cut in the same places on any number of
 //! threads, so what depends on the cuts (the order in which words are met) does not depend on the machine.
 //!
-//! Cost: one copy from the operating system into a buffer that is used again and again; a buffer grows only when a block
+//! Cost: one copy from the operating system into a [`Buffer`] that is used again and again; it grows only when a block
 //! holds no border.
 
 use std::collections::BTreeMap;
@@ -54,9 +54,9 @@ pub fn parse_blocks<R: Send>(
 ) -> Result<Ending, ImportError> {
     let mut cutter = Cutter::new(source.reader()?, BLOCK_BYTES);
     if threads <= 1 {
-        let mut buffer = Vec::new();
+        let mut buffer = Buffer::default();
         while let Some(place) = cutter.next(&mut buffer, &cut).map_err(|error| source.io_error(error))? {
-            take(parse(place.block(&buffer)))?;
+            take(parse(place.block(buffer.bytes())))?;
         }
         return Ok(cutter.ending);
     }
@@ -68,13 +68,13 @@ pub fn parse_blocks<R: Send>(
             let sender = sender.clone();
             scope.spawn(|| {
                 let sender = sender;
-                let mut buffer = Vec::new();
+                let mut buffer = Buffer::default();
                 while !stopped.load(Ordering::Relaxed) {
                     // A poisoned lock means that another parser panicked; the scope passes its panic on.
                     let next = cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut buffer, &cut);
                     let message = match next {
                         Ok(None) => break,
-                        Ok(Some(place)) => Ok((place.number, parse(place.block(&buffer)))),
+                        Ok(Some(place)) => Ok((place.number, parse(place.block(buffer.bytes())))),
                         Err(error) => Err(error),
                     };
                     let failed = message.is_err();
@@ -129,6 +129,35 @@ impl Place {
     }
 }
 
+/// Bytes of a block. What was read is the beginning of `room`, which is zeroed when it grows and never again: readers that
+/// wrap others cannot be handed memory that was not.
+#[derive(Default)]
+struct Buffer {
+    room: Vec<u8>,
+    filled: usize,
+}
+
+impl Buffer {
+    fn bytes(&self) -> &[u8] {
+        &self.room[..self.filled]
+    }
+
+    /// Replaces what it holds.
+    fn set(&mut self, bytes: &[u8]) {
+        self.filled = 0;
+        self.free(bytes.len())[..bytes.len()].copy_from_slice(bytes);
+        self.filled = bytes.len();
+    }
+
+    /// Room for at least this many further bytes.
+    fn free(&mut self, bytes: usize) -> &mut [u8] {
+        if self.room.len() < self.filled + bytes {
+            self.room.resize(self.filled + bytes, 0);
+        }
+        &mut self.room[self.filled..]
+    }
+}
+
 struct Cutter<R> {
     reader: R,
     block_bytes: usize,
@@ -146,44 +175,52 @@ impl<R: Read> Cutter<R> {
     }
 
     /// Fills `buffer` with the next block; `None` after the last one. There is at least one block.
-    fn next(&mut self, buffer: &mut Vec<u8>, cut: impl Fn(&[u8]) -> Option<usize>) -> io::Result<Option<Place>> {
+    fn next(&mut self, buffer: &mut Buffer, cut: impl Fn(&[u8]) -> Option<usize>) -> io::Result<Option<Place>> {
         if self.ended {
             return Ok(None);
         }
-        buffer.clear();
-        buffer.append(&mut self.carry);
+        buffer.set(&self.carry);
+        self.carry.clear();
         let mut wanted = self.block_bytes;
         loop {
             self.fill(buffer, wanted)?;
             if self.ended {
                 break;
             }
-            if let Some(border) = cut(buffer).filter(|&border| border > 0) {
-                self.carry.extend_from_slice(&buffer[border..]);
-                buffer.truncate(border);
+            if let Some(border) = cut(buffer.bytes()).filter(|&border| border > 0) {
+                self.carry.extend_from_slice(&buffer.bytes()[border..]);
+                buffer.filled = border;
                 break;
             }
-            wanted = buffer.len() * 2;
+            wanted = buffer.filled * 2;
         }
         let place = Place { number: self.number, offset: self.offset, last: self.ended };
         self.number += 1;
-        self.offset += buffer.len() as u64;
+        self.offset += buffer.filled as u64;
         Ok(Some(place))
     }
 
-    fn fill(&mut self, buffer: &mut Vec<u8>, wanted: usize) -> io::Result<()> {
-        let missing = wanted.saturating_sub(buffer.len());
-        buffer.reserve(missing);
-        match self.reader.by_ref().take(missing as u64).read_to_end(buffer) {
-            Ok(read) => self.ended = read < missing,
-            // Decoders say so when a compressed file is cut off: what came before is good.
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.ended = true;
-                self.ending = Ending::CutOff;
-            }
-            Err(error) => {
-                self.ended = true;
-                return Err(error);
+    /// Reads until `wanted` bytes are there or the source ends.
+    fn fill(&mut self, buffer: &mut Buffer, wanted: usize) -> io::Result<()> {
+        while buffer.filled < wanted {
+            let missing = wanted - buffer.filled;
+            match self.reader.read(&mut buffer.free(missing)[..missing]) {
+                Ok(0) => {
+                    self.ended = true;
+                    return Ok(());
+                }
+                Ok(read) => buffer.filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Decoders say so when a compressed file is cut off: what came before is good.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    self.ended = true;
+                    self.ending = Ending::CutOff;
+                    return Ok(());
+                }
+                Err(error) => {
+                    self.ended = true;
+                    return Err(error);
+                }
             }
         }
         Ok(())
@@ -203,11 +240,11 @@ mod tests {
         let text = b"a;bb;ccc;dddddddddddddd;e;f;rest";
         for block_bytes in 1..40 {
             let mut cutter = Cutter::new(&text[..], block_bytes);
-            let (mut buffer, mut seen) = (Vec::new(), Vec::new());
+            let (mut buffer, mut seen) = (Buffer::default(), Vec::new());
             while let Some(place) = cutter.next(&mut buffer, cut_behind_semicolon).expect("memory does not fail") {
                 assert_eq!(place.offset as usize, seen.len());
-                assert!(place.last || buffer.ends_with(b";"), "{block_bytes}");
-                seen.extend_from_slice(&buffer);
+                assert!(place.last || buffer.bytes().ends_with(b";"), "{block_bytes}");
+                seen.extend_from_slice(buffer.bytes());
             }
             assert_eq!(seen, text);
         }

@@ -4,7 +4,7 @@
 //! a copy, one value for all rows, or absent (NULL). Constants and absent columns share one buffer between all chunks, so
 //! a trace without arguments pays nothing for `args`. Words arrive as keys of this run's dictionaries. `finish` attaches
 //! the dictionaries and cuts the chunks into batches of [`ROWS_PER_BATCH`] rows, again without a copy, except for
-//! dictionaries far larger than a batch (see [`super::dictionary`]).
+//! dictionaries far larger than a batch (see [`super::assemble`] and [`super::dictionary`]).
 //!
 //! Invariants: positions follow the order of appending; a task whose finish lies before its start keeps its row with a
 //! NULL finish and is counted; every reference to a task is a position within the run until `finish` adds the run's base.
@@ -14,17 +14,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    new_null_array,
+    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, new_null_array,
 };
-use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use tq_udfs::ticks::Tick;
 
-use super::dictionary::with_own_words;
+use super::assemble::{self, Chunk, assemble};
 use super::stats::{Finding, Stage, Stat, Stats};
 use super::words::Words;
 use crate::error::ImportError;
@@ -162,12 +161,6 @@ struct Shared {
     constant: Option<(i64, ArrayRef)>,
 }
 
-struct Chunk {
-    rows: usize,
-    /// In the order of the table's columns; words are Int32 keys.
-    columns: Vec<ArrayRef>,
-}
-
 impl RunBuilder {
     /// A builder for one run of the trace at `source`; its memory is asked from `pool`.
     pub(crate) fn new(source: &Path, run_number: i64, pool: &Arc<dyn MemoryPool>) -> RunBuilder {
@@ -209,6 +202,7 @@ impl RunBuilder {
             return Ok(());
         }
         let mut given: BTreeMap<&'static str, Cells> = cells.into_iter().collect();
+        let durations_given = given.contains_key("duration");
         let spec = table.spec();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(spec.columns.len());
         let mut grown = 0;
@@ -230,8 +224,9 @@ impl RunBuilder {
         if let Some(unknown) = given.keys().next() {
             return Err(self.internal(format!("table {table} has no column {unknown}")));
         }
-        if table == Table::Tasks {
-            grown += self.complete_spans(&mut columns);
+        // What assembling will add.
+        if table == Table::Tasks && !durations_given {
+            grown += rows * size_of::<i64>();
         }
         if table.has_identity() {
             grown += rows * size_of::<i64>();
@@ -286,22 +281,30 @@ impl RunBuilder {
         self.append_derived(Table::Locations, 1, cells)
     }
 
-    /// Attaches the dictionaries, cuts batches and closes the books.
+    /// Assembles the tables on up to `threads` threads and closes the books.
     ///
     /// # Errors
     /// [`ImportError::Internal`] when a key has no word; [`ImportError::Memory`] when the pool is exhausted.
-    pub fn finish(mut self) -> Result<Run, ImportError> {
+    pub fn finish(mut self, threads: usize) -> Result<Run, ImportError> {
         let mut rows_from_records = 0;
         let mut tables = BTreeMap::new();
         for (table, builder) in std::mem::take(&mut self.tables) {
             rows_from_records += builder.rows - builder.derived;
-            let (batches, copied) = builder
-                .finish(table, first_identity(self.run_number))
+            let assembled = builder
+                .into_parts(table, first_identity(self.run_number))
+                .map_err(DataFusionError::from)
+                .and_then(|(chunks, shared)| assemble(chunks, &shared, threads))
                 .map_err(|source| ImportError::Internal { path: self.source.clone(), source })?;
             self.memory
-                .try_grow(copied)
+                .try_grow(assembled.copied)
                 .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
-            tables.insert(table, batches);
+            if let Some((position, start, finish)) = assembled.backwards.first {
+                let finding = Finding::repaired("finish_before_start", Stage::Recording);
+                self.stats.note(finding, assembled.backwards.count, || {
+                    format!("task {position}: start {start}, finish {finish}; finish is NULL")
+                });
+            }
+            tables.insert(table, assembled.batches);
         }
         Ok(Run {
             info: self.info,
@@ -381,58 +384,6 @@ impl RunBuilder {
         Ok(text.as_string::<i32>().iter().map(|word| word.map(|word| words.intern(word))).collect())
     }
 
-    /// Fills `duration`, and takes the finish from spans that end before they start.
-    fn complete_spans(&mut self, columns: &mut [ArrayRef]) -> usize {
-        let at = |name| Table::Tasks.spec().columns.iter().position(|column| column.name == name).unwrap_or(0);
-        let (start_at, finish_at, duration_at) = (at("start"), at("finish"), at("duration"));
-        let starts = columns[start_at].as_primitive::<Int64Type>().clone();
-        let finishes = columns[finish_at].as_primitive::<Int64Type>().clone();
-        let given = columns[duration_at].null_count() < columns[duration_at].len();
-        let valid = NullBuffer::union(starts.nulls(), finishes.nulls());
-        // Wrapping: the values behind NULLs are arbitrary, and `finish < start` is counted below.
-        let durations: Vec<i64> =
-            starts.values().iter().zip(finishes.values()).map(|(start, finish)| finish.wrapping_sub(*start)).collect();
-        // A span longer than 2^63 ticks wraps below 0: its duration cannot be told either.
-        let reversed = |row: usize| finishes.value(row) < starts.value(row) || durations[row] < 0;
-        let mut backwards = 0u64;
-        let mut first: Option<usize> = None;
-        // One pass without a branch per row says whether a closer look is needed.
-        let suspicious = starts
-            .values()
-            .iter()
-            .zip(finishes.values())
-            .zip(&durations)
-            .fold(false, |any, ((start, finish), duration)| any | (finish < start) | (*duration < 0));
-        if suspicious {
-            for row in 0..starts.len() {
-                if valid.as_ref().is_none_or(|valid| valid.is_valid(row)) && reversed(row) {
-                    backwards += 1;
-                    first.get_or_insert(row);
-                }
-            }
-        }
-        let mut durations_valid = valid;
-        if let Some(first) = first {
-            let position = self.rows(Table::Tasks) + first as u64;
-            let (start, finish) = (starts.value(first), finishes.value(first));
-            self.stats.note(Finding::repaired("finish_before_start", Stage::Recording), backwards, || {
-                format!("task {position}: start {start}, finish {finish}; finish is NULL")
-            });
-            let forwards: NullBuffer = (0..starts.len())
-                .map(|row| finishes.is_valid(row) && !(starts.is_valid(row) && reversed(row)))
-                .collect();
-            durations_valid = NullBuffer::union(starts.nulls(), Some(&forwards));
-            columns[finish_at] = Arc::new(Int64Array::new(finishes.values().clone(), Some(forwards)));
-        }
-        if given {
-            return 0;
-        }
-        let durations = Int64Array::new(durations.into(), durations_valid);
-        let bytes = durations.get_buffer_memory_size();
-        columns[duration_at] = Arc::new(durations);
-        bytes
-    }
-
     fn internal(&self, what: String) -> ImportError {
         ImportError::Internal { path: self.source.clone(), source: DataFusionError::Internal(what) }
     }
@@ -460,12 +411,10 @@ pub struct Location<'a> {
 }
 
 impl TableBuilder {
-    /// The batches, and the bytes that were copied into dictionaries of their own.
-    fn finish(mut self, table: Table, first: i64) -> Result<(Vec<RecordBatch>, usize), DataFusionError> {
+    /// The chunks, and what they share.
+    fn into_parts(mut self, table: Table, first_identity: i64) -> Result<(Vec<Chunk>, assemble::Shared), ArrowError> {
         let spec = table.spec();
-        // `run` is the session's: it knows the run's final name.
-        let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);
-        let words: Vec<Option<ArrayRef>> = spec
+        let words = spec
             .columns
             .iter()
             .map(|column| {
@@ -473,35 +422,8 @@ impl TableBuilder {
                     .then(|| self.words.remove(column.name).unwrap_or_default().values())
             })
             .collect();
-        let mut batches = Vec::with_capacity(self.rows as usize / ROWS_PER_BATCH + self.chunks.len());
-        let (mut position, mut copied) = (first, 0);
-        for chunk in self.chunks {
-            let mut columns = Vec::with_capacity(chunk.columns.len());
-            for (index, column) in chunk.columns.into_iter().enumerate().skip(1) {
-                columns.push(match &words[index] {
-                    Some(values) => {
-                        let keys = column.as_primitive::<Int32Type>().clone();
-                        Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
-                    }
-                    // A table's own identity is the second column of its table; positions follow the order of appending.
-                    None if index == 1 && table.has_identity() => {
-                        Arc::new(Int64Array::from_iter_values(position..position + chunk.rows as i64)) as ArrayRef
-                    }
-                    None if spec.columns[index].column_type == ColumnType::Identity && first > 0 => {
-                        Arc::new(column.as_primitive::<Int64Type>().unary::<_, Int64Type>(|position| position + first))
-                    }
-                    None => column,
-                });
-            }
-            position += chunk.rows as i64;
-            let batch = RecordBatch::try_new(Arc::clone(&schema), columns)?;
-            for offset in (0..chunk.rows).step_by(ROWS_PER_BATCH) {
-                let (batch, bytes) = with_own_words(batch.slice(offset, ROWS_PER_BATCH.min(chunk.rows - offset)))?;
-                copied += bytes;
-                batches.push(batch);
-            }
-        }
-        Ok((batches, copied))
+        let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);
+        Ok((self.chunks, assemble::Shared { table, schema, words, first_identity }))
     }
 }
 
@@ -520,6 +442,7 @@ fn storage_type(column_type: ColumnType) -> DataType {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::datatypes::{Int32Type, Int64Type};
     use datafusion::execution::memory_pool::{GreedyMemoryPool, UnboundedMemoryPool};
 
     fn builder(run_number: i64) -> RunBuilder {
@@ -545,7 +468,7 @@ mod tests {
             ];
             trace.append(Table::Tasks, 2, cells).expect("appends");
         }
-        let run = trace.finish().expect("finishes");
+        let run = trace.finish(1).expect("finishes");
         let base = 3 << 40;
         assert_eq!(
             column(&run, Table::Tasks, "task"),
@@ -562,7 +485,7 @@ mod tests {
         let starts = vec![Some(0), Some(5), None, Some(i64::MIN), Some(1)];
         let finishes = vec![Some(1), Some(4), Some(7), Some(i64::MAX), None];
         trace.append(Table::Tasks, 5, vec![("start", starts.into()), ("finish", finishes.into())]).expect("appends");
-        let run = trace.finish().expect("finishes");
+        let run = trace.finish(1).expect("finishes");
         assert_eq!(column(&run, Table::Tasks, "finish"), [Some(1), None, Some(7), None, None]);
         assert_eq!(column(&run, Table::Tasks, "duration"), [Some(1), None, None, None, None]);
         assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("finish_before_start", 2));
@@ -576,7 +499,7 @@ mod tests {
         trace.stats.left_out(Finding::lost("torn_line", Stage::Recording), 1, || "line 4".to_owned());
         trace.append(Table::Events, 3, vec![("time", Cells::Integer(7))]).expect("appends");
         trace.append_derived(Table::Links, 9, vec![]).expect("appends");
-        let stats = trace.finish().expect("finishes").stats;
+        let stats = trace.finish(1).expect("finishes").stats;
         let unaccounted = stats.iter().find(|stat| stat.finding.what == "unaccounted").expect("a row");
         assert_eq!((unaccounted.count, unaccounted.finding.severity), (1, crate::trace::Severity::Lost));
     }
@@ -593,7 +516,7 @@ mod tests {
         }
         // Identity and duration are computed per row, 8 bytes each; everything else is shared.
         assert!(sizes[4] - sizes[0] <= 14_010 * 17, "{sizes:?} bytes");
-        let run = trace.finish().expect("finishes");
+        let run = trace.finish(1).expect("finishes");
         assert_eq!(run.tables[&Table::Tasks].iter().map(RecordBatch::num_rows).sum::<usize>(), 15_010);
     }
 
@@ -619,7 +542,7 @@ mod tests {
         let mut trace = builder(0);
         let names = StringArray::from(vec![Some("b"), None, Some("a"), Some("b")]);
         trace.append(Table::Tasks, 4, vec![("name", names.into())]).expect("appends");
-        let run = trace.finish().expect("finishes");
+        let run = trace.finish(1).expect("finishes");
         let name = run.tables[&Table::Tasks][0]["name"].as_dictionary::<Int32Type>().clone();
         assert_eq!(name.keys().iter().collect::<Vec<_>>(), [Some(0), None, Some(1), Some(0)]);
     }

@@ -4,6 +4,7 @@
 //! Recognise and read are the importers' part (`crate::importers`); build and check happen here, once for all formats, so
 //! that every format gets the same identities, the same repairs and the same books.
 
+mod assemble;
 mod blocks;
 mod builder;
 mod dictionary;

@@ -151,7 +151,7 @@ mod tests {
             found.push(String::from_utf8_lossy(value).into_owned());
             Ok(())
         })
-        .map_err(|error| error.to_string().rsplit(": ").next().unwrap_or_default().to_owned())?;
+        .map_err(|error| error.to_string())?;
         Ok(found)
     }
 
@@ -174,14 +174,15 @@ mod tests {
     #[test]
     fn what_is_no_array_is_said_with_its_place() {
         for (text, expected) in [
-            ("[1 2]", "`,` or `]` expected, found `2`"),
-            ("{}", "`[` expected, found `{`"),
-            ("[1] x", "the end of the text expected, found `x`"),
-            ("[{\"a\": 1}", "the array does not end"),
-            ("[{\"a\": 1", "a value that does not end"),
-            ("[,]", "a value that does not end"),
+            ("[1 2]", "`,` or `]` expected, found `2` (byte 3)"),
+            ("{}", "`[` expected, found `{` (byte 0)"),
+            ("[1] x", "the end of the text expected, found `x` (byte 4)"),
+            ("[{\"a\": 1}", "the array does not end (byte 9)"),
+            ("[{\"a\": 1", "a value that does not end (byte 1)"),
+            ("[,]", "a value that does not end (byte 1)"),
         ] {
-            assert_eq!(split(text).unwrap_err(), expected, "{text}");
+            let error = split(text).unwrap_err();
+            assert!(error.ends_with(expected), "{text}: {error}");
         }
     }
 }
