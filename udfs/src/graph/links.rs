@@ -49,7 +49,7 @@ pub enum Order<'a> {
 }
 
 /// Links per chunk: a chunk stays in the second-level cache between its conversion and its examination.
-const CHUNK_LINKS: usize = 8192;
+pub(super) const CHUNK_LINKS: usize = 8192;
 
 impl Links {
     /// Converts links given by task ids and adds them. Answers how many were left out since a task at one of their ends

@@ -1,0 +1,201 @@
+//! Assemble: the chunks of a table become record batches, on several threads.
+//!
+//! Life of the data: each chunk, by itself → spans are completed ([`complete_spans`]) → words get their dictionary, rows
+//! their identities, references the base of the run → cut into batches of [`ROWS_PER_BATCH`] rows. Everything that costs
+//! something per row and needs no order happens here, so that the one thread that puts an import in order does not do it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int64Array, RecordBatch};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
+use datafusion::error::DataFusionError;
+
+use super::builder::ROWS_PER_BATCH;
+use super::dictionary::with_own_words;
+use crate::tables::{ColumnType, Table};
+
+/// A table below this many rows is not worth a thread.
+const ROWS_FOR_THREADS: u64 = 1 << 16;
+
+/// Columns of one length, as an importer appended them.
+pub(super) struct Chunk {
+    pub(super) rows: usize,
+    /// In the order of the table's columns; words are Int32 keys.
+    pub(super) columns: Vec<ArrayRef>,
+}
+
+/// What all chunks of a table share.
+pub(super) struct Shared {
+    pub(super) table: Table,
+    /// Without `run`, which is the session's: it knows the run's final name.
+    pub(super) schema: SchemaRef,
+    /// The dictionaries of word columns, in the order of the table's columns.
+    pub(super) words: Vec<Option<ArrayRef>>,
+    /// The identity of position 0 of the run.
+    pub(super) first_identity: i64,
+}
+
+/// The batches of a table, and what was noticed on the way.
+#[derive(Default)]
+pub(super) struct Assembled {
+    pub(super) batches: Vec<RecordBatch>,
+    /// Bytes that were copied into dictionaries of their own.
+    pub(super) copied: usize,
+    pub(super) backwards: Backwards,
+}
+
+/// Tasks that end before they start.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub(super) struct Backwards {
+    pub(super) count: u64,
+    /// Position, start and finish of the first one.
+    pub(super) first: Option<(u64, i64, i64)>,
+}
+
+/// Assembles the chunks of a table.
+///
+/// # Errors
+/// A key without a word, columns that do not fit the schema.
+pub(super) fn assemble(chunks: Vec<Chunk>, shared: &Shared, threads: usize) -> Result<Assembled, DataFusionError> {
+    let mut next = 0u64;
+    let placed: Vec<(u64, Chunk)> = chunks
+        .into_iter()
+        .map(|chunk| {
+            let position = next;
+            next += chunk.rows as u64;
+            (position, chunk)
+        })
+        .collect();
+    let threads = if next < ROWS_FOR_THREADS { 1 } else { threads };
+    let mut whole = Assembled::default();
+    for part in in_order(placed, threads, |(position, chunk)| assemble_chunk(position, chunk, shared)) {
+        let part = part?;
+        whole.batches.extend(part.batches);
+        whole.copied += part.copied;
+        whole.backwards.count += part.backwards.count;
+        whole.backwards.first = whole.backwards.first.or(part.backwards.first);
+    }
+    Ok(whole)
+}
+
+/// Maps items on up to `threads` threads; answers stand in the order of the items.
+fn in_order<T: Send, R: Send>(items: Vec<T>, threads: usize, map: impl Fn(T) -> R + Sync) -> Vec<R> {
+    if threads <= 1 || items.len() <= 1 {
+        return items.into_iter().map(map).collect();
+    }
+    let queue = Mutex::new(items.into_iter().enumerate());
+    let work = || {
+        let mut done = Vec::new();
+        loop {
+            // A poisoned lock means that another thread panicked; the scope passes its panic on.
+            let next = queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+            match next {
+                Some((number, item)) => done.push((number, map(item))),
+                None => return done,
+            }
+        }
+    };
+    let mut done = std::thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        let mut done = work();
+        for other in others {
+            match other.join() {
+                Ok(more) => done.extend(more),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        done
+    });
+    done.sort_unstable_by_key(|(number, _)| *number);
+    done.into_iter().map(|(_, answer)| answer).collect()
+}
+
+fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<Assembled, DataFusionError> {
+    let spec = shared.table.spec();
+    let mut assembled = Assembled::default();
+    if shared.table == Table::Tasks {
+        assembled.backwards = complete_spans(position, &mut chunk.columns);
+    }
+    let (rows, first) = (chunk.rows, shared.first_identity);
+    let mut columns = Vec::with_capacity(chunk.columns.len());
+    for (index, column) in chunk.columns.into_iter().enumerate().skip(1) {
+        columns.push(match &shared.words[index] {
+            Some(values) => {
+                let keys = column.as_primitive::<Int32Type>().clone();
+                Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
+            }
+            // A table's own identity is the second column of its table; positions follow the order of appending.
+            None if index == 1 && shared.table.has_identity() => {
+                let from = first + position as i64;
+                Arc::new(Int64Array::from_iter_values(from..from + rows as i64)) as ArrayRef
+            }
+            None if spec.columns[index].column_type == ColumnType::Identity && first > 0 => {
+                Arc::new(column.as_primitive::<Int64Type>().unary::<_, Int64Type>(|position| position + first))
+            }
+            None => column,
+        });
+    }
+    let batch = RecordBatch::try_new(Arc::clone(&shared.schema), columns)?;
+    for offset in (0..rows).step_by(ROWS_PER_BATCH) {
+        let (batch, bytes) = with_own_words(batch.slice(offset, ROWS_PER_BATCH.min(rows - offset)))?;
+        assembled.copied += bytes;
+        assembled.batches.push(batch);
+    }
+    Ok(assembled)
+}
+
+/// Fills `duration` unless it was given, and takes the finish from spans that end before they start.
+fn complete_spans(position: u64, columns: &mut [ArrayRef]) -> Backwards {
+    let at = |name| Table::Tasks.spec().columns.iter().position(|column| column.name == name).unwrap_or(0);
+    let (start_at, finish_at, duration_at) = (at("start"), at("finish"), at("duration"));
+    let starts = columns[start_at].as_primitive::<Int64Type>().clone();
+    let finishes = columns[finish_at].as_primitive::<Int64Type>().clone();
+    let given = columns[duration_at].null_count() < columns[duration_at].len();
+    let valid = NullBuffer::union(starts.nulls(), finishes.nulls());
+    // Wrapping: the values behind NULLs are arbitrary, and `finish < start` is counted below.
+    let durations: Vec<i64> =
+        starts.values().iter().zip(finishes.values()).map(|(start, finish)| finish.wrapping_sub(*start)).collect();
+    // A span longer than 2^63 ticks wraps below 0: its duration cannot be told either.
+    let reversed = |row: usize| finishes.value(row) < starts.value(row) || durations[row] < 0;
+    let mut backwards = Backwards::default();
+    // One pass without a branch per row says whether a closer look is needed.
+    let suspicious = starts
+        .values()
+        .iter()
+        .zip(finishes.values())
+        .zip(&durations)
+        .fold(false, |any, ((start, finish), duration)| any | (finish < start) | (*duration < 0));
+    if suspicious {
+        for row in 0..starts.len() {
+            if valid.as_ref().is_none_or(|valid| valid.is_valid(row)) && reversed(row) {
+                backwards.count += 1;
+                backwards.first.get_or_insert((position + row as u64, starts.value(row), finishes.value(row)));
+            }
+        }
+    }
+    let mut durations_valid = valid;
+    if backwards.count > 0 {
+        let forwards: NullBuffer =
+            (0..starts.len()).map(|row| finishes.is_valid(row) && !(starts.is_valid(row) && reversed(row))).collect();
+        durations_valid = NullBuffer::union(starts.nulls(), Some(&forwards));
+        columns[finish_at] = Arc::new(Int64Array::new(finishes.values().clone(), Some(forwards)));
+    }
+    if !given {
+        columns[duration_at] = Arc::new(Int64Array::new(durations.into(), durations_valid));
+    }
+    backwards
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_stand_in_the_order_of_the_items() {
+        for threads in [1, 2, 7] {
+            let answers = in_order((0..1000u64).collect(), threads, |number| number * number);
+            assert_eq!(answers, (0..1000).map(|number| number * number).collect::<Vec<_>>());
+        }
+    }
+}
