@@ -16,9 +16,11 @@ pub mod floating_row;
 pub mod graph;
 pub mod imbalance;
 pub mod keeps_time;
+pub mod lanes;
 mod multiset;
 pub mod occupancy;
 pub mod relation;
+pub mod self_time;
 pub mod spans;
 pub mod ticks;
 pub mod time;
@@ -67,7 +69,10 @@ pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<Aggreg
 
 /// Every relation function, by name.
 pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
-    vec![Arc::new(critical_path::CriticalPath)]
+    vec![
+        Arc::new(critical_path::CriticalPath),
+        Arc::new(self_time::SelfTime),
+    ]
 }
 
 /// Every window function.

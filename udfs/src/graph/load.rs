@@ -285,7 +285,7 @@ fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
 }
 
 /// Leaves rows out in which one of the columns is NULL, and counts them.
-fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
+pub(crate) fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
     let mut valid: Option<BooleanBuffer> = None;
     for name in names {
         if let Some(nulls) = column(&batch, name)?.nulls().filter(|nulls| nulls.null_count() > 0) {
