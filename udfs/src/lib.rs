@@ -10,6 +10,7 @@
 
 mod aggregate;
 pub mod busy;
+pub mod call_tree;
 pub mod checked;
 pub mod critical_path;
 pub mod floating_row;
@@ -72,6 +73,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
     vec![
         Arc::new(critical_path::CriticalPath),
         Arc::new(self_time::SelfTime),
+        Arc::new(call_tree::CallTree),
     ]
 }
 
