@@ -13,6 +13,7 @@ pub mod busy;
 pub mod call_tree;
 pub mod checked;
 pub mod critical_path;
+pub mod family;
 pub mod floating_row;
 pub mod graph;
 pub mod imbalance;
@@ -74,6 +75,8 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(critical_path::CriticalPath),
         Arc::new(self_time::SelfTime),
         Arc::new(call_tree::CallTree),
+        Arc::new(family::ancestors::Ancestors),
+        Arc::new(family::descendants::Descendants),
     ]
 }
 
