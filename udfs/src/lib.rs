@@ -15,6 +15,7 @@ pub mod checked;
 pub mod critical_path;
 pub mod family;
 pub mod floating_row;
+pub mod gaps;
 pub mod graph;
 pub mod imbalance;
 pub mod keeps_time;
@@ -77,6 +78,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(call_tree::CallTree),
         Arc::new(family::ancestors::Ancestors),
         Arc::new(family::descendants::Descendants),
+        Arc::new(gaps::Gaps),
     ]
 }
 
