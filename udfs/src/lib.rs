@@ -18,6 +18,7 @@ pub mod floating_row;
 pub mod gaps;
 pub mod graph;
 pub mod imbalance;
+pub mod intersect;
 pub mod keeps_time;
 pub mod lanes;
 mod multiset;
@@ -79,6 +80,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(family::ancestors::Ancestors),
         Arc::new(family::descendants::Descendants),
         Arc::new(gaps::Gaps),
+        Arc::new(intersect::Intersect),
     ]
 }
 

@@ -7,6 +7,7 @@
 //! [`Counts::note`].
 
 pub mod nest;
+pub mod pieces;
 pub mod words;
 
 use std::cmp::Reverse;
