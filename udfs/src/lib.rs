@@ -26,6 +26,7 @@ pub mod occupancy;
 pub mod relation;
 pub mod self_time;
 pub mod spans;
+pub mod subtract;
 pub mod ticks;
 pub mod time;
 
@@ -81,6 +82,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(family::descendants::Descendants),
         Arc::new(gaps::Gaps),
         Arc::new(intersect::Intersect),
+        Arc::new(subtract::Subtract),
     ]
 }
 
