@@ -12,6 +12,7 @@ mod aggregate;
 pub mod busy;
 pub mod call_tree;
 pub mod checked;
+pub mod concurrency;
 pub mod critical_path;
 pub mod family;
 pub mod floating_row;
@@ -83,6 +84,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(gaps::Gaps),
         Arc::new(intersect::Intersect),
         Arc::new(subtract::Subtract),
+        Arc::new(concurrency::Concurrency),
     ]
 }
 
