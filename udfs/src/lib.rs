@@ -30,6 +30,7 @@ pub mod spans;
 pub mod subtract;
 pub mod ticks;
 pub mod time;
+pub mod timeline;
 
 use std::sync::Arc;
 
@@ -85,6 +86,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(intersect::Intersect),
         Arc::new(subtract::Subtract),
         Arc::new(concurrency::Concurrency),
+        Arc::new(timeline::Timeline),
     ]
 }
 
