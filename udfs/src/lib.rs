@@ -24,6 +24,7 @@ pub mod keeps_time;
 pub mod lanes;
 mod multiset;
 pub mod occupancy;
+pub mod ready;
 pub mod relation;
 pub mod self_time;
 pub mod spans;
@@ -87,6 +88,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(subtract::Subtract),
         Arc::new(concurrency::Concurrency),
         Arc::new(timeline::Timeline),
+        Arc::new(ready::Ready),
     ]
 }
 

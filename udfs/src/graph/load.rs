@@ -37,7 +37,7 @@ pub struct Graphs {
 pub struct Graph {
     /// The numbers of its tasks.
     pub ids: TaskIds,
-    /// Durations by index; 0 for NULL and for indices without a task.
+    /// Durations by index; 0 for NULL and for indices without a task. Empty when the input does not have them.
     pub durations: Vec<i64>,
     /// The links between its tasks.
     pub links: Links,
@@ -93,6 +93,17 @@ impl Graphs {
     /// The values of a `BIGINT` column of `tasks` for tasks of a run; NULLs when the input does not have it.
     pub fn integers(&self, run: usize, tasks: &[u32], name: &str) -> Result<ArrayRef> {
         self.gather(run, tasks, name, &DataType::Int64)
+    }
+
+    /// A `BIGINT` column of all tasks of a run by index, `null` for NULLs and for indices without a task.
+    pub fn by_index(&self, run: usize, name: &str, null: i64, work: &mut Work) -> Result<Vec<i64>> {
+        Ok(self.graphs[run].integers(&self.batches, name, null, work)?.0)
+    }
+
+    /// The rows of a run, as they stand in the input: for answers with a row per task.
+    pub fn rows(&self, run: usize) -> impl Iterator<Item = RecordBatch> + '_ {
+        let segments = self.graphs[run].segments.iter();
+        segments.map(|segment| self.batches[segment.batch].slice(segment.rows.start, segment.rows.len()))
     }
 
     fn gather(&self, run: usize, tasks: &[u32], name: &str, data_type: &DataType) -> Result<ArrayRef> {
@@ -196,6 +207,30 @@ impl Graphs {
 }
 
 impl Graph {
+    /// A `BIGINT` column by index, `null` for NULLs and for indices without a task; and how many NULLs there are.
+    fn integers(&self, batches: &[RecordBatch], name: &str, null: i64, work: &mut Work) -> Result<(Vec<i64>, usize)> {
+        let tasks = self.segments.last().map_or(0, |last| last.first + last.rows.len());
+        work.grow(tasks * size_of::<i64>())?;
+        let (mut by_row, mut unknown): (Vec<i64>, usize) = (Vec::with_capacity(tasks), 0);
+        for segment in &self.segments {
+            let values = integers(&batches[segment.batch], name)?.slice(segment.rows.start, segment.rows.len());
+            unknown += values.null_count();
+            if values.null_count() == 0 {
+                by_row.extend_from_slice(values.values());
+            } else {
+                by_row.extend(values.iter().map(|value| value.unwrap_or(null)));
+            }
+        }
+        if self.ids.rows_are_indices() {
+            return Ok((by_row, unknown));
+        }
+        work.grow(self.ids.slots() * size_of::<i64>())?;
+        let row_of = |index| self.ids.row(index).map_or(null, |row| by_row[row as usize]);
+        let by_index = (0..self.ids.slots() as u32).map(row_of).collect();
+        work.shrink(tasks * size_of::<i64>());
+        Ok((by_index, unknown))
+    }
+
     /// The batch and the row of a task.
     fn place(&self, task: u32) -> (usize, usize) {
         // Indices come from tasks, so they have rows.
@@ -249,35 +284,22 @@ fn number_tasks(
     for segment in &segments {
         slices.push(&integers(&batches[segment.batch], "task")?.values()[segment.rows.clone()]);
     }
-    // At most 16 bytes a task while ids are sorted, and the durations.
-    work.grow(tasks * (16 + size_of::<i64>()))?;
+    // At most 16 bytes a task while ids are sorted.
+    work.grow(tasks * 16)?;
     let ids = match TaskIds::number(&slices) {
         Ok(ids) => ids,
         Err(twice) => return exec_err!("task {}{of_run} is in input `tasks` more than once", twice.0),
     };
     work.check()?;
-    let mut by_row: Vec<i64> = Vec::with_capacity(tasks);
-    for segment in &segments {
-        let durations = integers(&batches[segment.batch], "duration")?.slice(segment.rows.start, segment.rows.len());
-        counts.tasks_without_duration += durations.null_count();
-        if durations.null_count() == 0 {
-            by_row.extend_from_slice(durations.values());
-        } else {
-            by_row.extend(durations.iter().map(|duration| duration.unwrap_or(0)));
-        }
-    }
-    let durations = if ids.rows_are_indices() {
-        by_row
-    } else {
-        work.grow(ids.slots() * size_of::<i64>())?;
-        let row_of = |index| ids.row(index).map_or(0, |row| by_row[row as usize]);
-        let by_index = (0..ids.slots() as u32).map(row_of).collect();
-        work.shrink(tasks * size_of::<i64>());
-        by_index
-    };
     work.shrink(tasks * 16);
     work.grow(ids.size())?;
-    Ok(Graph { ids, durations, links: Links::default(), weak: Links::default(), segments })
+    let mut graph = Graph { ids, durations: vec![], links: Links::default(), weak: Links::default(), segments };
+    if batches.first().is_some_and(|batch| batch.column_by_name("duration").is_some()) {
+        let (durations, unknown) = graph.integers(batches, "duration", 0, work)?;
+        graph.durations = durations;
+        counts.tasks_without_duration += unknown;
+    }
+    Ok(graph)
 }
 
 fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {

@@ -5,10 +5,12 @@
 //! in which order they can be walked; [`longest`] walks them. Nothing below [`load`] sees an Arrow array, so that tests
 //! and benches call the algorithms with slices.
 
+pub(crate) mod explain;
 pub mod ids;
 pub mod links;
 pub mod load;
 pub mod longest;
+pub(crate) mod rows;
 
 /// "No task": an index that no task has.
 pub const NONE: u32 = u32::MAX;
