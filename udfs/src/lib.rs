@@ -27,6 +27,7 @@ pub mod occupancy;
 pub mod ready;
 pub mod relation;
 pub mod self_time;
+pub mod slack;
 pub mod spans;
 pub mod subtract;
 pub mod ticks;
@@ -89,6 +90,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(concurrency::Concurrency),
         Arc::new(timeline::Timeline),
         Arc::new(ready::Ready),
+        Arc::new(slack::Slack),
     ]
 }
 
