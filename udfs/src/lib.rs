@@ -22,6 +22,7 @@ pub mod imbalance;
 pub mod intersect;
 pub mod keeps_time;
 pub mod lanes;
+pub mod max_concurrency;
 mod multiset;
 pub mod occupancy;
 pub mod ready;
@@ -66,6 +67,8 @@ pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<Aggreg
     let functions = vec![
         AggregateUDF::from(busy::Busy::new()),
         AggregateUDF::from(occupancy::Occupancy::new()),
+        AggregateUDF::from(max_concurrency::MaxConcurrency::new()),
+        AggregateUDF::from(max_concurrency::MeanConcurrency::new()),
         AggregateUDF::from(imbalance::Imbalance::new()),
         AggregateUDF::from(imbalance::ImbalancePercent::new()),
         AggregateUDF::from(imbalance::LoadBalance::new()),
