@@ -27,6 +27,7 @@ mod multiset;
 pub mod occupancy;
 pub mod ready;
 pub mod relation;
+pub mod scaling;
 pub mod self_time;
 pub mod slack;
 pub mod spans;
@@ -54,6 +55,8 @@ pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(time::ToMs::new(tick)),
         ScalarUDF::from(time::ToS::new(tick)),
         ScalarUDF::from(time::TimeText::new(tick)),
+        ScalarUDF::from(scaling::Speedup::new()),
+        ScalarUDF::from(scaling::Efficiency::new()),
         ScalarUDF::from(CheckedAdd::new()),
         ScalarUDF::from(CheckedSubtract::new()),
         ScalarUDF::from(CheckedMultiply::new()),
