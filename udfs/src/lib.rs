@@ -12,6 +12,7 @@ mod aggregate;
 pub mod busy;
 pub mod call_tree;
 pub mod checked;
+pub mod cluster_view;
 pub mod concurrency;
 pub mod critical_path;
 pub mod family;
@@ -97,6 +98,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(timeline::Timeline),
         Arc::new(ready::Ready),
         Arc::new(slack::Slack),
+        Arc::new(cluster_view::ClusterView),
     ]
 }
 
