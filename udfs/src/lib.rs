@@ -24,6 +24,7 @@ pub mod intersect;
 pub mod keeps_time;
 pub mod lanes;
 pub mod max_concurrency;
+pub mod message_matrix;
 mod multiset;
 pub mod occupancy;
 pub mod ready;
@@ -99,6 +100,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(ready::Ready),
         Arc::new(slack::Slack),
         Arc::new(cluster_view::ClusterView),
+        Arc::new(message_matrix::MessageMatrix),
     ]
 }
 
