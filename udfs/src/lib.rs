@@ -37,6 +37,7 @@ pub mod subtract;
 pub mod ticks;
 pub mod time;
 pub mod timeline;
+pub mod what_if;
 
 use std::sync::Arc;
 
@@ -101,6 +102,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(slack::Slack),
         Arc::new(cluster_view::ClusterView),
         Arc::new(message_matrix::MessageMatrix),
+        Arc::new(what_if::WhatIf),
     ]
 }
 
