@@ -144,7 +144,8 @@ fn session(graph: &Graph, links: &[(i64, i64)]) -> Session {
     });
     for (table, batches) in [(Table::Tasks, tasks), (Table::Links, links)] {
         let share = batches.len().div_ceil(THREADS).max(1);
-        let partitions = batches.chunks(share).map(<[RecordBatch]>::to_vec).collect();
+        let mut partitions: Vec<Vec<RecordBatch>> = batches.chunks(share).map(<[RecordBatch]>::to_vec).collect();
+        partitions.resize(partitions.len().max(1), Vec::new());
         let memory = MemTable::try_new(table.schema(), partitions).expect("batches of the schema");
         session.context().deregister_table(table.name()).expect("there");
         session.context().register_table(table.name(), Arc::new(memory)).expect("free");

@@ -5,6 +5,7 @@
 mod import_table;
 mod import_tfprof;
 mod queries;
+mod relations;
 mod slt;
 mod tidy;
 mod times;

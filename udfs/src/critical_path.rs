@@ -1,7 +1,8 @@
 //! `critical_path(tasks, links)`: the longest chain of durations through the links, per run.
 //!
-//! Life of the data: [`Graphs`] numbers the tasks of each run and turns links into pairs of numbers while they stream by;
-//! [`path_times`] walks them once; the chain is read backwards from its end, and only for its tasks are names and times
+//! Life of the data: [`Graphs`] numbers the tasks of each run. Links that are in order in their table, as recorders write
+//! them, are walked where they stand ([`in_order`]); others become pairs of numbers and are walked in the order that fits
+//! them ([`crate::graph::longest`]). The chain is read backwards from its end, and only for its tasks are names and times
 //! looked up.
 //!
 //! ```text
@@ -16,14 +17,14 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::compute::concat;
 use arrow::datatypes::{DataType, Field};
-use datafusion_common::{Result, exec_err};
+use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::graph::links::{Links, Order};
-use crate::graph::load::{Counts, Graph, Graphs, LinkChoice};
-use crate::graph::longest::{
-    NoPath, PathTimes, bytes_needed, chain, last_of_longest, linked_tasks, path_times, without_weak_on_cycles,
-};
+use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
+use crate::graph::in_order;
+use crate::graph::links::Links;
+use crate::graph::load::{Graph, Graphs, LinkChoice};
+use crate::graph::longest::{NoPath, chain, last_of_longest, linked_tasks, without_weak_on_cycles};
 use crate::relation::call::{Call, Work};
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
@@ -76,8 +77,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT. With \
          `break_weak => true`, links of kind `weak` that lie on a cycle are left out and counted; a cycle of other links \
          remains an error.\n\n\
-         Cost: linear in tasks and links; 20 bytes a task and 8 a link beside the tasks themselves, 4 a link more when \
-         links lead backwards in the order of tasks or are sorted by neither end.\n\n\
+         Cost: linear in tasks and links. 16 bytes a task beside the tasks themselves when the links are sorted by target \
+         and lead forward in the order of tasks; else 20 bytes a task and 8 to 20 a link.\n\n\
          Source: critical path method, Kelley and Walker 1959.",
         "critical_path([tasks], [links], [break_weak => BOOLEAN])",
     )
@@ -122,23 +123,35 @@ impl RelationFunction for CriticalPath {
         let break_weak = call.flag("break_weak")?;
         let tasks_omitted = call.input("tasks")?.0.was_omitted();
         let links_omitted = call.input("links")?.0.was_omitted();
-        let mut graphs = Graphs::read(call, LinkChoice { weak_apart: break_weak })?;
-        note_counts(&graphs.counts, &call.work);
+        let choice = if break_weak { LinkChoice::WeakApart } else { LinkChoice::AsTheyStand };
+        let mut graphs = Graphs::read(call, choice)?;
         let (mut chains, mut without_links, mut dropped) = (vec![], vec![], 0);
         for run in graphs.runs.in_order() {
             let graph = &mut graphs.graphs[run];
+            let nowhere = &mut graphs.counts.links_to_nowhere;
+            match chain_in_order(graph, tasks_omitted, nowhere, &mut call.work) {
+                Ok(Some(chain)) => {
+                    chains.push((run, chain));
+                    continue;
+                }
+                Ok(None) => *nowhere += graph.number_links(&mut call.work)?,
+                Err(failure) => return Err(explain(failure, &graphs, run, self.name())),
+            }
             let unlinked = graph.links.is_empty() && graph.weak.is_empty();
             if unlinked && (tasks_omitted || links_omitted) {
                 without_links.push(run);
                 continue;
             }
             let of_run = longest_chain(graph, tasks_omitted, &mut dropped, &mut call.work);
-            chains.extend(of_run.map_err(|no_path| explain(no_path, &graphs, run))?.map(|chain| (run, chain)));
+            chains.extend(
+                of_run.map_err(|no_path| explain(no_path, &graphs, run, self.name()))?.map(|chain| (run, chain)),
+            );
         }
+        note_counts(&graphs.counts, &call.work);
         if dropped > 0 {
             call.work.note(format!("{dropped} weak links on cycles were left out"));
         }
-        note_runs_without_links(&graphs, &without_links, links_omitted, &call.work);
+        note_runs_without_links(&graphs, &without_links, links_omitted, "there is no path", &call.work);
         emit(call, &graphs, &chains)
     }
 }
@@ -149,16 +162,31 @@ struct Chain {
     path_time: Vec<i64>,
 }
 
-/// Why a run has no answer.
-enum Failure {
-    NoPath(NoPath),
-    Memory(datafusion_common::DataFusionError),
-}
-
-impl From<NoPath> for Failure {
-    fn from(no_path: NoPath) -> Self {
-        Failure::NoPath(no_path)
-    }
+/// The longest chain where links are in order in their table; `None` leaves it to [`longest_chain`].
+fn chain_in_order(
+    graph: &mut Graph,
+    linked_only: bool,
+    nowhere: &mut usize,
+    work: &mut Work,
+) -> Result<Option<Chain>, Failure> {
+    let Some(base) = graph.ids.dense_base().filter(|_| !graph.standing.is_empty()) else { return Ok(None) };
+    let bytes = graph.durations.len() * size_of::<i64>();
+    work.grow(bytes).map_err(Failure::Memory)?;
+    let mut stretches = graph.standing.stretches();
+    let paths = in_order::path_times(&graph.durations, base, &mut stretches, &|| work.is_cancelled())?;
+    let chain = paths.filter(|paths| paths.nowhere < graph.standing.len()).and_then(|paths| {
+        let last = last_of_longest(&paths.time, |_| true)?;
+        let tasks = in_order::chain(&paths, base, &stretches, last);
+        // A task without a predecessor may be at the end of no link: only the general way looks.
+        if linked_only && tasks.len() == 1 {
+            return None;
+        }
+        *nowhere += paths.nowhere;
+        let path_time = tasks.iter().map(|task| paths.time[*task as usize]).collect();
+        Some(Chain { tasks, path_time })
+    });
+    work.shrink(bytes);
+    Ok(chain)
 }
 
 fn longest_chain(
@@ -189,12 +217,12 @@ fn longest_chain(
             }
         }
     };
-    let last = last_of_longest(&paths, |task| graph.ids.row(task).is_some());
+    let last = last_of_longest(&paths.time, |task| graph.ids.row(task).is_some());
     // A task with a predecessor is at the end of a link: only when the best one has none, one must look.
     let last = match last {
         Some(task) if linked_only && paths.from[task as usize] == crate::graph::NONE => {
             let linked = linked_tasks(graph.durations.len(), &graph.links);
-            last_of_longest(&paths, |task| linked[task as usize])
+            last_of_longest(&paths.time, |task| linked[task as usize])
         }
         last => last,
     };
@@ -203,52 +231,6 @@ fn longest_chain(
         let path_time = tasks.iter().map(|task| paths.time[*task as usize]).collect();
         Chain { tasks, path_time }
     }))
-}
-
-fn all_path_times(durations: &[i64], links: &Links, work: &mut Work) -> Result<PathTimes, Failure> {
-    let order: Order<'_> = links.order();
-    work.grow(bytes_needed(durations.len(), links.len(), &order)).map_err(Failure::Memory)?;
-    Ok(path_times(durations, &order, &|| work.is_cancelled())?)
-}
-
-/// Tasks of a cycle that an error lists before it says how many more there are.
-const CYCLE_TASKS_SHOWN: usize = 8;
-
-/// The error of a run without a longest chain, in the words of the trace.
-fn explain(failure: Failure, graphs: &Graphs, run: usize) -> datafusion_common::DataFusionError {
-    let of_run = match graphs.runs.describe(run) {
-        run if run.is_empty() => run,
-        run => format!(" of {run}"),
-    };
-    let described = |tasks: &[u32]| -> Result<Vec<String>> {
-        let names = graphs.text(run, tasks, "name")?;
-        let names = arrow::array::AsArray::as_string_view(&names);
-        let task = |(task, name): (&u32, Option<&str>)| match name {
-            Some(name) if !name.is_empty() => format!("{} ({name})", graphs.graphs[run].ids.id(*task)),
-            _ => graphs.graphs[run].ids.id(*task).to_string(),
-        };
-        Ok(tasks.iter().zip(names.iter()).map(task).collect())
-    };
-    let error: Result<()> = match failure {
-        Failure::Memory(error) => return error,
-        Failure::NoPath(NoPath::Interrupted) => exec_err!("the query was cancelled"),
-        Failure::NoPath(NoPath::Overflow(task)) => described(&[task]).and_then(|task| {
-            exec_err!("critical_path: the path time of task {}{of_run} does not fit a BIGINT", task.concat())
-        }),
-        Failure::NoPath(NoPath::Cycle(cycle)) => {
-            described(&cycle[..cycle.len().min(CYCLE_TASKS_SHOWN)]).and_then(|mut tasks| {
-                match cycle.len() - tasks.len() {
-                    0 => tasks.extend(tasks.first().cloned()),
-                    more => tasks.push(format!("{more} more -> {}", tasks[0])),
-                }
-                exec_err!("critical_path: the links{of_run} form a cycle: task {}", tasks.join(" -> "))
-            })
-        }
-    };
-    match error {
-        Err(error) => error,
-        Ok(()) => datafusion_common::internal_datafusion_err!("a failure without an error"),
-    }
 }
 
 fn emit(call: &mut Call, graphs: &Graphs, chains: &[(usize, Chain)]) -> Result<()> {
@@ -281,34 +263,4 @@ fn emit(call: &mut Call, graphs: &Graphs, chains: &[(usize, Chain)]) -> Result<(
         Arc::new(Int64Array::from_iter_values(path_times)),
     ];
     call.emit(columns)
-}
-
-fn note_counts(counts: &Counts, work: &Work) {
-    let say = |count: usize, one: &str, many: &str| {
-        if count > 0 {
-            work.note(format!("{count} {}", if count == 1 { one } else { many }));
-        }
-    };
-    say(counts.tasks_without_duration, "task has no duration and counts as 0", "tasks have no duration and count as 0");
-    say(counts.tasks_without_id, "task without id was left out", "tasks without id were left out");
-    say(
-        counts.links_without_end,
-        "link without source or target was left out",
-        "links without source or target were left out",
-    );
-    say(
-        counts.links_to_nowhere,
-        "link to a task that is not there was left out",
-        "links to tasks that are not there were left out",
-    );
-}
-
-fn note_runs_without_links(graphs: &Graphs, runs: &[usize], links_omitted: bool, work: &Work) {
-    let links = if links_omitted { "dependency links" } else { "links" };
-    if graphs.runs.is_empty() || (!runs.is_empty() && runs.len() == graphs.runs.len()) {
-        work.note(format!("there are no {links}, so there is no path"));
-    } else if !runs.is_empty() {
-        let names: Vec<String> = runs.iter().map(|run| graphs.runs.describe(*run)).collect();
-        work.note(format!("there are no {links} in {}", names.join(", ")));
-    }
 }

@@ -10,18 +10,34 @@
 
 mod aggregate;
 pub mod busy;
+pub mod call_tree;
 pub mod checked;
+pub mod cluster_view;
+pub mod concurrency;
 pub mod critical_path;
+pub mod family;
 pub mod floating_row;
+pub mod gaps;
 pub mod graph;
 pub mod imbalance;
+pub mod intersect;
 pub mod keeps_time;
+pub mod lanes;
+pub mod max_concurrency;
+pub mod message_matrix;
 mod multiset;
 pub mod occupancy;
+pub mod ready;
 pub mod relation;
+pub mod scaling;
+pub mod self_time;
+pub mod slack;
 pub mod spans;
+pub mod subtract;
 pub mod ticks;
 pub mod time;
+pub mod timeline;
+pub mod what_if;
 
 use std::sync::Arc;
 
@@ -42,6 +58,8 @@ pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(time::ToMs::new(tick)),
         ScalarUDF::from(time::ToS::new(tick)),
         ScalarUDF::from(time::TimeText::new(tick)),
+        ScalarUDF::from(scaling::Speedup::new()),
+        ScalarUDF::from(scaling::Efficiency::new()),
         ScalarUDF::from(CheckedAdd::new()),
         ScalarUDF::from(CheckedSubtract::new()),
         ScalarUDF::from(CheckedMultiply::new()),
@@ -55,6 +73,8 @@ pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<Aggreg
     let functions = vec![
         AggregateUDF::from(busy::Busy::new()),
         AggregateUDF::from(occupancy::Occupancy::new()),
+        AggregateUDF::from(max_concurrency::MaxConcurrency::new()),
+        AggregateUDF::from(max_concurrency::MeanConcurrency::new()),
         AggregateUDF::from(imbalance::Imbalance::new()),
         AggregateUDF::from(imbalance::ImbalancePercent::new()),
         AggregateUDF::from(imbalance::LoadBalance::new()),
@@ -67,7 +87,23 @@ pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<Aggreg
 
 /// Every relation function, by name.
 pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
-    vec![Arc::new(critical_path::CriticalPath)]
+    vec![
+        Arc::new(critical_path::CriticalPath),
+        Arc::new(self_time::SelfTime),
+        Arc::new(call_tree::CallTree),
+        Arc::new(family::ancestors::Ancestors),
+        Arc::new(family::descendants::Descendants),
+        Arc::new(gaps::Gaps),
+        Arc::new(intersect::Intersect),
+        Arc::new(subtract::Subtract),
+        Arc::new(concurrency::Concurrency),
+        Arc::new(timeline::Timeline),
+        Arc::new(ready::Ready),
+        Arc::new(slack::Slack),
+        Arc::new(cluster_view::ClusterView),
+        Arc::new(message_matrix::MessageMatrix),
+        Arc::new(what_if::WhatIf),
+    ]
 }
 
 /// Every window function.

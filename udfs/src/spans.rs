@@ -13,6 +13,7 @@ use datafusion_common::{Result, exec_err};
 use datafusion_expr::{Signature, TypeSignature, Volatility};
 
 use crate::aggregate::{Row, value_at};
+use crate::relation::call::Call;
 
 /// A half-open stretch of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,6 +61,19 @@ pub struct Window {
     pub from: Option<i64>,
     /// The first tick after it, or open.
     pub to: Option<i64>,
+}
+
+impl Window {
+    /// The options `from` and `to` of a relation function.
+    pub(crate) fn of(call: &Call) -> Result<Window> {
+        let window = Window { from: call.integer("from")?, to: call.integer("to")? };
+        match (window.from, window.to) {
+            (Some(from), Some(to)) if to < from => {
+                exec_err!("{}: the window ends at {to}, before it begins at {from}", call.name())
+            }
+            _ => Ok(window),
+        }
+    }
 }
 
 /// The columns `start, finish, [more…], [from, to]` of one batch.

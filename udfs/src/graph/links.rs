@@ -93,6 +93,13 @@ impl Links {
         self.chunks.iter().map(|chunk| chunk.links.capacity() * size_of::<Link>()).sum()
     }
 
+    /// The same links the other way round.
+    pub fn reversed(&self) -> Links {
+        let mut reversed = Links::default();
+        self.iter().for_each(|link| reversed.push(Link { source: link.target, target: link.source }));
+        reversed
+    }
+
     /// All links, in any order.
     pub fn iter(&self) -> impl Iterator<Item = Link> + '_ {
         self.chunks.iter().flat_map(|chunk| chunk.links.iter().copied())

@@ -9,13 +9,14 @@
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, new_null_array};
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, ScalarBuffer};
 use arrow::compute::{cast, filter_record_batch, interleave};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion_common::{Result, exec_err};
 
 use crate::graph::NONE;
 use crate::graph::ids::TaskIds;
+use crate::graph::in_order::Stretch;
 use crate::graph::links::{Link, Links};
 use crate::relation::call::{Call, Work, column};
 use crate::relation::runs::{Reading, Runs};
@@ -37,12 +38,14 @@ pub struct Graphs {
 pub struct Graph {
     /// The numbers of its tasks.
     pub ids: TaskIds,
-    /// Durations by index; 0 for NULL and for indices without a task.
+    /// Durations by index; 0 for NULL and for indices without a task. Empty when the input does not have them.
     pub durations: Vec<i64>,
     /// The links between its tasks.
     pub links: Links,
     /// The links of kind `weak`, when they were asked for separately; else they are among `links`.
     pub weak: Links,
+    /// Links that were not turned into indices yet ([`Graph::number_links`]).
+    pub standing: Standing,
     segments: Vec<Segment>,
 }
 
@@ -61,11 +64,36 @@ pub struct Counts {
     pub links: usize,
 }
 
-/// How links are read.
-#[derive(Debug, Clone, Copy)]
-pub struct LinkChoice {
-    /// Keep links of kind `weak` apart.
-    pub weak_apart: bool,
+/// How links are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LinkChoice {
+    /// As pairs of indices, all of them in [`Graph::links`].
+    Together,
+    /// As pairs of indices, those of kind `weak` in [`Graph::weak`].
+    WeakApart,
+    /// Where ids are a range without holes, as they stand in their table, in [`Graph::standing`]; else together.
+    AsTheyStand,
+}
+
+/// Links as task ids, in slices of the buffers that they came in.
+#[derive(Debug, Default)]
+pub struct Standing(Vec<(ScalarBuffer<i64>, ScalarBuffer<i64>)>);
+
+impl Standing {
+    /// The links in stretches that stood together.
+    pub fn stretches(&self) -> Vec<Stretch<'_>> {
+        self.0.iter().map(|(sources, targets)| Stretch { sources, targets }).collect()
+    }
+
+    /// How many links there are.
+    pub fn len(&self) -> usize {
+        self.0.iter().map(|(sources, _)| sources.len()).sum()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
 }
 
 /// Rows of one run that stand together in a batch.
@@ -93,6 +121,17 @@ impl Graphs {
     /// The values of a `BIGINT` column of `tasks` for tasks of a run; NULLs when the input does not have it.
     pub fn integers(&self, run: usize, tasks: &[u32], name: &str) -> Result<ArrayRef> {
         self.gather(run, tasks, name, &DataType::Int64)
+    }
+
+    /// A `BIGINT` column of all tasks of a run by index, `null` for NULLs and for indices without a task.
+    pub fn by_index(&self, run: usize, name: &str, null: i64, work: &mut Work) -> Result<Vec<i64>> {
+        Ok(self.graphs[run].integers(&self.batches, name, null, work)?.0)
+    }
+
+    /// The rows of a run, as they stand in the input: for answers with a row per task.
+    pub fn rows(&self, run: usize) -> impl Iterator<Item = RecordBatch> + '_ {
+        let segments = self.graphs[run].segments.iter();
+        segments.map(|segment| self.batches[segment.batch].slice(segment.rows.start, segment.rows.len()))
     }
 
     fn gather(&self, run: usize, tasks: &[u32], name: &str, data_type: &DataType) -> Result<ArrayRef> {
@@ -127,17 +166,18 @@ impl Graphs {
             let batch = if dependencies_only { dependencies_of(batch)? } else { batch };
             self.counts.links += batch.num_rows();
             let batch = without_null(batch, &["source", "target"], &mut self.counts.links_without_end)?;
-            if choice.weak_apart {
+            if choice == LinkChoice::WeakApart {
                 let (weak, others) = part_by_kind(&batch, "weak")?;
-                self.add_links(&others, &mut reading, work, |graph| &mut graph.links)?;
-                self.add_links(&weak, &mut reading, work, |graph| &mut graph.weak)?;
+                self.add_links(&others, &mut reading, work, choice, |graph| &mut graph.links)?;
+                self.add_links(&weak, &mut reading, work, choice, |graph| &mut graph.weak)?;
             } else {
-                self.add_links(&batch, &mut reading, work, |graph| &mut graph.links)?;
+                self.add_links(&batch, &mut reading, work, choice, |graph| &mut graph.links)?;
             }
         }
         for graph in &self.graphs {
-            if graph.links.len() + graph.weak.len() >= NONE as usize {
-                return exec_err!("a run of {} links is more than can be numbered", graph.links.len());
+            let links = graph.links.len() + graph.weak.len() + graph.standing.len();
+            if links >= NONE as usize {
+                return exec_err!("a run of {links} links is more than can be numbered");
             }
         }
         Ok(())
@@ -148,18 +188,28 @@ impl Graphs {
         batch: &RecordBatch,
         reading: &mut Reading,
         work: &mut Work,
+        choice: LinkChoice,
         kept: impl Fn(&mut Graph) -> &mut Links,
     ) -> Result<()> {
         let (sources, targets) = (integers(batch, "source")?, integers(batch, "target")?);
-        work.grow(batch.num_rows() * size_of::<Link>())?;
         let runs = batch.column_by_name("run");
         if runs.is_none() && !self.runs.is_single_null() {
+            work.grow(batch.num_rows() * size_of::<Link>())?;
             self.counts.links_to_nowhere += self.add_links_of_any_run(sources.values(), targets.values(), kept);
             return Ok(());
         }
         for stretch in self.runs.find(reading, runs, batch.num_rows())? {
             self.counts.links_to_nowhere += match stretch.run {
+                Some(run) if choice == LinkChoice::AsTheyStand && self.graphs[run].ids.dense_base().is_some() => {
+                    let rows = stretch.rows;
+                    // At most, since the buffers of a table in memory are the table's own.
+                    work.grow(rows.len() * 2 * size_of::<i64>())?;
+                    let slice = |ids: &Int64Array| ids.values().slice(rows.start, rows.len());
+                    self.graphs[run].standing.0.push((slice(sources), slice(targets)));
+                    0
+                }
                 Some(run) => {
+                    work.grow(stretch.rows.len() * size_of::<Link>())?;
                     let graph = &mut self.graphs[run];
                     let ids = std::mem::take(&mut graph.ids);
                     let (sources, targets) = (&sources.values()[stretch.rows.clone()], &targets.values()[stretch.rows]);
@@ -196,6 +246,43 @@ impl Graphs {
 }
 
 impl Graph {
+    /// Turns links that still stand in their table into indices; answers how many lead to or from a task that is not there.
+    pub fn number_links(&mut self, work: &mut Work) -> Result<usize> {
+        let standing = std::mem::take(&mut self.standing);
+        work.grow(standing.len() * size_of::<Link>())?;
+        let mut nowhere = 0;
+        for stretch in standing.stretches() {
+            work.check()?;
+            nowhere += self.links.add(&self.ids, stretch.sources, stretch.targets);
+        }
+        work.shrink(standing.len() * 2 * size_of::<i64>());
+        Ok(nowhere)
+    }
+
+    /// A `BIGINT` column by index, `null` for NULLs and for indices without a task; and how many NULLs there are.
+    fn integers(&self, batches: &[RecordBatch], name: &str, null: i64, work: &mut Work) -> Result<(Vec<i64>, usize)> {
+        let tasks = self.segments.last().map_or(0, |last| last.first + last.rows.len());
+        work.grow(tasks * size_of::<i64>())?;
+        let (mut by_row, mut unknown): (Vec<i64>, usize) = (Vec::with_capacity(tasks), 0);
+        for segment in &self.segments {
+            let values = integers(&batches[segment.batch], name)?.slice(segment.rows.start, segment.rows.len());
+            unknown += values.null_count();
+            if values.null_count() == 0 {
+                by_row.extend_from_slice(values.values());
+            } else {
+                by_row.extend(values.iter().map(|value| value.unwrap_or(null)));
+            }
+        }
+        if self.ids.rows_are_indices() {
+            return Ok((by_row, unknown));
+        }
+        work.grow(self.ids.slots() * size_of::<i64>())?;
+        let row_of = |index| self.ids.row(index).map_or(null, |row| by_row[row as usize]);
+        let by_index = (0..self.ids.slots() as u32).map(row_of).collect();
+        work.shrink(tasks * size_of::<i64>());
+        Ok((by_index, unknown))
+    }
+
     /// The batch and the row of a task.
     fn place(&self, task: u32) -> (usize, usize) {
         // Indices come from tasks, so they have rows.
@@ -249,35 +336,29 @@ fn number_tasks(
     for segment in &segments {
         slices.push(&integers(&batches[segment.batch], "task")?.values()[segment.rows.clone()]);
     }
-    // At most 16 bytes a task while ids are sorted, and the durations.
-    work.grow(tasks * (16 + size_of::<i64>()))?;
+    // At most 16 bytes a task while ids are sorted.
+    work.grow(tasks * 16)?;
     let ids = match TaskIds::number(&slices) {
         Ok(ids) => ids,
         Err(twice) => return exec_err!("task {}{of_run} is in input `tasks` more than once", twice.0),
     };
     work.check()?;
-    let mut by_row: Vec<i64> = Vec::with_capacity(tasks);
-    for segment in &segments {
-        let durations = integers(&batches[segment.batch], "duration")?.slice(segment.rows.start, segment.rows.len());
-        counts.tasks_without_duration += durations.null_count();
-        if durations.null_count() == 0 {
-            by_row.extend_from_slice(durations.values());
-        } else {
-            by_row.extend(durations.iter().map(|duration| duration.unwrap_or(0)));
-        }
-    }
-    let durations = if ids.rows_are_indices() {
-        by_row
-    } else {
-        work.grow(ids.slots() * size_of::<i64>())?;
-        let row_of = |index| ids.row(index).map_or(0, |row| by_row[row as usize]);
-        let by_index = (0..ids.slots() as u32).map(row_of).collect();
-        work.shrink(tasks * size_of::<i64>());
-        by_index
-    };
     work.shrink(tasks * 16);
     work.grow(ids.size())?;
-    Ok(Graph { ids, durations, links: Links::default(), weak: Links::default(), segments })
+    let mut graph = Graph {
+        ids,
+        durations: vec![],
+        links: Links::default(),
+        weak: Links::default(),
+        standing: Standing::default(),
+        segments,
+    };
+    if batches.first().is_some_and(|batch| batch.column_by_name("duration").is_some()) {
+        let (durations, unknown) = graph.integers(batches, "duration", 0, work)?;
+        graph.durations = durations;
+        counts.tasks_without_duration += unknown;
+    }
+    Ok(graph)
 }
 
 fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
@@ -285,7 +366,7 @@ fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
 }
 
 /// Leaves rows out in which one of the columns is NULL, and counts them.
-fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
+pub(crate) fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
     let mut valid: Option<BooleanBuffer> = None;
     for name in names {
         if let Some(nulls) = column(&batch, name)?.nulls().filter(|nulls| nulls.null_count() > 0) {

@@ -74,9 +74,9 @@ pub fn path_times(durations: &[i64], order: &Order<'_>, interrupted: Interrupted
 }
 
 /// The end of the longest chain among the tasks for which `counts` holds: the largest path time, ties to the smallest.
-pub fn last_of_longest(paths: &PathTimes, counts: impl Fn(u32) -> bool) -> Option<u32> {
+pub fn last_of_longest(time: &[i64], counts: impl Fn(u32) -> bool) -> Option<u32> {
     let mut best: Option<(i64, u32)> = None;
-    for (time, index) in paths.time.iter().zip(0u32..) {
+    for (time, index) in time.iter().zip(0u32..) {
         if best.is_none_or(|(longest, _)| *time > longest) && counts(index) {
             best = Some((*time, index));
         }
@@ -315,7 +315,7 @@ mod tests {
     fn longest(durations: &[i64], pairs: &[(u32, u32)]) -> Result<(i64, Vec<u32>), NoPath> {
         let links = links(pairs);
         let paths = path_times(durations, &links.order(), &|| false)?;
-        let last = last_of_longest(&paths, |_| true).unwrap();
+        let last = last_of_longest(&paths.time, |_| true).unwrap();
         Ok((paths.time[last as usize], chain(&paths, last)))
     }
 

@@ -42,6 +42,11 @@ impl Call {
         }
     }
 
+    /// The function's name, for errors.
+    pub fn name(&self) -> &'static str {
+        self.function.name()
+    }
+
     /// The value of an option; it has the option's type, and is NULL only when that was given or is the default.
     pub fn option(&self, name: &str) -> Result<&ScalarValue> {
         match self.function.options().iter().position(|option| option.name == name) {
@@ -53,6 +58,22 @@ impl Call {
     /// The value of a BOOLEAN option; NULL is `false`.
     pub fn flag(&self, name: &str) -> Result<bool> {
         Ok(matches!(self.option(name)?, ScalarValue::Boolean(Some(true))))
+    }
+
+    /// The value of a BIGINT option.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
+        match self.option(name)? {
+            ScalarValue::Int64(value) => Ok(*value),
+            other => internal_err!("option `{name}` is {other:?}, not a BIGINT"),
+        }
+    }
+
+    /// The value of a VARCHAR option.
+    pub fn text(&self, name: &str) -> Result<Option<&str>> {
+        match self.option(name)? {
+            ScalarValue::Utf8(value) => Ok(value.as_deref()),
+            other => internal_err!("option `{name}` is {other:?}, not a VARCHAR"),
+        }
     }
 
     /// The schema of the answer: `run`, then the function's columns.
@@ -150,6 +171,21 @@ pub struct Work {
 }
 
 impl Work {
+    /// Work that nobody limits, cancels or listens to.
+    #[cfg(test)]
+    pub(crate) fn for_tests() -> Work {
+        use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        Work {
+            function: "test",
+            cancelled: Arc::default(),
+            memory: MemoryConsumer::new("test").register(&pool),
+            peak: Gauge::new(),
+            notes: None,
+            charged: HashSet::new(),
+        }
+    }
+
     /// An error when the query was cancelled. Cheap; call it every some ten thousand rows.
     pub fn check(&self) -> Result<()> {
         if self.is_cancelled() { exec_err!("the query was cancelled") } else { Ok(()) }
@@ -165,6 +201,11 @@ impl Work {
         self.memory.try_grow(bytes)?;
         self.peak.set_max(self.memory.size());
         Ok(())
+    }
+
+    /// How many bytes have been asked for and not been given back.
+    pub fn size(&self) -> usize {
+        self.memory.size()
     }
 
     /// Gives bytes back to the memory pool.

@@ -20,6 +20,7 @@ pub mod call;
 pub mod exec;
 pub mod node;
 pub mod notes;
+pub mod rows;
 pub mod runs;
 
 use std::fmt::Debug;
@@ -43,6 +44,12 @@ pub trait RelationFunction: Debug + Send + Sync {
 
     /// The columns of the answer after `run`. Those that come from optional input columns must be nullable.
     fn output(&self) -> Vec<Field>;
+
+    /// Output columns whose values are those of an input column. They have its type, so that a dictionary stays one and
+    /// rows that are handed on whole are not copied; without the input column they are as [`Self::output`] says, all NULL.
+    fn handed_on(&self) -> &'static [HandedOn] {
+        &[]
+    }
 
     /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
     /// calls [`call::Work::check`] every some ten thousand rows.
@@ -69,6 +76,17 @@ pub trait RelationFunction: Debug + Send + Sync {
         let parameters: Vec<String> = self.parameters().iter().map(parameter).collect();
         format!("{}({})", self.name(), parameters.join(", "))
     }
+}
+
+/// An output column with the values of an input column.
+#[derive(Debug)]
+pub struct HandedOn {
+    /// The name in the answer.
+    pub output: &'static str,
+    /// The input.
+    pub input: &'static str,
+    /// The input's column.
+    pub column: &'static str,
 }
 
 /// An argument of a relation function.

@@ -71,7 +71,11 @@ pub fn plan(
     }
     // The one run of inputs without runs is NULL; text, as the names of runs are.
     let run = Field::new("run", run_type.unwrap_or(DataType::Utf8View), true);
-    let fields: Vec<Field> = std::iter::once(run).chain(function.output()).collect();
+    let typed = |field: Field| match type_handed_on(function.as_ref(), &normalised, &field) {
+        Some(data_type) => field.with_data_type(data_type),
+        None => field,
+    };
+    let fields: Vec<Field> = std::iter::once(run).chain(function.output().into_iter().map(typed)).collect();
     let schema = DFSchema::try_from(Schema::new(fields))?;
     let node = RelationNode {
         call: RelationCall { function, omitted },
@@ -214,6 +218,14 @@ impl UserDefinedLogicalNodeCore for RelationNode {
         };
         Some(self.call.function.inputs().into_iter().zip(&self.inputs).map(needed).collect())
     }
+}
+
+/// The type of an output column that has the values of an input column, if the input has it.
+fn type_handed_on(function: &dyn RelationFunction, inputs: &[LogicalPlan], field: &Field) -> Option<DataType> {
+    let from = function.handed_on().iter().find(|from| from.output == field.name())?;
+    let place = function.inputs().iter().position(|input| input.name == from.input)?;
+    let column = inputs.get(place)?.schema().field_with_unqualified_name(from.column).ok()?;
+    Some(column.data_type().clone())
 }
 
 /// The type in which `run` comes: that of the first input, to which the others are brought. `None`: the first input has

@@ -1,0 +1,416 @@
+//! `call_tree(tasks)`: what encloses what on the lanes, by name: one row per path of names.
+//!
+//! Life of the data: tasks are kept, names and lanes numbered ([`crate::lanes`]); each lane is sorted and walked once with
+//! a stack of open tasks, and every task is added to the node of its path. The tree is as large as there are different
+//! paths, however many tasks there are; only for its nodes are texts made.
+//!
+//! ```text
+//! main [-----------)                      stack       count  total  self
+//!   solve [---)                           main            2     16    12
+//!                   main [---)            main;solve      2      4     4
+//!                      solve [)           solve           1      3     3
+//!                                 solve [--)
+//! ```
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, Int64Array, Int64Builder, StringViewBuilder};
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::hash_utils::RandomState;
+use datafusion_common::{Result, exec_err};
+use datafusion_doc::{DocSection, Documentation};
+
+use crate::graph::NONE;
+use crate::lanes::nest::{Place, nest};
+use crate::lanes::words::{Words, WordsReading};
+use crate::lanes::{LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::relation::call::{Call, Work, column};
+use crate::relation::rows::{Role, Rows};
+use crate::relation::runs::Runs;
+use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction};
+use crate::self_time::note_crossing;
+use crate::ticks::time_field;
+
+/// The relation function `call_tree`.
+#[derive(Debug)]
+pub struct CallTree;
+
+static PARAMETERS: [Parameter; 1] = [Parameter::Input(InputSpec {
+    name: "tasks",
+    omitted: Omitted::Table("tasks"),
+    columns: &[
+        ColumnSpec::needed("name", ColumnKind::Text),
+        ColumnSpec::needed("start", ColumnKind::Integer),
+        ColumnSpec::needed("finish", ColumnKind::Integer),
+        ColumnSpec::optional("location", ColumnKind::Text),
+        ColumnSpec::optional("task", ColumnKind::Integer),
+    ],
+})];
+
+static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
+    Documentation::builder(
+        DocSection { include: true, label: "Relations", description: None },
+        "What the tasks of the lanes consist of, by name: one row per path of names from the outermost task inwards. \
+         A lane is one location of one run; paths of all lanes of a run are added up. For a tree per lane give the lane as \
+         the run: `call_tree((SELECT location AS run, location, task, name, start, finish FROM tasks))`.\n\n\
+         Rows: one per run and path. `node` counts from 0 in each run, depth first, names in order; `parent` is the node \
+         above (NULL at the top), `depth` how many there are. `count` is the number of tasks, `total_time` the sum of \
+         their durations, `self_time` what is left of it without their direct children. `stack` are the names from the \
+         top down, joined by `;`: `SELECT stack || ' ' || self_time FROM call_tree(tasks) WHERE self_time > 0` are the \
+         folded stacks that flame-graph tools draw. For them a `;` in a name becomes `:`, a line break a blank, and a task \
+         without name `[unnamed]`; the column `name` has it as it is.\n\n\
+         Nesting is that of `self_time`: a task that crosses another has no parent and stands at the top.\n\n\
+         Units: ticks.\n\n\
+         Nulls: a task without start is left out; one that never ended (finish NULL) counts, has no time, and encloses \
+         what follows. A task without location is left out. Each is counted in a note. NULL is a name of its own. A task that ends before it starts counts as empty.\n\n\
+         Ties: of equal spans the one with the smaller task is the outer one; without a column `task`, the one that comes \
+         first.\n\n\
+         Errors: a sum beyond BIGINT.\n\n\
+         Cost: n log n, linear when tasks are sorted by start; 36 bytes a task and about 80 a path. The text of a stack is \
+         made anew for each path.\n\n\
+         Source: gprof, Graham, Kessler and McKusick 1982; folded stacks: FlameGraph, Gregg 2011.",
+        "call_tree([tasks])",
+    )
+    .with_sql_example(
+        "SELECT stack, count, total_time, self_time FROM call_tree((SELECT * FROM (VALUES\n  \
+         ('main', 0, 9), ('solve', 1, 4), ('solve', 5, 7), ('dot', 2, 3)) AS tasks(name, start, finish)))\nORDER BY node",
+    )
+    .with_argument("tasks", "Relation: name (VARCHAR), start, finish (BIGINT); optional run, location, task.")
+    .build()
+});
+
+impl RelationFunction for CallTree {
+    fn name(&self) -> &'static str {
+        "call_tree"
+    }
+
+    fn documentation(&self) -> &Documentation {
+        &DOCUMENTATION
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn output(&self) -> Vec<Field> {
+        vec![
+            Field::new("node", DataType::Int64, false),
+            Field::new("parent", DataType::Int64, true),
+            Field::new("depth", DataType::Int64, false),
+            Field::new("name", DataType::Utf8View, true),
+            Field::new("stack", DataType::Utf8View, false),
+            Field::new("count", DataType::Int64, false),
+            time_field("total_time", false),
+            time_field("self_time", false),
+        ]
+    }
+
+    fn compute(&self, call: &mut Call) -> Result<()> {
+        let mut runs = Runs::new();
+        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
+        let (words, names) = number_names(&tasks, &mut call.work)?;
+        let mut lanes = Lanes::new();
+        let mut lane_of = lanes.number(&tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
+        let mut on_lanes = by_lane(&tasks, &mut lane_of, lanes.len(), Unfinished::Endless, &mut call.work)?;
+        drop(lane_of);
+        let mut trees: Vec<Tree> = (0..runs.len()).map(|_| Tree::default()).collect();
+        let ties = tasks.ties();
+        let mut crossing = 0;
+        for (lane, spans) in on_lanes.lanes() {
+            call.work.check()?;
+            sort_lane(spans, &ties);
+            let tree = &mut trees[lanes.lane(lane).run];
+            let before = tree.size();
+            crossing += tree.add_lane(spans, &names);
+            call.work.grow(tree.size() - before)?;
+        }
+        on_lanes.counts.note(&call.work, Unfinished::Endless, "location", LEFT_OUT);
+        note_crossing(crossing, &call.work);
+        drop((on_lanes, names));
+        for run in runs.in_order() {
+            emit(call, &runs, run, &trees[run], &words)?;
+        }
+        Ok(())
+    }
+}
+
+/// The name of each row, as a number.
+fn number_names(tasks: &Rows, work: &mut Work) -> Result<(Words, Vec<u32>)> {
+    let (mut words, mut reading) = (Words::default(), WordsReading::default());
+    work.grow(tasks.len() * size_of::<u32>())?;
+    let mut names = Vec::with_capacity(tasks.len());
+    for batch in tasks.batches() {
+        work.check()?;
+        let before = words.size();
+        words.number(&mut reading, column(&batch.batch, "name")?, &mut names)?;
+        work.grow(words.size() - before)?;
+    }
+    Ok((words, names))
+}
+
+/// The paths of one run.
+#[derive(Debug, Default)]
+struct Tree {
+    nodes: Vec<Node>,
+    /// The node of a name below a node.
+    below: HashMap<(u32, u32), u32, RandomState>,
+}
+
+/// A path of names. Sums of `BIGINT`s fit 128 bits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Node {
+    parent: u32,
+    name: u32,
+    count: i64,
+    total: i128,
+    own: i128,
+    /// The child that was met last: loops call the same again and again.
+    recent: u32,
+}
+
+impl Tree {
+    /// Adds the tasks of a sorted lane; answers how many cross others.
+    fn add_lane(&mut self, spans: &[LaneSpan], names: &[u32]) -> usize {
+        let mut crossing = 0;
+        nest(spans, |span, place| {
+            let (parent, parent_is_endless) = match place {
+                Place::Inside(parent, _) => parent,
+                Place::Top => (NONE, false),
+                Place::Across => {
+                    crossing += 1;
+                    (NONE, false)
+                }
+            };
+            let node = self.node(parent, names[span.row as usize]);
+            let ticks = if span.endless { 0 } else { i128::from(span.ticks()) };
+            let added = &mut self.nodes[node as usize];
+            added.count += 1;
+            added.total += ticks;
+            added.own += ticks;
+            if parent != NONE && !parent_is_endless {
+                self.nodes[parent as usize].own -= ticks;
+            }
+            (node, span.endless)
+        });
+        crossing
+    }
+
+    fn node(&mut self, parent: u32, name: u32) -> u32 {
+        if let Some(above) = self.nodes.get(parent as usize)
+            && let Some(recent) = self.nodes.get(above.recent as usize)
+            && recent.name == name
+        {
+            return above.recent;
+        }
+        let next = self.nodes.len() as u32;
+        let node = *self.below.entry((parent, name)).or_insert(next);
+        if node == next {
+            self.nodes.push(Node { parent, name, count: 0, total: 0, own: 0, recent: NONE });
+        }
+        if let Some(above) = self.nodes.get_mut(parent as usize) {
+            above.recent = node;
+        }
+        node
+    }
+
+    /// Bytes held.
+    fn size(&self) -> usize {
+        self.nodes.capacity() * size_of::<Node>() + self.below.capacity() * (size_of::<(u32, u32, u32)>() + 1)
+    }
+
+    /// The nodes with their depths, depth first, siblings in the order of names; NULL last.
+    fn depth_first(&self, words: &Words) -> Vec<(u32, u32)> {
+        let name =
+            |node: u32| Some(self.nodes[node as usize].name).filter(|name| *name != NONE).map(|name| words.text(name));
+        let mut order: Vec<u32> = (0..self.nodes.len() as u32).collect();
+        // Last name first, for a stack: what is pushed last comes up first.
+        order.sort_by(|one, other| match (name(*one), name(*other)) {
+            (Some(one), Some(other)) => other.cmp(one),
+            (one, other) => one.is_some().cmp(&other.is_some()),
+        });
+        // Children side by side, in that order.
+        let parent = |node: u32| self.nodes[node as usize].parent.wrapping_add(1) as usize;
+        let mut ends = vec![0usize; self.nodes.len() + 1];
+        order.iter().for_each(|node| ends[parent(*node)] += 1);
+        let mut total = 0;
+        for end in &mut ends {
+            total += std::mem::replace(end, total);
+        }
+        let mut children = vec![0u32; order.len()];
+        for node in order {
+            let free = &mut ends[parent(node)];
+            children[*free] = node;
+            *free += 1;
+        }
+        let below = |above: usize| if above == 0 { 0..ends[0] } else { ends[above - 1]..ends[above] };
+        let mut open: Vec<(u32, u32)> = children[below(0)].iter().map(|node| (*node, 0)).collect();
+        let mut found = Vec::with_capacity(self.nodes.len());
+        while let Some((node, depth)) = open.pop() {
+            found.push((node, depth));
+            open.extend(children[below(node as usize + 1)].iter().map(|child| (*child, depth + 1)));
+        }
+        found
+    }
+}
+
+/// Stacks are shown in pieces of about this many bytes, however deep they are.
+const CHUNK_TEXT_BYTES: usize = 8 << 20;
+const CHUNK_ROWS: usize = 8192;
+
+fn emit(call: &mut Call, runs: &Runs, run: usize, tree: &Tree, words: &Words) -> Result<()> {
+    call.work.grow(tree.nodes.len() * 4 * size_of::<u32>())?;
+    let order = tree.depth_first(words);
+    let mut number_of = vec![0i64; order.len()];
+    for (number, (node, _)) in (0..).zip(&order) {
+        number_of[*node as usize] = number;
+    }
+    // The stack of the node before: where the next one's begins is already there.
+    let (mut stack, mut ends): (String, Vec<usize>) = (String::new(), vec![]);
+    let mut rest = order.as_slice();
+    while !rest.is_empty() {
+        call.work.check()?;
+        let (mut stacks, mut names, mut parents) =
+            (StringViewBuilder::new(), StringViewBuilder::new(), Int64Builder::new());
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < rest.len().min(CHUNK_ROWS) && bytes < CHUNK_TEXT_BYTES {
+            let (node, depth) = rest[rows];
+            let Node { name, parent, .. } = tree.nodes[node as usize];
+            let name = (name != NONE).then(|| words.text(name));
+            ends.truncate(depth as usize);
+            stack.truncate(ends.last().copied().unwrap_or(0));
+            push_frame(&mut stack, name.unwrap_or_default());
+            ends.push(stack.len());
+            bytes += stack.len();
+            rows += 1;
+            stacks.append_value(&stack);
+            names.append_option(name);
+            parents.append_option((parent != NONE).then(|| number_of[parent as usize]));
+        }
+        let (nodes, others) = rest.split_at(rows);
+        let numbers = order.len() - rest.len()..order.len() - others.len();
+        rest = others;
+        let of_nodes = |value: &dyn Fn(&Node) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(nodes.iter().map(|(node, _)| value(&tree.nodes[*node as usize]))))
+        };
+        let times = |value: &dyn Fn(&Node) -> i128, what: &str| -> Result<ArrayRef> {
+            let mut times = Vec::with_capacity(nodes.len());
+            for (node, _) in nodes {
+                let node = &tree.nodes[*node as usize];
+                let Ok(time) = i64::try_from(value(node)) else {
+                    let name = if node.name == NONE { "NULL" } else { words.text(node.name) };
+                    return exec_err!("call_tree: the {what} time of `{name}` does not fit a BIGINT");
+                };
+                times.push(time);
+            }
+            Ok(Arc::new(Int64Array::from(times)))
+        };
+        let columns = vec![
+            runs.column(&[(run, nodes.len())], call.output().field(0).data_type())?,
+            Arc::new(Int64Array::from_iter_values(numbers.map(|number| number as i64))),
+            Arc::new(parents.finish()),
+            Arc::new(Int64Array::from_iter_values(nodes.iter().map(|(_, depth)| i64::from(*depth)))),
+            Arc::new(names.finish()),
+            Arc::new(stacks.finish()),
+            of_nodes(&|node| node.count),
+            times(&|node| node.total, "total")?,
+            times(&|node| node.own, "self")?,
+        ];
+        call.emit(columns)?;
+    }
+    Ok(())
+}
+
+/// Adds a name to a stack in the form that flame-graph tools read.
+fn push_frame(stack: &mut String, name: &str) {
+    if !stack.is_empty() {
+        stack.push(';');
+    }
+    if name.is_empty() {
+        stack.push_str("[unnamed]");
+    }
+    stack.extend(name.chars().map(|letter| match letter {
+        ';' => ':',
+        '\n' | '\r' => ' ',
+        other => other,
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::relation::rows::Ties;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    type Sums = (i64, i128, i128);
+
+    /// Per path: count, total and self time.
+    fn by_path(tree: &Tree) -> BTreeMap<Vec<u32>, Sums> {
+        let path = |mut node: u32| {
+            let mut path = vec![];
+            while node != NONE {
+                path.insert(0, tree.nodes[node as usize].name);
+                node = tree.nodes[node as usize].parent;
+            }
+            path
+        };
+        let sums = |(number, node): (u32, &Node)| (path(number), (node.count, node.total, node.own));
+        (0..).zip(&tree.nodes).map(sums).collect()
+    }
+
+    proptest! {
+        /// The path of a task is that of its parent and its own name, asked task by task.
+        #[test]
+        fn equals_the_sums_over_tasks(lanes in vec(vec((0..3u32, 0..12i64, 0..6i64), 0..10), 1..3)) {
+            let mut tree = Tree::default();
+            let mut naive: BTreeMap<Vec<u32>, Sums> = BTreeMap::new();
+            for lane in &lanes {
+                let names: Vec<u32> = lane.iter().map(|task| task.0).collect();
+                let span = |(row, (_, start, length)): (u32, &(u32, i64, i64))| LaneSpan::new(*start, start + length, row);
+                let mut spans: Vec<LaneSpan> = (0..).zip(lane).map(span).collect();
+                sort_lane(&mut spans, &Ties::by_row());
+                tree.add_lane(&spans, &names);
+                let mut parents = vec![None; lane.len()];
+                nest(&spans, |span, place| {
+                    parents[span.row as usize] = match place { Place::Inside(parent, _) => Some(parent), _ => None };
+                    span.row
+                });
+                for row in 0..lane.len() {
+                    let (mut path, mut above) = (vec![names[row]], parents[row]);
+                    while let Some(parent) = above {
+                        path.insert(0, names[parent as usize]);
+                        above = parents[parent as usize];
+                    }
+                    let children = (0..lane.len()).filter(|child| parents[*child] == Some(row as u32));
+                    let inside: i128 = children.map(|child| i128::from(lane[child].2)).sum();
+                    let sums = naive.entry(path).or_default();
+                    *sums = (sums.0 + 1, sums.1 + i128::from(lane[row].2), sums.2 + i128::from(lane[row].2) - inside);
+                }
+            }
+            prop_assert_eq!(by_path(&tree), naive);
+        }
+    }
+
+    #[test]
+    fn nodes_come_depth_first_by_name_null_last() {
+        let mut words = Words::default();
+        let names: ArrayRef = Arc::new(arrow::array::StringArray::from(vec!["b", "a"]));
+        words.number(&mut WordsReading::default(), &names, &mut vec![]).unwrap();
+        let mut tree = Tree::default();
+        for (parent, name) in [(NONE, NONE), (NONE, 0), (1, 1), (1, 0), (NONE, 1), (2, 1)] {
+            tree.node(parent, name);
+        }
+        assert_eq!(tree.depth_first(&words), [(4, 0), (1, 0), (2, 1), (5, 2), (3, 1), (0, 0)]);
+    }
+
+    #[test]
+    fn frames_are_what_flame_graph_tools_read() {
+        let mut stack = String::new();
+        for name in ["main", "", "<[u8; 4]>\nx"] {
+            push_frame(&mut stack, name);
+        }
+        assert_eq!(stack, "main;[unnamed];<[u8: 4]> x");
+    }
+}

@@ -1,0 +1,393 @@
+//! `cluster_view(tasks, limit, from, to)`: a picture of any number of tasks in a limited number of segments.
+//!
+//! Life of the data: of each batch only the tasks in the window are kept, untouched when that is all of them. They are put
+//! side by side by row (location and depth), each row sorted by start. Every task gets its key; the keys that stay are found
+//! by selection, without sorting; a sweep over each row joins tasks up to the next one that stays.
+//!
+//! ```text
+//! a [--)                       key of a: finish of b - start of a = 5
+//! b    [-)                     key of b: finish of c - start of b = 9
+//! c             [---)          the last of a row always stays
+//! limit 2: (a b) c             b's key is larger, so a is joined with its right neighbour
+//! ```
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringViewBuilder};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Int64Type};
+use datafusion_common::hash_utils::RandomState;
+use datafusion_common::{Result, plan_err};
+use datafusion_doc::{DocSection, Documentation};
+
+use crate::graph::NONE;
+use crate::lanes::{ByLane, LaneSpan, Lanes, Nulls, Unfinished, by_lane};
+use crate::relation::call::{Call, column};
+use crate::relation::rows::{Role, Rows, Ties};
+use crate::relation::runs::Runs;
+use crate::relation::{
+    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
+};
+use crate::ticks::time_field;
+
+/// The relation function `cluster_view`.
+#[derive(Debug)]
+pub struct ClusterView;
+
+static PARAMETERS: [Parameter; 4] = [
+    Parameter::Input(InputSpec {
+        name: "tasks",
+        omitted: Omitted::Table("tasks"),
+        columns: &[
+            ColumnSpec::needed("start", ColumnKind::Integer),
+            ColumnSpec::needed("finish", ColumnKind::Integer),
+            ColumnSpec::optional("location", ColumnKind::Text),
+            ColumnSpec::optional("depth", ColumnKind::Integer),
+            ColumnSpec::optional("task", ColumnKind::Integer),
+            ColumnSpec::optional("name", ColumnKind::Text).only_for(&["name"]),
+            ColumnSpec::optional("kind", ColumnKind::Text).only_for(&["kind"]),
+        ],
+    }),
+    Parameter::Option(OptionSpec { name: "limit", kind: OptionKind::Integer, default: Default::Integer(256) }),
+    Parameter::Option(OptionSpec { name: "from", kind: OptionKind::Integer, default: Default::Null }),
+    Parameter::Option(OptionSpec { name: "to", kind: OptionKind::Integer, default: Default::Null }),
+];
+
+static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
+    Documentation::builder(
+        DocSection { include: true, label: "Relations", description: None },
+        "A picture of any number of tasks in at most `limit` segments: neighbours on a row are joined, those first that lie \
+         closest together. A row is one depth of one location.\n\n\
+         Rows: one per segment, per run. The tasks of a window closed at both ends are taken, start <= to and finish >= from; \
+         they are not cut. Each task of a row but the last has the key finish of the next one - its own start. The `limit` \
+         largest keys of a run stay, over all of its rows, the last tasks of rows before all others; every other task is joined \
+         with its right neighbour. So there are as many segments as tasks when they are few enough, and one per row when \
+         `limit` is below the number of rows. `start` is that of a segment's first task, `finish` that of its last, `count` how \
+         many there are. A segment of one task has its `name` and `kind`; others are called `(<count> tasks)` and `clustered`.\n\n\
+         Units: `start` and `finish` in ticks.\n\n\
+         Nulls: a task without start or finish is left out and counted in a note. NULL is a location and a depth of its own. A \
+         NULL window bound leaves that side open.\n\n\
+         Ties: of equal keys the one with the smaller task stays; without a column `task`, the one that comes first. Tasks of a \
+         row that start together are in the order of their finishes, then of tasks.\n\n\
+         Errors: a negative `limit`.\n\n\
+         Cost: linear when tasks are sorted by start; 44 bytes a task in the window.\n\n\
+         Source: the cluster view of Taskflow's profiler (TFProf).",
+        "cluster_view([tasks], [limit => BIGINT], [from => BIGINT], [to => BIGINT])",
+    )
+    .with_sql_example(
+        "SELECT start, finish, count, name FROM cluster_view(\n  \
+         (SELECT * FROM (VALUES ('a', 0, 3), ('b', 3, 5), ('c', 12, 16)) AS tasks(name, start, finish)), 2)\nORDER BY start",
+    )
+    .with_argument("tasks", "Relation: start, finish (BIGINT); optional run, location, depth, task, name, kind.")
+    .with_argument("limit", "How many segments, over all rows of a run (BIGINT, default 256).")
+    .with_argument("from", "Where the window begins (ticks, default: open).")
+    .with_argument("to", "The last tick of the window (ticks, default: open).")
+    .build()
+});
+
+impl RelationFunction for ClusterView {
+    fn name(&self) -> &'static str {
+        "cluster_view"
+    }
+
+    fn documentation(&self) -> &Documentation {
+        &DOCUMENTATION
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn output(&self) -> Vec<Field> {
+        vec![
+            Field::new("location", DataType::Utf8View, true),
+            Field::new("depth", DataType::Int64, true),
+            time_field("start", false),
+            time_field("finish", false),
+            Field::new("count", DataType::Int64, false),
+            Field::new("name", DataType::Utf8View, true),
+            Field::new("kind", DataType::Utf8View, true),
+        ]
+    }
+
+    fn compute(&self, call: &mut Call) -> Result<()> {
+        let limit = match call.integer("limit")? {
+            None => 256,
+            Some(limit) if limit >= 0 => usize::try_from(limit).unwrap_or(usize::MAX),
+            Some(limit) => return plan_err!("cluster_view: `limit` is {limit}, below 0"),
+        };
+        let from = call.integer("from")?.unwrap_or(i64::MIN);
+        let to = call.integer("to")?.unwrap_or(i64::MAX);
+        let without_times = Cell::new(0);
+        let mut runs = Runs::new();
+        let tasks = Rows::read_part(call, "tasks", Role::First, &mut runs, &mut |batch| {
+            in_window(batch, from, to, &without_times)
+        })?;
+        match without_times.get() {
+            0 => {}
+            1 => call.work.note("1 task without start or finish was left out"),
+            many => call.work.note(format!("{many} tasks without start or finish were left out")),
+        }
+        let mut lanes = Lanes::new();
+        let mut row_of = lanes.number(&tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
+        let picture_rows = part_by_depth(&tasks, &mut row_of)?;
+        let mut spans = by_lane(&tasks, &mut row_of, picture_rows.len(), Unfinished::LeftOut, &mut call.work)?;
+        drop(row_of);
+        let ties = tasks.ties();
+        for (_, row) in spans.lanes() {
+            call.work.check()?;
+            sort_row(row, &ties);
+        }
+        for run in runs.in_order() {
+            let of_run: Vec<usize> =
+                (0..picture_rows.len()).filter(|row| lanes.lane(picture_rows[*row].lane).run == run).collect();
+            call.work.grow(spans.spans.len() * size_of::<Key>())?;
+            let least = least_key(&spans, &of_run, limit, &ties);
+            call.work.shrink(spans.spans.len() * size_of::<Key>());
+            let mut found = vec![];
+            for row in of_run {
+                call.work.check()?;
+                segments(spans.lane(row), least, &ties, |segment| found.push((row, segment)));
+                if found.len() >= CHUNK_ROWS {
+                    emit(
+                        call,
+                        &Answer { runs: &runs, run, lanes: &lanes, tasks: &tasks, rows: &picture_rows },
+                        &found,
+                    )?;
+                    found.clear();
+                }
+            }
+            emit(call, &Answer { runs: &runs, run, lanes: &lanes, tasks: &tasks, rows: &picture_rows }, &found)?;
+        }
+        Ok(())
+    }
+}
+
+const CHUNK_ROWS: usize = 65_536;
+
+/// The tasks of a batch that are in the window.
+fn in_window(batch: RecordBatch, from: i64, to: i64, without_times: &Cell<usize>) -> Result<RecordBatch> {
+    let starts = column(&batch, "start")?.as_primitive::<Int64Type>();
+    let finishes = column(&batch, "finish")?.as_primitive::<Int64Type>();
+    let (start, finish) = (starts.values(), finishes.values());
+    let mut inside = BooleanBuffer::collect_bool(start.len(), |row| (from <= finish[row]) & (start[row] <= to));
+    let nulls = arrow::buffer::NullBuffer::union(starts.nulls(), finishes.nulls());
+    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
+        without_times.set(without_times.get() + nulls.null_count());
+        inside = &inside & nulls.inner();
+    }
+    match inside.count_set_bits() {
+        0 => Ok(batch.slice(0, 0)),
+        all if all == batch.num_rows() => Ok(batch),
+        _ => Ok(filter_record_batch(&batch, &BooleanArray::new(inside, None))?),
+    }
+}
+
+/// A row of the picture.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct PictureRow {
+    lane: usize,
+    depth: Option<i64>,
+}
+
+/// Parts lanes by depth: the lane of each task becomes its row in the picture.
+fn part_by_depth(tasks: &Rows, lane_of: &mut [u32]) -> Result<Vec<PictureRow>> {
+    let mut rows: Vec<PictureRow> = vec![];
+    let mut numbers: HashMap<PictureRow, u32, RandomState> = HashMap::default();
+    // Per lane: the row that was met last.
+    let mut recent: Vec<u32> = vec![];
+    for batch in tasks.batches() {
+        let depths = match batch.batch.column_by_name("depth") {
+            Some(depths) => Some(depths.as_primitive::<Int64Type>()),
+            None => None,
+        };
+        let of_batch = &mut lane_of[batch.first..batch.first + batch.batch.num_rows()];
+        for (place, lane) in of_batch.iter_mut().enumerate().filter(|(_, lane)| **lane != NONE) {
+            let depth = depths.filter(|depths| depths.is_valid(place)).map(|depths| depths.value(place));
+            let row = PictureRow { lane: *lane as usize, depth };
+            recent.resize(recent.len().max(row.lane + 1), NONE);
+            let last = recent[row.lane];
+            if rows.get(last as usize) != Some(&row) {
+                recent[row.lane] = *numbers.entry(row).or_insert_with(|| {
+                    rows.push(row);
+                    rows.len() as u32 - 1
+                });
+            }
+            *lane = recent[row.lane];
+        }
+    }
+    Ok(rows)
+}
+
+/// By start; what starts together by finish, since a task without length comes before the one that it touches.
+fn sort_row(spans: &mut [LaneSpan], ties: &Ties<'_>) {
+    let order = |one: &LaneSpan, other: &LaneSpan| {
+        (one.start, one.finish)
+            .cmp(&(other.start, other.finish))
+            .then_with(|| ties.key(one.row).cmp(&ties.key(other.row)))
+    };
+    if !spans.is_sorted_by(|one, other| order(one, other).is_le()) {
+        spans.sort_unstable_by(order);
+    }
+}
+
+/// How much room a task needs to stand by itself, and its row. Tasks that stay come first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Key {
+    room: i64,
+    row: u32,
+}
+
+impl Key {
+    fn of(task: &LaneSpan, next: &LaneSpan) -> Key {
+        Key { room: next.finish.saturating_sub(task.start), row: task.row }
+    }
+
+    fn cmp(&self, other: &Key, ties: &Ties<'_>) -> std::cmp::Ordering {
+        other.room.cmp(&self.room).then_with(|| ties.key(self.row).cmp(&ties.key(other.row)))
+    }
+}
+
+/// Which tasks stay beside the last ones of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stay {
+    All,
+    /// Those whose keys come no later than this one.
+    To(Key),
+    None,
+}
+
+fn least_key(spans: &ByLane, rows: &[usize], limit: usize, ties: &Ties<'_>) -> Stay {
+    let filled = rows.iter().filter(|row| !spans.lane(**row).is_empty()).count();
+    let tasks: usize = rows.iter().map(|row| spans.lane(*row).len()).sum();
+    if tasks <= limit {
+        return Stay::All;
+    }
+    let stay = limit.saturating_sub(filled);
+    if stay == 0 {
+        return Stay::None;
+    }
+    let pairs = rows.iter().flat_map(|row| spans.lane(*row).windows(2));
+    let mut keys: Vec<Key> = Vec::with_capacity(tasks);
+    keys.extend(pairs.map(|pair| Key::of(&pair[0], &pair[1])));
+    let (_, least, _) = keys.select_nth_unstable_by(stay - 1, |one, other| one.cmp(other, ties));
+    Stay::To(*least)
+}
+
+/// Tasks of a row that are shown as one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Segment {
+    start: i64,
+    finish: i64,
+    count: i64,
+    /// The row of its last task.
+    row: u32,
+}
+
+fn segments(row: &[LaneSpan], stay: Stay, ties: &Ties<'_>, mut found: impl FnMut(Segment)) {
+    let mut begun: Option<(i64, i64)> = None;
+    for (place, task) in row.iter().enumerate() {
+        let (start, count) = begun.map_or((task.start, 1), |(start, count)| (start, count + 1));
+        let stays = match (row.get(place + 1), stay) {
+            (None, _) | (_, Stay::All) => true,
+            (_, Stay::None) => false,
+            (Some(next), Stay::To(least)) => Key::of(task, next).cmp(&least, ties).is_le(),
+        };
+        if stays {
+            found(Segment { start, finish: task.finish, count, row: task.row });
+        }
+        begun = (!stays).then_some((start, count));
+    }
+}
+
+/// What an answer is made of.
+struct Answer<'a> {
+    runs: &'a Runs,
+    run: usize,
+    lanes: &'a Lanes,
+    tasks: &'a Rows,
+    rows: &'a [PictureRow],
+}
+
+fn emit(call: &mut Call, answer: &Answer<'_>, found: &[(usize, Segment)]) -> Result<()> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    let integers = |value: &dyn Fn(&Segment) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(found.iter().map(|(_, segment)| value(segment))))
+    };
+    let single: Vec<u32> =
+        found.iter().map(|(_, segment)| if segment.count == 1 { segment.row } else { NONE }).collect();
+    let texts = |name: &str, joined: &dyn Fn(&Segment) -> String| -> Result<ArrayRef> {
+        let own = answer.tasks.gather(name, &single, &DataType::Utf8View)?;
+        let own = own.as_string_view();
+        let mut texts = StringViewBuilder::new();
+        for (place, (_, segment)) in found.iter().enumerate() {
+            match segment.count {
+                1 => texts.append_option(own.is_valid(place).then(|| own.value(place))),
+                _ => texts.append_value(joined(segment)),
+            }
+        }
+        Ok(Arc::new(texts.finish()))
+    };
+    let columns = vec![
+        answer.runs.column(&[(answer.run, found.len())], call.output().field(0).data_type())?,
+        answer.lanes.texts(found.iter().map(|(row, _)| answer.rows[*row].lane))?,
+        Arc::new(found.iter().map(|(row, _)| answer.rows[*row].depth).collect::<Int64Array>()) as ArrayRef,
+        integers(&|segment| segment.start),
+        integers(&|segment| segment.finish),
+        integers(&|segment| segment.count),
+        texts("name", &|segment| format!("({} tasks)", segment.count))?,
+        texts("kind", &|_| "clustered".to_owned())?,
+    ];
+    call.emit(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Taskflow's own way: while there are too many, the one with the least key joins its right neighbour.
+        #[test]
+        fn equals_joining_one_by_one(rows in vec(vec((0..4i64, 0..4i64), 0..7), 1..4), limit in 0..12usize) {
+            let mut spans = ByLane::default();
+            let mut row = 0;
+            for lane in &rows {
+                let mut free = 0;
+                for (gap, length) in lane {
+                    spans.spans.push(LaneSpan::new(free + gap, free + gap + length, row));
+                    free += gap + length;
+                    row += 1;
+                }
+                spans.ends.push(spans.spans.len());
+            }
+            let ties = Ties::by_row();
+            let numbers: Vec<usize> = (0..rows.len()).collect();
+            let stay = least_key(&spans, &numbers, limit, &ties);
+            let (mut found, mut naive) = (vec![], vec![]);
+            for row in &numbers {
+                segments(spans.lane(*row), stay, &ties, |segment| found.push((*row, segment)));
+                let lane = spans.lane(*row);
+                for (place, task) in lane.iter().enumerate() {
+                    let key = lane.get(place + 1).map(|next| Key::of(task, next).room);
+                    naive.push((*row, Segment { start: task.start, finish: task.finish, count: 1, row: task.row }, key));
+                }
+            }
+            while naive.len() > limit {
+                // The least key; of equal ones the larger task.
+                let joined = naive.iter().enumerate().filter_map(|(place, (_, segment, key))| Some((place, *key.as_ref()?, segment.row)));
+                let Some((place, ..)) = joined.min_by_key(|(_, key, row)| (*key, std::cmp::Reverse(*row))) else { break };
+                let (_, left, _) = naive.remove(place);
+                naive[place].1.start = left.start;
+                naive[place].1.count += left.count;
+            }
+            prop_assert_eq!(found, naive.into_iter().map(|(row, segment, _)| (row, segment)).collect::<Vec<_>>());
+        }
+    }
+}

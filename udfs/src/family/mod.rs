@@ -1,0 +1,423 @@
+//! Who is above and below whom by the column `parent`: what `ancestors` and `descendants` share.
+//!
+//! Life of the data: tasks are kept; the tasks of a run are numbered in the order of their ids ([`TaskIds`]), and each
+//! number's parent becomes a number. The tasks that are asked about are looked up. [`Family::ancestors`] walks up;
+//! [`Family::descendants`] puts children side by side first (a counting sort) and walks down. Answers are pairs of
+//! numbers until they are sent on, in pieces: only then are names and times looked up.
+
+pub mod ancestors;
+pub mod descendants;
+
+use arrow::array::{ArrayRef, Int64Array};
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::{Result, exec_err};
+
+use crate::graph::NONE;
+use crate::graph::ids::TaskIds;
+use crate::relation::call::{Call, Work};
+use crate::relation::rows::{EVERY_RUN, Role, Rows};
+use crate::relation::runs::Runs;
+use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter};
+use crate::ticks::time_field;
+
+/// `([tasks], of)`.
+static PARAMETERS: [Parameter; 2] = [
+    Parameter::Input(InputSpec {
+        name: "tasks",
+        omitted: Omitted::Table("tasks"),
+        columns: &[
+            ColumnSpec::needed("task", ColumnKind::Integer),
+            ColumnSpec::needed("parent", ColumnKind::Integer),
+            ColumnSpec::optional("name", ColumnKind::Text).only_for(&["name"]),
+            ColumnSpec::optional("location", ColumnKind::Text).only_for(&["location"]),
+            ColumnSpec::optional("start", ColumnKind::Integer).only_for(&["start"]),
+            ColumnSpec::optional("finish", ColumnKind::Integer).only_for(&["finish"]),
+            ColumnSpec::optional("duration", ColumnKind::Integer).only_for(&["duration"]),
+        ],
+    }),
+    Parameter::Input(InputSpec {
+        name: "of",
+        omitted: Omitted::Refused,
+        columns: &[ColumnSpec::needed("task", ColumnKind::Integer)],
+    }),
+];
+
+static HANDED_ON: [HandedOn; 2] = [
+    HandedOn { output: "name", input: "tasks", column: "name" },
+    HandedOn { output: "location", input: "tasks", column: "location" },
+];
+
+fn output() -> Vec<Field> {
+    vec![
+        Field::new("of_task", DataType::Int64, false),
+        Field::new("task", DataType::Int64, false),
+        Field::new("distance", DataType::Int64, false),
+        Field::new("name", DataType::Utf8View, true),
+        Field::new("location", DataType::Utf8View, true),
+        time_field("start", true),
+        time_field("finish", true),
+        time_field("duration", true),
+    ]
+}
+
+/// A relative of a task that was asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Relative {
+    of: u32,
+    task: u32,
+    distance: u32,
+}
+
+/// Why there is no answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Failure<E> {
+    /// The parents of this task lead back to it.
+    Circle(u32),
+    /// Whoever takes the relatives has failed.
+    Found(E),
+}
+
+/// The parents of the tasks of one run, by number.
+#[derive(Debug)]
+struct Family {
+    parents: Vec<u32>,
+}
+
+impl Family {
+    /// The tasks above one, the nearest first.
+    fn ancestors<E>(&self, of: u32, found: &mut impl FnMut(Relative) -> Result<(), E>) -> Result<(), Failure<E>> {
+        let (mut task, mut distance) = (self.parents[of as usize], 1);
+        while task != NONE {
+            if distance as usize > self.parents.len() {
+                return Err(Failure::Circle(task));
+            }
+            found(Relative { of, task, distance }).map_err(Failure::Found)?;
+            (task, distance) = (self.parents[task as usize], distance + 1);
+        }
+        Ok(())
+    }
+
+    /// The children of each task in order, side by side, and where those of each task end.
+    fn children(&self) -> Children {
+        let mut ends = vec![0u32; self.parents.len()];
+        for parent in self.parents.iter().filter(|parent| **parent != NONE) {
+            ends[*parent as usize] += 1;
+        }
+        let mut total = 0;
+        for end in &mut ends {
+            total += std::mem::replace(end, total);
+        }
+        let mut children = vec![NONE; total as usize];
+        for (child, parent) in (0u32..).zip(&self.parents) {
+            if let Some(free) = ends.get_mut(*parent as usize) {
+                children[*free as usize] = child;
+                *free += 1;
+            }
+        }
+        Children { children, ends }
+    }
+}
+
+/// The children of the tasks of one run.
+#[derive(Debug)]
+struct Children {
+    children: Vec<u32>,
+    ends: Vec<u32>,
+}
+
+impl Children {
+    fn of(&self, task: u32) -> &[u32] {
+        let from = if task == 0 { 0 } else { self.ends[task as usize - 1] };
+        &self.children[from as usize..self.ends[task as usize] as usize]
+    }
+
+    /// The tasks below one, each before those below it, children in order.
+    fn descendants<E>(&self, of: u32, found: &mut impl FnMut(Relative) -> Result<(), E>) -> Result<(), Failure<E>> {
+        let mut open: Vec<(u32, u32)> = self.of(of).iter().rev().map(|child| (*child, 1)).collect();
+        while let Some((task, distance)) = open.pop() {
+            // Every task has one parent, so who walks in a circle comes by where it began.
+            if task == of {
+                return Err(Failure::Circle(of));
+            }
+            found(Relative { of, task, distance }).map_err(Failure::Found)?;
+            open.extend(self.of(task).iter().rev().map(|child| (*child, distance + 1)));
+        }
+        Ok(())
+    }
+}
+
+/// Where to look for relatives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+}
+
+/// Relatives are sent on when there are so many.
+const CHUNK_ROWS: usize = 65_536;
+
+fn compute(call: &mut Call, way: Way) -> Result<()> {
+    let mut runs = Runs::new();
+    let tasks = Rows::read(call, "tasks", Role::First, &["task"], &mut runs)?;
+    let of = Rows::read(call, "of", Role::Other, &["task"], &mut runs)?;
+    note(&call.work, tasks.left_out, "task without id was left out", "tasks without id were left out");
+    // Asked about without id, or in a run that is not there.
+    let unknown = of.batches().iter().flat_map(|batch| &batch.stretches).filter(|stretch| stretch.run.is_none());
+    let mut strangers = of.left_out + unknown.map(|stretch| stretch.rows.len()).sum::<usize>();
+    let (mut orphans, mut own_parents) = (0, 0);
+    // Tasks of an input without runs are there when they are in any run.
+    let mut found_somewhere: Vec<bool> = if of.has_runs { vec![] } else { vec![false; of.len()] };
+    for run in runs.in_order() {
+        call.work.check()?;
+        let of_run = match runs.describe(run) {
+            run if run.is_empty() => run,
+            run => format!(" of {run}"),
+        };
+        let numbered = Numbered::new(&tasks, run, &of_run, call)?;
+        orphans += numbered.orphans;
+        own_parents += numbered.own_parents;
+        let mut asked: Vec<u32> = vec![];
+        for asking in of.of_run(run).into_iter().chain(of.of_run(EVERY_RUN)) {
+            for (row, task) in asking.numbers().zip(asking.values("task")?) {
+                let index = numbered.ids.index(*task);
+                match (index, found_somewhere.get_mut(row)) {
+                    (Some(_), Some(found)) => *found = true,
+                    (None, None) => strangers += 1,
+                    _ => {}
+                }
+                asked.extend(index);
+            }
+        }
+        asked.sort_unstable();
+        asked.dedup();
+        let mut relatives: Vec<Relative> = vec![];
+        let children = match way {
+            Way::Up => None,
+            Way::Down => {
+                call.work.grow(tasks.len() * 2 * size_of::<u32>())?;
+                Some(numbered.family.children())
+            }
+        };
+        let mut take = |relative: Relative| -> Result<()> {
+            relatives.push(relative);
+            if relatives.len() >= CHUNK_ROWS {
+                call.work.check()?;
+                emit(call, &runs, run, &tasks, &numbered, &std::mem::take(&mut relatives))?;
+            }
+            Ok(())
+        };
+        for task in asked {
+            let answered = match &children {
+                None => numbered.family.ancestors(task, &mut take),
+                Some(children) => children.descendants(task, &mut take),
+            };
+            answered.map_err(|failure| match failure {
+                Failure::Found(error) => error,
+                Failure::Circle(task) => numbered.circle(task, &of_run, way),
+            })?;
+        }
+        emit(call, &runs, run, &tasks, &numbered, &relatives)?;
+        call.work.shrink(numbered.bytes);
+    }
+    strangers += found_somewhere.iter().filter(|found| !**found).count();
+    let work = &call.work;
+    note(work, strangers, "task that was asked about is not there", "tasks that were asked about are not there");
+    note(work, orphans, "task has a parent that is not there", "tasks have parents that are not there");
+    note(
+        work,
+        own_parents,
+        "task is its own parent and counts as without",
+        "tasks are their own parents and count as without",
+    );
+    Ok(())
+}
+
+fn note(work: &Work, count: usize, one: &str, many: &str) {
+    if count > 0 {
+        work.note(format!("{count} {}", if count == 1 { one } else { many }));
+    }
+}
+
+/// The tasks of a run with their numbers.
+struct Numbered {
+    ids: TaskIds,
+    family: Family,
+    /// The row of each number among those of the run, and the rows of the run as (first of the run, first of all).
+    stretches: Vec<(usize, usize)>,
+    orphans: usize,
+    own_parents: usize,
+    bytes: usize,
+}
+
+impl Numbered {
+    fn new(tasks: &Rows, run: usize, of_run: &str, call: &mut Call) -> Result<Numbered> {
+        let stretches = tasks.of_run(run);
+        let mut slices = vec![];
+        for stretch in &stretches {
+            slices.push(stretch.values("task")?);
+        }
+        let count: usize = slices.iter().map(|slice| slice.len()).sum();
+        // At most 16 bytes a task while ids are sorted, then the parents.
+        call.work.grow(count * 20)?;
+        let Ok(ids) = TaskIds::number(&slices) else {
+            return twice(&slices, of_run, call.name());
+        };
+        let mut parents = vec![NONE; ids.slots()];
+        let (mut orphans, mut own_parents) = (0, 0);
+        for (stretch, tasks) in stretches.iter().zip(&slices) {
+            let of_stretch = stretch.integers("parent")?;
+            for (task, parent) in tasks.iter().zip(of_stretch.iter()) {
+                let (Some(task), Some(parent)) = (ids.index(*task), parent) else { continue };
+                match ids.index(parent) {
+                    Some(parent) if parent == task => own_parents += 1,
+                    Some(parent) => parents[task as usize] = parent,
+                    None => orphans += 1,
+                }
+            }
+        }
+        let mut first = 0;
+        let starts = stretches.iter().map(|stretch| {
+            let of_run = first;
+            first += stretch.numbers().len();
+            (of_run, stretch.numbers().start)
+        });
+        let starts = starts.collect();
+        Ok(Numbered { ids, family: Family { parents }, stretches: starts, orphans, own_parents, bytes: count * 20 })
+    }
+
+    /// The row of a task.
+    fn row(&self, task: u32) -> u32 {
+        let row = self.ids.row(task).map_or(0, |row| row as usize);
+        let (of_run, of_all) = self.stretches[self.stretches.partition_point(|(first, _)| *first <= row) - 1];
+        (of_all + (row - of_run)) as u32
+    }
+
+    fn circle(&self, task: u32, of_run: &str, way: Way) -> datafusion_common::DataFusionError {
+        let name = match way {
+            Way::Up => "ancestors",
+            Way::Down => "descendants",
+        };
+        let mut circle = vec![task];
+        let mut next = self.family.parents[task as usize];
+        while next != task && next != NONE {
+            circle.push(next);
+            next = self.family.parents[next as usize];
+        }
+        let smallest = circle.iter().enumerate().min_by_key(|(_, task)| **task).map_or(0, |(place, _)| place);
+        circle.rotate_left(smallest);
+        let mut shown: Vec<String> = circle.iter().take(8).map(|task| self.ids.id(*task).to_string()).collect();
+        if circle.len() > shown.len() {
+            shown.push(format!("{} more", circle.len() - shown.len()));
+        }
+        shown.push(self.ids.id(circle[0]).to_string());
+        datafusion_common::exec_datafusion_err!(
+            "{name}: the parents{of_run} form a circle: task {}",
+            shown.join(" -> ")
+        )
+    }
+}
+
+fn twice(slices: &[&[i64]], of_run: &str, name: &str) -> Result<Numbered> {
+    let twice = TaskIds::number(slices).err().map_or(0, |twice| twice.0);
+    exec_err!("{name}: task {twice}{of_run} is in input `tasks` more than once")
+}
+
+fn emit(
+    call: &mut Call,
+    runs: &Runs,
+    run: usize,
+    tasks: &Rows,
+    numbered: &Numbered,
+    relatives: &[Relative],
+) -> Result<()> {
+    if relatives.is_empty() {
+        return Ok(());
+    }
+    let output = std::sync::Arc::clone(call.output());
+    let rows: Vec<u32> = relatives.iter().map(|relative| numbered.row(relative.task)).collect();
+    let integers = |value: &dyn Fn(&Relative) -> i64| -> ArrayRef {
+        std::sync::Arc::new(Int64Array::from_iter_values(relatives.iter().map(value)))
+    };
+    let mut columns = vec![
+        runs.column(&[(run, rows.len())], output.field(0).data_type())?,
+        integers(&|relative| numbered.ids.id(relative.of)),
+        integers(&|relative| numbered.ids.id(relative.task)),
+        integers(&|relative| i64::from(relative.distance)),
+    ];
+    for field in &output.fields()[4..] {
+        columns.push(tasks.gather(field.name(), &rows, field.data_type())?);
+    }
+    call.emit(columns)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use std::convert::Infallible;
+
+    type Answer = Result<Vec<Relative>, Failure<Infallible>>;
+
+    fn ancestors(family: &Family, of: u32) -> Answer {
+        let mut found = vec![];
+        family.ancestors(of, &mut |relative| {
+            found.push(relative);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn descendants(family: &Family, of: u32) -> Answer {
+        let mut found = vec![];
+        family.children().descendants(of, &mut |relative| {
+            found.push(relative);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    proptest! {
+        /// An ancestor is a parent, or an ancestor of a parent; descendants are the same pairs from the other end.
+        #[test]
+        fn descendants_are_ancestors_seen_from_above(draws in vec(any::<u32>(), 1..12)) {
+            // A task's parent comes before it, or there is none.
+            let parent = |(task, draw): (u32, &u32)| (draw % (task + 1)).checked_sub(1).unwrap_or(NONE);
+            let family = Family { parents: (0..).zip(&draws).map(parent).collect() };
+            let tasks = 0..draws.len() as u32;
+            let mut up: Vec<(u32, u32, u32)> = vec![];
+            let mut down = vec![];
+            let mut naive = vec![];
+            for of in tasks.clone() {
+                up.extend(ancestors(&family, of).unwrap().iter().map(|relative| (relative.task, relative.of, relative.distance)));
+                let below = descendants(&family, of).unwrap();
+                prop_assert!(below.iter().all(|relative| relative.of == of));
+                down.extend(below.iter().map(|relative| (of, relative.task, relative.distance)));
+                for task in tasks.clone() {
+                    let (mut above, mut distance) = (family.parents[task as usize], 1);
+                    while above != NONE && above != of { (above, distance) = (family.parents[above as usize], distance + 1) }
+                    if above == of { naive.push((of, task, distance)) }
+                }
+            }
+            up.sort_unstable();
+            let mut sorted = down.clone();
+            sorted.sort_unstable();
+            prop_assert_eq!(&up, &naive);
+            prop_assert_eq!(&sorted, &naive);
+            // Each comes after its parent.
+            for (place, (of, task, _)) in down.iter().enumerate() {
+                let parent = family.parents[*task as usize];
+                prop_assert!(parent == *of || down[..place].iter().any(|earlier| earlier.0 == *of && earlier.1 == parent));
+            }
+        }
+    }
+
+    #[test]
+    fn circles_are_noticed_from_inside_and_from_outside() {
+        // 0 -> 1 -> 2 -> 0, and 3 below 0.
+        let family = Family { parents: vec![1, 2, 0, 0] };
+        assert_eq!(descendants(&family, 0), Err(Failure::Circle(0)));
+        assert!(matches!(ancestors(&family, 3), Err(Failure::Circle(0..=2))));
+        assert_eq!(descendants(&family, 3), Ok(vec![]));
+    }
+}

@@ -1,0 +1,347 @@
+//! Lanes: the tasks of one location of one run, as numbers and slices.
+//!
+//! Life of the data: [`Rows`](crate::relation::rows::Rows) keeps an input; [`words`] numbers its locations without looking
+//! at the text of each row; [`Lanes`] numbers pairs of run and location; [`by_lane`] puts the spans of each lane side by
+//! side (a counting sort, 24 bytes a task); [`nest`] finds out which task encloses which on a lane. What the functions of
+//! lanes have in common about NULLs, reversed and unfinished tasks is decided here, counted in [`Counts`] and said by
+//! [`Counts::note`].
+
+pub mod nest;
+pub mod pieces;
+pub mod words;
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewArray, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::Int64Type;
+use datafusion_common::Result;
+use datafusion_common::hash_utils::RandomState;
+
+use crate::graph::NONE;
+use crate::lanes::words::{Words, WordsReading};
+use crate::relation::call::{Work, column};
+use crate::relation::rows::{RowBatch, Rows, Ties};
+
+/// Numbers the lanes: pairs of a run and a text (mostly a location), in the order in which they appear.
+#[derive(Debug, Default)]
+pub struct Lanes {
+    words: Words,
+    numbers: HashMap<(u32, u32), u32, RandomState>,
+    lanes: Vec<Lane>,
+    /// Per word: the run in which it was met last, and its lane there. Rows of a run stand together, so this is right
+    /// nearly always and saves the look-up.
+    recent: Vec<(u32, u32)>,
+}
+
+/// A lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lane {
+    /// The number of its run.
+    pub run: usize,
+    /// The number of its text, [`NONE`] for NULL.
+    pub word: u32,
+}
+
+/// What becomes of rows whose text is NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nulls {
+    /// They are on no lane.
+    NoLane,
+    /// They are a lane of their own.
+    OneLane,
+}
+
+impl Lanes {
+    /// No lanes yet.
+    pub fn new() -> Self {
+        Lanes::default()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// A lane.
+    pub fn lane(&self, number: usize) -> Lane {
+        self.lanes[number]
+    }
+
+    /// The lane of each row; [`NONE`] for rows on no lane, also those of unknown runs. Without a column all rows of a run
+    /// are one lane.
+    pub fn number(&mut self, rows: &Rows, column: Option<&str>, nulls: Nulls, work: &mut Work) -> Result<Vec<u32>> {
+        work.grow(rows.len() * size_of::<u32>())?;
+        let mut lanes = Vec::with_capacity(rows.len());
+        let mut reading = WordsReading::default();
+        let mut words = vec![];
+        for batch in rows.batches() {
+            work.check()?;
+            words.clear();
+            match column.and_then(|name| batch.batch.column_by_name(name)) {
+                Some(texts) => {
+                    let before = self.words.size();
+                    self.words.number(&mut reading, texts, &mut words)?;
+                    work.grow(self.words.size() - before)?;
+                    self.recent.resize(self.words.len(), (NONE, NONE));
+                }
+                None => words.resize(batch.batch.num_rows(), NONE),
+            }
+            let nulls = if column.is_some_and(|name| rows.has(name)) { nulls } else { Nulls::OneLane };
+            for stretch in &batch.stretches {
+                let words = &words[stretch.rows.clone()];
+                match stretch.run {
+                    Some(run) => lanes.extend(words.iter().map(|word| self.of(run as u32, *word, nulls))),
+                    None => lanes.resize(lanes.len() + words.len(), NONE),
+                }
+            }
+        }
+        Ok(lanes)
+    }
+
+    /// The lane of a run and a word, if there is one.
+    pub fn find(&self, run: usize, word: u32) -> Option<usize> {
+        self.numbers.get(&(run as u32, word)).map(|lane| *lane as usize)
+    }
+
+    /// The texts of some lanes.
+    pub fn texts(&self, lanes: impl Iterator<Item = usize>) -> Result<ArrayRef> {
+        let words = lanes.map(|lane| Some(self.lanes[lane].word).filter(|word| *word != NONE));
+        let texts: StringViewArray = self.words.texts();
+        Ok(take(&texts, &words.collect::<UInt32Array>(), None)?)
+    }
+
+    #[inline]
+    fn of(&mut self, run: u32, word: u32, nulls: Nulls) -> u32 {
+        match self.recent.get(word as usize) {
+            Some((recent, lane)) if *recent == run => *lane,
+            None if nulls == Nulls::NoLane => NONE,
+            _ => self.look_up(run, word),
+        }
+    }
+
+    fn look_up(&mut self, run: u32, word: u32) -> u32 {
+        let next = self.lanes.len() as u32;
+        let lane = *self.numbers.entry((run, word)).or_insert_with(|| {
+            self.lanes.push(Lane { run: run as usize, word });
+            next
+        });
+        if let Some(recent) = self.recent.get_mut(word as usize) {
+            *recent = (run, lane);
+        }
+        lane
+    }
+}
+
+/// A task on its lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneSpan {
+    /// First tick.
+    pub start: i64,
+    /// First tick after it; never before the start.
+    pub finish: i64,
+    /// The number of its row.
+    pub row: u32,
+    /// It never ended; its finish is `i64::MAX`.
+    pub endless: bool,
+}
+
+impl LaneSpan {
+    /// A span that ended.
+    pub fn new(start: i64, finish: i64, row: u32) -> Self {
+        LaneSpan { start, finish: finish.max(start), row, endless: false }
+    }
+
+    /// How many ticks it has.
+    pub fn ticks(&self) -> u64 {
+        self.finish.abs_diff(self.start)
+    }
+
+    /// Whether it has no ticks.
+    pub fn is_empty(&self) -> bool {
+        self.finish <= self.start
+    }
+}
+
+/// What becomes of tasks that never ended, whose finish is NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unfinished {
+    /// They are left out.
+    LeftOut,
+    /// They go on for ever: their finish is `i64::MAX`.
+    Endless,
+}
+
+/// What [`Counts::note`] says of tasks that were left out.
+pub const LEFT_OUT: (&str, &str) = ("was left out", "were left out");
+
+/// Rows that are on no lane or were read otherwise than they are.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// The location is NULL.
+    pub without_lane: usize,
+    /// The start is NULL.
+    pub without_start: usize,
+    /// The start is there, the finish is NULL.
+    pub unfinished: usize,
+    /// The finish is before the start, and counts as the start.
+    pub reversed: usize,
+}
+
+impl Counts {
+    /// Says what was counted. `what` says of one and of many tasks without lane or start what became of them.
+    pub fn note(&self, work: &Work, unfinished: Unfinished, lane: &str, what: (&str, &str)) {
+        let say = |count: usize, one: &str, many: &str| {
+            if count > 0 {
+                work.note(format!("{count} {}", if count == 1 { one } else { many }));
+            }
+        };
+        say(self.without_lane, &format!("task without {lane} {}", what.0), &format!("tasks without {lane} {}", what.1));
+        say(self.without_start, &format!("task without start {}", what.0), &format!("tasks without start {}", what.1));
+        match unfinished {
+            Unfinished::LeftOut => {
+                say(self.unfinished, "task never ended and was left out", "tasks never ended and were left out");
+            }
+            Unfinished::Endless => say(
+                self.unfinished,
+                "task never ended: it encloses what follows, and its time is not known",
+                "tasks never ended: they enclose what follows, and their times are not known",
+            ),
+        }
+        say(
+            self.reversed,
+            "task ends before it starts and counts as empty",
+            "tasks end before they start and count as empty",
+        );
+    }
+
+    /// The counts of two inputs.
+    pub fn plus(self, other: Counts) -> Counts {
+        Counts {
+            without_lane: self.without_lane + other.without_lane,
+            without_start: self.without_start + other.without_start,
+            unfinished: self.unfinished + other.unfinished,
+            reversed: self.reversed + other.reversed,
+        }
+    }
+}
+
+/// The spans of all lanes, lane by lane; in each lane in the order of rows.
+#[derive(Debug, Default)]
+pub struct ByLane {
+    /// The spans.
+    pub spans: Vec<LaneSpan>,
+    /// Per lane: where its spans end.
+    pub ends: Vec<usize>,
+    /// What was left out or read otherwise.
+    pub counts: Counts,
+}
+
+impl ByLane {
+    /// Each lane with its spans, to be sorted.
+    pub fn lanes(&mut self) -> impl Iterator<Item = (usize, &mut [LaneSpan])> {
+        let mut rest = self.spans.as_mut_slice();
+        let mut from = 0;
+        self.ends.iter().enumerate().map(move |(lane, end)| {
+            let (spans, others) = std::mem::take(&mut rest).split_at_mut(end - from);
+            (rest, from) = (others, *end);
+            (lane, spans)
+        })
+    }
+
+    /// The spans of one lane; none of a lane that was numbered later.
+    pub fn lane(&self, lane: usize) -> &[LaneSpan] {
+        let Some(to) = self.ends.get(lane) else { return &[] };
+        let from = if lane == 0 { 0 } else { self.ends[lane - 1] };
+        &self.spans[from..*to]
+    }
+}
+
+/// Puts the spans of each lane side by side. Afterwards `lane_of` is [`NONE`] for every row that has no span there.
+pub fn by_lane(
+    rows: &Rows,
+    lane_of: &mut [u32],
+    lanes: usize,
+    unfinished: Unfinished,
+    work: &mut Work,
+) -> Result<ByLane> {
+    let mut counts = Counts::default();
+    let mut next = vec![0usize; lanes];
+    for batch in rows.batches() {
+        let of_batch = &mut lane_of[batch.first..batch.first + batch.batch.num_rows()];
+        leave_out(of_batch, batch, unfinished, &mut counts)?;
+        for lane in of_batch.iter().filter(|lane| **lane != NONE) {
+            next[*lane as usize] += 1;
+        }
+    }
+    let mut total = 0;
+    for count in &mut next {
+        total += std::mem::replace(count, total);
+    }
+    work.grow(total * size_of::<LaneSpan>() + lanes * size_of::<usize>())?;
+    let mut spans = vec![LaneSpan::new(0, 0, NONE); total];
+    for batch in rows.batches() {
+        work.check()?;
+        let (starts, finishes) = bounds(&batch.batch)?;
+        let of_batch = &lane_of[batch.first..batch.first + batch.batch.num_rows()];
+        for (place, lane) in of_batch.iter().enumerate() {
+            if *lane == NONE {
+                continue;
+            }
+            let (start, endless) = (starts.value(place), finishes.is_null(place));
+            let finish = if endless { i64::MAX } else { finishes.value(place) };
+            counts.reversed += usize::from(finish < start);
+            let free = &mut next[*lane as usize];
+            let row = (batch.first + place) as u32;
+            spans[*free] = LaneSpan { start, finish: finish.max(start), row, endless };
+            *free += 1;
+        }
+    }
+    // Filled up, the next free place of a lane is its end.
+    Ok(ByLane { spans, ends: next, counts })
+}
+
+/// Takes rows off their lanes that have no span.
+fn leave_out(lane_of: &mut [u32], batch: &RowBatch, unfinished: Unfinished, counts: &mut Counts) -> Result<()> {
+    let (starts, finishes) = bounds(&batch.batch)?;
+    for stretch in batch.stretches.iter().filter(|stretch| stretch.run.is_some()) {
+        counts.without_lane += lane_of[stretch.rows.clone()].iter().filter(|lane| **lane == NONE).count();
+    }
+    if starts.null_count() == 0 && finishes.null_count() == 0 {
+        return Ok(());
+    }
+    for (place, lane) in lane_of.iter_mut().enumerate().filter(|(_, lane)| **lane != NONE) {
+        if starts.is_null(place) {
+            counts.without_start += 1;
+            *lane = NONE;
+        } else if finishes.is_null(place) {
+            counts.unfinished += 1;
+            if unfinished == Unfinished::LeftOut {
+                *lane = NONE;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn bounds(batch: &RecordBatch) -> Result<(&Int64Array, &Int64Array)> {
+    Ok((column(batch, "start")?.as_primitive::<Int64Type>(), column(batch, "finish")?.as_primitive::<Int64Type>()))
+}
+
+/// Brings the spans of a lane into the order of nesting: by start, at equal starts the longer one first, then ties.
+pub fn sort_lane(spans: &mut [LaneSpan], ties: &Ties<'_>) {
+    let order = |one: &LaneSpan, other: &LaneSpan| {
+        (one.start, Reverse(one.finish))
+            .cmp(&(other.start, Reverse(other.finish)))
+            .then_with(|| ties.key(one.row).cmp(&ties.key(other.row)))
+    };
+    if !spans.is_sorted_by(|one, other| order(one, other).is_le()) {
+        spans.sort_unstable_by(order);
+    }
+}

@@ -1,0 +1,119 @@
+//! Nesting: which task of a lane encloses which.
+//!
+//! ```text
+//! a [---------------)      a encloses b and d, b encloses c
+//! b   [-----)              d and e cross: e ends after d, so e is nobody's child and nobody is e's
+//! c   [--)
+//! d           [-----)
+//! e              [-----)
+//! ```
+//!
+//! A task encloses what starts no earlier and ends no later. Touching is not enclosing: what starts where another ends
+//! lies beside it; only two tasks without length at the same tick nest, in their order. One pass, linear.
+
+use crate::lanes::LaneSpan;
+
+/// Where a task stands on its lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place<T> {
+    /// Nothing encloses it.
+    Top,
+    /// The innermost task around it, as the caller called that one, and how many there are.
+    Inside(T, usize),
+    /// It starts inside of a task and ends after it: it has no parent, and nothing is inside of it.
+    Across,
+}
+
+/// Walks over the tasks of a lane, sorted by [`crate::lanes::sort_lane`]. `visit` is told where each one stands and
+/// answers what it is to be called as the parent of others.
+pub fn nest<T: Copy>(spans: &[LaneSpan], mut visit: impl FnMut(&LaneSpan, Place<T>) -> T) {
+    let mut open: Vec<(LaneSpan, T)> = vec![];
+    for span in spans {
+        while let Some((top, _)) = open.last() {
+            let over = top.finish < span.start || (top.finish == span.start && !(top.is_empty() && span.is_empty()));
+            if !over {
+                break;
+            }
+            open.pop();
+        }
+        let place = match open.last() {
+            None => Place::Top,
+            Some((top, _)) if top.finish < span.finish => Place::Across,
+            Some((_, parent)) => Place::Inside(*parent, open.len()),
+        };
+        let called = visit(span, place);
+        if !matches!(place, Place::Across) {
+            open.push((*span, called));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lanes::sort_lane;
+    use crate::relation::rows::Ties;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use std::cmp::Reverse;
+
+    fn nested(spans: &[(i64, i64)]) -> Vec<Place<u32>> {
+        let span = |(row, (start, finish)): (u32, &(i64, i64))| LaneSpan::new(*start, *finish, row);
+        let mut lane: Vec<LaneSpan> = (0..).zip(spans).map(span).collect();
+        sort_lane(&mut lane, &Ties::by_row());
+        let mut places = vec![Place::Top; spans.len()];
+        nest(&lane, |span, place| {
+            places[span.row as usize] = place;
+            span.row
+        });
+        places
+    }
+
+    #[test]
+    fn the_picture_above() {
+        let places = nested(&[(0, 8), (1, 4), (1, 2), (5, 8), (6, 9)]);
+        assert_eq!(places, [Place::Top, Place::Inside(0, 1), Place::Inside(1, 2), Place::Inside(0, 1), Place::Across]);
+    }
+
+    #[test]
+    fn touching_equal_and_empty() {
+        use Place::{Inside, Top};
+        assert_eq!(nested(&[(0, 4), (4, 8)]), [Top, Top]);
+        assert_eq!(nested(&[(0, 4), (0, 4)]), [Top, Inside(0, 1)]);
+        assert_eq!(nested(&[(4, 4), (0, 4)]), [Top, Top]);
+        assert_eq!(nested(&[(4, 4), (4, 8)]), [Inside(1, 1), Top]);
+        assert_eq!(nested(&[(4, 4), (4, 4)]), [Top, Inside(0, 1)]);
+        assert_eq!(nested(&[(4, 4), (4, 4), (0, 4)]), [Top, Inside(0, 1), Top]);
+        assert_eq!(nested(&[(i64::MIN, i64::MAX), (i64::MAX, i64::MAX)]), [Top, Top]);
+    }
+
+    proptest! {
+        /// The definition without a stack: of all that came before in the order of nesting and do not cross anything,
+        /// the last that is not over decides.
+        #[test]
+        fn equals_a_look_at_all_before(spans in vec((0..12i64, 0..6i64), 0..14)) {
+            let spans: Vec<(i64, i64)> = spans.into_iter().map(|(start, length)| (start, start + length)).collect();
+            let mut order: Vec<usize> = (0..spans.len()).collect();
+            order.sort_by_key(|at| (spans[*at].0, Reverse(spans[*at].1), *at));
+            let places = nested(&spans);
+            let is_empty = |at: usize| spans[at].0 == spans[at].1;
+            for (number, at) in order.iter().enumerate() {
+                let over = |other: usize| {
+                    spans[other].1 < spans[*at].0
+                        || (spans[other].1 == spans[*at].0 && !(is_empty(other) && is_empty(*at)))
+                };
+                let open: Vec<usize> = order[..number]
+                    .iter()
+                    .copied()
+                    .filter(|other| places[*other] != Place::Across && !over(*other))
+                    .collect();
+                let expected = match open.last() {
+                    None => Place::Top,
+                    Some(top) if spans[*top].1 < spans[*at].1 => Place::Across,
+                    Some(top) => Place::Inside(*top as u32, open.len()),
+                };
+                prop_assert_eq!(places[*at], expected);
+            }
+        }
+    }
+}

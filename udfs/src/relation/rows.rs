@@ -1,0 +1,295 @@
+//! The rows of an input, kept: numbered through from 0, split by run, and looked up by number.
+//!
+//! Batches stay what they are, in memory slices of the table: nothing is copied but what a function asks for. They come in
+//! no particular order (partitions are read at the same time), so those with tasks are put in the order of their first
+//! task: that is the order of the trace whenever the table is in that order, and a row's number then settles ties.
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, new_null_array};
+use arrow::compute::{cast, interleave};
+use arrow::datatypes::{DataType, Int64Type};
+use datafusion_common::{Result, exec_err};
+
+use crate::graph::NONE;
+use crate::graph::load::without_null;
+use crate::relation::call::{Call, column};
+use crate::relation::runs::{Reading, Runs, Stretch};
+
+/// The rows of an input.
+#[derive(Debug)]
+pub struct Rows {
+    batches: Vec<RowBatch>,
+    /// Whether the input has a column `run`.
+    pub has_runs: bool,
+    /// Rows that were left out since a needed value is NULL.
+    pub left_out: usize,
+    /// Whether tasks ascend with the numbers of their rows, in each run.
+    tasks_ascend: bool,
+}
+
+/// A batch of an input.
+#[derive(Debug)]
+pub struct RowBatch {
+    /// The number of its first row.
+    pub first: usize,
+    /// The batch.
+    pub batch: RecordBatch,
+    /// Its rows by run; `None` for rows of a run that the first input does not have.
+    pub stretches: Vec<Stretch>,
+}
+
+/// Whether an input decides which runs there are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// The first input.
+    First,
+    /// Another one: its rows of runs that the first does not have are nobody's.
+    Other,
+}
+
+/// The run of rows that belong to every run: those of an input without runs beside a first input with some.
+pub const EVERY_RUN: usize = NONE as usize - 1;
+
+impl Rows {
+    /// Reads an input to its end. Rows with a NULL in one of the `needed` columns are left out and counted.
+    pub fn read(call: &mut Call, name: &str, role: Role, needed: &[&str], runs: &mut Runs) -> Result<Rows> {
+        let mut left_out = 0;
+        let mut rows =
+            Rows::read_part(call, name, role, runs, &mut |batch| without_null(batch, needed, &mut left_out))?;
+        rows.left_out = left_out;
+        Ok(rows)
+    }
+
+    /// Reads an input to its end and keeps a part of each batch.
+    pub fn read_part(
+        call: &mut Call,
+        name: &str,
+        role: Role,
+        runs: &mut Runs,
+        part: &mut dyn FnMut(RecordBatch) -> Result<RecordBatch>,
+    ) -> Result<Rows> {
+        let (input, work) = call.input(name)?;
+        let has_runs = input.has_runs();
+        let mut batches = vec![];
+        while let Some(batch) = input.next_batch()? {
+            work.check()?;
+            let batch = part(batch)?;
+            if batch.num_rows() > 0 {
+                work.keep(&batch)?;
+                batches.push(batch);
+            }
+        }
+        batches.sort_by_key(first_task);
+        let mut reading = Reading::default();
+        let mut rows = Rows { batches: vec![], has_runs, left_out: 0, tasks_ascend: true };
+        let mut first = 0;
+        for batch in batches {
+            let (runs_of, count) = (batch.column_by_name("run"), batch.num_rows());
+            let stretches = match role {
+                Role::First => runs.learn(&mut reading, runs_of, count)?,
+                Role::Other if !has_runs && !runs.is_single_null() && count > 0 => {
+                    vec![Stretch { run: Some(EVERY_RUN), rows: 0..count }]
+                }
+                Role::Other => runs.find(&mut reading, runs_of, count)?,
+            };
+            rows.batches.push(RowBatch { first, batch, stretches });
+            first += count;
+        }
+        if first >= NONE as usize {
+            return exec_err!("{}: {first} rows are more than can be numbered", call.function.name());
+        }
+        rows.tasks_ascend = rows.find_out_whether_tasks_ascend(runs.len());
+        Ok(rows)
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.batches.last().map_or(0, |last| last.first + last.batch.num_rows())
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The batches in the order of their rows' numbers.
+    pub fn batches(&self) -> &[RowBatch] {
+        &self.batches
+    }
+
+    /// Whether the input has this column.
+    pub fn has(&self, name: &str) -> bool {
+        self.batches.first().is_some_and(|batch| batch.batch.column_by_name(name).is_some())
+    }
+
+    /// A `BIGINT` column, to be looked up by row; `None` when the input does not have it.
+    pub fn integers(&self, name: &str) -> Option<Integers<'_>> {
+        let columns: Option<Vec<&Int64Array>> = self
+            .batches
+            .iter()
+            .map(|batch| batch.batch.column_by_name(name)?.as_primitive_opt::<Int64Type>())
+            .collect();
+        Some(Integers { rows: self, columns: columns? })
+    }
+
+    /// What settles ties between rows of one run: the smaller task, else the row that came first.
+    pub fn ties(&self) -> Ties<'_> {
+        Ties(if self.tasks_ascend { None } else { self.integers("task") })
+    }
+
+    /// The values of a column for some rows ([`NONE`]: NULL), in this type; NULLs when the input does not have it.
+    pub fn gather(&self, name: &str, rows: &[u32], data_type: &DataType) -> Result<ArrayRef> {
+        if !self.has(name) || rows.is_empty() {
+            return Ok(new_null_array(data_type, rows.len()));
+        }
+        // Only the batches that are touched take part: merging the dictionaries of all would cost more than the rows.
+        let mut place_of = vec![usize::MAX; self.batches.len()];
+        let mut nulls: Option<(usize, ArrayRef)> = None;
+        let mut touched: Vec<&ArrayRef> = vec![];
+        let mut count = 0;
+        let mut places = Vec::with_capacity(rows.len());
+        let mut batch = 0;
+        for row in rows {
+            if *row == NONE {
+                if nulls.is_none() {
+                    nulls = Some((count, new_null_array(column(&self.batches[0].batch, name)?.data_type(), 1)));
+                    count += 1;
+                }
+                places.push((nulls.as_ref().map_or(0, |(place, _)| *place), 0));
+                continue;
+            }
+            batch = self.batch_of(*row, batch);
+            if place_of[batch] == usize::MAX {
+                place_of[batch] = count;
+                touched.push(column(&self.batches[batch].batch, name)?);
+                count += 1;
+            }
+            places.push((place_of[batch], *row as usize - self.batches[batch].first));
+        }
+        let mut arrays: Vec<&dyn Array> = touched.into_iter().map(AsRef::as_ref).collect();
+        if let Some((place, array)) = &nulls {
+            arrays.insert(*place, array.as_ref());
+        }
+        let gathered = interleave(&arrays, &places)?;
+        if gathered.data_type() == data_type { Ok(gathered) } else { Ok(cast(&gathered, data_type)?) }
+    }
+
+    /// The rows of a run as stretches, in the order of their numbers.
+    pub fn of_run(&self, run: usize) -> Vec<RunRows<'_>> {
+        let mut stretches = vec![];
+        for batch in &self.batches {
+            for stretch in batch.stretches.iter().filter(|stretch| stretch.run == Some(run)) {
+                stretches.push(RunRows { batch: &batch.batch, rows: stretch.rows.clone(), first: batch.first });
+            }
+        }
+        stretches
+    }
+
+    /// The place of the batch of a row, looked for around `guess` first.
+    fn batch_of(&self, row: u32, guess: usize) -> usize {
+        let row = row as usize;
+        let batch = &self.batches[guess];
+        if batch.first <= row && row < batch.first + batch.batch.num_rows() {
+            return guess;
+        }
+        self.batches.partition_point(|batch| batch.first <= row) - 1
+    }
+
+    fn find_out_whether_tasks_ascend(&self, runs: usize) -> bool {
+        // All rows of no run or of every run are taken as one.
+        let mut last: Vec<Option<i64>> = vec![None; runs + 1];
+        for batch in &self.batches {
+            let Some(tasks) =
+                batch.batch.column_by_name("task").and_then(|tasks| tasks.as_primitive_opt::<Int64Type>())
+            else {
+                return true;
+            };
+            if tasks.null_count() > 0 {
+                return false;
+            }
+            for stretch in &batch.stretches {
+                let last = &mut last[stretch.run.unwrap_or(runs).min(runs)];
+                let of_run = &tasks.values()[stretch.rows.clone()];
+                let ascend =
+                    of_run.iter().zip(of_run.get(1..).unwrap_or_default()).fold(true, |all, (a, b)| all & (a < b));
+                if !ascend || last.is_some_and(|last| of_run.first().is_some_and(|first| *first <= last)) {
+                    return false;
+                }
+                *last = of_run.last().copied().or(*last);
+            }
+        }
+        true
+    }
+}
+
+fn first_task(batch: &RecordBatch) -> Option<i64> {
+    let tasks = batch.column_by_name("task")?.as_primitive_opt::<Int64Type>()?;
+    (tasks.len() > 0 && tasks.is_valid(0)).then(|| tasks.value(0))
+}
+
+/// Rows of one run that stand together in a batch.
+#[derive(Debug)]
+pub struct RunRows<'a> {
+    batch: &'a RecordBatch,
+    rows: Range<usize>,
+    first: usize,
+}
+
+impl<'a> RunRows<'a> {
+    /// The numbers of the rows.
+    pub fn numbers(&self) -> Range<usize> {
+        self.first + self.rows.start..self.first + self.rows.end
+    }
+
+    /// The values of a `BIGINT` column that the input has.
+    pub fn integers(&self, name: &str) -> Result<Int64Array> {
+        Ok(column(self.batch, name)?.as_primitive::<Int64Type>().slice(self.rows.start, self.rows.len()))
+    }
+
+    /// The values of a `BIGINT` column without NULLs.
+    pub fn values(&self, name: &str) -> Result<&'a [i64]> {
+        Ok(&column(self.batch, name)?.as_primitive::<Int64Type>().values()[self.rows.clone()])
+    }
+}
+
+/// A `BIGINT` column of an input, looked up by row.
+#[derive(Debug)]
+pub struct Integers<'a> {
+    rows: &'a Rows,
+    columns: Vec<&'a Int64Array>,
+}
+
+impl Integers<'_> {
+    /// The value in a row.
+    pub fn get(&self, row: u32) -> Option<i64> {
+        self.get_near(row, 0)
+    }
+
+    /// The same, looked for in this batch first.
+    pub fn get_near(&self, row: u32, batch: usize) -> Option<i64> {
+        let batch = self.rows.batch_of(row, batch);
+        let place = row as usize - self.rows.batches[batch].first;
+        self.columns[batch].is_valid(place).then(|| self.columns[batch].value(place))
+    }
+}
+
+/// The order of rows that are otherwise equal.
+#[derive(Debug)]
+pub struct Ties<'a>(Option<Integers<'a>>);
+
+impl Ties<'_> {
+    /// Ties settled by the numbers of rows.
+    pub fn by_row() -> Self {
+        Ties(None)
+    }
+
+    /// The smaller comes first. Rows without task come after the others.
+    pub fn key(&self, row: u32) -> (bool, i64, u32) {
+        match self.0.as_ref().map(|tasks| tasks.get(row)) {
+            Some(Some(task)) => (false, task, row),
+            Some(None) => (true, 0, row),
+            None => (false, 0, row),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! `slack(tasks, links)`: how much later each task could finish without making the longest chain longer.
+//!
+//! Life of the data: [`Graphs`] numbers the tasks and links of each run; path times walk them forwards as for
+//! `critical_path`; the longest chain *after* each task is found by walking them backwards, against the order that served
+//! forwards; the rows of the tasks are handed on with that beside them.
+//!
+//! ```text
+//! a [---)               links: a -> c, b -> c       horizon: b, c = 5 + 2
+//! b [---------)         a may finish as late as b: slack 2
+//! c            [---)    b and c have none
+//! ```
+
+use std::sync::{Arc, LazyLock};
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array};
+use arrow::datatypes::{DataType, Field};
+use datafusion_common::Result;
+use datafusion_doc::{DocSection, Documentation};
+
+use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
+use crate::graph::links::{Links, Order};
+use crate::graph::load::{Graph, Graphs, LinkChoice};
+use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks};
+use crate::graph::rows::emit_tasks;
+use crate::relation::call::{Call, Work};
+use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction};
+use crate::ticks::time_field;
+
+/// The relation function `slack`.
+#[derive(Debug)]
+pub struct Slack;
+
+static PARAMETERS: [Parameter; 2] = [
+    Parameter::Input(InputSpec {
+        name: "tasks",
+        omitted: Omitted::Table("tasks"),
+        columns: &[
+            ColumnSpec::needed("task", ColumnKind::Integer),
+            ColumnSpec::needed("duration", ColumnKind::Integer),
+            ColumnSpec::optional("name", ColumnKind::Text).only_for(&["name"]),
+            ColumnSpec::optional("location", ColumnKind::Text).only_for(&["location"]),
+        ],
+    }),
+    Parameter::Input(InputSpec {
+        name: "links",
+        omitted: Omitted::Table("links"),
+        columns: &[
+            ColumnSpec::needed("source", ColumnKind::Integer),
+            ColumnSpec::needed("target", ColumnKind::Integer),
+            ColumnSpec::optional("kind", ColumnKind::Text),
+        ],
+    }),
+];
+
+static HANDED_ON: [HandedOn; 2] = [
+    HandedOn { output: "name", input: "tasks", column: "name" },
+    HandedOn { output: "location", input: "tasks", column: "location" },
+];
+
+static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
+    Documentation::builder(
+        DocSection { include: true, label: "Relations", description: None },
+        "How much later each task could finish without making the longest chain longer: what may get slower for free. \
+         Times are those of a schedule in which every task starts as soon as its predecessors have finished, with a worker \
+         for everyone; 0 is its start and its horizon the length of the critical path.\n\n\
+         Rows: one per task. It can run from `earliest_start` to `earliest_finish`, and need not before `latest_start` to \
+         `latest_finish`; `slack` is the distance between the two, `on_path` says whether it is on the chain that \
+         `critical_path` gives (other tasks without slack are on chains that are as long). Inputs: given ones are taken as they \
+         are, links of every kind. An omitted `links` is the `dependency` rows of `links`; an omitted `tasks` the tasks of \
+         `tasks` at the ends of the links.\n\n\
+         Units: ticks, from the start of that schedule, not of the run.\n\n\
+         Nulls: a NULL duration counts as 0; tasks without id and links without source or target are left out. Links to \
+         tasks that are not there are left out. Each is counted in a note.\n\n\
+         Ties: those of `critical_path`. Links that are there twice say nothing new.\n\n\
+         Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT.\n\n\
+         Cost: linear in tasks and links; 40 bytes a task and 8 a link beside the tasks themselves, twice as much for the \
+         links when they are sorted by neither end or lead backwards in the order of tasks.\n\n\
+         Source: critical path method, Kelley and Walker 1959: the total float.",
+        "slack([tasks], [links])",
+    )
+    .with_sql_example(
+        "SELECT task, earliest_finish, latest_finish, slack, on_path FROM slack(\n  \
+         (SELECT * FROM (VALUES (1, 3), (2, 5), (3, 2)) AS tasks(task, duration)),\n  \
+         (SELECT * FROM (VALUES (1, 3), (2, 3)) AS links(source, target)))\nORDER BY task",
+    )
+    .with_argument("tasks", "Relation: task, duration (BIGINT); optional run, name, location.")
+    .with_argument("links", "Relation: source, target (tasks, BIGINT); optional run, kind.")
+    .build()
+});
+
+impl RelationFunction for Slack {
+    fn name(&self) -> &'static str {
+        "slack"
+    }
+
+    fn documentation(&self) -> &Documentation {
+        &DOCUMENTATION
+    }
+
+    fn parameters(&self) -> &'static [Parameter] {
+        &PARAMETERS
+    }
+
+    fn output(&self) -> Vec<Field> {
+        vec![
+            Field::new("task", DataType::Int64, false),
+            Field::new("name", DataType::Utf8View, true),
+            Field::new("location", DataType::Utf8View, true),
+            time_field("duration", false),
+            time_field("earliest_start", false),
+            time_field("earliest_finish", false),
+            time_field("latest_start", false),
+            time_field("latest_finish", false),
+            time_field("slack", false),
+            Field::new("on_path", DataType::Boolean, false),
+        ]
+    }
+
+    fn handed_on(&self) -> &'static [HandedOn] {
+        &HANDED_ON
+    }
+
+    fn compute(&self, call: &mut Call) -> Result<()> {
+        let tasks_omitted = call.input("tasks")?.0.was_omitted();
+        let links_omitted = call.input("links")?.0.was_omitted();
+        let graphs = Graphs::read(call, LinkChoice::Together)?;
+        note_counts(&graphs.counts, &call.work);
+        let mut without_links = vec![];
+        for run in graphs.runs.in_order() {
+            let graph = &graphs.graphs[run];
+            if graph.links.is_empty() {
+                without_links.push(run);
+                if tasks_omitted || links_omitted {
+                    continue;
+                }
+            }
+            let before = call.work.size();
+            let schedule = Schedule::new(graph, &mut call.work);
+            let mut schedule = schedule.map_err(|failure| explain(failure, &graphs, run, self.name()))?;
+            let linked = tasks_omitted.then(|| linked_tasks(graph.durations.len(), &graph.links));
+            schedule.find_path(graph, linked.as_deref());
+            emit_tasks(call, &graphs, run, linked.as_deref(), &|_, tasks| Ok(schedule.columns(graph, tasks)))?;
+            let after = call.work.size();
+            call.work.shrink(after - before);
+        }
+        if links_omitted || tasks_omitted || graphs.runs.is_empty() {
+            note_runs_without_links(&graphs, &without_links, links_omitted, "there is no path", &call.work);
+        }
+        Ok(())
+    }
+}
+
+/// The schedule of a run in which nobody waits for a worker.
+struct Schedule {
+    paths: PathTimes,
+    /// Per task: the longest chain of durations after it.
+    after: Vec<i64>,
+    horizon: i64,
+    on_path: Vec<bool>,
+}
+
+impl Schedule {
+    fn new(graph: &Graph, work: &mut Work) -> Result<Schedule, Failure> {
+        let tasks = graph.durations.len();
+        let paths = all_path_times(&graph.durations, &graph.links, work)?;
+        work.grow(tasks * (size_of::<i64>() + size_of::<bool>())).map_err(Failure::Memory)?;
+        let after = times_after(&graph.durations, &graph.links, work)?;
+        Ok(Schedule { paths, after, horizon: 0, on_path: vec![false; tasks] })
+    }
+
+    /// The longest chain and its length; among linked tasks only, when tasks were left out.
+    fn find_path(&mut self, graph: &Graph, linked: Option<&[bool]>) {
+        let is_task = |task: u32| graph.ids.row(task).is_some() && linked.is_none_or(|linked| linked[task as usize]);
+        let Some(last) = last_of_longest(&self.paths.time, is_task) else { return };
+        self.horizon = self.paths.time[last as usize];
+        for task in chain(&self.paths, last) {
+            self.on_path[task as usize] = true;
+        }
+    }
+
+    fn columns(&self, graph: &Graph, tasks: &[u32]) -> Vec<(&'static str, ArrayRef)> {
+        // All of these fit: they lie between the borders of the schedule, or a negative duration before them.
+        let column = |value: &dyn Fn(usize) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(tasks.iter().map(|task| value(*task as usize))))
+        };
+        let duration = |task: usize| graph.durations[task];
+        let earliest = |task: usize| self.paths.time[task];
+        let latest = |task: usize| self.horizon.saturating_sub(self.after[task]);
+        let on_path: BooleanArray = tasks.iter().map(|task| Some(self.on_path[*task as usize])).collect();
+        vec![
+            ("duration", column(&duration)),
+            ("earliest_start", column(&|task| earliest(task).saturating_sub(duration(task)))),
+            ("earliest_finish", column(&earliest)),
+            ("latest_start", column(&|task| latest(task).saturating_sub(duration(task)))),
+            ("latest_finish", column(&latest)),
+            ("slack", column(&|task| latest(task).saturating_sub(earliest(task)))),
+            ("on_path", Arc::new(on_path)),
+        ]
+    }
+}
+
+/// The longest chain of durations after each task, given that there is no cycle and no chain is too long.
+fn times_after(durations: &[i64], links: &Links, work: &mut Work) -> Result<Vec<i64>, Failure> {
+    match links.order() {
+        // Each link leads to a higher index, and either end never decreases: when a link comes up from behind, all links
+        // from its target have been there.
+        Order::ByTarget(chunks) | Order::BySource(chunks) => {
+            let mut after = vec![0i64; durations.len()];
+            for chunk in chunks.iter().rev() {
+                work.check().map_err(Failure::Memory)?;
+                for link in chunk.iter().rev() {
+                    let target = link.target as usize;
+                    let through = durations[target].saturating_add(after[target]);
+                    let before = &mut after[link.source as usize];
+                    *before = through.max(*before);
+                }
+            }
+            Ok(after)
+        }
+        Order::Ascending(_) | Order::Unknown(_) => {
+            work.grow(links.size()).map_err(Failure::Memory)?;
+            let with_task = all_path_times(durations, &links.reversed(), work)?.time;
+            Ok(with_task.iter().zip(durations).map(|(time, duration)| time.saturating_sub(*duration)).collect())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::links::Link;
+    use crate::graph::longest::path_times;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    fn links(pairs: &[(u32, u32)]) -> Links {
+        let mut links = Links::default();
+        pairs.iter().for_each(|(source, target)| links.push(Link { source: *source, target: *target }));
+        links
+    }
+
+    /// The longest chain that begins after a task, by trying all.
+    fn naive_after(durations: &[i64], pairs: &[(u32, u32)], task: u32) -> i64 {
+        let targets = pairs.iter().filter(|pair| pair.0 == task).map(|pair| pair.1);
+        targets
+            .map(|target| durations[target as usize] + naive_after(durations, pairs, target))
+            .max()
+            .unwrap_or(0)
+            .max(0)
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_search_of_all_chains(
+            durations in vec(-2..5i64, 7), mut pairs in vec((0..7u32, 0..7u32), 0..12), order in 0..4u8,
+        ) {
+            // Any order of ids without a cycle: links lead upwards, or all downwards.
+            pairs.retain(|(source, target)| source != target);
+            for pair in &mut pairs {
+                let (low, high) = (pair.0.min(pair.1), pair.0.max(pair.1));
+                *pair = if order == 3 { (high, low) } else { (low, high) };
+            }
+            match order {
+                0 => pairs.sort_by_key(|pair| pair.1),
+                1 => pairs.sort_by_key(|pair| pair.0),
+                _ => {}
+            }
+            let mut work = Work::for_tests();
+            let found = times_after(&durations, &links(&pairs), &mut work).ok().unwrap();
+            for task in 0..7u32 {
+                prop_assert_eq!(found[task as usize], naive_after(&durations, &pairs, task));
+            }
+            // Nobody's slack is negative, and somebody has none.
+            let all = links(&pairs);
+            let time = path_times(&durations, &all.order(), &|| false).unwrap().time;
+            let horizon = *time.iter().max().unwrap();
+            let slack = |task: usize| horizon - found[task] - time[task];
+            prop_assert!((0..7).all(|task| slack(task) >= 0) && (0..7).any(|task| slack(task) == 0));
+        }
+    }
+}
