@@ -48,7 +48,24 @@ struct Bench {
     plain: fn(&[Task]) -> i64,
 }
 
-const BENCHES: [Bench; 9] = [
+/// The same for a function on a graph of tasks; links are pairs of positions, sorted by target.
+struct GraphBench {
+    name: &'static str,
+    query: &'static str,
+    plain: fn(&[Task], &[Link]) -> i64,
+}
+
+/// From a task to a later one, as positions.
+type Link = (u32, u32);
+
+const LINKS_PER_TASK: usize = 4;
+
+const GRAPH_BENCHES: [GraphBench; 2] = [
+    GraphBench { name: "ready", query: "SELECT sum(ready_time) FROM ready(tasks, links)", plain: ready },
+    GraphBench { name: "slack", query: "SELECT sum(slack) FROM slack(tasks, links)", plain: slack },
+];
+
+const BENCHES: [Bench; 12] = [
     Bench { name: "self_time", query: "SELECT sum(self_time) FROM self_time(tasks)", plain: self_time },
     Bench { name: "call_tree", query: "SELECT sum(self_time) FROM call_tree(tasks)", plain: call_tree },
     Bench {
@@ -73,7 +90,18 @@ const BENCHES: [Bench; 9] = [
         plain: own_time_of_outermost,
     },
     Bench { name: "concurrency", query: "SELECT max(running) FROM concurrency(tasks)", plain: concurrency },
+    Bench { name: "max_concurrency", query: "SELECT max_concurrency(start, finish) FROM tasks", plain: concurrency },
     Bench { name: "timeline", query: "SELECT sum(busy) FROM timeline(tasks, 1000)", plain: timeline },
+    Bench {
+        name: "cluster_view",
+        query: "SELECT sum(count) FROM cluster_view(tasks, 512)",
+        plain: |tasks| clusters(tasks, i64::MIN, i64::MAX),
+    },
+    Bench {
+        name: "cluster_view_tenth",
+        query: "SELECT sum(count) FROM cluster_view(tasks, 512, 3000000, 3750000)",
+        plain: |tasks| clusters(tasks, 3_000_000, 3_750_000),
+    },
 ];
 
 fn main() {
@@ -98,7 +126,73 @@ fn main() {
             println!("{:>60.2} x the plain loop (cpu)", cost.cpu.as_secs_f64() / plain.cpu.as_secs_f64().max(0.01));
         }
     }
+    let links = links(sorted.len());
+    let linked = session(&sorted, &(0..sorted.len() as i64).collect::<Vec<_>>());
+    add_links(&linked, &links);
+    println!("{} links", links.len());
+    for bench in GRAPH_BENCHES.iter().filter(|bench| only.as_ref().is_none_or(|only| only == bench.name)) {
+        let expected = (bench.plain)(&sorted, &links);
+        let plain = repeat(&format!("{}: plain loop", bench.name), RUNS, || (bench.plain)(&sorted, &links));
+        let cost = repeat(&format!("{}: SQL", bench.name), RUNS, || {
+            assert_eq!(number(&runtime, &linked, bench.query), expected, "{}", bench.query);
+        });
+        println!("{:>60.2} x the plain loop (cpu)", cost.cpu.as_secs_f64() / plain.cpu.as_secs_f64().max(0.01));
+    }
     println!("peak memory {} MB", peak_memory_bytes() >> 20);
+}
+
+/// Links from tasks shortly before, as a runtime system's graph has them.
+fn links(tasks: usize) -> Vec<Link> {
+    let mut random = Random::new(9);
+    let mut links = Vec::with_capacity(tasks * LINKS_PER_TASK);
+    for target in 1..tasks as i64 {
+        for _ in 0..LINKS_PER_TASK {
+            links.push(((target - random.between(1, target.min(64) + 1)) as u32, target as u32));
+        }
+    }
+    links
+}
+
+fn ready(tasks: &[Task], links: &[Link]) -> i64 {
+    let mut ready = vec![i64::MIN; tasks.len()];
+    for (source, target) in links {
+        ready[*target as usize] = ready[*target as usize].max(tasks[*source as usize].finish);
+    }
+    ready.iter().filter(|time| **time > i64::MIN).sum()
+}
+
+fn slack(tasks: &[Task], links: &[Link]) -> i64 {
+    let duration = |task: u32| tasks[task as usize].finish - tasks[task as usize].start;
+    let mut earliest: Vec<i64> = (0..tasks.len() as u32).map(duration).collect();
+    for (source, target) in links {
+        let path = earliest[*source as usize] + duration(*target);
+        earliest[*target as usize] = earliest[*target as usize].max(path);
+    }
+    let mut after = vec![0i64; tasks.len()];
+    for (source, target) in links.iter().rev() {
+        let path = after[*target as usize] + duration(*target);
+        after[*source as usize] = after[*source as usize].max(path);
+    }
+    let horizon = earliest.iter().copied().max().unwrap_or(0);
+    earliest.iter().zip(&after).map(|(earliest, after)| horizon - after - earliest).sum()
+}
+
+/// How many tasks there are in the window: as many as in all segments. The keys are selected all the same.
+fn clusters(tasks: &[Task], from: i64, to: i64) -> i64 {
+    let inside: Vec<Task> = tasks.iter().copied().filter(|task| from <= task.finish && task.start <= to).collect();
+    let mut rows: Vec<Vec<Task>> = vec![vec![]; LANES * 4];
+    inside.iter().for_each(|task| rows[task.lane * 4 + task.depth as usize].push(*task));
+    let mut keys: Vec<i64> = vec![];
+    for row in &mut rows {
+        row.sort_by_key(|task| task.start);
+        keys.extend(row.windows(2).map(|pair| pair[1].finish - pair[0].start));
+    }
+    let place = 511.min(keys.len().saturating_sub(1));
+    if !keys.is_empty() {
+        keys.select_nth_unstable_by(place, |one, other| other.cmp(one));
+    }
+    std::hint::black_box(&keys);
+    inside.len() as i64
 }
 
 /// Stacks of four tasks, one inside of the other, on one lane after the other: the order of starts of a recording whose
@@ -126,7 +220,7 @@ fn tasks(count: usize) -> Vec<Task> {
 
 /// The tasks of each lane in the order of nesting.
 fn by_lane(tasks: &[Task]) -> Vec<Vec<Task>> {
-    let mut lanes: Vec<Vec<Task>> = vec![Vec::with_capacity(tasks.len() / LANES + 1); LANES];
+    let mut lanes: Vec<Vec<Task>> = vec![vec![]; LANES];
     tasks.iter().for_each(|task| lanes[task.lane].push(*task));
     for lane in &mut lanes {
         if !lane.is_sorted_by_key(|task| (task.start, -task.finish)) {
@@ -271,6 +365,33 @@ fn session(tasks: &[Task], ids: &[i64]) -> Session {
     session.context().deregister_table("tasks").expect("there");
     session.context().register_table("tasks", Arc::new(memory)).expect("free");
     session
+}
+
+/// Puts links between tasks whose ids are their positions into a session.
+fn add_links(session: &Session, links: &[Link]) {
+    let schema = Table::Links.schema();
+    let kinds: ArrayRef = Arc::new(StringArray::from(vec!["dependency"]));
+    let runs: ArrayRef = Arc::new(StringArray::from(vec!["bench"]));
+    let batch = |from: usize| {
+        let rows = &links[from..links.len().min(from + 8192)];
+        let word = |values: &ArrayRef| -> ArrayRef {
+            let keys = Int32Array::from(vec![0; rows.len()]);
+            Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::clone(values)))
+        };
+        let columns = schema.fields().iter().map(|field| match field.name().as_str() {
+            "run" => word(&runs),
+            "source" => Arc::new(Int64Array::from_iter_values(rows.iter().map(|link| i64::from(link.0)))),
+            "target" => Arc::new(Int64Array::from_iter_values(rows.iter().map(|link| i64::from(link.1)))),
+            "kind" => word(&kinds),
+            _ => new_null_array(field.data_type(), rows.len()),
+        });
+        RecordBatch::try_new(Arc::clone(&schema), columns.collect()).expect("a batch")
+    };
+    let batches: Vec<RecordBatch> = (0..links.len()).step_by(8192).map(batch).collect();
+    let partitions = batches.chunks(batches.len().div_ceil(THREADS).max(1)).map(<[RecordBatch]>::to_vec).collect();
+    let memory = MemTable::try_new(schema, partitions).expect("batches of the schema");
+    session.context().deregister_table("links").expect("there");
+    session.context().register_table("links", Arc::new(memory)).expect("free");
 }
 
 /// The single number that a query answers.

@@ -189,6 +189,10 @@ fn clusters_equal_those_of_the_profilers_server() {
         let (session, origin) = sessions.entry(query["trace"].clone()).or_insert_with(|| {
             let mut open = OpenOptions::new(1 << 30, 2);
             open.traces.push(TraceSpec { name: None, path: traces.join(format!("{}.tfp", query["trace"])) });
+            // The one trace from whose numbers of types the release cannot be told.
+            if query["trace"] == "fib_40" {
+                open.import.insert("tfprof.types".to_owned(), "3.9".to_owned());
+            }
             let session = Session::open(&open).unwrap();
             // The server counts from the least of origin and first start.
             let first = sum_of(&session, "SELECT least(0, min(start)) FROM tasks");

@@ -67,7 +67,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: of equal spans the one with the smaller task is the outer one; without a column `task`, the one that comes \
          first.\n\n\
          Errors: a sum beyond BIGINT.\n\n\
-         Cost: n log n, linear when tasks are sorted by start; 36 bytes a task and about 80 a path. The text of a stack is \
+         Cost: n log n, linear when tasks are sorted by start; 32 bytes a task and about 80 a path. The text of a stack is \
          made anew for each path.\n\n\
          Source: gprof, Graham, Kessler and McKusick 1982; folded stacks: FlameGraph, Gregg 2011.",
         "call_tree([tasks])",

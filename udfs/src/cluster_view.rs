@@ -200,10 +200,7 @@ fn part_by_depth(tasks: &Rows, lane_of: &mut [u32]) -> Result<Vec<PictureRow>> {
     // Per lane: the row that was met last.
     let mut recent: Vec<u32> = vec![];
     for batch in tasks.batches() {
-        let depths = match batch.batch.column_by_name("depth") {
-            Some(depths) => Some(depths.as_primitive::<Int64Type>()),
-            None => None,
-        };
+        let depths = batch.batch.column_by_name("depth").map(|depths| depths.as_primitive::<Int64Type>());
         let of_batch = &mut lane_of[batch.first..batch.first + batch.batch.num_rows()];
         for (place, lane) in of_batch.iter_mut().enumerate().filter(|(_, lane)| **lane != NONE) {
             let depth = depths.filter(|depths| depths.is_valid(place)).map(|depths| depths.value(place));

@@ -11,7 +11,7 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
@@ -21,7 +21,7 @@ use crate::graph::explain::{note_counts, note_runs_without_links};
 use crate::graph::links::Links;
 use crate::graph::load::{Graph, Graphs, LinkChoice};
 use crate::graph::longest::linked_tasks;
-use crate::graph::rows::emit_tasks;
+use crate::graph::rows::{Computed, emit_tasks};
 use crate::relation::call::{Call, column};
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction};
 use crate::ticks::time_field;
@@ -188,7 +188,7 @@ fn releases(finishes: &[i64], links: &Links, check: &dyn Fn() -> Result<()>) -> 
 }
 
 impl Releases {
-    fn columns(&self, graph: &Graph, rows: &RecordBatch, tasks: &[u32]) -> Result<Vec<(&'static str, ArrayRef)>> {
+    fn columns(&self, graph: &Graph, rows: &RecordBatch, tasks: &[u32]) -> Result<Computed> {
         let starts = column(rows, "start")?.as_primitive::<Int64Type>();
         let known = |task: u32| self.by[task as usize] != NONE;
         let time = |task: &u32| known(*task).then(|| self.times[*task as usize]);

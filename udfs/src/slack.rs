@@ -21,7 +21,7 @@ use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_
 use crate::graph::links::{Links, Order};
 use crate::graph::load::{Graph, Graphs, LinkChoice};
 use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks};
-use crate::graph::rows::emit_tasks;
+use crate::graph::rows::{Computed, emit_tasks};
 use crate::relation::call::{Call, Work};
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction};
 use crate::ticks::time_field;
@@ -178,7 +178,7 @@ impl Schedule {
         }
     }
 
-    fn columns(&self, graph: &Graph, tasks: &[u32]) -> Vec<(&'static str, ArrayRef)> {
+    fn columns(&self, graph: &Graph, tasks: &[u32]) -> Computed {
         // All of these fit: they lie between the borders of the schedule, or a negative duration before them.
         let column = |value: &dyn Fn(usize) -> i64| -> ArrayRef {
             Arc::new(Int64Array::from_iter_values(tasks.iter().map(|task| value(*task as usize))))

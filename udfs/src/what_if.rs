@@ -157,27 +157,37 @@ impl RelationFunction for WhatIf {
                 let bounds = Bounds::new(graph, durations, &counts, lanes, &mut call.work);
                 bounds.map_err(|failure| explain(failure, &graphs, run, self.name()))
             };
-            rows.push((run, bounds(&graph.durations)?, bounds(&durations)?, lanes, replaced));
+            let (before, after) = (bounds(&graph.durations)?, bounds(&durations)?);
+            rows.push(Answer { run, before, after, lanes, changed: replaced });
         }
         note_runs_without_links(&graphs, &without_links, links_omitted, "there is no path", &call.work);
         changes.note(&call.work);
-        let integers = |value: &dyn Fn(&(usize, Bounds, Bounds, Option<i64>, i64)) -> Option<i64>| -> ArrayRef {
+        let integers = |value: &dyn Fn(&Answer) -> Option<i64>| -> ArrayRef {
             Arc::new(rows.iter().map(value).collect::<Int64Array>())
         };
-        let runs: Vec<(usize, usize)> = rows.iter().map(|row| (row.0, 1)).collect();
+        let runs: Vec<(usize, usize)> = rows.iter().map(|row| (row.run, 1)).collect();
         let columns = vec![
             graphs.runs.column(&runs, call.output().field(0).data_type())?,
-            integers(&|row| Some(row.1.path)),
-            integers(&|row| Some(row.2.path)),
-            integers(&|row| Some(row.1.work)),
-            integers(&|row| Some(row.2.work)),
-            integers(&|row| row.3),
-            integers(&|row| Some(row.1.bound)),
-            integers(&|row| Some(row.2.bound)),
-            integers(&|row| Some(row.4)),
+            integers(&|row| Some(row.before.path)),
+            integers(&|row| Some(row.after.path)),
+            integers(&|row| Some(row.before.work)),
+            integers(&|row| Some(row.after.work)),
+            integers(&|row| row.lanes),
+            integers(&|row| Some(row.before.bound)),
+            integers(&|row| Some(row.after.bound)),
+            integers(&|row| Some(row.changed)),
         ];
         if rows.is_empty() { Ok(()) } else { call.emit(columns) }
     }
+}
+
+/// The answer for a run.
+struct Answer {
+    run: usize,
+    before: Bounds,
+    after: Bounds,
+    lanes: Option<i64>,
+    changed: i64,
 }
 
 /// What no schedule can beat.

@@ -10,6 +10,9 @@ use datafusion_common::Result;
 use crate::graph::load::Graphs;
 use crate::relation::call::{Call, column};
 
+/// Columns of an answer, by name.
+pub(crate) type Computed = Vec<(&'static str, ArrayRef)>;
+
 /// Emits the rows of a run: columns of the answer that have the name of an input column are handed on, `computed` are the
 /// others, given the indices of the tasks. With `linked`, only tasks for which that holds.
 pub(crate) fn emit_tasks(
@@ -17,7 +20,7 @@ pub(crate) fn emit_tasks(
     graphs: &Graphs,
     run: usize,
     linked: Option<&[bool]>,
-    computed: &dyn Fn(&RecordBatch, &[u32]) -> Result<Vec<(&'static str, ArrayRef)>>,
+    computed: &dyn Fn(&RecordBatch, &[u32]) -> Result<Computed>,
 ) -> Result<()> {
     let output = Arc::clone(call.output());
     let ids = &graphs.graphs[run].ids;

@@ -225,7 +225,7 @@ impl Rows {
 
 fn first_task(batch: &RecordBatch) -> Option<i64> {
     let tasks = batch.column_by_name("task")?.as_primitive_opt::<Int64Type>()?;
-    (tasks.len() > 0 && tasks.is_valid(0)).then(|| tasks.value(0))
+    (!tasks.is_empty() && tasks.is_valid(0)).then(|| tasks.value(0))
 }
 
 /// Rows of one run that stand together in a batch.
