@@ -2,8 +2,9 @@
 //!
 //! Each task is a complete event (`"ph":"X"`) with times in microseconds, exact to the tick. A process is a run, a thread
 //! a location; their names come as metadata events when they first appear. Viewers want the events of a thread to nest:
-//! tasks that overlap otherwise go to further threads of their location (`w0 (2)`). Columns beside the known ones become
-//! `args`.
+//! tasks that overlap otherwise go to further threads of their location (`w0 (2)`). A task that never ended begins
+//! (`"ph":"B"`) and does not end. Columns beside the known ones become `args`. Rows without a start cannot be shown; how many
+//! there were is said on stderr.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -20,6 +21,7 @@ use tq_udfs::ticks::Tick;
 use super::cells::{Kind, kinds};
 use super::{Cells, Output, Writer, only_one, svg};
 use crate::errors::Failure;
+use crate::talk;
 
 /// Columns that are not arguments.
 const KNOWN: [&str; 6] = ["run", "location", "name", "kind", START, FINISH];
@@ -32,6 +34,8 @@ pub(super) struct Chrome {
     tick: Tick,
     results: usize,
     events: u64,
+    /// Rows that no viewer could place.
+    left_out: u64,
     processes: HashMap<String, i64>,
     locations: HashMap<(i64, String), Vec<Thread>>,
     threads: i64,
@@ -45,7 +49,16 @@ struct Thread {
 
 impl Chrome {
     pub(super) fn new(writer: Writer, tick: Tick) -> Chrome {
-        Chrome { writer, tick, results: 0, events: 0, processes: HashMap::new(), locations: HashMap::new(), threads: 0 }
+        Chrome {
+            writer,
+            tick,
+            results: 0,
+            events: 0,
+            left_out: 0,
+            processes: HashMap::new(),
+            locations: HashMap::new(),
+            threads: 0,
+        }
     }
 
     fn event(&mut self, event: &str, text: &mut String) {
@@ -134,19 +147,23 @@ impl Output for Chrome {
         let [starts, finishes] = [start_at, finish_at].map(|column| batch.column(column).as_primitive::<Int64Type>());
         let mut text = String::new();
         for row in 0..batch.num_rows() {
-            // What has no extent cannot be shown by a viewer.
-            if starts.is_null(row) || finishes.is_null(row) || finishes.value(row) < starts.value(row) {
+            let start = starts.value(row);
+            let finish = finishes.is_valid(row).then(|| finishes.value(row));
+            if starts.is_null(row) || finish.is_some_and(|finish| finish < start) {
+                self.left_out += 1;
                 continue;
             }
-            let (start, finish) = (starts.value(row), finishes.value(row));
             let process = self.process(&cell(run, row)?, &mut text);
-            let thread = self.thread(process, &cell(location, row)?, start, finish, &mut text);
+            let thread = self.thread(process, &cell(location, row)?, start, finish.unwrap_or(i64::MAX), &mut text);
             let mut event = format!(
-                r#"{{"ph":"X","name":{},"pid":{process},"tid":{thread},"ts":{},"dur":{}"#,
+                r#"{{"ph":"{}","name":{},"pid":{process},"tid":{thread},"ts":{}"#,
+                if finish.is_some() { "X" } else { "B" },
                 json(&cell(name, row)?),
                 microseconds(start, self.tick),
-                microseconds(finish.saturating_sub(start), self.tick)
             );
+            if let Some(finish) = finish {
+                let _ = write!(event, r#","dur":{}"#, microseconds(finish.saturating_sub(start), self.tick));
+            }
             if kind.is_some() {
                 let _ = write!(event, r#","cat":{}"#, json(&cell(kind, row)?));
             }
@@ -173,12 +190,22 @@ impl Output for Chrome {
 
     fn end(&mut self) -> Result<(), Failure> {
         self.writer.write_all(b"\n]}\n")?;
+        if self.left_out > 0 {
+            talk::note(&format!(
+                "{} without a start, or with a finish before it, cannot be shown",
+                plural(self.left_out)
+            ));
+        }
         Ok(self.writer.flush()?)
     }
 
     fn close(&mut self) -> Result<(), Failure> {
         Ok(())
     }
+}
+
+fn plural(rows: u64) -> String {
+    format!("{rows} {}", if rows == 1 { "row" } else { "rows" })
 }
 
 /// A JSON text.
@@ -224,12 +251,13 @@ mod tests {
         // w  0 [---------------) 10
         // w  2   [-----) 5                 nests
         // w  4       [---------) 12        does not
+        // w  11                    [--     never ends
         let batch = RecordBatch::try_from_iter([
-            ("start", Arc::new(Int64Array::from(vec![Some(0), Some(2), Some(4), None])) as ArrayRef),
-            ("finish", Arc::new(Int64Array::from(vec![Some(10), Some(5), Some(12), None]))),
-            ("name", Arc::new(StringArray::from(vec!["a\"", "b", "c", "d"]))),
-            ("location", Arc::new(StringArray::from(vec!["w"; 4]))),
-            ("ratio", Arc::new(Float64Array::from(vec![0.5, f64::NAN, 1.0, 1.0]))),
+            ("start", Arc::new(Int64Array::from(vec![Some(0), Some(2), Some(4), Some(11), None])) as ArrayRef),
+            ("finish", Arc::new(Int64Array::from(vec![Some(10), Some(5), Some(12), None, None]))),
+            ("name", Arc::new(StringArray::from(vec!["a\"", "b", "c", "d", "e"]))),
+            ("location", Arc::new(StringArray::from(vec!["w"; 5]))),
+            ("ratio", Arc::new(Float64Array::from(vec![0.5, f64::NAN, 1.0, 1.0, 1.0]))),
         ])
         .unwrap();
         let buffer = Buffer::default();
@@ -243,6 +271,8 @@ mod tests {
         assert_eq!(tasks[0]["name"], "a\"");
         assert_eq!(tasks[0]["args"]["ratio"], 0.5);
         assert_eq!(tasks[1]["args"]["ratio"], "NaN");
+        let begun: Vec<_> = events.iter().filter(|event| event["ph"] == "B").collect();
+        assert_eq!((begun.len(), &begun[0]["name"], begun[0].get("dur")), (1, &"d".into(), None));
         assert!(events.iter().any(|event| event["name"] == "thread_name" && event["args"]["name"] == "w (2)"));
     }
 }
