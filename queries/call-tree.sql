@@ -1,0 +1,8 @@
+-- title: Where the time went, by path of nested names
+-- topic: tasks
+-- needs: tasks
+--
+SELECT run, stack, count AS tasks, total_time, self_time
+FROM call_tree(tasks)
+ORDER BY run, self_time DESC, stack
+LIMIT 30

@@ -1,0 +1,10 @@
+-- title: What the critical path is made of, by name of task
+-- topic: dependencies
+-- needs: tasks, links
+--
+SELECT run, name, count(*) AS steps, sum(duration) AS total_time,
+  round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (PARTITION BY run), 0), 2) AS share_percent
+FROM critical_path()
+GROUP BY run, name
+ORDER BY run, total_time DESC, name
+LIMIT 30

@@ -1,0 +1,10 @@
+-- title: The longest stretches in which a location ran nothing, and the tasks around them
+-- topic: locations
+-- needs: tasks
+--
+SELECT g.run, g.location, g.start, g.duration, before.name AS name_before, after.name AS name_after
+FROM gaps(tasks) g
+LEFT JOIN tasks before ON before.task = g.task_before
+LEFT JOIN tasks after ON after.task = g.task_after
+ORDER BY g.duration DESC, g.run, g.location, g.start
+LIMIT 20

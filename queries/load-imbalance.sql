@@ -1,0 +1,17 @@
+-- title: How unevenly the work is spread over the locations, those that never ran included
+-- topic: locations
+-- needs: locations, tasks
+--
+WITH lanes AS (
+  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
+  FROM locations l
+  LEFT JOIN tasks t ON t.run = l.run AND t.location = l.location
+  WHERE l.kind NOT IN ('executor', 'process', 'node')
+  GROUP BY l.run, l.location
+)
+SELECT run, count(*) AS lanes, min(busy_time) AS least_time, max(busy_time) AS most_time,
+  round(imbalance(busy_time), 3) AS imbalance, round(imbalance_percent(busy_time), 1) AS imbalance_percent,
+  round(load_balance(busy_time), 3) AS load_balance, round(gini(busy_time), 3) AS gini
+FROM lanes
+GROUP BY run
+ORDER BY run

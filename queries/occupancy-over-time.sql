@@ -1,0 +1,8 @@
+-- title: How busy the locations were over time, in 50 equal stretches
+-- topic: time
+-- needs: tasks
+--
+SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy
+FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 50)
+GROUP BY run, bin, bin_start
+ORDER BY run, bin

@@ -1,0 +1,19 @@
+-- title: How far the run is from what its dependencies and its lanes allow
+-- topic: dependencies
+-- needs: tasks, links
+--
+WITH work AS (
+  SELECT run, sum(self_time) AS work_time FROM self_time(tasks) GROUP BY run
+), path AS (
+  SELECT run, max(path_time) AS path_time FROM critical_path() GROUP BY run
+), lanes AS (
+  SELECT run, count(*) AS lanes FROM locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+)
+SELECT r.run, r.makespan, p.path_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
+  round(1.0 * w.work_time / nullif(p.path_time, 0), 2) AS average_parallelism,
+  round(1.0 * greatest(p.path_time, w.work_time / l.lanes) / nullif(r.makespan, 0), 3) AS bound_share
+FROM runs r
+JOIN work w ON w.run = r.run
+JOIN path p ON p.run = r.run
+JOIN lanes l ON l.run = r.run
+ORDER BY r.run

@@ -1,0 +1,10 @@
+-- title: Which tasks may get slower for free: slack by name
+-- topic: dependencies
+-- needs: tasks, links
+--
+SELECT run, name, count(*) AS tasks, min(slack) AS least_slack_time, max(slack) AS most_slack_time,
+  count(*) FILTER (WHERE on_path) AS on_path
+FROM slack()
+GROUP BY run, name
+ORDER BY run, least_slack_time, name
+LIMIT 30

@@ -1,0 +1,10 @@
+-- title: Where the time went, by name of task, nested tasks not counted twice
+-- topic: tasks
+-- needs: tasks
+--
+SELECT run, name, count(*) AS tasks, sum(self_time) AS total_self_time, sum(duration) AS total_time,
+  round(100.0 * sum(self_time) / nullif(sum(sum(self_time)) OVER (PARTITION BY run), 0), 2) AS share_percent
+FROM self_time(tasks)
+GROUP BY run, name
+ORDER BY run, total_self_time DESC, name
+LIMIT 30
