@@ -1,5 +1,5 @@
 //! Relation functions against answers of other tools: nesting and self times of Chrome traces, clusters of TFProf's server,
-//! releases and critical paths of PaRSEC's graphs.
+//! releases and critical paths of PaRSEC's graphs; and what must hold for each of them: filters, the order of rows, memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Read;
@@ -290,4 +290,225 @@ fn releases_and_paths_equal_those_of_an_independent_graph_library() {
         compared += 1;
     }
     assert!(compared >= 5, "{compared} traces of PaRSEC were compared");
+}
+
+/// A call of every relation function on `tasks`, `links`, `messages` and `locations`.
+const CALLS: [&str; 17] = [
+    "critical_path(tasks, links)",
+    "self_time(tasks)",
+    "call_tree(tasks)",
+    "ancestors(tasks, (SELECT run, task FROM tasks))",
+    "descendants(tasks, (SELECT run, task FROM tasks))",
+    "descendants(tasks, (SELECT task FROM tasks WHERE task % 3 = 0))",
+    "gaps(tasks)",
+    "intersect(tasks, (SELECT * FROM tasks WHERE task % 2 = 0))",
+    "subtract(tasks, (SELECT * FROM tasks WHERE task % 2 = 0))",
+    "subtract(tasks, (SELECT 20 AS start, 40 AS finish))",
+    "concurrency(tasks)",
+    "timeline(tasks, 7)",
+    "ready(tasks, links)",
+    "slack(tasks, links)",
+    "cluster_view(tasks, 9)",
+    "message_matrix(messages, locations)",
+    "what_if(tasks, links, (SELECT run, task, duration / 2 AS duration FROM tasks WHERE task % 4 = 0))",
+];
+
+/// The numbers of splitmix64, each below a bound.
+fn random(seed: u64) -> impl FnMut(u64) -> i64 {
+    let mut state = seed;
+    move |bound| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound) as i64
+    }
+}
+
+/// Tables of a few runs: many ties, empty spans, NULLs, repeated links. With `cut`, rows come in any order and in many
+/// batches of several partitions; without, as one batch.
+fn register_traces(session: &SessionContext, seed: u64, rows: usize, cut: bool) {
+    use datafusion::arrow::compute::take;
+    use datafusion::datasource::MemTable;
+    let mut random = random(seed);
+    let run = |task: i64| ["a", "b", "c"][(task % 3) as usize];
+    let some = |value: i64, null: bool| (!null).then_some(value);
+    let mut tasks: Vec<(i64, Option<i64>, Option<i64>, i64, i64, i64)> = vec![];
+    for task in 0..rows as i64 {
+        let start = random(60);
+        let (start_unknown, endless) = (random(20) == 0, random(20) == 0);
+        let length = random(9);
+        tasks.push((task, some(start, start_unknown), some(start + length, endless), random(3), random(3), length));
+    }
+    let links: Vec<(i64, i64)> = (3..rows as i64).map(|target| (target - 3 * (1 + random(4)), target)).collect();
+    let words = |values: Vec<Option<String>>| Arc::new(StringArray::from(values)) as ArrayRef;
+    let optional = |values: Vec<Option<i64>>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    let run_of_tasks = || words(tasks.iter().map(|task| Some(run(task.0).to_owned())).collect());
+    // A parent is an earlier task of the same run.
+    let parent = |task: i64| (task >= 3 && task % 5 != 0).then(|| task - 3 * (1 + task % 2).min(task / 3));
+    let tables: [(&str, Vec<(&str, ArrayRef)>); 4] = [
+        (
+            "tasks",
+            vec![
+                ("run", run_of_tasks()),
+                ("task", integers(tasks.iter().map(|task| task.0))),
+                ("parent", optional(tasks.iter().map(|task| parent(task.0)).collect())),
+                (
+                    "name",
+                    words(tasks.iter().map(|task| some(task.4, task.4 == 2).map(|name| format!("f{name}"))).collect()),
+                ),
+                (
+                    "location",
+                    words(
+                        tasks
+                            .iter()
+                            .map(|task| some(task.3, task.0 % 17 == 0).map(|lane| format!("w{lane}")))
+                            .collect(),
+                    ),
+                ),
+                ("start", optional(tasks.iter().map(|task| task.1).collect())),
+                ("finish", optional(tasks.iter().map(|task| task.2).collect())),
+                ("duration", integers(tasks.iter().map(|task| task.5))),
+            ],
+        ),
+        (
+            "links",
+            vec![
+                ("run", words(links.iter().map(|link| Some(run(link.1).to_owned())).collect())),
+                ("source", integers(links.iter().map(|link| link.0))),
+                ("target", integers(links.iter().map(|link| link.1))),
+            ],
+        ),
+        (
+            "messages",
+            vec![
+                ("run", run_of_tasks()),
+                ("source", words(tasks.iter().map(|task| Some(format!("w{}", task.3))).collect())),
+                ("target", words(tasks.iter().map(|task| Some(format!("w{}", task.4))).collect())),
+                ("bytes", integers(tasks.iter().map(|task| task.5))),
+            ],
+        ),
+        (
+            "locations",
+            vec![
+                ("run", words(["a", "b", "c", "c"].map(|run| Some(run.to_owned())).to_vec())),
+                ("location", words(["w0", "w1", "w2", "silent"].map(|lane| Some(lane.to_owned())).to_vec())),
+            ],
+        ),
+    ];
+    for (name, columns) in tables {
+        let mut table =
+            RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))
+                .unwrap();
+        let mut partitions = vec![vec![table.clone()]];
+        if cut {
+            let mut order: Vec<i64> = (0..table.num_rows() as i64).collect();
+            order.sort_by_key(|row| (row * 7919 + seed as i64) % 101);
+            let order = Int64Array::from(order);
+            let columns = table.columns().iter().map(|column| take(column, &order, None).unwrap()).collect();
+            table = RecordBatch::try_new(table.schema(), columns).unwrap();
+            let batch = |from: usize| table.slice(from, 5.min(table.num_rows() - from));
+            let batches: Vec<RecordBatch> = (0..table.num_rows()).step_by(5).map(batch).collect();
+            partitions = vec![vec![]; 3];
+            batches.into_iter().enumerate().for_each(|(number, batch)| partitions[number % 3].push(batch));
+        }
+        session.deregister_table(name).unwrap();
+        session.register_table(name, Arc::new(MemTable::try_new(table.schema(), partitions).unwrap())).unwrap();
+    }
+}
+
+fn sorted(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
+    rows.sort();
+    rows
+}
+
+/// Where a filter is put must not be seen: above a call, it says what it says of the call's rows.
+#[test]
+fn filters_above_a_call_do_not_change_its_answer() {
+    let session = crate::slt::session();
+    for seed in 0..1 {
+        register_traces(&session, seed, 60, false);
+        for call in CALLS {
+            session.deregister_table("answer").unwrap();
+            ask(&session, &format!("CREATE TABLE answer AS SELECT * FROM {call}"));
+            let columns: Vec<String> =
+                ask(&session, "SELECT column_name FROM information_schema.columns WHERE table_name = 'answer'")
+                    .into_iter()
+                    .map(|mut row| row.swap_remove(0))
+                    .collect();
+            let mut filters =
+                vec!["run = 'b'".to_owned(), "run <> 'a' AND length(run) = 1".to_owned(), "false".to_owned()];
+            filters.extend(columns.iter().map(|column| format!("{column} = (SELECT min({column}) FROM answer)")));
+            for column in ["task", "start", "location", "duration"]
+                .iter()
+                .filter(|name| columns.iter().any(|column| column == *name))
+            {
+                filters.push(format!("run = 'c' AND {column} IS NOT NULL"));
+                filters.push(format!("run = 'c' OR {column} IS NULL"));
+            }
+            for filter in filters {
+                let above = ask(&session, &format!("SELECT * FROM {call} WHERE {filter}"));
+                let after = ask(&session, &format!("SELECT * FROM answer WHERE {filter}"));
+                assert_eq!(sorted(above), sorted(after), "{call} WHERE {filter}, seed {seed}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_order_of_rows_and_the_cut_of_batches_do_not_matter() {
+    let session = crate::slt::session();
+    for seed in 10..13 {
+        register_traces(&session, seed, 90, false);
+        let whole: Vec<_> = CALLS.iter().map(|call| sorted(ask(&session, &format!("SELECT * FROM {call}")))).collect();
+        register_traces(&session, seed, 90, true);
+        for (call, whole) in CALLS.iter().zip(whole) {
+            assert_eq!(sorted(ask(&session, &format!("SELECT * FROM {call}"))), whole, "{call}, seed {seed}");
+        }
+    }
+}
+
+/// Runs do not mix: the answers for all runs are those for each one.
+#[test]
+fn the_answer_for_several_runs_is_that_for_each() {
+    let session = crate::slt::session();
+    register_traces(&session, 20, 90, false);
+    for call in CALLS {
+        let all = sorted(ask(&session, &format!("SELECT * FROM {call}")));
+        let mut each = vec![];
+        for run in ["a", "b", "c"] {
+            let of_run = |table: &str| format!("{table} AS (SELECT * FROM {table} WHERE run = '{run}')");
+            let tables = ["tasks", "links", "messages", "locations"].map(|table| of_run(table)).join(", ");
+            each.extend(ask(&session, &format!("WITH {tables} SELECT * FROM {call}")));
+        }
+        assert_eq!(sorted(each), all, "{call}");
+    }
+}
+
+#[test]
+fn memory_is_asked_for_and_given_back() {
+    use datafusion::execution::SessionStateBuilder;
+    use datafusion::execution::memory_pool::GreedyMemoryPool;
+    use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+    use datafusion::prelude::SessionConfig;
+    for limit in [1 << 30, 200 << 10] {
+        let pool = Arc::new(GreedyMemoryPool::new(limit));
+        let runtime_env = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
+        let config = SessionConfig::new().with_target_partitions(2);
+        let builder =
+            SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime_env);
+        let mut session = SessionContext::new_with_state(tq_engine::sql::configure(builder).build());
+        tq_engine::session::register_functions(&mut session, tq_udfs::ticks::Tick::Nanosecond).unwrap();
+        register_traces(&session, 30, 20_000, false);
+        for call in CALLS.iter().filter(|call| !call.starts_with("intersect")) {
+            let answer = runtime().block_on(crate::slt::answer(&session, &format!("SELECT count(*) FROM {call}")));
+            assert_eq!(answer.is_ok(), limit == 1 << 30, "{call}: {answer:?}");
+            if let Err(error) = answer {
+                assert!(
+                    error.message.to_lowercase().contains("memory") || error.message.contains("Resources exhausted"),
+                    "{call}: {error:?}"
+                );
+            }
+            assert_eq!(session.runtime_env().memory_pool.reserved(), 0, "{call}");
+        }
+    }
 }
