@@ -1,0 +1,3 @@
+//! What the reader as a whole makes of small texts.
+
+use super::*;
