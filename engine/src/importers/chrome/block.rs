@@ -83,8 +83,9 @@ fn reads_as_event(text: &[u8]) -> Option<bool> {
         Ok(text) => text,
         Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
     };
-    match event::event(text, 0, &mut Vec::new()) {
-        Ok((event, _)) => Some(event.phase != 0),
+    let mut event = Event::default();
+    match event::read(text, 0, &mut Vec::new(), &mut event) {
+        Ok(_) => Some(event.phase != 0),
         Err(Flaw::Ended) => None,
         Err(Flaw::At(_)) => Some(false),
     }
@@ -155,12 +156,13 @@ struct Parser<'t> {
 impl<'t> Parser<'t> {
     fn run(&mut self, last: bool) -> Ending {
         let bytes = self.text.as_bytes();
+        let mut event = Event::default();
         loop {
             self.at = lex::space(bytes, self.at);
             match bytes.get(self.at) {
-                Some(b'{') => match event::event(self.text, self.at, &mut self.stack) {
-                    Ok((event, end)) => {
-                        self.take(event);
+                Some(b'{') => match event::read(self.text, self.at, &mut self.stack, &mut event) {
+                    Ok(end) => {
+                        self.take(&event);
                         self.at = end;
                     }
                     Err(Flaw::Ended) => return Ending::Inside(self.at),
@@ -200,7 +202,7 @@ impl<'t> Parser<'t> {
     }
 
     #[inline]
-    fn take(&mut self, event: Event<'t>) {
+    fn take(&mut self, event: &Event<'t>) {
         self.commas.missing += u64::from(!self.commas.seen);
         self.commas.seen = false;
         if event.duplicate {

@@ -111,10 +111,11 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     parents.sort_unstable();
     parents.dedup_by_key(|(child, _)| *child);
     let launches = kineto::Launches::of(recording, kinds);
-    let mut links = launches.links(recording);
+    let mut links = launches.links(recording, kinds);
     links.extend(kineto::operator_links(recording, kinds));
     links.extend(kineto::sync_links(recording, &launches, shared, kinds));
-    links.extend(flows::links(recording, &nesting, &launches));
+    links.extend(flows::links(recording, &nesting, &launches, kinds));
+    recording.forget_joins();
     Joined { nesting, parents, links, patches }
 }
 

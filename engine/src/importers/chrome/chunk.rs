@@ -4,6 +4,7 @@
 //! Whatever needs another event to make sense (ends, flows, asynchronous parts) waits in a list until the whole file is
 //! known, because the order of the file is not the order of time.
 
+use super::event;
 use crate::trace::{Stats, Words};
 
 /// The finish of a task that has none (yet).
@@ -62,14 +63,17 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    pub(super) fn push(&mut self, text: &str) {
-        self.text.push_str(text);
-        self.end();
-    }
-
-    fn end(&mut self) {
-        // A block stays far below 2 GiB: `Tasks` refuse longer ones before.
-        self.ends.push(i32::try_from(self.text.len()).unwrap_or(i32::MAX));
+    /// Appends valid JSON, or nothing.
+    #[inline]
+    pub(super) fn push(&mut self, json: &str) {
+        let length = self.text.len();
+        event::push_compact(json, &mut self.text);
+        let end = i32::try_from(self.text.len()).unwrap_or_else(|_| {
+            // Offsets end at 2 GiB; a block is that long only when one of its events is.
+            self.text.truncate(length);
+            length as i32
+        });
+        self.ends.push(end);
     }
 
     pub(super) fn get(&self, row: usize) -> &str {
@@ -218,8 +222,38 @@ pub(super) struct Records {
     pub(super) lanes: Words,
     pub(super) texts: Words,
     pub(super) tasks: Tasks,
+    pub(super) joins: Joins,
     pub(super) lists: Lists,
     pub(super) stats: Stats,
+}
+
+/// What tasks of a block are joined by; rows count within the block.
+#[derive(Debug, Default)]
+pub(super) struct Joins {
+    /// (row, `correlation`).
+    pub(super) correlations: Vec<(u32, i64)>,
+    /// (row, `External id`).
+    pub(super) externals: Vec<(u32, i64)>,
+    pub(super) pythons: Vec<Python>,
+    /// Tasks of kind `cuda_sync`.
+    pub(super) syncs: Vec<u32>,
+}
+
+impl Joins {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        (self.correlations.capacity() + self.externals.capacity()) * size_of::<(u32, i64)>()
+            + self.pythons.capacity() * size_of::<Python>()
+            + self.syncs.capacity() * size_of::<u32>()
+    }
+
+    /// Gives back what growing reserved.
+    pub(super) fn shrink(&mut self) {
+        self.correlations.shrink_to_fit();
+        self.externals.shrink_to_fit();
+        self.pythons.shrink_to_fit();
+        self.syncs.shrink_to_fit();
+    }
 }
 
 /// Everything that is no task column.
@@ -233,11 +267,6 @@ pub(super) struct Lists {
     pub(super) marks: Vec<Mark>,
     pub(super) samples: Vec<Sample>,
     pub(super) facts: Vec<Fact>,
-    pub(super) correlations: Vec<(u32, i64)>,
-    pub(super) externals: Vec<(u32, i64)>,
-    pub(super) pythons: Vec<Python>,
-    /// Tasks of kind `cuda_sync`.
-    pub(super) syncs: Vec<u32>,
     /// Events so far: what `sequence` counts.
     pub(super) events: u64,
 }
@@ -317,10 +346,6 @@ impl Lists {
             ..sample
         }));
         self.facts.extend(block.facts.into_iter().map(|fact| Fact { lane: by.lane(fact.lane), ..fact }));
-        self.correlations.extend(block.correlations.into_iter().map(|(row, id)| (row + rows, id)));
-        self.externals.extend(block.externals.into_iter().map(|(row, id)| (row + rows, id)));
-        self.pythons.extend(block.pythons.into_iter().map(|python| Python { row: python.row + rows, ..python }));
-        self.syncs.extend(block.syncs.into_iter().map(|row| row + rows));
         self.events += block.events;
     }
 }

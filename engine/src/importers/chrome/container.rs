@@ -16,6 +16,7 @@ const WINDOW_BYTES: usize = 64 << 10;
 const KEPT_BYTES: usize = 64 << 10;
 /// The key of the events.
 const EVENTS: &[u8] = b"traceEvents";
+const QUOTED_EVENTS: &[u8] = b"\"traceEvents\"";
 
 /// What the text is at the top.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +108,7 @@ impl<R: Read> Container<R> {
                         return Ok(Stop::Cut);
                     }
                     if self.space()? != Some(b':') {
-                        return Ok(self.broken()?);
+                        return self.broken();
                     }
                     self.at += 1;
                     let first = self.space()?;
@@ -129,9 +130,38 @@ impl<R: Read> Container<R> {
                     let key = String::from_utf8_lossy(name).into_owned();
                     self.beside.push(Beside { key, json, bytes: self.place() - begin });
                 }
-                Some(_) => return Ok(self.broken()?),
+                Some(_) => return self.broken(),
             }
         }
+    }
+
+    /// Looks for the next events by their key alone, in a container that is no JSON: `"INFO": ["log of "quotes""]`.
+    pub(super) fn search_events(&mut self) -> io::Result<Stop> {
+        let mut matched = 0;
+        while let Some(byte) = self.peek()? {
+            self.at += 1;
+            // Only the first byte of the pattern is a quote, so a mismatch begins anew at most with this byte.
+            matched = match byte {
+                byte if byte == QUOTED_EVENTS[matched] => matched + 1,
+                b'"' => 1,
+                _ => 0,
+            };
+            if matched < QUOTED_EVENTS.len() - 1 {
+                continue;
+            }
+            if self.peek()? == Some(b'"') {
+                self.at += 1;
+                if self.space()? == Some(b':') {
+                    self.at += 1;
+                    if self.space()? == Some(b'[') {
+                        self.at += 1;
+                        return Ok(Stop::Events(self.place()));
+                    }
+                }
+            }
+            matched = 0;
+        }
+        Ok(Stop::Cut)
     }
 
     fn broken(&mut self) -> io::Result<Stop> {
@@ -315,6 +345,17 @@ mod tests {
         assert_eq!(walk("{\"a\":}").0, Stop::Broken(5));
         // Not an array: a value like any other.
         assert_eq!(walk("{\"traceEvents\":null}").0, Stop::End);
+    }
+
+    #[test]
+    fn events_are_found_in_what_is_no_json() {
+        let text = r#"{"INFO":["a "quoted" word"],"traceEvents":3,"traceEvents" : [{"ph""#;
+        let mut container = Container::new(text.as_bytes(), 0);
+        assert_eq!(container.open().expect("memory"), Some(Form::Object));
+        assert!(matches!(container.next_events().expect("memory"), Stop::Broken(_)));
+        let events = text.rfind('[').expect("it is there") + 1;
+        assert_eq!(container.search_events().expect("memory"), Stop::Events(events as u64));
+        assert_eq!(container.search_events().expect("memory"), Stop::Cut);
     }
 
     #[test]

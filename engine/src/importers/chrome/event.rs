@@ -79,10 +79,11 @@ pub(super) struct Event<'t> {
     pub(super) duplicate: bool,
 }
 
-/// Reads the object whose opening bracket is at `at`. Returns the event and the place behind its closing bracket.
-pub(super) fn event<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>) -> Result<(Event<'t>, usize), Flaw> {
+/// Reads the object whose opening bracket is at `at` into `event`; the answer is the place behind its closing bracket.
+#[inline]
+pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mut Event<'t>) -> Result<usize, Flaw> {
+    *event = Event::default();
     let bytes = text.as_bytes();
-    let mut event = Event::default();
     let mut seen = 0u32;
     let mut at = at + 1;
     loop {
@@ -94,57 +95,96 @@ pub(super) fn event<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>) -> Result
                 at += 1;
                 continue;
             }
-            Some(b'}') => return Ok((event, at + 1)),
+            Some(b'}') => return Ok(at + 1),
             Some(_) => return Err(Flaw::At(at)),
             None => return Err(Flaw::Ended),
         }
         let key = lex::string(bytes, at + 1)?;
-        let name = slice(text, at + 1, key.end)?;
-        at = lex::space(bytes, key.end + 1);
-        match bytes.get(at) {
-            Some(b':') => at = lex::space(bytes, at + 1),
-            Some(_) => return Err(Flaw::At(at)),
-            None => return Err(Flaw::Ended),
-        }
-        let (number, end) = match name {
-            "ph" => {
+        let name = &bytes[at + 1..key.end];
+        let name_at = at + 1;
+        at = colon(bytes, key.end + 1)?;
+        let (number, end) = match short_key(name) {
+            key::PH => {
                 let (phase, end) = token(text, at)?;
                 event.phase = phase.trim_matches('"').bytes().next().unwrap_or(0);
                 (0, end)
             }
-            "name" => member(1, quoted(text, at)?, &mut event.name),
-            "cat" => member(2, quoted(text, at)?, &mut event.category),
-            "ts" => member(3, time(text, at)?, &mut event.ts),
-            "dur" => member(4, time(text, at)?, &mut event.dur),
-            "pid" => member(5, token(text, at)?, &mut event.pid),
-            "tid" => member(6, token(text, at)?, &mut event.tid),
-            "args" => (7, arguments(text, at, stack, &mut event)?),
-            "id" => member(8, token(text, at)?, &mut event.id),
-            "tts" => member(9, token(text, at)?, &mut event.tts),
-            "tdur" => member(10, token(text, at)?, &mut event.tdur),
-            "s" => member(11, token(text, at)?, &mut event.instant_scope),
-            "bp" => member(12, token(text, at)?, &mut event.binding_point),
-            "id2" => member(13, anything(text, at, stack)?, &mut event.id2),
-            "scope" => member(14, token(text, at)?, &mut event.scope),
-            "bind_id" => member(15, token(text, at)?, &mut event.bind_id),
-            "flow_in" => member(16, token(text, at)?, &mut event.flow_in),
-            "flow_out" => member(17, token(text, at)?, &mut event.flow_out),
-            _ => {
-                let mut value = String::new();
-                let end = repair::value(text, at, &mut value)?;
-                event.others.push((name, value));
-                (31, end)
-            }
+            key::NAME => member(1, quoted(text, at)?, &mut event.name),
+            key::CAT => member(2, quoted(text, at)?, &mut event.category),
+            key::TS => member(3, time(text, at)?, &mut event.ts),
+            key::DUR => member(4, time(text, at)?, &mut event.dur),
+            key::PID => member(5, token(text, at)?, &mut event.pid),
+            key::TID => member(6, token(text, at)?, &mut event.tid),
+            key::ARGS => (7, arguments(text, at, stack, event)?),
+            key::ID => member(8, token(text, at)?, &mut event.id),
+            key::TTS => member(9, token(text, at)?, &mut event.tts),
+            key::TDUR => member(10, token(text, at)?, &mut event.tdur),
+            key::S => member(11, token(text, at)?, &mut event.instant_scope),
+            key::BP => member(12, token(text, at)?, &mut event.binding_point),
+            key::ID2 => member(13, anything(text, at, stack)?, &mut event.id2),
+            _ => match name {
+                b"scope" => member(14, token(text, at)?, &mut event.scope),
+                b"bind_id" => member(15, token(text, at)?, &mut event.bind_id),
+                b"flow_in" => member(16, token(text, at)?, &mut event.flow_in),
+                b"flow_out" => member(17, token(text, at)?, &mut event.flow_out),
+                _ => {
+                    let mut value = String::new();
+                    let end = repair::value(text, at, &mut value)?;
+                    event.others.push((slice(text, name_at, key.end)?, value));
+                    (31, end)
+                }
+            },
         };
         event.duplicate |= number < 31 && seen & (1 << number) != 0;
         seen |= 1 << number;
         at = lex::space(bytes, end);
         match bytes.get(at) {
             Some(b',') => at += 1,
-            Some(b'}') => return Ok((event, at + 1)),
+            Some(b'}') => return Ok(at + 1),
             Some(_) => return Err(Flaw::At(at)),
             None => return Err(Flaw::Ended),
         }
+    }
+}
+
+/// The keys of nearly all members, as numbers: comparing those is one instruction.
+mod key {
+    pub(super) const PH: u32 = super::short_key(b"ph");
+    pub(super) const NAME: u32 = super::short_key(b"name");
+    pub(super) const CAT: u32 = super::short_key(b"cat");
+    pub(super) const TS: u32 = super::short_key(b"ts");
+    pub(super) const DUR: u32 = super::short_key(b"dur");
+    pub(super) const PID: u32 = super::short_key(b"pid");
+    pub(super) const TID: u32 = super::short_key(b"tid");
+    pub(super) const ARGS: u32 = super::short_key(b"args");
+    pub(super) const ID: u32 = super::short_key(b"id");
+    pub(super) const TTS: u32 = super::short_key(b"tts");
+    pub(super) const TDUR: u32 = super::short_key(b"tdur");
+    pub(super) const S: u32 = super::short_key(b"s");
+    pub(super) const BP: u32 = super::short_key(b"bp");
+    pub(super) const ID2: u32 = super::short_key(b"id2");
+}
+
+/// Up to four bytes as a number; 0 for anything longer.
+#[inline(always)]
+const fn short_key(key: &[u8]) -> u32 {
+    match *key {
+        [a] => u32::from_le_bytes([a, 0, 0, 0]),
+        [a, b] => u32::from_le_bytes([a, b, 0, 0]),
+        [a, b, c] => u32::from_le_bytes([a, b, c, 0]),
+        [a, b, c, d] => u32::from_le_bytes([a, b, c, d]),
+        _ => 0,
+    }
+}
+
+/// The place of the value behind a key.
+#[inline(always)]
+fn colon(bytes: &[u8], at: usize) -> Result<usize, Flaw> {
+    let at = lex::space(bytes, at);
+    match bytes.get(at) {
+        Some(b':') => Ok(lex::space(bytes, at + 1)),
+        Some(_) => Err(Flaw::At(at)),
+        None => Err(Flaw::Ended),
     }
 }
 
@@ -253,12 +293,7 @@ fn walk_arguments(bytes: &[u8], at: usize, stack: &mut Vec<u8>, facts: &mut Fact
         }
         let key_end = lex::valid_string(bytes, at + 1)?;
         let key = &bytes[at + 1..key_end - 1];
-        at = lex::space(bytes, key_end);
-        match bytes.get(at) {
-            Some(b':') => at = lex::space(bytes, at + 1),
-            Some(_) => return Err(Flaw::At(at)),
-            None => return Err(Flaw::Ended),
-        }
+        at = colon(bytes, key_end)?;
         let end = lex::value(bytes, at, stack)?;
         let fact = match key {
             b"correlation" => Some(&mut facts.correlation),
@@ -325,15 +360,40 @@ pub(super) fn string_value(token: &str) -> Option<String> {
     Some(repair::unescape(raw).0)
 }
 
+/// Appends valid JSON without the line ends and indentation of pretty-printers; text on one line stays as it is.
+#[inline]
+pub(super) fn push_compact(json: &str, out: &mut String) {
+    let bytes = json.as_bytes();
+    // A raw line end cannot stand in a valid string: it is a blank between tokens.
+    if memchr::memchr(b'\n', bytes).is_none() {
+        out.push_str(json);
+        return;
+    }
+    let mut at = lex::space(bytes, 0);
+    while let Some(byte) = bytes.get(at) {
+        let end = match byte {
+            b'"' => lex::string(bytes, at + 1).map_or(bytes.len(), |string| string.end + 1),
+            b'{' | b'}' | b'[' | b']' | b',' | b':' => at + 1,
+            _ => repair::token_end(bytes, at).max(at + 1),
+        };
+        out.push_str(json.get(at..end).unwrap_or_default());
+        at = lex::space(bytes, end);
+    }
+}
+
 /// Adds members to arguments; keys are raw, values valid JSON. What is no object becomes the member `args` of one.
 pub(super) fn with_members<'m>(args: Option<&str>, more: impl IntoIterator<Item = (&'m str, &'m str)>) -> String {
-    let mut text = match args.map(str::trim_end) {
-        None => "{".to_owned(),
-        Some(object) if object.starts_with('{') && object.ends_with('}') => {
-            object[..object.len() - 1].trim_end().to_owned()
-        }
-        Some(other) => format!("{{\"args\":{other}"),
-    };
+    let mut text = String::new();
+    match args {
+        None => text.push('{'),
+        Some(args) => push_compact(args, &mut text),
+    }
+    if args.is_some_and(|args| !args.starts_with('{')) {
+        text.insert_str(0, "{\"args\":");
+    } else if text.ends_with('}') {
+        text.pop();
+        text.truncate(text.trim_end().len());
+    }
     for (key, value) in more {
         if !text.ends_with('{') {
             text.push(',');
@@ -349,10 +409,10 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Event<'_>, Flaw> {
-        event(text, 0, &mut Vec::new()).map(|(event, end)| {
-            assert_eq!(end, text.len());
-            event
-        })
+        let mut event = Event::default();
+        let end = super::read(text, 0, &mut Vec::new(), &mut event)?;
+        assert_eq!(end, text.len());
+        Ok(event)
     }
 
     #[test]
@@ -395,6 +455,20 @@ mod tests {
         for length in 1..text.len() {
             assert_eq!(read(&text[..length]).err(), Some(Flaw::Ended), "{length}");
         }
+    }
+
+    #[test]
+    fn pretty_printed_arguments_become_compact() {
+        let check = |json: &str, expected: &str| {
+            let mut out = String::new();
+            push_compact(json, &mut out);
+            assert_eq!(out, expected);
+        };
+        check("{ \"a\": 1 }", "{ \"a\": 1 }");
+        check(
+            "{\n  \"a b\": [1, 2.5e3,\r\n -1],\n\t\"c\": \"x\\\"  y\", \"d\": true\n}",
+            r#"{"a b":[1,2.5e3,-1],"c":"x\"  y","d":true}"#,
+        );
     }
 
     #[test]

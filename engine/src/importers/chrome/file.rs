@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 
-use super::chunk::{Lists, Records, Renumber, Tasks};
+use super::chunk::{Joins, Lists, Records, Renumber, Tasks};
 use super::container::Beside;
 use super::lanes::{Lanes, Origin};
 use crate::error::ImportError;
@@ -45,6 +45,7 @@ pub(super) struct Piece {
     /// Position of its first task in the file.
     pub(super) first: u32,
     pub(super) tasks: Tasks,
+    pub(super) joins: Joins,
 }
 
 impl Recording {
@@ -64,7 +65,7 @@ impl Recording {
 
     /// Appends the records of the next block.
     pub(super) fn take(&mut self, records: Records, shared: &mut Shared) -> Result<(), ImportError> {
-        let Records { names, kinds, lanes, texts, mut tasks, lists, stats } = records;
+        let Records { names, kinds, lanes, texts, mut tasks, joins, lists, stats } = records;
         self.stats.absorb(stats);
         let lane_numbers: Vec<i32> = words(&lanes).map(|key| shared.lanes.of_key(key, &self.origin)).collect();
         let by = Renumber {
@@ -82,14 +83,14 @@ impl Recording {
         if tasks.len() == 0 {
             return Ok(());
         }
-        self.charge(tasks.memory())?;
+        self.charge(tasks.memory() + joins.memory())?;
         let first = self.rows;
         self.rows = u32::try_from(self.rows as usize + tasks.len()).map_err(|_| ImportError::Unusable {
             path: self.source.path().to_owned(),
             what: "it holds more than 4 294 967 295 tasks".to_owned(),
             hint: None,
         })?;
-        self.pieces.push(Piece { first, tasks });
+        self.pieces.push(Piece { first, tasks, joins });
         Ok(())
     }
 
@@ -103,6 +104,17 @@ impl Recording {
     /// Gives back what was asked for a piece that moves into the tables.
     pub(super) fn release(&mut self, bytes: usize) {
         self.memory.shrink(bytes.min(self.memory.size()));
+    }
+
+    /// Forgets what only joins need.
+    pub(super) fn forget_joins(&mut self) {
+        let mut bytes = 0;
+        for piece in &mut self.pieces {
+            bytes += std::mem::take(&mut piece.joins).memory();
+        }
+        self.release(bytes);
+        let Lists { begins, ends, asyncs, flows, binds, .. } = &mut self.lists;
+        (*begins, *ends, *asyncs, *flows, *binds) = Default::default();
     }
 
     /// The piece and the row in it of a task.

@@ -12,11 +12,11 @@
 //!
 //! Kineto's `ac2g` flows repeat what `correlation` says; only what that does not say becomes a link here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::chunk::{Flow, FlowId, NO_WORD};
 use super::file::Recording;
-use super::kineto::{Launches, Link, LinkName};
+use super::kineto::{Kinds, Launches, Link, LinkName};
 use super::nest::Nesting;
 use super::{FLOW_UNBOUND, LAUNCH_FLOWS};
 
@@ -43,14 +43,16 @@ enum Role {
 type Identity = (i32, i32, FlowId);
 
 /// The links of a file's flows.
-pub(super) fn links(recording: &mut Recording, nesting: &Nesting, launches: &Launches) -> Vec<Link> {
+pub(super) fn links(recording: &mut Recording, nesting: &Nesting, launches: &Launches, kinds: &Kinds) -> Vec<Link> {
     let mut identities: BTreeMap<Identity, Vec<Point>> = BTreeMap::new();
     let launch = recording.texts.find(LAUNCH).unwrap_or(NO_WORD);
+    // Without such flows nothing is looked up.
+    let known = if launch == NO_WORD { HashSet::new() } else { launches.known(recording, kinds) };
     let mut said = 0;
     for flow in &recording.lists.flows {
         let is_launch = flow.category == launch && launch != NO_WORD;
         if let (true, FlowId::Number(id)) = (is_launch, flow.id)
-            && launches.knows(id)
+            && known.contains(&id)
         {
             said += 1;
             continue;

@@ -14,7 +14,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::chunk::UNFINISHED;
+use super::chunk::{Joins, Python, UNFINISHED};
 use super::event;
 use super::file::{Recording, Shared};
 use super::lanes::Lanes;
@@ -162,94 +162,117 @@ impl Roles {
 
 /// Python's declared parents as (child, parent).
 pub(super) fn python_parents(recording: &Recording) -> Vec<(u32, u32)> {
-    let pythons = &recording.lists.pythons;
-    let by_id: HashMap<i64, u32> = pythons.iter().map(|python| (python.id, python.row)).collect();
-    let parent = |python: &super::chunk::Python| {
-        let parent = *by_id.get(&python.parent?)?;
-        (parent != python.row).then_some((python.row, parent))
+    let pythons = || {
+        recording.pieces.iter().flat_map(|piece| {
+            let first = piece.first;
+            piece.joins.pythons.iter().map(move |python| (first + python.row, python))
+        })
     };
-    pythons.iter().filter_map(parent).collect()
+    let by_id: HashMap<i64, u32> = pythons().map(|(row, python)| (python.id, row)).collect();
+    let parent = |(row, python): (u32, &Python)| {
+        let parent = *by_id.get(&python.parent?)?;
+        (parent != row).then_some((row, parent))
+    };
+    pythons().filter_map(parent).collect()
 }
 
-/// Which call launched what.
+/// A task that carries an id.
+#[derive(Debug, Clone, Copy)]
+struct Carrier {
+    id: i64,
+    row: u32,
+    start: i64,
+    lane: i32,
+    kind: Kind,
+}
+
+/// The tasks that carry ids of a sort, in the order of the file.
+fn carriers<'r>(
+    recording: &'r Recording,
+    kinds: &'r Kinds,
+    ids: impl Fn(&'r Joins) -> &'r [(u32, i64)] + 'r,
+) -> impl Iterator<Item = Carrier> + 'r {
+    recording.pieces.iter().flat_map(move |piece| {
+        ids(&piece.joins).iter().map(move |&(row, id)| {
+            let (tasks, at) = (&piece.tasks, row as usize);
+            Carrier {
+                id,
+                row: piece.first + row,
+                start: tasks.starts[at],
+                lane: tasks.lanes[at],
+                kind: kinds.get(tasks.kinds[at]),
+            }
+        })
+    })
+}
+
+/// The calls that launch something, by their correlation.
 pub(super) struct Launches {
-    /// (correlation, start, task) of calls, in this order.
+    /// (correlation, start, task), in this order.
     calls: Vec<(i64, i64, u32)>,
-    /// (correlation, task) of what they launched.
-    launched: Vec<(i64, u32)>,
-    /// Correlations that both sides have.
-    known: HashSet<i64>,
 }
 
 impl Launches {
     pub(super) fn of(recording: &Recording, kinds: &Kinds) -> Launches {
-        let mut calls = Vec::new();
-        let mut launched = Vec::new();
-        for &(row, id) in &recording.lists.correlations {
-            match kinds.get(recording.kind(row)) {
-                Kind::Call => calls.push((id, recording.start(row), row)),
-                Kind::Kernel | Kind::Copy | Kind::Sync => launched.push((id, row)),
-                _ => {}
-            }
-        }
-        calls.sort_unstable();
-        let mut launches = Launches { calls, launched, known: HashSet::new() };
-        launches.known = launches
-            .launched
-            .iter()
-            .filter(|(id, row)| launches.call(*id, recording.start(*row)).is_some())
-            .map(|(id, _)| *id)
+        let correlated = carriers(recording, kinds, |joins| &joins.correlations);
+        let mut calls: Vec<(i64, i64, u32)> = correlated
+            .filter(|carrier| carrier.kind == Kind::Call)
+            .map(|carrier| (carrier.id, carrier.start, carrier.row))
             .collect();
-        launches
-    }
-
-    /// Whether `correlation` links something by that id.
-    pub(super) fn knows(&self, id: i64) -> bool {
-        self.known.contains(&id)
+        calls.sort_unstable();
+        Launches { calls }
     }
 
     /// The call of a correlation: the latest that began by `time`, else the first.
     fn call(&self, id: i64, time: i64) -> Option<u32> {
         let from = self.calls.partition_point(|call| call.0 < id);
-        let to = from + self.calls[from..].partition_point(|call| call.0 == id);
-        let calls = &self.calls[from..to];
-        let begun = calls.partition_point(|call| call.1 <= time);
-        calls.get(begun.saturating_sub(1)).map(|call| call.2)
+        let calls = self.calls[from..].iter().take_while(|call| call.0 == id);
+        let begun = calls.clone().take_while(|call| call.1 <= time).last();
+        begun.or(calls.clone().next()).map(|call| call.2)
+    }
+
+    /// What was launched, with the call that did.
+    fn launched<'r>(&'r self, recording: &'r Recording, kinds: &'r Kinds) -> impl Iterator<Item = (u32, Carrier)> + 'r {
+        let is_any = !self.calls.is_empty();
+        carriers(recording, kinds, |joins| &joins.correlations)
+            .filter(move |carrier| is_any && matches!(carrier.kind, Kind::Kernel | Kind::Copy | Kind::Sync))
+            .filter_map(|carrier| Some((self.call(carrier.id, carrier.start)?, carrier)))
+    }
+
+    /// The correlations that link something.
+    pub(super) fn known(&self, recording: &Recording, kinds: &Kinds) -> HashSet<i64> {
+        self.launched(recording, kinds).map(|(_, carrier)| carrier.id).collect()
     }
 
     /// From each call to what it launched.
-    pub(super) fn links(&self, recording: &Recording) -> Vec<Link> {
-        let syncs: HashSet<u32> = recording.lists.syncs.iter().copied().collect();
-        let link = |(id, row): &(i64, u32)| {
-            let source = self.call(*id, recording.start(*row))?;
-            let is_sync = syncs.contains(row);
-            Some(Link {
+    pub(super) fn links(&self, recording: &Recording, kinds: &Kinds) -> Vec<Link> {
+        let link = |(source, carrier): (u32, Carrier)| {
+            let is_sync = carrier.kind == Kind::Sync;
+            Link {
                 source,
-                target: *row,
+                target: carrier.row,
                 kind: if is_sync { "sync" } else { "launch" },
                 name: if is_sync { LinkName::Word("call") } else { LinkName::None },
-            })
+            }
         };
-        self.launched.iter().filter_map(link).collect()
+        self.launched(recording, kinds).map(link).collect()
     }
 }
 
 /// From each operator to the work of devices that has its `External id`.
 pub(super) fn operator_links(recording: &Recording, kinds: &Kinds) -> Vec<Link> {
-    let externals = &recording.lists.externals;
+    let externals = || carriers(recording, kinds, |joins| &joins.externals);
     let mut operators: HashMap<i64, u32> = HashMap::new();
-    for &(row, id) in externals {
-        if kinds.get(recording.kind(row)) == Kind::Operator {
-            // Ids of a few old releases repeat; the first is the outermost.
-            operators.entry(id).or_insert(row);
-        }
+    for carrier in externals().filter(|carrier| carrier.kind == Kind::Operator) {
+        // Ids of a few old releases repeat; the first is the outermost.
+        operators.entry(carrier.id).or_insert(carrier.row);
     }
-    let link = |&(row, id): &(u32, i64)| {
-        let is_work = matches!(kinds.get(recording.kind(row)), Kind::Kernel | Kind::Copy);
-        let source = *operators.get(&id).filter(|_| is_work)?;
-        Some(Link { source, target: row, kind: "operator", name: LinkName::Word("External id") })
+    let work = externals().filter(|carrier| matches!(carrier.kind, Kind::Kernel | Kind::Copy));
+    let link = |carrier: Carrier| {
+        let source = *operators.get(&carrier.id)?;
+        Some(Link { source, target: carrier.row, kind: "operator", name: LinkName::Word("External id") })
     };
-    externals.iter().filter_map(link).collect()
+    work.filter_map(link).collect()
 }
 
 /// From the last work that a `cuda_sync` waits for to the `cuda_sync`.
@@ -261,17 +284,15 @@ pub(super) fn operator_links(recording: &Recording, kinds: &Kinds) -> Vec<Link> 
 /// {"name":"Stream Wait Event", the same}                                            the work before that cudaEventRecord
 /// ```
 pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Shared, kinds: &Kinds) -> Vec<Link> {
-    if recording.lists.syncs.is_empty() {
+    let syncs: Vec<u32> =
+        recording.pieces.iter().flat_map(|piece| piece.joins.syncs.iter().map(|row| piece.first + row)).collect();
+    if syncs.is_empty() {
         return Vec::new();
     }
     // Work by stream, in the order of its launch.
     let mut work: HashMap<i32, Vec<(i64, u32)>> = HashMap::new();
-    for &(id, row) in &launches.launched {
-        if matches!(kinds.get(recording.kind(row)), Kind::Kernel | Kind::Copy)
-            && let Some(call) = launches.call(id, recording.start(row))
-        {
-            work.entry(recording.lane(row)).or_default().push((recording.start(call), row));
-        }
+    for (call, carrier) in launches.launched(recording, kinds).filter(|(_, carrier)| carrier.kind != Kind::Sync) {
+        work.entry(carrier.lane).or_default().push((recording.start(call), carrier.row));
     }
     for stream in work.values_mut() {
         stream.sort_unstable();
@@ -282,7 +303,7 @@ pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Sh
         let launched = &stream[..stream.partition_point(|(launch, _)| *launch <= time)];
         launched.iter().rev().find(|(_, row)| recording.finish(*row) <= done).map(|(_, row)| *row)
     };
-    let links = recording.lists.syncs.iter().filter_map(|&row| {
+    let links = syncs.iter().filter_map(|&row| {
         let args = recording.get(row, |tasks, row| tasks.args.get(row).to_owned());
         let number = |key: &str| event::get(&args, key).and_then(|value| event::integer(value.as_bytes()));
         let name = shared.names.word(recording.name(row));

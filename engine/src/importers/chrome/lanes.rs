@@ -119,13 +119,13 @@ impl Lanes {
             "T" => self.thread(process, pid, parts.next().unwrap_or_default()),
             "S" => {
                 let thread = self.thread(process, pid, parts.next().unwrap_or_default());
-                self.below(thread, "state".to_owned(), Sort::State, None)
+                self.below(thread, "state", Sort::State, None)
             }
             "A" => {
                 let category = parts.next().unwrap_or_default();
                 let name = parts.next().unwrap_or_default();
                 let title = if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") };
-                self.below(process, format!("async {title}"), Sort::Async, Some(title))
+                self.below(process, &format!("async {title}"), Sort::Async, Some(title))
             }
             _ => process,
         }
@@ -183,7 +183,7 @@ impl Lanes {
 
     fn thread(&mut self, process: i32, pid: Option<Id>, tid: &str) -> i32 {
         let tid = Id::of(tid).or(pid).unwrap_or_else(|| Id::Number("0".to_owned()));
-        let lane = self.below(process, tid.display(), Sort::Thread, tid.name());
+        let lane = self.below(process, &tid.display(), Sort::Thread, tid.name());
         let facts = &mut self.all[lane as usize].facts;
         if !facts.contains_key("tid") {
             facts.insert("tid".to_owned(), tid.value());
@@ -191,7 +191,7 @@ impl Lanes {
         lane
     }
 
-    fn below(&mut self, parent: i32, part: String, sort: Sort, name: Option<String>) -> i32 {
+    fn below(&mut self, parent: i32, part: &str, sort: Sort, name: Option<String>) -> i32 {
         let above = &self.all[parent as usize];
         let location = format!("{}/{part}", above.location);
         if let Some(&lane) = self.by_location.get(&location) {

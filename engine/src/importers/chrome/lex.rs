@@ -74,16 +74,14 @@ pub(super) fn string(text: &[u8], mut at: usize) -> Result<Quoted, Flaw> {
 pub(super) fn space(text: &[u8], mut at: usize) -> usize {
     loop {
         match text.get(at) {
-            Some(b' ') => {
+            Some(b' ' | b'\r' | b'\t') => at += 1,
+            Some(b'\n') => {
+                at += 1;
                 // Indentation comes in long runs.
                 while word_at(text, at) == Some(BLANKS) {
                     at += 8;
                 }
-                while text.get(at) == Some(&b' ') {
-                    at += 1;
-                }
             }
-            Some(b'\n' | b'\r' | b'\t') => at += 1,
             _ => return at,
         }
     }

@@ -88,6 +88,7 @@ const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
 const FLOW_WITHOUT_ID: Finding = Finding::lost("flow_without_id", Stage::Recording);
 const BROKEN_CONTAINER: Finding = Finding::lost("broken_container", Stage::Recording);
 
+const BROKEN_HEADER: Finding = Finding::repaired("broken_header", Stage::Recording);
 const BAD_STRING: Finding = Finding::repaired("bad_string", Stage::Recording);
 const ARGS_REPAIRED: Finding = Finding::repaired("args_repaired", Stage::Recording);
 const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
@@ -195,6 +196,7 @@ fn looks_like_events(source: &Source) -> bool {
         Ok(Some(Form::Array)) => array_of_events(&head[container.place() as usize..], is_whole),
         Ok(Some(Form::Object)) => match container.next_events() {
             Ok(Stop::Events(_)) => true,
+            Ok(Stop::Broken(_)) => matches!(container.search_events(), Ok(Stop::Events(_))),
             Ok(Stop::Cut) if !is_whole => {
                 let Ok(reader) = source.reader() else { return false };
                 let mut container = Container::new(reader, 0);

@@ -12,8 +12,8 @@
 
 use super::block::Recent;
 use super::chunk::{
-    Async, Begin, Bind, End, Fact, Flow, FlowId, Lists, Mark, Measure, NO_WORD, Python, Records, SEPARATOR, Sample,
-    Tasks, UNFINISHED,
+    Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_WORD, Python, Records, SEPARATOR,
+    Sample, Tasks, UNFINISHED,
 };
 use super::event::{self, Event, Text};
 use super::{
@@ -32,6 +32,7 @@ pub(super) struct Phases<'t> {
     lanes: Words,
     texts: Words,
     tasks: Tasks,
+    joins: Joins,
     lists: Lists,
     stats: Stats,
     /// Where the block begins, for places in messages.
@@ -40,6 +41,9 @@ pub(super) struct Phases<'t> {
     rounded: u64,
     rounded_example: String,
     recent_kind: Recent<'t>,
+    /// Of flows.
+    recent_category: Recent<'t>,
+    recent_name: Recent<'t>,
     /// The last few lanes by pid and tid as written; the next to be replaced.
     recent_lanes: [(&'t str, &'t str, i32); 4],
     next_lane: usize,
@@ -63,6 +67,7 @@ impl<'t> Phases<'t> {
             lanes: Words::default(),
             texts: Words::default(),
             tasks,
+            joins: Joins::default(),
             lists: Lists::default(),
             stats: Stats::default(),
             offset,
@@ -70,6 +75,8 @@ impl<'t> Phases<'t> {
             rounded: 0,
             rounded_example: String::new(),
             recent_kind: Recent::new(),
+            recent_category: Recent::new(),
+            recent_name: Recent::new(),
             recent_lanes: [("", "", NO_WORD); 4],
             next_lane: 0,
             scratch: String::new(),
@@ -81,12 +88,14 @@ impl<'t> Phases<'t> {
         let example = self.rounded_example;
         self.stats.note(ROUNDED, self.rounded, || example);
         self.tasks.shrink();
+        self.joins.shrink();
         Records {
             names: self.names,
             kinds: self.kinds,
             lanes: self.lanes,
             texts: self.texts,
             tasks: self.tasks,
+            joins: self.joins,
             lists: self.lists,
             stats: self.stats,
         }
@@ -115,7 +124,7 @@ impl<'t> Phases<'t> {
 
     /// Takes the event that begins at `at`.
     #[inline]
-    pub(super) fn take(&mut self, event: Event<'t>, at: usize) {
+    pub(super) fn take(&mut self, event: &Event<'t>, at: usize) {
         self.lists.events += 1;
         if let event::Args::Repaired(_) = event.args {
             self.note(ARGS_REPAIRED, at, || "`args` was no valid JSON".to_owned());
@@ -124,19 +133,19 @@ impl<'t> Phases<'t> {
             self.records += 1;
         }
         match event.phase {
-            b'X' => self.complete(&event, at),
-            b'f' | b's' | b't' => self.flow(&event, at),
-            b'B' => self.begin(&event, at),
-            b'E' => self.end(&event, at),
-            b'i' | b'I' | b'R' => self.instant(&event, at),
-            b'C' => self.counter(&event, at),
-            b'M' => self.metadata(&event, at),
-            b'T' if !event.dur.is_empty() => self.state(&event, at),
-            b'b' | b'n' | b'e' | b'S' | b'T' | b'p' | b'F' => self.asynchronous(&event, at),
-            b'N' | b'O' | b'D' => self.mark(&event, at, "object"),
-            b'P' => self.mark(&event, at, "sample"),
-            b'V' | b'v' => self.mark(&event, at, "memory_dump"),
-            b'(' | b')' => self.mark(&event, at, "context"),
+            b'X' => self.complete(event, at),
+            b'f' | b's' | b't' => self.flow(event, at),
+            b'B' => self.begin(event, at),
+            b'E' => self.end(event, at),
+            b'i' | b'I' | b'R' => self.instant(event, at),
+            b'C' => self.counter(event, at),
+            b'M' => self.metadata(event, at),
+            b'T' if !event.dur.is_empty() => self.state(event, at),
+            b'b' | b'n' | b'e' | b'S' | b'T' | b'p' | b'F' => self.asynchronous(event, at),
+            b'N' | b'O' | b'D' => self.mark(event, at, "object"),
+            b'P' => self.mark(event, at, "sample"),
+            b'V' | b'v' => self.mark(event, at, "memory_dump"),
+            b'(' | b')' => self.mark(event, at, "context"),
             b'=' => self.dropped(LINK_IDS, at, || "`=` links ids across processes".to_owned()),
             b'c' => self.dropped(CLOCK_SYNC, at, || "`c` synchronises clocks of several traces".to_owned()),
             other => {
@@ -156,16 +165,16 @@ impl<'t> Phases<'t> {
         let row = self.push(event, at, span, kind, lane, [("tts", event.tts), ("tdur", event.tdur)]);
         let facts = event.facts;
         if let Some(id) = facts.correlation.filter(|id| *id > 0) {
-            self.lists.correlations.push((row, id));
+            self.joins.correlations.push((row, id));
         }
         if let Some(id) = facts.external.filter(|id| *id > 0) {
-            self.lists.externals.push((row, id));
+            self.joins.externals.push((row, id));
         }
         if let Some(id) = facts.python {
-            self.lists.pythons.push(Python { row, id, parent: facts.python_parent });
+            self.joins.pythons.push(Python { row, id, parent: facts.python_parent });
         }
         if event.category.is_some_and(|category| category.raw == "cuda_sync") {
-            self.lists.syncs.push(row);
+            self.joins.syncs.push(row);
         }
     }
 
@@ -320,14 +329,23 @@ impl<'t> Phases<'t> {
             self.dropped(FLOW_WITHOUT_ID, at, || "a flow without `id`".to_owned());
             return;
         };
+        let mut key = |text: Option<Text<'t>>, recent: &mut Recent<'t>| match text {
+            None => NO_WORD,
+            Some(text) => recent.get(text.raw, || match text.plain {
+                true => self.texts.intern(text.raw),
+                false => self.texts.intern(&repair::unescape(text.raw).0),
+            }),
+        };
+        let category = key(event.category, &mut self.recent_category);
+        let name = key(event.name, &mut self.recent_name);
         let flow = Flow {
             sequence: self.lists.events,
             phase: event.phase,
             encloses: event.binding_point.trim_matches('"') == "e",
             lane: self.thread(event.pid, event.tid),
             time,
-            category: self.text(event.category, at),
-            name: self.text(event.name, at),
+            category,
+            name,
             id,
         };
         self.lists.flows.push(flow);
@@ -527,10 +545,9 @@ impl<'t> Phases<'t> {
 
     #[inline]
     fn kind(&mut self, category: Option<Text<'t>>, at: usize) -> i32 {
-        match category {
-            None => self.kinds.intern(""),
-            Some(Text { raw, plain: true }) => self.recent_kind.get(raw, || self.kinds.intern(raw)),
-            Some(text) => {
+        match category.unwrap_or(Text { raw: "", plain: true }) {
+            Text { raw, plain: true } => self.recent_kind.get(raw, || self.kinds.intern(raw)),
+            text => {
                 let kind = self.repaired(text, at);
                 self.kinds.intern(&kind)
             }
@@ -611,7 +628,11 @@ fn own_args<'m>(event: &'m Event<'_>, own: impl IntoIterator<Item = (&'m str, &'
     let others = event.others.iter().map(|(key, value)| (*key, value.as_str())).filter(|(key, _)| is_valid_key(key));
     let mut more = own.chain(others).peekable();
     if more.peek().is_none() {
-        return event.args.text().map(Box::from);
+        return event.args.text().map(|args| {
+            let mut compact = String::new();
+            event::push_compact(args, &mut compact);
+            compact.into()
+        });
     }
     Some(event::with_members(event.args.text(), more).into())
 }

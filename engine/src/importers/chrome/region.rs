@@ -16,7 +16,7 @@ use super::block::{self, Parsed};
 use super::chunk::Ending;
 use super::container::{Container, Form, Stop};
 use super::file::{Recording, Shared};
-use super::{BROKEN_CONTAINER, TRUNCATED, damaged};
+use super::{BROKEN_CONTAINER, BROKEN_HEADER, TRUNCATED, damaged};
 use crate::error::ImportError;
 use crate::trace::{self, Block, Source, parse_reader};
 
@@ -53,7 +53,16 @@ pub(super) fn read(
                 recording.stats.note(BROKEN_CONTAINER, 1, || format!("byte {at}: what follows the events is no JSON"));
                 break;
             }
-            Stop::Broken(at) => return Err(damaged(source, format!("byte {at}"), "this is no JSON".to_owned())),
+            Stop::Broken(at) => {
+                // What describes the run cannot be read, but the events may stand behind it all the same.
+                stop = container.search_events().map_err(failed)?;
+                if !matches!(stop, Stop::Events(_)) {
+                    return Err(damaged(source, format!("byte {at}"), "this is no JSON".to_owned()));
+                }
+                recording
+                    .stats
+                    .note(BROKEN_HEADER, 1, || format!("byte {at}: what stands before the events is no JSON"));
+            }
             Stop::Events(begin) => {
                 found = true;
                 let after = match events(source, threads, begin, form, recording, shared)? {

@@ -109,8 +109,8 @@ fn merged(begin: Option<&str>, end: Option<&str>, thread_duration: Option<&str>)
     }
     let earlier = begin.map(event::members).unwrap_or_default();
     let is_replaced = |key: &str| later.iter().any(|(later, _)| *later == key);
-    let kept =
-        earlier.into_iter().filter(|(key, _)| !is_replaced(key) && !(thread_duration.is_some() && *key == "tdur"));
+    let is_measured = |key: &str| key == "tdur" && thread_duration.is_some();
+    let kept = earlier.into_iter().filter(|(key, _)| !is_replaced(key) && !is_measured(key));
     let duration = thread_duration.map(|duration| ("tdur", duration));
     Some(event::with_members(None, kept.chain(later.iter().copied()).chain(duration)))
 }
