@@ -78,13 +78,15 @@ pub(super) fn border(text: &[u8]) -> Option<usize> {
 
 /// Whether an object with a phase begins here; `None` when the text ends inside of it.
 fn reads_as_event(text: &[u8]) -> Option<bool> {
-    // Only the valid part: names may be cut in the middle of a character.
-    let text = match std::str::from_utf8(&text[..text.len().min(EVENT_BYTES)]) {
-        Ok(text) => text,
-        Err(error) => std::str::from_utf8(&text[..error.valid_up_to()]).unwrap_or_default(),
+    let text = &text[..text.len().min(EVENT_BYTES)];
+    // Most objects are valid, and many that are no events are short: only what must be looked at is.
+    let text = match lex::value(text, 0, &mut Vec::new()) {
+        Ok(end) => &text[..end],
+        Err(Flaw::Ended) => return None,
+        Err(Flaw::At(_)) => text,
     };
     let mut event = Event::default();
-    match event::read(text, 0, &mut Vec::new(), &mut event) {
+    match event::read(&String::from_utf8_lossy(text), 0, &mut Vec::new(), &mut event) {
         Ok(_) => Some(event.phase != 0),
         Err(Flaw::Ended) => None,
         Err(Flaw::At(_)) => Some(false),

@@ -35,7 +35,7 @@ pub(super) fn build(
         }
     }
     let origin = recordings.iter().filter_map(earliest).min();
-    header::describe(&recordings, &shared, origin, several, builder);
+    header::describe(&recordings, &mut shared, origin, several, builder);
     let kinds = Kinds::of(&shared.kinds);
     let mut built = Vec::with_capacity(recordings.len());
     for mut recording in recordings {
@@ -305,10 +305,11 @@ fn patched(args: Texts, from: usize, rows: usize, patches: &mut Patches) -> Text
     }
     let mut anew = Texts::default();
     for row in 0..rows {
-        match patches.remove(&((from + row) as u32)) {
+        // Rows of one block: what `E` adds does not take them from kilobytes to gigabytes.
+        let _ = match patches.remove(&((from + row) as u32)) {
             Some(patch) => anew.push(&patch),
             None => anew.push(args.get(row)),
-        }
+        };
     }
     anew
 }

@@ -63,17 +63,18 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    /// Appends valid JSON, or nothing.
+    /// Appends valid JSON, or nothing; `false` when it does not fit.
     #[inline]
-    pub(super) fn push(&mut self, json: &str) {
+    pub(super) fn push(&mut self, json: &str) -> bool {
         let length = self.text.len();
         event::push_compact(json, &mut self.text);
-        let end = i32::try_from(self.text.len()).unwrap_or_else(|_| {
-            // Offsets end at 2 GiB; a block is that long only when one of its events is.
+        // Offsets end at 2 GiB; a block is that long only when one of its events is.
+        let fits = i32::try_from(self.text.len()).is_ok();
+        if !fits {
             self.text.truncate(length);
-            length as i32
-        });
-        self.ends.push(end);
+        }
+        self.ends.push(self.text.len() as i32);
+        fits
     }
 
     pub(super) fn get(&self, row: usize) -> &str {

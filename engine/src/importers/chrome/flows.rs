@@ -12,7 +12,9 @@
 //!
 //! Kineto's `ac2g` flows repeat what `correlation` says; only what that does not say becomes a link here.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+
+use hashbrown::HashSet;
 
 use super::chunk::{Flow, FlowId, NO_WORD};
 use super::file::Recording;

@@ -76,6 +76,14 @@ fn value(beside: &[Beside], key: &str) -> Option<Value> {
     serde_json::from_slice(&found.json).ok()
 }
 
+/// The values beside the events that were kept, by key.
+fn values(beside: &[Beside]) -> impl Iterator<Item = (String, Value)> {
+    beside.iter().filter(|beside| !beside.json.is_empty()).map(|beside| {
+        let text = || Value::from(String::from_utf8_lossy(&beside.json));
+        (beside.key.clone(), serde_json::from_slice(&beside.json).unwrap_or_else(|_| text()))
+    })
+}
+
 /// What to add to the file's times to get wall-clock ns, where the file says so.
 fn base(beside: &[Beside]) -> Option<i64> {
     let kineto = value(beside, "baseTimeNanoseconds").and_then(|base| base.as_i64());
@@ -102,7 +110,7 @@ pub(super) fn to_common_clock(recording: &mut Recording) {
 /// Fills what `runs` says of the trace.
 pub(super) fn describe(
     recordings: &[Recording],
-    shared: &Shared,
+    shared: &mut Shared,
     origin: Option<i64>,
     several: bool,
     builder: &mut RunBuilder,
@@ -117,17 +125,20 @@ pub(super) fn describe(
         (Some(origin), None) => Some(origin).filter(|time| WALL_CLOCK.contains(time)),
         (None, _) => None,
     };
-    let args = &mut builder.info.args;
-    for beside in &first.beside {
-        if beside.json.is_empty() {
-            let Beside { key, bytes, .. } = beside;
-            builder.stats.note(HEADER_LEFT_OUT, 1, || format!("`{key}` has {bytes} bytes"));
-            continue;
+    for recording in recordings {
+        for Beside { key, json, bytes } in &recording.beside {
+            if json.is_empty() {
+                builder.stats.note(HEADER_LEFT_OUT, 1, || format!("`{key}` has {bytes} bytes"));
+            }
         }
-        let value = serde_json::from_slice(&beside.json)
-            .unwrap_or_else(|_| String::from_utf8_lossy(&beside.json).into_owned().into());
-        args.insert(beside.key.clone(), value);
+        // What a rank says of itself stands at its location.
+        if several && let Some(rank) = recording.origin.rank {
+            let lane = shared.lanes.rank(rank) as usize;
+            shared.lanes.all[lane].facts.extend(values(&recording.beside));
+        }
     }
+    let args = &mut builder.info.args;
+    args.extend(values(&first.beside));
     if let Some(dialect) = Dialect::of(&first.beside, shared).name() {
         args.insert("dialect".to_owned(), dialect.into());
     }

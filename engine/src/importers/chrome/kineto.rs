@@ -12,7 +12,7 @@
 //! joined within a file. One call may launch many kernels (graphs); a call may be missing where a tool cut the trace.
 //! `ac2g` flows also sit on calls that launched nothing: launches are built from `correlation` alone.
 
-use std::collections::{HashMap, HashSet};
+use hashbrown::{HashMap, HashSet};
 
 use super::chunk::{Joins, Python, UNFINISHED};
 use super::event;

@@ -86,6 +86,7 @@ const UNKNOWN_PHASE: Finding = Finding::lost("unknown_phase", Stage::Recording);
 const BAD_COUNTER: Finding = Finding::lost("bad_counter", Stage::Recording);
 const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
 const FLOW_WITHOUT_ID: Finding = Finding::lost("flow_without_id", Stage::Recording);
+const ARGS_TOO_LONG: Finding = Finding::lost("args_too_long", Stage::Import);
 const BROKEN_CONTAINER: Finding = Finding::lost("broken_container", Stage::Recording);
 
 const BROKEN_HEADER: Finding = Finding::repaired("broken_header", Stage::Recording);

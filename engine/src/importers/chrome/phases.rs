@@ -17,8 +17,9 @@ use super::chunk::{
 };
 use super::event::{self, Event, Text};
 use super::{
-    ARGS_REPAIRED, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_EVENTS, FLOW_WITHOUT_ID, LINK_IDS,
-    METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNKNOWN_PHASE, repair, time,
+    ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_EVENTS,
+    FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNKNOWN_PHASE,
+    repair, time,
 };
 use crate::trace::{Finding, Stats, Words};
 
@@ -296,11 +297,14 @@ impl<'t> Phases<'t> {
         self.tasks.names.push(name);
         self.tasks.kinds.push(kind);
         self.tasks.lanes.push(lane);
-        if own.iter().all(|(_, value)| value.is_empty()) && event.others.is_empty() {
-            self.tasks.args.push(event.args.text().unwrap_or_default());
+        let fits = if own.iter().all(|(_, value)| value.is_empty()) && event.others.is_empty() {
+            self.tasks.args.push(event.args.text().unwrap_or_default())
         } else {
             let args = with_others(event, own);
-            self.tasks.args.push(&args);
+            self.tasks.args.push(&args)
+        };
+        if !fits {
+            self.note(ARGS_TOO_LONG, at, || "`args` of a block end at 2 GiB".to_owned());
         }
         if !event.id.is_empty() {
             let id = event::string_value(event.id).unwrap_or_else(|| event.id.to_owned());
