@@ -14,6 +14,8 @@ use std::io::{self, Read};
 const WINDOW_BYTES: usize = 64 << 10;
 /// The largest value that is kept, and the longest key.
 const KEPT_BYTES: usize = 64 << 10;
+/// All keys and values that are kept together.
+const KEPT_IN_ALL_BYTES: usize = 1 << 20;
 /// The key of the events.
 const EVENTS: &[u8] = b"traceEvents";
 const QUOTED_EVENTS: &[u8] = b"\"traceEvents\"";
@@ -61,14 +63,16 @@ pub(super) struct Container<R> {
     ended: bool,
     /// What stands beside the events so far.
     pub(super) beside: Vec<Beside>,
-    /// Whether a compressed stream broke off.
-    pub(super) cut_off: bool,
+    /// Bytes of it.
+    kept: usize,
+    /// Values beyond what is kept in all.
+    pub(super) beyond: u64,
 }
 
 impl<R: Read> Container<R> {
     /// A walk that begins at byte `offset` of the text, where `reader` stands.
     pub(super) fn new(reader: R, offset: u64) -> Container<R> {
-        Container { reader, window: Vec::new(), at: 0, offset, ended: false, beside: Vec::new(), cut_off: false }
+        Container { reader, window: Vec::new(), at: 0, offset, ended: false, beside: Vec::new(), kept: 0, beyond: 0 }
     }
 
     /// Reads the opening bracket; `None` when the text begins otherwise.
@@ -127,6 +131,11 @@ impl<R: Read> Container<R> {
                         Walk::Broken => return Ok(Stop::Broken(self.place())),
                     }
                     let json = if keep.overflowed { Vec::new() } else { json };
+                    self.kept += name.len() + json.len();
+                    if self.kept > KEPT_IN_ALL_BYTES {
+                        self.beyond += 1;
+                        continue;
+                    }
                     let key = String::from_utf8_lossy(name).into_owned();
                     self.beside.push(Beside { key, json, bytes: self.place() - begin });
                 }
@@ -184,7 +193,7 @@ impl<R: Read> Container<R> {
         match self.reader.by_ref().take(WINDOW_BYTES as u64).read_to_end(&mut self.window) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
-                self.cut_off = true;
+                // A compressed stream broke off: the text ends here.
                 self.ended = true;
             }
             Err(error) => return Err(error),
@@ -366,6 +375,11 @@ mod tests {
             assert_eq!(stop, Stop::Events(text.len() as u64));
             assert_eq!(beside, pairs(&[("huge", ""), ("after", "1")]));
         }
+        // Many small ones: some are kept, all are stepped over.
+        let members = "\"a key of some length\":0,".repeat(100_000);
+        let (stop, beside) = walk(&format!("{{{members}\"z\":0}}"));
+        assert_eq!(stop, Stop::End);
+        assert_eq!(beside.len(), KEPT_IN_ALL_BYTES / 21);
         // A number across the edge of a window.
         let text = format!("{{\"a\":{}12345}}", " ".repeat(WINDOW_BYTES - 8));
         assert_eq!(walk(&text), (Stop::End, pairs(&[("a", "12345")])));

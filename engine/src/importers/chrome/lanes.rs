@@ -253,9 +253,7 @@ impl Lane {
         match self.sort {
             Sort::Rank => "rank",
             Sort::Process => "process",
-            Sort::Thread if self.is_stream || self.name.as_deref().is_some_and(|name| name.starts_with("stream")) => {
-                "stream"
-            }
+            Sort::Thread if self.is_stream || self.name.as_deref().is_some_and(names_a_stream) => "stream",
             Sort::Thread => "thread",
             Sort::Async => "async",
             Sort::State => "state",
@@ -284,6 +282,12 @@ impl Lane {
         }
         (!facts.is_empty()).then(|| Value::Object(facts).to_string())
     }
+}
+
+/// `stream 7` (Kineto), `stream#1` (XProf).
+fn names_a_stream(name: &str) -> bool {
+    name.strip_prefix("stream")
+        .is_some_and(|rest| rest.trim_start_matches([' ', '#']).starts_with(|c: char| c.is_ascii_digit()))
 }
 
 #[cfg(test)]
@@ -320,6 +324,12 @@ mod tests {
         assert_eq!((thread.location.as_str(), thread.process.as_str()), ("rank 3/12/34", "3"));
         assert_eq!(thread.clock.as_deref(), Some("rank 3"));
         assert_eq!(lanes.all.iter().map(Lane::kind).collect::<Vec<_>>(), ["rank", "process", "thread"]);
+    }
+
+    #[test]
+    fn streams_are_told_by_their_names() {
+        assert!(["stream 7 ", "stream#1", "stream 7 (sync)", "stream7"].into_iter().all(names_a_stream));
+        assert!(!["streaming worker", "stream", "upstream 7"].into_iter().any(names_a_stream));
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::block::{self, Parsed};
 use super::chunk::Ending;
 use super::container::{Container, Form, Stop};
 use super::file::{Recording, Shared};
-use super::{BROKEN_CONTAINER, BROKEN_HEADER, TRUNCATED, damaged};
+use super::{BROKEN_CONTAINER, BROKEN_HEADER, HEADER_LEFT_OUT, TRUNCATED, damaged};
 use crate::error::ImportError;
 use crate::trace::{self, Block, Source, parse_reader};
 
@@ -39,7 +39,7 @@ pub(super) fn read(
         return events(source, threads, begin, form, recording, shared).map(|_| ());
     }
     let mut stop = container.next_events().map_err(failed)?;
-    recording.beside.append(&mut container.beside);
+    keep_beside(&mut container, recording);
     let mut found = false;
     loop {
         match stop {
@@ -83,8 +83,13 @@ pub(super) fn read(
 
 fn walk<R: Read>(mut container: Container<R>, recording: &mut Recording) -> io::Result<Stop> {
     let stop = container.next_events()?;
-    recording.beside.append(&mut container.beside);
+    keep_beside(&mut container, recording);
     Ok(stop)
+}
+
+fn keep_beside<R>(container: &mut Container<R>, recording: &mut Recording) {
+    recording.beside.append(&mut container.beside);
+    recording.stats.note(HEADER_LEFT_OUT, container.beyond, || "more keys beside the events than are kept".to_owned());
 }
 
 /// A reader that stands at `offset`.

@@ -71,7 +71,8 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
     for (begin, end) in closed {
         let (begin, end) = (&begins[begin], &ends[end]);
         finishes.push((begin.row, end.time));
-        let duration = begin.thread_time.zip(end.thread_time).map(|(begin, end)| microseconds(end - begin));
+        let duration =
+            begin.thread_time.zip(end.thread_time).map(|(begin, end)| microseconds(end.saturating_sub(begin)));
         if end.args.is_some() || duration.is_some() {
             let own = recording.get(begin.row, |tasks, row| tasks.args.get(row).to_owned());
             let own = Some(own).filter(|own| !own.is_empty());
