@@ -3,7 +3,7 @@
 -- needs: tasks
 --
 WITH usual AS (
-  SELECT run, kind, count(*) AS tasks, approx_percentile_cont(duration, 0.5) AS median_time
+  SELECT run, kind, count(*) AS tasks, CAST(median(duration) AS BIGINT) AS median_time
   FROM tasks
   WHERE duration IS NOT NULL
   GROUP BY run, kind

@@ -2,7 +2,11 @@
 -- topic: trace
 -- needs: runs
 --
-SELECT r.run, coalesce(s.severity, 'none') AS severity, s.what, s.stage, s.count, s.example
-FROM runs r
-LEFT JOIN import_stats s ON s.run = r.run
-ORDER BY CASE s.severity WHEN 'lost' THEN 0 WHEN 'repaired' THEN 1 WHEN 'info' THEN 2 ELSE 3 END, s.count DESC, r.run, s.what
+WITH findings AS (
+  SELECT r.run, coalesce(s.severity, 'nothing to tell') AS severity, s.what, s.stage, s.count, s.example
+  FROM runs r
+  LEFT JOIN import_stats s ON s.run = r.run
+)
+SELECT run, severity, what, stage, count, example
+FROM findings
+ORDER BY CASE severity WHEN 'lost' THEN 0 WHEN 'repaired' THEN 1 WHEN 'info' THEN 2 ELSE 3 END, count DESC, run, what

@@ -1,3 +1,4 @@
 //! Traces of any size that look like recorded ones, the same on every machine.
 
+pub mod dense_chrome;
 pub mod pariter;

@@ -400,7 +400,7 @@ fn traces_that_cannot_be_read() {
             expect![[r#"
             --- stderr
             error: `tfprofe` is no format; did you mean `tfprof`?
-            hint: the formats are tfprof, table
+            hint: the formats are tfprof, chrome, table
             --- exit 2
         "#]],
         ),

@@ -14,7 +14,7 @@ use crate::error::ImportError;
 use crate::importers::{self, ImportContext, ImportOptions, Importer};
 use crate::tables::ColumnType;
 use crate::time::GivenTime;
-use crate::trace::{Finding, Progress, Run, Severity, Slice, Source, Stage, Stat};
+use crate::trace::{Finding, Progress, Run, Severity, Slice, Source, Stage, Stat, stem};
 
 /// A trace as the user names it: `[name=]path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +100,10 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     for spec in &options.traces {
         for file in files(spec, options)? {
             let mut context = ImportContext::new(&options.import, options.threads, Arc::clone(pool), runs.len() as i64);
-            file.importer.import(&file.source, &mut context)?;
+            match file.sources.as_slice() {
+                [source] => file.importer.import(source, &mut context)?,
+                sources => file.importer.import_directory(&spec.path, sources, &mut context)?,
+            }
             let imported = context.into_runs();
             let several = imported.len() > 1;
             for (index, mut run) in imported.into_iter().enumerate() {
@@ -131,9 +134,9 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     Ok(Opened { runs, tick, notes })
 }
 
-/// A file with the importer that will read it.
+/// A file (or several files of a directory that are one run) with the importer that will read it.
 struct Recognised {
-    source: Source,
+    sources: Vec<Source>,
     importer: &'static dyn Importer,
     name: String,
     stats: Vec<Stat>,
@@ -149,7 +152,7 @@ fn files(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, Imp
         None => importers::recognise(&source, &options.import, true).ok_or_else(|| unrecognised(&source))?,
     };
     let name = spec.name.clone().unwrap_or_else(|| source.stem());
-    Ok(vec![Recognised { source, importer, name, stats: Vec::new() }])
+    Ok(vec![Recognised { sources: vec![source], importer, name, stats: Vec::new() }])
 }
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
@@ -186,11 +189,12 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
             Some(importer) => {
                 let stem = source.stem();
                 let name = spec.name.as_ref().map_or_else(|| stem.clone(), |name| format!("{name}/{stem}"));
-                recognised.push(Recognised { source, importer, name, stats: Vec::new() });
+                recognised.push(Recognised { sources: vec![source], importer, name, stats: Vec::new() });
             }
             None => strangers.push(path),
         }
     }
+    hold_together(spec, &mut recognised);
     let Some(first) = recognised.first_mut() else {
         return Err(ImportError::NothingInDirectory { path: spec.path.clone(), files: paths.len() });
     };
@@ -202,6 +206,22 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
         });
     }
     Ok(recognised)
+}
+
+/// Files of one format that say they are parts of one run become one, named after the directory.
+fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
+    for importer in importers::importers() {
+        let is_of = |file: &Recognised| std::ptr::eq(file.importer.doc(), importer.doc());
+        let sources: Vec<Source> =
+            recognised.iter().filter(|file| is_of(file)).flat_map(|file| file.sources.iter().cloned()).collect();
+        if sources.len() < 2 || !importer.is_one_run(&sources) {
+            continue;
+        }
+        let at = recognised.iter().position(&is_of).unwrap_or(0);
+        recognised.retain(|file| !is_of(file));
+        let name = spec.name.clone().unwrap_or_else(|| stem(&spec.path));
+        recognised.insert(at, Recognised { sources, importer: *importer, name, stats: Vec::new() });
+    }
 }
 
 fn unrecognised(source: &Source) -> ImportError {

@@ -3,6 +3,7 @@
 //! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`]. It never knows
 //! another format, never prints, and never stops at a damaged record that it can count and step over.
 
+mod chrome;
 mod tfprof;
 
 use std::collections::BTreeMap;
@@ -41,6 +42,24 @@ pub trait Importer: Send + Sync {
     /// a graph dump beside its trace, a column mapping beside its data.
     fn is_companion(&self, _file: &Path, _siblings: &[PathBuf]) -> bool {
         false
+    }
+
+    /// Whether the files of a directory that this format recognises are parts of one run: the ranks of a job.
+    fn is_one_run(&self, _sources: &[Source]) -> bool {
+        false
+    }
+
+    /// Reads the files of a directory that [`Importer::is_one_run`] holds together.
+    ///
+    /// # Errors
+    /// As [`Importer::import`].
+    fn import_directory(
+        &self,
+        _directory: &Path,
+        sources: &[Source],
+        context: &mut ImportContext<'_>,
+    ) -> Result<(), ImportError> {
+        sources.iter().try_for_each(|source| self.import(source, context))
     }
 }
 
@@ -99,6 +118,11 @@ impl<'a> ImportContext<'a> {
         RunBuilder::new(source.path(), self.first_run_number + self.runs.len() as i64, &self.pool)
     }
 
+    /// Starts a run that several files of a directory make up.
+    pub fn begin_at(&self, directory: &Path) -> RunBuilder {
+        RunBuilder::new(directory, self.first_run_number + self.runs.len() as i64, &self.pool)
+    }
+
     /// Takes a complete run.
     ///
     /// # Errors
@@ -121,7 +145,7 @@ impl<'a> ImportContext<'a> {
 /// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
-    &[&tfprof::Tfprof, &table::TableImporter]
+    &[&tfprof::Tfprof, &chrome::Chrome, &table::TableImporter]
 }
 
 /// The first format that recognises the source, else the first that accepts it.

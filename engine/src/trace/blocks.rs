@@ -52,11 +52,29 @@ pub fn parse_blocks<R: Send>(
     parse: impl Fn(Block<'_>) -> R + Sync,
     mut take: impl FnMut(R) -> Result<(), ImportError>,
 ) -> Result<Ending, ImportError> {
-    let mut cutter = Cutter::new(source.reader()?, BLOCK_BYTES);
+    parse_reader(source, source.reader()?, threads, cut, parse, |result| take(result).map(|()| true))
+}
+
+/// [`parse_blocks`] from where `reader`, which is one of the source's, stands: offsets count from there. Reading ends early
+/// when `take` says `false`.
+///
+/// # Errors
+/// As [`parse_blocks`].
+pub fn parse_reader<R: Send>(
+    source: &Source,
+    reader: Box<dyn Read + Send>,
+    threads: usize,
+    cut: impl Fn(&[u8]) -> Option<usize> + Sync,
+    parse: impl Fn(Block<'_>) -> R + Sync,
+    mut take: impl FnMut(R) -> Result<bool, ImportError>,
+) -> Result<Ending, ImportError> {
+    let mut cutter = Cutter::new(reader, BLOCK_BYTES);
     if threads <= 1 {
         let mut buffer = Buffer::default();
         while let Some(place) = cutter.next(&mut buffer, &cut).map_err(|error| source.io_error(error))? {
-            take(parse(place.block(buffer.bytes())))?;
+            if !take(parse(place.block(buffer.bytes())))? {
+                break;
+            }
         }
         return Ok(cutter.ending);
     }
@@ -95,7 +113,7 @@ pub fn parse_blocks<R: Send>(
 fn take_in_order<R>(
     source: &Source,
     receiver: &mpsc::Receiver<io::Result<(u64, R)>>,
-    take: &mut impl FnMut(R) -> Result<(), ImportError>,
+    take: &mut impl FnMut(R) -> Result<bool, ImportError>,
 ) -> Result<(), ImportError> {
     let mut early: BTreeMap<u64, R> = BTreeMap::new();
     let mut next = 0;
@@ -109,7 +127,9 @@ fn take_in_order<R>(
             }
         };
         while let Some(result) = early.remove(&next) {
-            take(result)?;
+            if !take(result)? {
+                return Ok(());
+            }
             next += 1;
         }
     }

@@ -1,0 +1,92 @@
+//! Asynchronous spans: bound to an id instead of a thread.
+//!
+//! ```text
+//! {"ph":"b","cat":"io","id":"0x7","name":"read","ts":10}  {"ph":"n",…"ts":12}  {"ph":"e",…,"name":"read","ts":20}
+//! {"ph":"S","cat":"io","id":7,"name":"read","ts":10}      {"ph":"T",…"ts":12}  {"ph":"F",…,"ts":20}     the old spelling
+//! ```
+//! What belongs together has one category, scope and id (`id2.local` counts within its process), for the old spelling also
+//! one name. Spans of one id nest: an end closes the innermost one of its name, and a span inside of another has it as its
+//! parent. They overlap others freely, so each category and name has a location of its own beside the threads, and no
+//! depth. Instants and steps become events that know their task.
+
+use super::chunk::{Mark, UNFINISHED};
+use super::event;
+use super::file::{Recording, Shared};
+use super::slices::Patches;
+use super::{UNFINISHED_TASK, UNMATCHED_END};
+
+/// An open span.
+struct Open {
+    row: u32,
+    name: i32,
+}
+
+/// Closes asynchronous spans; the answer is (child, parent) of those that nest.
+pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Patches) -> Vec<(u32, u32)> {
+    let mut parts = std::mem::take(&mut recording.lists.asyncs);
+    parts.sort_unstable_by_key(|part| (part.key, part.time, part.sequence));
+    let mut parents = Vec::new();
+    let mut open: Vec<Open> = Vec::new();
+    let mut open_key = None;
+    let mut unfinished = 0;
+    let mut first_unfinished = None;
+    for part in parts {
+        if open_key != Some(part.key) {
+            unfinished += open.len() as u64;
+            first_unfinished = first_unfinished.or(open.first().map(|open| open.row));
+            open.clear();
+            open_key = Some(part.key);
+        }
+        if let Some(row) = part.row {
+            parents.extend(open.last().map(|around| (row, around.row)));
+            open.push(Open { row, name: part.name });
+            continue;
+        }
+        // The old spelling has the name in its key.
+        let is_old = matches!(part.phase, b'T' | b'p' | b'F');
+        let of_name = |open: &Open| is_old || part.name < 0 || open.name == part.name;
+        let found = open.iter().rposition(of_name);
+        if matches!(part.phase, b'e' | b'F') {
+            let Some(found) = found else {
+                let (name, time) = (recording.text(part.name).to_owned(), part.time);
+                recording.stats.note(UNMATCHED_END, 1, || format!("end of `{name}` at {time} ns"));
+                continue;
+            };
+            let row = open.remove(found).row;
+            recording.set_finish(row, part.time);
+            if let Some(args) = merged(recording, row, part.args.as_deref()) {
+                patches.insert(row, args);
+            }
+            continue;
+        }
+        let task = found.or(open.len().checked_sub(1)).map(|at| open[at].row);
+        recording.lists.marks.push(Mark {
+            lane: part.lane,
+            time: part.time,
+            name: part.name.max(0),
+            kind: if is_old { "step" } else { "async_instant" },
+            task,
+            args: part.args,
+        });
+    }
+    unfinished += open.len() as u64;
+    first_unfinished = first_unfinished.or(open.first().map(|open| open.row));
+    let example = first_unfinished.map(|row| {
+        debug_assert_eq!(recording.finish(row), UNFINISHED);
+        format!("`{}` has no end", shared.names.word(recording.name(row)))
+    });
+    recording.stats.note(UNFINISHED_TASK, unfinished, || example.unwrap_or_default());
+    parents
+}
+
+/// The arguments of a span with those of its end laid over them; `None` when nothing changes.
+fn merged(recording: &Recording, row: u32, end: Option<&str>) -> Option<String> {
+    let later = event::members(end?);
+    if later.is_empty() {
+        return None;
+    }
+    let own = recording.get(row, |tasks, row| tasks.args.get(row).to_owned());
+    let is_replaced = |key: &str| later.iter().any(|(later, _)| *later == key);
+    let kept: Vec<(&str, &str)> = event::members(&own).into_iter().filter(|(key, _)| !is_replaced(key)).collect();
+    Some(event::with_members(None, kept.into_iter().chain(later.iter().copied())))
+}

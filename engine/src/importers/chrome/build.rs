@@ -1,0 +1,327 @@
+//! Build: what was read becomes tables.
+//!
+//! The order follows from what is needed: ends of tasks → nesting (which needs them) → links and parents (which need
+//! nesting) → times from one origin → tables. Task columns move block by block without a copy; only arguments that an `E`
+//! adds to make a block's arguments be written anew.
+
+use datafusion::arrow::array::{Array, Float64Array, Int64Array, StringArray};
+use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+
+use super::chunk::{Measure, NO_WORD, Tasks, Texts, UNFINISHED};
+use super::file::{Recording, Shared};
+use super::kineto::{Kinds, Link};
+use super::lanes::Sort;
+use super::nest::{NONE, Nesting};
+use super::slices::Patches;
+use super::{EMPTY, OVERLAP};
+use super::{asyncs, flows, header, kineto, slices};
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::{Cells, RunBuilder};
+
+/// Fills the tables of a run from the recordings of its files.
+pub(super) fn build(
+    mut recordings: Vec<Recording>,
+    mut shared: Shared,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    let several = recordings.len() > 1;
+    for recording in &mut recordings {
+        if several {
+            header::to_common_clock(recording);
+        }
+        for fact in std::mem::take(&mut recording.lists.facts) {
+            shared.lanes.tell(&fact);
+        }
+    }
+    let origin = recordings.iter().filter_map(earliest).min();
+    header::describe(&recordings, &mut shared, origin, several, builder);
+    let kinds = Kinds::of(&shared.kinds);
+    let mut built = Vec::with_capacity(recordings.len());
+    for mut recording in recordings {
+        built.push((join(&mut recording, &mut shared, &kinds), recording));
+    }
+    if built.iter().all(|(_, recording)| recording.lists.events == 0) {
+        builder.stats.note(EMPTY, 1, || "the trace holds no events".to_owned());
+    }
+    locations(&shared, builder)?;
+    let words = std::mem::take(&mut shared.names);
+    let roles = kinds.roles(&words, builder);
+    *builder.words(Table::Tasks, "name") = words;
+    *builder.words(Table::Tasks, "kind") = std::mem::take(&mut shared.kinds);
+    for lane in &shared.lanes.all {
+        builder.word(Table::Tasks, "location", &lane.location);
+    }
+    let origin = origin.unwrap_or(0);
+    for (joined, mut recording) in built {
+        let first = builder.rows(Table::Tasks) as i64;
+        builder.stats.absorb(std::mem::take(&mut recording.stats));
+        links(&joined.links, &recording, first, builder)?;
+        samples(&recording, &shared, origin, builder)?;
+        marks(&recording, &shared, origin, first, builder)?;
+        tasks(recording, joined, origin, first, &roles, builder)?;
+    }
+    Ok(())
+}
+
+/// The earliest time of a file; metadata does not count.
+fn earliest(recording: &Recording) -> Option<i64> {
+    let lists = &recording.lists;
+    let tasks = recording.pieces.iter().flat_map(|piece| &piece.tasks.starts).copied().min();
+    let others = (lists.marks.iter().map(|mark| mark.time))
+        .chain(lists.samples.iter().map(|sample| sample.time))
+        .chain(lists.ends.iter().map(|end| end.time))
+        .chain(lists.asyncs.iter().map(|part| part.time))
+        .chain(lists.flows.iter().map(|flow| flow.time));
+    tasks.into_iter().chain(others).min()
+}
+
+/// What the joins of a file found.
+struct Joined {
+    nesting: Nesting,
+    /// Parents that the trace declares: (child, parent), by child.
+    parents: Vec<(u32, u32)>,
+    links: Vec<Link>,
+    patches: Patches,
+}
+
+fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined {
+    let mut patches = Patches::new();
+    slices::close(recording, shared, &mut patches);
+    let mut parents = asyncs::close(recording, shared, &mut patches);
+    for piece in &recording.pieces {
+        for (kind, lane) in piece.tasks.kinds.iter().zip(&piece.tasks.lanes) {
+            if kinds.is_on_stream(*kind) {
+                shared.lanes.all[*lane as usize].is_stream = true;
+            }
+        }
+    }
+    let lanes = &shared.lanes.all;
+    let nesting = Nesting::of(recording, lanes.len(), |lane| lanes[lane].sort == Sort::Thread);
+    if let Some((row, around)) = nesting.example {
+        let example = format!(
+            "`{}` begins inside of `{}` on {} and ends after it",
+            shared.names.word(recording.name(row)),
+            shared.names.word(recording.name(around)),
+            lanes[recording.lane(row) as usize].location
+        );
+        recording.stats.note(OVERLAP, nesting.overlaps, || example);
+    }
+    parents.extend(kineto::python_parents(recording));
+    parents.sort_unstable();
+    parents.dedup_by_key(|(child, _)| *child);
+    let launches = kineto::Launches::of(recording, kinds);
+    let mut links = launches.links(recording, kinds);
+    links.extend(kineto::operator_links(recording, kinds));
+    links.extend(kineto::sync_links(recording, &launches, shared, kinds));
+    links.extend(flows::links(recording, &nesting, &launches, kinds));
+    recording.forget_joins();
+    Joined { nesting, parents, links, patches }
+}
+
+fn locations(shared: &Shared, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    let lanes = &shared.lanes.all;
+    let parent = |lane: &super::lanes::Lane| lane.parent.map(|parent| lanes[parent as usize].location.as_str());
+    let cells = vec![
+        ("location", lanes.iter().map(|lane| Some(lane.location.as_str())).collect::<StringArray>().into()),
+        ("parent", lanes.iter().map(parent).collect::<StringArray>().into()),
+        ("kind", lanes.iter().map(|lane| Some(lane.kind())).collect::<StringArray>().into()),
+        ("name", lanes.iter().map(|lane| lane.display_name()).collect::<StringArray>().into()),
+        ("process", lanes.iter().map(|lane| Some(lane.process.as_str())).collect::<StringArray>().into()),
+        ("sort_index", lanes.iter().map(|lane| lane.sort_index).collect::<Vec<_>>().into()),
+        ("clock", lanes.iter().map(|lane| lane.clock.as_deref()).collect::<StringArray>().into()),
+        ("args", lanes.iter().map(|lane| lane.args()).collect::<StringArray>().into()),
+    ];
+    builder.append_derived(Table::Locations, lanes.len(), cells)
+}
+
+fn links(links: &[Link], recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    let mut kinds = Vec::with_capacity(links.len());
+    let mut names = Vec::with_capacity(links.len());
+    for link in links {
+        kinds.push(builder.word(Table::Links, "kind", link.kind));
+        names.push(builder.word(Table::Links, "name", link.name.text(recording)));
+    }
+    let ends = |end: fn(&Link) -> u32| links.iter().map(|link| first + i64::from(end(link))).collect::<Vec<_>>();
+    let cells = vec![
+        ("source", ends(|link| link.source).into()),
+        ("target", ends(|link| link.target).into()),
+        ("kind", kinds.into()),
+        ("name", names.into()),
+    ];
+    builder.append_derived(Table::Links, links.len(), cells)
+}
+
+/// Values over time. Those of `[memory]` instants come beside the event.
+fn samples(recording: &Recording, shared: &Shared, origin: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    let (counted, derived): (Vec<_>, Vec<_>) =
+        recording.lists.samples.iter().partition(|sample| sample.measure == Measure::Level);
+    for (samples, derived) in [(counted, false), (derived, true)] {
+        let mut locations = Vec::with_capacity(samples.len());
+        let mut names = Vec::with_capacity(samples.len());
+        let mut kinds = Vec::with_capacity(samples.len());
+        for sample in &samples {
+            let location = &shared.lanes.all[sample.lane as usize].location;
+            locations.push(builder.word(Table::Counters, "location", location));
+            names.push(builder.word(Table::Counters, "name", recording.text(sample.series)));
+            let kind = if sample.measure == Measure::BytesDelta { "delta" } else { "level" };
+            kinds.push(builder.word(Table::Counters, "kind", kind));
+        }
+        let mut cells = vec![
+            ("location", locations.into()),
+            ("name", names.into()),
+            ("kind", kinds.into()),
+            ("time", samples.iter().map(|sample| sample.time.saturating_sub(origin)).collect::<Vec<_>>().into()),
+            ("value", samples.iter().map(|sample| Some(sample.value)).collect::<Float64Array>().into()),
+        ];
+        if derived {
+            cells.push(("unit", Cells::Word(builder.word(Table::Counters, "unit", "bytes"))));
+            builder.append_derived(Table::Counters, samples.len(), cells)?;
+        } else {
+            builder.append(Table::Counters, samples.len(), cells)?;
+        }
+    }
+    Ok(())
+}
+
+fn marks(
+    recording: &Recording,
+    shared: &Shared,
+    origin: i64,
+    first: i64,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    let marks = &recording.lists.marks;
+    let location = |mark: &super::chunk::Mark| {
+        (mark.lane != NO_WORD).then(|| shared.lanes.all[mark.lane as usize].location.as_str())
+    };
+    let cells = vec![
+        ("location", marks.iter().map(location).collect::<StringArray>().into()),
+        ("task", marks.iter().map(|mark| mark.task.map(|row| first + i64::from(row))).collect::<Vec<_>>().into()),
+        ("name", marks.iter().map(|mark| Some(recording.text(mark.name))).collect::<StringArray>().into()),
+        ("kind", marks.iter().map(|mark| Some(mark.kind)).collect::<StringArray>().into()),
+        ("time", marks.iter().map(|mark| mark.time.saturating_sub(origin)).collect::<Vec<_>>().into()),
+        ("args", marks.iter().map(|mark| mark.args.as_deref()).collect::<StringArray>().into()),
+    ];
+    builder.append(Table::Events, marks.len(), cells)
+}
+
+fn tasks(
+    mut recording: Recording,
+    joined: Joined,
+    origin: i64,
+    first: i64,
+    roles: &kineto::Roles,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    let Joined { nesting, parents, mut patches, .. } = joined;
+    let mut declared = parents.as_slice();
+    for piece in std::mem::take(&mut recording.pieces) {
+        let from = piece.first as usize;
+        recording.release(piece.tasks.memory());
+        let Tasks { mut starts, mut finishes, names, kinds, lanes, args, ids } = piece.tasks;
+        let rows = starts.len();
+        let range = from..from + rows;
+        let of_piece = declared.partition_point(|(child, _)| (*child as usize) < range.end);
+        let (own, later) = declared.split_at(of_piece);
+        declared = later;
+        let finished = shift(&mut starts, &mut finishes, origin);
+        let mut cells = vec![
+            ("role", roles.cells(&kinds, &names)),
+            ("name", names.into()),
+            ("kind", one_or_many(kinds)),
+            ("location", one_or_many(lanes)),
+            ("start", starts.into()),
+            ("finish", Int64Array::new(finishes.into(), finished).into()),
+            ("depth", known(nesting.depths[range.clone()].iter().map(|depth| i64::from(*depth))).into()),
+        ];
+        let around = &nesting.parents[range.clone()];
+        if !own.is_empty() || around.iter().any(|parent| *parent != NONE) {
+            let stack = known(around.iter().map(|&parent| position(parent, first)));
+            cells.push(("parent", with_declared(&stack, own, from, first).into()));
+            cells.push(("stack_parent", stack.into()));
+        }
+        let args = patched(args, from, rows, &mut patches);
+        if !args.text.is_empty() {
+            cells.push(("args", texts(args)?.into()));
+        }
+        if !ids.is_empty() {
+            let mut column: Vec<Option<String>> = vec![None; rows];
+            for (row, id) in ids {
+                column[row as usize] = Some(id);
+            }
+            cells.push(("id", StringArray::from(column).into()));
+        }
+        builder.append(Table::Tasks, rows, cells)?;
+    }
+    Ok(())
+}
+
+/// Counts times from the origin; which finishes are known, where not all are.
+fn shift(starts: &mut [i64], finishes: &mut [i64], origin: i64) -> Option<NullBuffer> {
+    let finished =
+        finishes.contains(&UNFINISHED).then(|| finishes.iter().map(|finish| *finish != UNFINISHED).collect());
+    for time in starts.iter_mut().chain(finishes) {
+        *time = time.saturating_sub(origin);
+    }
+    finished
+}
+
+fn one_or_many(keys: Vec<i32>) -> Cells {
+    match keys.first() {
+        Some(first) if keys.iter().all(|key| key == first) => Cells::Word(*first),
+        _ => keys.into(),
+    }
+}
+
+fn position(row: u32, first: i64) -> i64 {
+    if row == NONE { -1 } else { first + i64::from(row) }
+}
+
+/// A column in which values below 0 are NULL.
+fn known(values: impl Iterator<Item = i64>) -> Int64Array {
+    let values: Vec<i64> = values.collect();
+    let nulls = values.iter().any(|value| *value < 0).then(|| values.iter().map(|value| *value >= 0).collect());
+    Int64Array::new(values.into(), nulls)
+}
+
+/// The stack's parents with the declared ones laid over them.
+fn with_declared(stack: &Int64Array, declared: &[(u32, u32)], from: usize, first: i64) -> Int64Array {
+    if declared.is_empty() {
+        return stack.clone();
+    }
+    let mut parents: Vec<i64> =
+        (0..stack.len()).map(|row| if stack.is_null(row) { -1 } else { stack.value(row) }).collect();
+    for (child, parent) in declared {
+        parents[*child as usize - from] = position(*parent, first);
+    }
+    known(parents.into_iter())
+}
+
+fn patched(args: Texts, from: usize, rows: usize, patches: &mut Patches) -> Texts {
+    let has_patch = !patches.is_empty() && (0..rows).any(|row| patches.contains_key(&((from + row) as u32)));
+    if !has_patch {
+        return args;
+    }
+    let mut anew = Texts::default();
+    for row in 0..rows {
+        // Rows of one block: what `E` adds does not take them from kilobytes to gigabytes.
+        let _ = match patches.remove(&((from + row) as u32)) {
+            Some(patch) => anew.push(&patch),
+            None => anew.push(args.get(row)),
+        };
+    }
+    anew
+}
+
+/// Texts as an array; empty ones are NULL.
+fn texts(column: Texts) -> Result<StringArray, ImportError> {
+    let mut offsets = Vec::with_capacity(column.ends.len() + 1);
+    offsets.push(0);
+    offsets.extend(&column.ends);
+    let nulls = offsets.windows(2).any(|pair| pair[0] == pair[1]);
+    let nulls = nulls.then(|| offsets.windows(2).map(|pair| pair[0] < pair[1]).collect());
+    let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+    StringArray::try_new(offsets, Buffer::from_vec(column.text.into_bytes()), nulls)
+        .map_err(|error| ImportError::Internal { path: "args".into(), source: error.into() })
+}

@@ -1,0 +1,174 @@
+//! A file: the records of its blocks, put together in the order of the text.
+//!
+//! Cheap per task: names, kinds and lanes of a block are renumbered through tables that are filled once per word and
+//! block; all other columns stay as the block made them.
+
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+
+use super::chunk::{Joins, Lists, Records, Renumber, Tasks};
+use super::container::Beside;
+use super::lanes::{Lanes, Origin};
+use crate::error::ImportError;
+use crate::trace::{Source, Stats, Words};
+
+/// What the files of a run share.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// Names of tasks.
+    pub(super) names: Words,
+    /// Categories of tasks.
+    pub(super) kinds: Words,
+    pub(super) lanes: Lanes,
+}
+
+/// The records of one file.
+pub(super) struct Recording {
+    /// Tasks by block.
+    pub(super) pieces: Vec<Piece>,
+    pub(super) lists: Lists,
+    pub(super) texts: Words,
+    /// What stands beside the events.
+    pub(super) beside: Vec<Beside>,
+    pub(super) origin: Origin,
+    pub(super) stats: Stats,
+    /// Number of tasks.
+    pub(super) rows: u32,
+    pub(super) source: Source,
+    memory: MemoryReservation,
+}
+
+/// The tasks of a block, with words of the run.
+#[derive(Debug)]
+pub(super) struct Piece {
+    /// Position of its first task in the file.
+    pub(super) first: u32,
+    pub(super) tasks: Tasks,
+    pub(super) joins: Joins,
+}
+
+impl Recording {
+    pub(super) fn new(source: &Source, origin: Origin, pool: &Arc<dyn MemoryPool>) -> Recording {
+        Recording {
+            pieces: Vec::new(),
+            lists: Lists::default(),
+            texts: Words::default(),
+            beside: Vec::new(),
+            origin,
+            stats: Stats::default(),
+            rows: 0,
+            source: source.clone(),
+            memory: MemoryConsumer::new(format!("reading {}", source.path().display())).register(pool),
+        }
+    }
+
+    /// Appends the records of the next block.
+    pub(super) fn take(&mut self, records: Records, shared: &mut Shared) -> Result<(), ImportError> {
+        let Records { names, kinds, lanes, texts, mut tasks, joins, lists, stats } = records;
+        self.stats.absorb(stats);
+        let lane_numbers: Vec<i32> = words(&lanes).map(|key| shared.lanes.of_key(key, &self.origin)).collect();
+        let by = Renumber {
+            texts: words(&texts).map(|text| self.texts.intern(text)).collect(),
+            lanes: lane_numbers,
+            rows: self.rows,
+            events: self.lists.events,
+        };
+        renumber(&mut tasks.names, &names, &mut shared.names);
+        renumber(&mut tasks.kinds, &kinds, &mut shared.kinds);
+        for lane in &mut tasks.lanes {
+            *lane = by.lanes[*lane as usize];
+        }
+        self.lists.append(lists, &by);
+        if tasks.len() == 0 {
+            return Ok(());
+        }
+        self.charge(tasks.memory() + joins.memory())?;
+        let first = self.rows;
+        self.rows = u32::try_from(self.rows as usize + tasks.len()).map_err(|_| ImportError::Unusable {
+            path: self.source.path().to_owned(),
+            what: "it holds more than 4 294 967 295 tasks".to_owned(),
+            hint: None,
+        })?;
+        self.pieces.push(Piece { first, tasks, joins });
+        Ok(())
+    }
+
+    /// Asks the pool for memory that lasts until the tables are built.
+    fn charge(&mut self, bytes: usize) -> Result<(), ImportError> {
+        self.memory
+            .try_grow(bytes)
+            .map_err(|error| ImportError::Memory { path: self.source.path().to_owned(), what: error.strip_backtrace() })
+    }
+
+    /// Gives back what was asked for a piece that moves into the tables.
+    pub(super) fn release(&mut self, bytes: usize) {
+        self.memory.shrink(bytes.min(self.memory.size()));
+    }
+
+    /// Forgets what only joins need.
+    pub(super) fn forget_joins(&mut self) {
+        let mut bytes = 0;
+        for piece in &mut self.pieces {
+            bytes += std::mem::take(&mut piece.joins).memory();
+        }
+        self.release(bytes);
+        let Lists { begins, ends, asyncs, flows, binds, .. } = &mut self.lists;
+        (*begins, *ends, *asyncs, *flows, *binds) = Default::default();
+    }
+
+    /// The piece and the row in it of a task.
+    #[inline]
+    pub(super) fn place(&self, row: u32) -> (usize, usize) {
+        let piece = self.pieces.partition_point(|piece| piece.first <= row).saturating_sub(1);
+        (piece, (row - self.pieces[piece].first) as usize)
+    }
+
+    /// A column's value of a task.
+    #[inline]
+    pub(super) fn get<T>(&self, row: u32, column: impl FnOnce(&Tasks, usize) -> T) -> T {
+        let (piece, row) = self.place(row);
+        column(&self.pieces[piece].tasks, row)
+    }
+
+    pub(super) fn start(&self, row: u32) -> i64 {
+        self.get(row, |tasks, row| tasks.starts[row])
+    }
+
+    pub(super) fn finish(&self, row: u32) -> i64 {
+        self.get(row, |tasks, row| tasks.finishes[row])
+    }
+
+    pub(super) fn set_finish(&mut self, row: u32, finish: i64) {
+        let (piece, row) = self.place(row);
+        self.pieces[piece].tasks.finishes[row] = finish;
+    }
+
+    pub(super) fn lane(&self, row: u32) -> i32 {
+        self.get(row, |tasks, row| tasks.lanes[row])
+    }
+
+    pub(super) fn kind(&self, row: u32) -> i32 {
+        self.get(row, |tasks, row| tasks.kinds[row])
+    }
+
+    pub(super) fn name(&self, row: u32) -> i32 {
+        self.get(row, |tasks, row| tasks.names[row])
+    }
+
+    /// The text of a key of this file's lists; '' for none.
+    pub(super) fn text(&self, key: i32) -> &str {
+        if key < 0 { "" } else { self.texts.word(key) }
+    }
+}
+
+fn words(words: &Words) -> impl Iterator<Item = &str> {
+    (0..words.len() as i32).map(|key| words.word(key))
+}
+
+fn renumber(keys: &mut [i32], from: &Words, to: &mut Words) {
+    let table: Vec<i32> = words(from).map(|word| to.intern(word)).collect();
+    for key in keys {
+        *key = table[*key as usize];
+    }
+}

@@ -1,0 +1,174 @@
+//! Flows: arrows between tasks.
+//!
+//! ```text
+//! {"ph":"s","cat":"ipc","name":"IPC","id":"0x402","ts":3002,…}     start: from the task around it
+//! {"ph":"t",…}                                                     step: to and from the task around it
+//! {"ph":"f",…,"bp":"e"}                                            end: to the task around it; without bp, to the next one
+//! {"ph":"X",…,"bind_id":"0x402","flow_in":true,"flow_out":true}    the same, on the task itself
+//! ```
+//! An identity is (category, name, id). With one start, all its ends are bound to it whatever their times (a sync row
+//! starts before the call that causes it); with several, each step and end is bound to the latest start or step before it.
+//! Ids are used again, ends are repeated, and many Kineto ends have no start at all: those are counted, not warned of.
+//!
+//! Kineto's `ac2g` flows repeat what `correlation` says; only what that does not say becomes a link here.
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashSet;
+
+use super::chunk::{Flow, FlowId, NO_WORD};
+use super::file::Recording;
+use super::kineto::{Kinds, Launches, Link, LinkName};
+use super::nest::Nesting;
+use super::{FLOW_UNBOUND, LAUNCH_FLOWS};
+
+/// Kineto's flows from calls to what they launch.
+const LAUNCH: &str = "ac2g";
+
+/// An end of an arrow that is bound to a task.
+struct Point {
+    time: i64,
+    sequence: u64,
+    role: Role,
+    /// `None`: there is no task where it points.
+    task: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Start,
+    Step,
+    End,
+}
+
+/// (category, name, id); flows on tasks have neither category nor name.
+type Identity = (i32, i32, FlowId);
+
+/// The links of a file's flows.
+pub(super) fn links(recording: &mut Recording, nesting: &Nesting, launches: &Launches, kinds: &Kinds) -> Vec<Link> {
+    let mut identities: BTreeMap<Identity, Vec<Point>> = BTreeMap::new();
+    let launch = recording.texts.find(LAUNCH).unwrap_or(NO_WORD);
+    // Without such flows nothing is looked up.
+    let known = if launch == NO_WORD { HashSet::new() } else { launches.known(recording, kinds) };
+    let mut said = 0;
+    for flow in &recording.lists.flows {
+        let is_launch = flow.category == launch && launch != NO_WORD;
+        if let (true, FlowId::Number(id)) = (is_launch, flow.id)
+            && known.contains(&id)
+        {
+            said += 1;
+            continue;
+        }
+        identities.entry((flow.category, flow.name, flow.id)).or_default().push(point(flow, recording, nesting));
+    }
+    for bind in &recording.lists.binds {
+        let points = identities.entry((NO_WORD, NO_WORD, bind.id)).or_default();
+        let role = match (bind.into, bind.out) {
+            (true, true) => Role::Step,
+            (true, false) => Role::End,
+            _ => Role::Start,
+        };
+        let time = recording.start(bind.row);
+        points.push(Point { time, sequence: u64::from(bind.row), role, task: Some(bind.row) });
+    }
+    let mut links = Vec::new();
+    let mut unbound = 0;
+    for ((category, name, _), points) in &mut identities {
+        let kind = if *category == launch && launch != NO_WORD { "launch" } else { "flow" };
+        let name = if *name < 0 { LinkName::None } else { LinkName::Key(*name) };
+        unbound += bind_all(points, |source, target| links.push(Link { source, target, kind, name }));
+    }
+    links.sort_unstable_by_key(|link| (link.target, link.source));
+    recording.stats.note(LAUNCH_FLOWS, said, || format!("`{LAUNCH}` events that say what `correlation` says"));
+    recording.stats.note(FLOW_UNBOUND, unbound, || "no start, no end, or no task where it points".to_owned());
+    links
+}
+
+fn point(flow: &Flow, recording: &Recording, nesting: &Nesting) -> Point {
+    let lane = flow.lane as usize;
+    let task = match flow.phase {
+        b'f' if !flow.encloses => nesting.next(recording, lane, flow.time),
+        _ => nesting.around(recording, lane, flow.time),
+    };
+    let role = match flow.phase {
+        b's' => Role::Start,
+        b't' => Role::Step,
+        _ => Role::End,
+    };
+    Point { time: flow.time, sequence: flow.sequence, role, task }
+}
+
+/// Pairs the points of one identity; the answer is how many became part of no link.
+fn bind_all(points: &mut [Point], mut link: impl FnMut(u32, u32)) -> u64 {
+    points.sort_by_key(|point| (point.time, point.sequence));
+    let mut starts = points.iter().enumerate().filter(|(_, point)| point.role == Role::Start).map(|(at, _)| at);
+    // The only start, if there is only one.
+    let only = starts.next().filter(|_| starts.next().is_none());
+    let mut used = vec![false; points.len()];
+    let mut latest = None;
+    for at in 0..points.len() {
+        let point = &points[at];
+        if point.role != Role::Start {
+            let source = latest.or(only).filter(|&source| source != at);
+            if let Some((source, (from, to))) =
+                source.and_then(|source| Some((source, points[source].task.zip(point.task)?)))
+                && from != to
+            {
+                link(from, to);
+                used[source] = true;
+                used[at] = true;
+            }
+        }
+        if point.role != Role::End {
+            latest = Some(at);
+        }
+    }
+    used.iter().filter(|used| !**used).count() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points by role letter, time and task, in the order of the file.
+    fn bound(points: &[(char, i64, u32)]) -> (Vec<(u32, u32)>, u64) {
+        let role = |letter| match letter {
+            's' => Role::Start,
+            't' => Role::Step,
+            _ => Role::End,
+        };
+        let mut points: Vec<Point> = points
+            .iter()
+            .enumerate()
+            .map(|(at, &(letter, time, task))| Point {
+                time,
+                sequence: at as u64,
+                role: role(letter),
+                task: Some(task),
+            })
+            .collect();
+        let mut links = Vec::new();
+        let unbound = bind_all(&mut points, |source, target| links.push((source, target)));
+        (links, unbound)
+    }
+
+    #[test]
+    fn one_start_takes_all_ends_whatever_their_times() {
+        assert_eq!(bound(&[('s', 5, 1), ('f', 3, 2), ('f', 9, 3)]), (vec![(1, 2), (1, 3)], 0));
+        assert_eq!(bound(&[('s', 1, 1), ('t', 2, 2), ('f', 3, 3)]), (vec![(1, 2), (2, 3)], 0));
+    }
+
+    #[test]
+    fn of_several_starts_the_latest_counts() {
+        assert_eq!(bound(&[('s', 1, 1), ('f', 2, 2), ('s', 3, 3), ('f', 3, 4)]), (vec![(1, 2), (3, 4)], 0));
+        assert_eq!(bound(&[('f', 0, 9), ('s', 1, 1), ('f', 2, 2), ('s', 3, 3)]), (vec![(1, 2)], 2));
+    }
+
+    #[test]
+    fn lonely_points_are_counted() {
+        assert_eq!(bound(&[('f', 1, 1), ('f', 2, 2)]), (vec![], 2));
+        assert_eq!(bound(&[('s', 1, 1)]), (vec![], 1));
+        // An arrow from a task to itself says nothing.
+        assert_eq!(bound(&[('s', 1, 1), ('f', 2, 1)]), (vec![], 2));
+    }
+}

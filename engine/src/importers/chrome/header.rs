@@ -1,0 +1,247 @@
+//! What stands beside the events: who wrote the trace, when, on which machine, as which rank.
+//!
+//! ```text
+//! "schemaVersion": 1, "deviceProperties": [{"id": 0, "name": "NVIDIA A100", …}], "distributedInfo": {"rank": 3, …},
+//! "baseTimeNanoseconds": 1719853884000000000     Kineto: add it to ts for wall-clock time
+//! "beginningOfTime": 1795226099528086            clang: the same in µs
+//! "displayTimeUnit": "ns"                        a hint for viewers; ts stays in µs
+//! ```
+//! Every value of moderate size goes to `runs.args` under its own key.
+
+use serde_json::Value;
+
+use super::HEADER_LEFT_OUT;
+use super::chunk::UNFINISHED;
+use super::container::{Beside, Container, Stop};
+use super::file::{Recording, Shared};
+use super::lanes::Lanes;
+use crate::trace::{RunBuilder, Source};
+
+/// Unix times between 2001 and 2096, in ns: a clock that shows one is the wall clock.
+const WALL_CLOCK: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_000_000_000_000;
+
+/// The program that wrote a trace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Kineto,
+    VizTracer,
+    Clang,
+    Xprof,
+    Bazel,
+    Chrome,
+    Other,
+}
+
+impl Dialect {
+    pub(super) fn of(beside: &[Beside], shared: &Shared) -> Dialect {
+        let has = |key: &str| beside.iter().any(|beside| beside.key == key);
+        let inside = |key: &str, inner: &str| value(beside, key).is_some_and(|value| value.get(inner).is_some());
+        let has_kind = |kind: &str| shared.kinds.find(kind).is_some();
+        if has("viztracer_metadata") {
+            Dialect::VizTracer
+        } else if has("beginningOfTime") {
+            Dialect::Clang
+        } else if inside("metadata", "highres-ticks") {
+            Dialect::Xprof
+        } else if inside("otherData", "build_id") || inside("otherData", "bazel_version") {
+            Dialect::Bazel
+        } else if has("schemaVersion")
+            || has("deviceProperties")
+            || ["cpu_op", "cuda_runtime", "kernel"].iter().any(|kind| has_kind(kind))
+        {
+            Dialect::Kineto
+        } else if inside("metadata", "product-version") || inside("metadata", "source") {
+            Dialect::Chrome
+        } else {
+            Dialect::Other
+        }
+    }
+
+    fn name(self) -> Option<&'static str> {
+        match self {
+            Dialect::Kineto => Some("kineto"),
+            Dialect::VizTracer => Some("viztracer"),
+            Dialect::Clang => Some("clang"),
+            Dialect::Xprof => Some("xprof"),
+            Dialect::Bazel => Some("bazel"),
+            Dialect::Chrome => Some("chrome"),
+            Dialect::Other => None,
+        }
+    }
+}
+
+/// The parsed value of a key beside the events.
+fn value(beside: &[Beside], key: &str) -> Option<Value> {
+    let found = beside.iter().rev().find(|beside| beside.key == key)?;
+    serde_json::from_slice(&found.json).ok()
+}
+
+/// The values beside the events that were kept, by key.
+fn values(beside: &[Beside]) -> impl Iterator<Item = (String, Value)> {
+    beside.iter().filter(|beside| !beside.json.is_empty()).map(|beside| {
+        let text = || Value::from(String::from_utf8_lossy(&beside.json));
+        (beside.key.clone(), serde_json::from_slice(&beside.json).unwrap_or_else(|_| text()))
+    })
+}
+
+/// What to add to the file's times to get wall-clock ns, where the file says so.
+fn base(beside: &[Beside]) -> Option<i64> {
+    let kineto = value(beside, "baseTimeNanoseconds").and_then(|base| base.as_i64());
+    let clang = || value(beside, "beginningOfTime").and_then(|begin| begin.as_i64()?.checked_mul(1_000));
+    kineto.or_else(clang)
+}
+
+/// Counts the times of a file from its own base, so that files of several ranks share an origin.
+pub(super) fn to_common_clock(recording: &mut Recording) {
+    let Some(base) = base(&recording.beside).filter(|base| *base != 0) else { return };
+    let add = |time: &mut i64| *time = time.saturating_add(base);
+    for piece in &mut recording.pieces {
+        piece.tasks.starts.iter_mut().for_each(add);
+        piece.tasks.finishes.iter_mut().filter(|finish| **finish != UNFINISHED).for_each(add);
+    }
+    let lists = &mut recording.lists;
+    lists.ends.iter_mut().for_each(|end| add(&mut end.time));
+    lists.asyncs.iter_mut().for_each(|part| add(&mut part.time));
+    lists.flows.iter_mut().for_each(|flow| add(&mut flow.time));
+    lists.marks.iter_mut().for_each(|mark| add(&mut mark.time));
+    lists.samples.iter_mut().for_each(|sample| add(&mut sample.time));
+}
+
+/// Fills what `runs` says of the trace.
+pub(super) fn describe(
+    recordings: &[Recording],
+    shared: &mut Shared,
+    origin: Option<i64>,
+    several: bool,
+    builder: &mut RunBuilder,
+) {
+    builder.info.time_unit = "us";
+    builder.info.origin = origin;
+    let Some(first) = recordings.first() else { return };
+    // The clocks of several files were put on their bases already.
+    let base = if several { None } else { base(&first.beside) };
+    builder.info.started_at = match (origin, base) {
+        (Some(origin), Some(base)) => origin.checked_add(base).filter(|time| WALL_CLOCK.contains(time)),
+        (Some(origin), None) => Some(origin).filter(|time| WALL_CLOCK.contains(time)),
+        (None, _) => None,
+    };
+    for recording in recordings {
+        for Beside { key, json, bytes } in &recording.beside {
+            if json.is_empty() {
+                builder.stats.note(HEADER_LEFT_OUT, 1, || format!("`{key}` has {bytes} bytes"));
+            }
+        }
+        // What a rank says of itself stands at its location.
+        if several && let Some(rank) = recording.origin.rank {
+            let lane = shared.lanes.rank(rank) as usize;
+            shared.lanes.all[lane].facts.extend(values(&recording.beside));
+        }
+    }
+    let args = &mut builder.info.args;
+    args.extend(values(&first.beside));
+    if let Some(dialect) = Dialect::of(&first.beside, shared).name() {
+        args.insert("dialect".to_owned(), dialect.into());
+    }
+    if several {
+        let ranks: Vec<Value> =
+            recordings.iter().filter_map(|recording| recording.origin.rank).map(Value::from).collect();
+        args.insert("ranks".to_owned(), ranks.into());
+    }
+}
+
+/// clang draws totals as tasks on lanes of their own: `{"ts":0,"name":"Total Source","args":{"count":12,"avg ms":3}}`. Under
+/// a kind of their own they do not count twice.
+pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) {
+    if Dialect::of(&recording.beside, shared) != Dialect::Clang {
+        return;
+    }
+    let is_total: Vec<bool> =
+        (0..shared.names.len() as i32).map(|name| shared.names.word(name).starts_with("Total ")).collect();
+    if !is_total.contains(&true) {
+        return;
+    }
+    let summary = shared.kinds.intern("summary");
+    for piece in &mut recording.pieces {
+        let tasks = &mut piece.tasks;
+        for row in 0..tasks.len() {
+            if is_total[tasks.names[row] as usize]
+                && tasks.starts[row] == 0
+                && tasks.args.get(row).contains("\"count\"")
+            {
+                tasks.kinds[row] = summary;
+            }
+        }
+    }
+}
+
+/// What the head of a file tells about its place among several.
+pub(super) struct Place {
+    /// The rank that it says it is.
+    pub(super) rank: Option<i64>,
+    /// Whether Kineto wrote it.
+    pub(super) is_kineto: bool,
+}
+
+/// Looks at the head of a file: the keys before its events, else its name.
+pub(super) fn place(source: &Source) -> Place {
+    let mut container = Container::new(source.head(), 0);
+    // Memory does not fail.
+    let opened = container.open().ok().flatten();
+    let stop = container.next_events().unwrap_or(Stop::Cut);
+    let has = |key: &str| container.beside.iter().any(|beside| beside.key == key);
+    let mut is_kineto =
+        opened.is_some() && ["schemaVersion", "deviceProperties", "distributedInfo"].iter().any(|key| has(key));
+    if !is_kineto && matches!(stop, Stop::Events(_)) {
+        let head = source.head();
+        is_kineto = ["\"cpu_op\"", "\"cuda_runtime\"", "\"kernel\"", "\"python_function\""]
+            .iter()
+            .any(|kind| memchr::memmem::find(head, kind.as_bytes()).is_some());
+    }
+    let said = value(&container.beside, "distributedInfo").and_then(|info| info.get("rank")?.as_i64());
+    Place { rank: said.or_else(|| rank_of_name(&source.stem())), is_kineto }
+}
+
+/// `3` of `rank-3`, `trace_rank3_step100`, `worker3`.
+fn rank_of_name(stem: &str) -> Option<i64> {
+    let stem = stem.to_ascii_lowercase();
+    ["rank", "worker"].iter().find_map(|word| {
+        let (_, rest) = stem.split_once(word)?;
+        let rest = rest.strip_prefix(['-', '_', ' ', '.']).unwrap_or(rest);
+        let digits = rest.find(|character: char| !character.is_ascii_digit()).unwrap_or(rest.len());
+        rest[..digits].parse().ok()
+    })
+}
+
+/// Makes a location for each rank, also for one without events.
+pub(super) fn name_rank(lanes: &mut Lanes, rank: Option<i64>) {
+    if let Some(rank) = rank {
+        lanes.rank(rank);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_found_in_names() {
+        for (name, rank) in [
+            ("rank-3", Some(3)),
+            ("rank3", Some(3)),
+            ("trace_rank_12_step100", Some(12)),
+            ("worker0.1719", Some(0)),
+            ("frank", None),
+            ("trace_8", None),
+        ] {
+            assert_eq!(rank_of_name(name), rank, "{name}");
+        }
+    }
+
+    #[test]
+    fn bases_are_read() {
+        let beside = |key: &str, json: &str| Beside { key: key.to_owned(), json: json.as_bytes().to_vec(), bytes: 0 };
+        assert_eq!(base(&[beside("baseTimeNanoseconds", "1719853884000000000")]), Some(1_719_853_884_000_000_000));
+        assert_eq!(base(&[beside("beginningOfTime", "1795226099528086")]), Some(1_795_226_099_528_086_000));
+        assert_eq!(base(&[beside("baseTimeNanoseconds", "\"x\"")]), None);
+    }
+}

@@ -1,0 +1,352 @@
+//! What PyTorch's Kineto says in `args`: launches, operators, waits, Python's own call tree.
+//!
+//! ```text
+//! cpu_op aten::mm       [External id 7                      ]
+//! cuda_runtime              [cudaLaunchKernel: correlation 42]
+//! kernel (stream)                        [gemm: correlation 42, External id 7   ]
+//! cuda_sync (stream)                                             [Stream Sync: correlation 43]
+//! links                 launch: cudaLaunchKernel → gemm     operator: aten::mm → gemm
+//!                       sync: gemm → Stream Sync, cudaStreamSynchronize → Stream Sync
+//! ```
+//! Ids are unique within a process, and a file is one process with its devices (pid = device, tid = stream), so they are
+//! joined within a file. One call may launch many kernels (graphs); a call may be missing where a tool cut the trace.
+//! `ac2g` flows also sit on calls that launched nothing: launches are built from `correlation` alone.
+
+use hashbrown::{HashMap, HashSet};
+
+use super::chunk::{Joins, Python, UNFINISHED};
+use super::event;
+use super::file::{Recording, Shared};
+use super::lanes::Lanes;
+use crate::tables::Table;
+use crate::trace::{Cells, RunBuilder, Words};
+
+/// A link between two tasks of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) source: u32,
+    pub(super) target: u32,
+    pub(super) kind: &'static str,
+    pub(super) name: LinkName,
+}
+
+/// What a link is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LinkName {
+    None,
+    Word(&'static str),
+    /// Key of the file's texts.
+    Key(i32),
+}
+
+impl LinkName {
+    pub(super) fn text(self, recording: &Recording) -> &str {
+        match self {
+            LinkName::None => "",
+            LinkName::Word(word) => word,
+            LinkName::Key(key) => recording.text(key),
+        }
+    }
+}
+
+/// What a category stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Work on a device that a call launches.
+    Kernel,
+    Copy,
+    /// The wait of a stream or a call for a device.
+    Sync,
+    /// A call into a runtime or driver.
+    Call,
+    /// An operator of the framework.
+    Operator,
+    /// A range of the user, drawn on a stream.
+    StreamRange,
+    /// What the profiler itself does.
+    Overhead,
+    Other,
+}
+
+impl Kind {
+    /// Capital letters: PyTorch before 2021.
+    fn of(category: &str) -> Kind {
+        match category {
+            "kernel" | "Kernel" | "mtia_ccp_events" => Kind::Kernel,
+            "gpu_memcpy" | "gpu_memset" | "Memcpy" | "Memset" => Kind::Copy,
+            "cuda_sync" => Kind::Sync,
+            "cuda_runtime"
+            | "cuda_driver"
+            | "hip_runtime"
+            | "xpu_runtime"
+            | "mtia_runtime"
+            | "privateuse1_runtime"
+            | "privateuse1_driver"
+            | "Runtime" => Kind::Call,
+            "cpu_op" | "user_annotation" | "Operator" => Kind::Operator,
+            "gpu_user_annotation" => Kind::StreamRange,
+            "overhead" => Kind::Overhead,
+            _ => Kind::Other,
+        }
+    }
+
+    fn role(self) -> &'static str {
+        match self {
+            Kind::Copy => "copy",
+            Kind::Sync => "wait",
+            Kind::Call | Kind::Overhead => "runtime",
+            Kind::Kernel | Kind::Operator | Kind::StreamRange | Kind::Other => "work",
+        }
+    }
+}
+
+/// The meaning of each category of a run, by its key.
+pub(super) struct Kinds(Vec<Kind>);
+
+impl Kinds {
+    pub(super) fn of(words: &Words) -> Kinds {
+        Kinds((0..words.len() as i32).map(|key| Kind::of(words.word(key))).collect())
+    }
+
+    fn get(&self, key: i32) -> Kind {
+        self.0.get(key as usize).copied().unwrap_or(Kind::Other)
+    }
+
+    /// Whether a task of this category says that its lane is a stream.
+    pub(super) fn is_on_stream(&self, key: i32) -> bool {
+        matches!(self.get(key), Kind::Kernel | Kind::Copy | Kind::Sync | Kind::StreamRange)
+    }
+
+    /// The words of `tasks.role` for these categories, and for kernels by their names.
+    pub(super) fn roles(&self, names: &Words, builder: &mut RunBuilder) -> Roles {
+        let has_kernels = self.0.contains(&Kind::Kernel);
+        let collective = |name: &str| {
+            let name = name.as_bytes();
+            name.windows(4).any(|word| word.eq_ignore_ascii_case(b"nccl"))
+        };
+        let mut word = |role: &str| builder.word(Table::Tasks, "role", role);
+        Roles {
+            by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind == Kind::Kernel)).collect(),
+            communication: word("communication"),
+            collectives: match has_kernels {
+                true => (0..names.len() as i32).map(|key| collective(names.word(key))).collect(),
+                false => Vec::new(),
+            },
+        }
+    }
+}
+
+/// Roles of tasks.
+pub(super) struct Roles {
+    /// The role of a category, and whether names of collectives change it.
+    by_kind: Vec<(i32, bool)>,
+    communication: i32,
+    /// Which names are collectives'.
+    collectives: Vec<bool>,
+}
+
+impl Roles {
+    pub(super) fn cells(&self, kinds: &[i32], names: &[i32]) -> Cells {
+        let role = |(kind, name): (&i32, &i32)| {
+            let (role, is_kernel) = self.by_kind[*kind as usize];
+            if is_kernel && self.collectives.get(*name as usize) == Some(&true) { self.communication } else { role }
+        };
+        let mut roles = kinds.iter().zip(names).map(role);
+        let first = roles.next().unwrap_or(self.communication);
+        if roles.clone().all(|role| role == first) {
+            return Cells::Word(first);
+        }
+        std::iter::once(first).chain(roles).collect::<Vec<i32>>().into()
+    }
+}
+
+/// Python's declared parents as (child, parent).
+pub(super) fn python_parents(recording: &Recording) -> Vec<(u32, u32)> {
+    let pythons = || {
+        recording.pieces.iter().flat_map(|piece| {
+            let first = piece.first;
+            piece.joins.pythons.iter().map(move |python| (first + python.row, python))
+        })
+    };
+    let by_id: HashMap<i64, u32> = pythons().map(|(row, python)| (python.id, row)).collect();
+    let parent = |(row, python): (u32, &Python)| {
+        let parent = *by_id.get(&python.parent?)?;
+        (parent != row).then_some((row, parent))
+    };
+    pythons().filter_map(parent).collect()
+}
+
+/// A task that carries an id.
+#[derive(Debug, Clone, Copy)]
+struct Carrier {
+    id: i64,
+    row: u32,
+    start: i64,
+    lane: i32,
+    kind: Kind,
+}
+
+/// The tasks that carry ids of a sort, in the order of the file.
+fn carriers<'r>(
+    recording: &'r Recording,
+    kinds: &'r Kinds,
+    ids: impl Fn(&'r Joins) -> &'r [(u32, i64)] + 'r,
+) -> impl Iterator<Item = Carrier> + 'r {
+    recording.pieces.iter().flat_map(move |piece| {
+        ids(&piece.joins).iter().map(move |&(row, id)| {
+            let (tasks, at) = (&piece.tasks, row as usize);
+            Carrier {
+                id,
+                row: piece.first + row,
+                start: tasks.starts[at],
+                lane: tasks.lanes[at],
+                kind: kinds.get(tasks.kinds[at]),
+            }
+        })
+    })
+}
+
+/// The calls that launch something, by their correlation.
+pub(super) struct Launches {
+    /// (correlation, start, task), in this order.
+    calls: Vec<(i64, i64, u32)>,
+}
+
+impl Launches {
+    pub(super) fn of(recording: &Recording, kinds: &Kinds) -> Launches {
+        let correlated = carriers(recording, kinds, |joins| &joins.correlations);
+        let mut calls: Vec<(i64, i64, u32)> = correlated
+            .filter(|carrier| carrier.kind == Kind::Call)
+            .map(|carrier| (carrier.id, carrier.start, carrier.row))
+            .collect();
+        calls.sort_unstable();
+        Launches { calls }
+    }
+
+    /// The call of a correlation: the latest that began by `time`, else the first.
+    fn call(&self, id: i64, time: i64) -> Option<u32> {
+        let from = self.calls.partition_point(|call| call.0 < id);
+        let calls = self.calls[from..].iter().take_while(|call| call.0 == id);
+        let begun = calls.clone().take_while(|call| call.1 <= time).last();
+        begun.or(calls.clone().next()).map(|call| call.2)
+    }
+
+    /// What was launched, with the call that did.
+    fn launched<'r>(&'r self, recording: &'r Recording, kinds: &'r Kinds) -> impl Iterator<Item = (u32, Carrier)> + 'r {
+        let is_any = !self.calls.is_empty();
+        carriers(recording, kinds, |joins| &joins.correlations)
+            .filter(move |carrier| is_any && matches!(carrier.kind, Kind::Kernel | Kind::Copy | Kind::Sync))
+            .filter_map(|carrier| Some((self.call(carrier.id, carrier.start)?, carrier)))
+    }
+
+    /// The correlations that link something.
+    pub(super) fn known(&self, recording: &Recording, kinds: &Kinds) -> HashSet<i64> {
+        self.launched(recording, kinds).map(|(_, carrier)| carrier.id).collect()
+    }
+
+    /// From each call to what it launched.
+    pub(super) fn links(&self, recording: &Recording, kinds: &Kinds) -> Vec<Link> {
+        let link = |(source, carrier): (u32, Carrier)| {
+            let is_sync = carrier.kind == Kind::Sync;
+            Link {
+                source,
+                target: carrier.row,
+                kind: if is_sync { "sync" } else { "launch" },
+                name: if is_sync { LinkName::Word("call") } else { LinkName::None },
+            }
+        };
+        self.launched(recording, kinds).map(link).collect()
+    }
+}
+
+/// From each operator to the work of devices that has its `External id`.
+pub(super) fn operator_links(recording: &Recording, kinds: &Kinds) -> Vec<Link> {
+    let externals = || carriers(recording, kinds, |joins| &joins.externals);
+    let mut operators: HashMap<i64, u32> = HashMap::new();
+    for carrier in externals().filter(|carrier| carrier.kind == Kind::Operator) {
+        // Ids of a few old releases repeat; the first is the outermost.
+        operators.entry(carrier.id).or_insert(carrier.row);
+    }
+    let work = externals().filter(|carrier| matches!(carrier.kind, Kind::Kernel | Kind::Copy));
+    let link = |carrier: Carrier| {
+        let source = *operators.get(&carrier.id)?;
+        Some(Link { source, target: carrier.row, kind: "operator", name: LinkName::Word("External id") })
+    };
+    work.filter_map(link).collect()
+}
+
+/// From the last work that a `cuda_sync` waits for to the `cuda_sync`.
+///
+/// ```text
+/// {"name":"Stream Sync","args":{"stream":7,"correlation":1512}}                     all work of the stream so far
+/// {"name":"Context Sync","args":{"stream":-1,"correlation":1549}}                   all work of the device so far
+/// {"name":"Event Sync","args":{"wait_on_stream":7,"wait_on_cuda_event_record_corr_id":1533,…}}
+/// {"name":"Stream Wait Event", the same}                                            the work before that cudaEventRecord
+/// ```
+pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Shared, kinds: &Kinds) -> Vec<Link> {
+    let syncs: Vec<u32> =
+        recording.pieces.iter().flat_map(|piece| piece.joins.syncs.iter().map(|row| piece.first + row)).collect();
+    if syncs.is_empty() {
+        return Vec::new();
+    }
+    // Work by stream, in the order of its launch.
+    let mut work: HashMap<i32, Vec<(i64, u32)>> = HashMap::new();
+    for (call, carrier) in launches.launched(recording, kinds).filter(|(_, carrier)| carrier.kind != Kind::Sync) {
+        work.entry(carrier.lane).or_default().push((recording.start(call), carrier.row));
+    }
+    for stream in work.values_mut() {
+        stream.sort_unstable();
+    }
+    // The last work of a stream that was launched by `time` and is done when `done` has passed.
+    let last = |stream: i32, time: i64, done: i64| {
+        let stream = work.get(&stream)?;
+        let launched = &stream[..stream.partition_point(|(launch, _)| *launch <= time)];
+        launched.iter().rev().find(|(_, row)| recording.finish(*row) <= done).map(|(_, row)| *row)
+    };
+    let links = syncs.iter().filter_map(|&row| {
+        let args = recording.get(row, |tasks, row| tasks.args.get(row).to_owned());
+        let number = |key: &str| event::get(&args, key).and_then(|value| event::integer(value.as_bytes()));
+        let name = shared.names.word(recording.name(row));
+        let (start, finish) = (recording.start(row), recording.finish(row));
+        let done = if finish == UNFINISHED { i64::MAX } else { finish };
+        let lane = recording.lane(row);
+        let stream = |number: i64| shared.lanes.sibling(lane, &number.to_string());
+        let source = match name {
+            "Event Sync" | "Stream Wait Event" => {
+                let record = number("wait_on_cuda_event_record_corr_id").filter(|id| *id > 0)?;
+                let record = launches.call(record, i64::MAX)?;
+                let stream = stream(number("wait_on_stream").filter(|id| *id >= 0)?)?;
+                // A stream waits without blocking anyone: its work may be done later.
+                let done = if name == "Event Sync" { done } else { i64::MAX };
+                last(stream, recording.start(record), done)
+            }
+            "Context Sync" => {
+                let streams = shared.lanes.siblings(lane);
+                streams.filter_map(|stream| last(stream, start, done)).max_by_key(|row| (recording.finish(*row), *row))
+            }
+            _ => last(stream(number("stream").filter(|id| *id >= 0)?)?, start, done),
+        }?;
+        let name = match name {
+            "Event Sync" => "Event Sync",
+            "Stream Wait Event" => "Stream Wait Event",
+            "Context Sync" => "Context Sync",
+            _ => "Stream Sync",
+        };
+        Some(Link { source, target: row, kind: "sync", name: LinkName::Word(name) })
+    });
+    links.collect()
+}
+
+impl Lanes {
+    /// The lane beside `lane` of that tid.
+    fn sibling(&self, lane: i32, tid: &str) -> Option<i32> {
+        let parent = self.all[lane as usize].parent?;
+        self.find(&format!("{}/{tid}", self.all[parent as usize].location))
+    }
+
+    /// All lanes of the process of `lane`.
+    fn siblings(&self, lane: i32) -> impl Iterator<Item = i32> {
+        let parent = self.all[lane as usize].parent;
+        (0..self.all.len() as i32).filter(move |&other| parent.is_some() && self.all[other as usize].parent == parent)
+    }
+}

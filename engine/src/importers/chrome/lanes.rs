@@ -1,0 +1,353 @@
+//! Lanes: processes, threads and the lanes that are made for what lies beside threads.
+//!
+//! ```text
+//! pid and tid    number, string ("Spans", "worker:7"), or absent: tid = pid, pid = 0; 7 and "7" are two, 7 and 7.0 one
+//! location       24622 (process) → 24622/24640 (thread, stream) → 24622/async io/read, 24622/24640/state
+//! several ranks  rank 3 → rank 3/24622 → rank 3/24622/24640, and `process` is the rank
+//! ```
+//! Strings stand in a location as they are unless that would read as something else: then as JSON, with quotes.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::chunk::{Fact, SEPARATOR};
+use super::event;
+
+/// What a lane is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// A rank of a run of several files.
+    Rank,
+    Process,
+    Thread,
+    /// Spans that are bound to an id instead of a thread; they overlap freely.
+    Async,
+    /// States of a thread, beside its tasks.
+    State,
+}
+
+/// A location in the making.
+#[derive(Debug)]
+pub(super) struct Lane {
+    pub(super) sort: Sort,
+    /// Its full name.
+    pub(super) location: String,
+    pub(super) parent: Option<i32>,
+    /// The process it belongs to, by its location.
+    pub(super) process: String,
+    pub(super) clock: Option<String>,
+    /// The name that the trace gives it.
+    pub(super) name: Option<String>,
+    pub(super) labels: Option<String>,
+    pub(super) sort_index: Option<i64>,
+    /// Raw ids and whatever metadata there is.
+    pub(super) facts: Map<String, Value>,
+    /// Whether work of a device ran on it.
+    pub(super) is_stream: bool,
+}
+
+/// All lanes of a run, in the order in which the trace mentions them, processes before what belongs to them.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    pub(super) all: Vec<Lane>,
+    by_location: HashMap<String, i32>,
+}
+
+/// Which file of several a lane belongs to.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Origin {
+    /// The rank, where the run has several.
+    pub(super) rank: Option<i64>,
+}
+
+/// A pid or tid.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Id {
+    Number(String),
+    Text(String),
+}
+
+impl Id {
+    /// The meaning of a token; `None` when there is none.
+    fn of(token: &str) -> Option<Id> {
+        match token {
+            "" | "null" | "true" | "false" => None,
+            _ => Some(match event::string_value(token) {
+                Some(text) => Id::Text(text),
+                // 7.0 is 7.
+                None => Id::Number(token.trim_end_matches('0').strip_suffix('.').unwrap_or(token).to_owned()),
+            }),
+        }
+    }
+
+    fn display(&self) -> String {
+        match self {
+            Id::Number(number) => number.clone(),
+            Id::Text(text) => {
+                let reads_as_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+                let ambiguous = text.is_empty() || reads_as_number || text.contains(['/', '"']);
+                if ambiguous { Value::from(text.as_str()).to_string() } else { text.clone() }
+            }
+        }
+    }
+
+    fn value(&self) -> Value {
+        match self {
+            Id::Number(number) => serde_json::from_str(number).unwrap_or_else(|_| number.as_str().into()),
+            Id::Text(text) => text.as_str().into(),
+        }
+    }
+
+    /// The name that a string id is.
+    fn name(&self) -> Option<String> {
+        match self {
+            Id::Text(text) if !text.is_empty() => Some(text.clone()),
+            _ => None,
+        }
+    }
+}
+
+impl Lanes {
+    /// The lane of a key that a block composed.
+    pub(super) fn of_key(&mut self, key: &str, origin: &Origin) -> i32 {
+        let mut parts = key.split(SEPARATOR);
+        let sort = parts.next().unwrap_or_default();
+        let pid = Id::of(parts.next().unwrap_or_default());
+        let process = self.process(pid.as_ref(), origin);
+        match sort {
+            "T" => self.thread(process, pid, parts.next().unwrap_or_default()),
+            "S" => {
+                let thread = self.thread(process, pid, parts.next().unwrap_or_default());
+                self.below(thread, "state", Sort::State, None)
+            }
+            "A" => {
+                let category = parts.next().unwrap_or_default();
+                let name = parts.next().unwrap_or_default();
+                let title = if category.is_empty() { name.to_owned() } else { format!("{category}/{name}") };
+                self.below(process, &format!("async {title}"), Sort::Async, Some(title))
+            }
+            _ => process,
+        }
+    }
+
+    fn process(&mut self, pid: Option<&Id>, origin: &Origin) -> i32 {
+        let zero = Id::Number("0".to_owned());
+        let pid = pid.unwrap_or(&zero);
+        let rank = origin.rank.map(|rank| self.rank(rank));
+        let (prefix, clock) = match rank {
+            Some(rank) => {
+                let lane = &self.all[rank as usize];
+                (format!("{}/", lane.location), lane.clock.clone())
+            }
+            None => (String::new(), None),
+        };
+        let location = format!("{prefix}{}", pid.display());
+        if let Some(&lane) = self.by_location.get(&location) {
+            return lane;
+        }
+        let process = rank.map_or_else(|| location.clone(), |rank| self.all[rank as usize].process.clone());
+        self.add(Lane {
+            sort: Sort::Process,
+            location,
+            parent: rank,
+            process,
+            clock,
+            name: pid.name(),
+            labels: None,
+            sort_index: None,
+            facts: Map::from_iter([("pid".to_owned(), pid.value())]),
+            is_stream: false,
+        })
+    }
+
+    /// The location of a rank; each has a clock of its own.
+    pub(super) fn rank(&mut self, rank: i64) -> i32 {
+        let location = format!("rank {rank}");
+        if let Some(&lane) = self.by_location.get(&location) {
+            return lane;
+        }
+        self.add(Lane {
+            sort: Sort::Rank,
+            process: rank.to_string(),
+            clock: Some(location.clone()),
+            name: Some(location.clone()),
+            location,
+            parent: None,
+            labels: None,
+            sort_index: Some(rank),
+            facts: Map::from_iter([("rank".to_owned(), rank.into())]),
+            is_stream: false,
+        })
+    }
+
+    fn thread(&mut self, process: i32, pid: Option<Id>, tid: &str) -> i32 {
+        let tid = Id::of(tid).or(pid).unwrap_or_else(|| Id::Number("0".to_owned()));
+        let lane = self.below(process, &tid.display(), Sort::Thread, tid.name());
+        let facts = &mut self.all[lane as usize].facts;
+        if !facts.contains_key("tid") {
+            facts.insert("tid".to_owned(), tid.value());
+        }
+        lane
+    }
+
+    fn below(&mut self, parent: i32, part: &str, sort: Sort, name: Option<String>) -> i32 {
+        let above = &self.all[parent as usize];
+        let location = format!("{}/{part}", above.location);
+        if let Some(&lane) = self.by_location.get(&location) {
+            return lane;
+        }
+        let mut facts = Map::new();
+        if let (Sort::Thread, Some(pid)) = (sort, above.facts.get("pid")) {
+            facts.insert("pid".to_owned(), pid.clone());
+        }
+        let lane = Lane {
+            sort,
+            location,
+            parent: Some(parent),
+            process: above.process.clone(),
+            clock: above.clock.clone(),
+            name,
+            labels: None,
+            sort_index: None,
+            facts,
+            is_stream: false,
+        };
+        self.add(lane)
+    }
+
+    /// The lane of a full name.
+    pub(super) fn find(&self, location: &str) -> Option<i32> {
+        self.by_location.get(location).copied()
+    }
+
+    fn add(&mut self, lane: Lane) -> i32 {
+        let number = self.all.len() as i32;
+        self.by_location.insert(lane.location.clone(), number);
+        self.all.push(lane);
+        number
+    }
+
+    /// Takes what a metadata event says. The last one wins.
+    pub(super) fn tell(&mut self, fact: &Fact) {
+        let Some(lane) = usize::try_from(fact.lane).ok().and_then(|lane| self.all.get_mut(lane)) else { return };
+        let text = |key: &str| event::get(&fact.args, key).and_then(event::string_value);
+        match fact.what.as_str() {
+            "process_name" | "thread_name" => lane.name = text("name").or(lane.name.take()),
+            "process_labels" => lane.labels = text("labels").or(lane.labels.take()),
+            "process_sort_index" | "thread_sort_index" => {
+                let index = event::get(&fact.args, "sort_index").and_then(|index| event::integer(index.as_bytes()));
+                lane.sort_index = index.or(lane.sort_index);
+            }
+            what => {
+                let value = serde_json::from_str(&fact.args).unwrap_or(Value::Null);
+                lane.facts.insert(what.to_owned(), value);
+            }
+        }
+    }
+}
+
+impl Lane {
+    /// `process`, `thread`, `stream` …
+    pub(super) fn kind(&self) -> &'static str {
+        match self.sort {
+            Sort::Rank => "rank",
+            Sort::Process => "process",
+            Sort::Thread if self.is_stream || self.name.as_deref().is_some_and(names_a_stream) => "stream",
+            Sort::Thread => "thread",
+            Sort::Async => "async",
+            Sort::State => "state",
+        }
+    }
+
+    /// A name for people.
+    pub(super) fn display_name(&self) -> Option<String> {
+        match (&self.name, &self.labels) {
+            (Some(name), Some(labels)) => Some(format!("{name} ({labels})")),
+            (Some(name), None) => Some(name.clone()),
+            (None, Some(labels)) => Some(labels.clone()),
+            (None, None) => match self.sort {
+                Sort::Process => self.facts.get("pid").map(|pid| format!("pid {pid}")),
+                Sort::Thread => self.facts.get("tid").map(|tid| format!("tid {tid}")),
+                _ => None,
+            },
+        }
+    }
+
+    /// Raw ids and metadata as JSON.
+    pub(super) fn args(&self) -> Option<String> {
+        let mut facts = self.facts.clone();
+        if let Some(labels) = &self.labels {
+            facts.insert("labels".to_owned(), labels.as_str().into());
+        }
+        (!facts.is_empty()).then(|| Value::Object(facts).to_string())
+    }
+}
+
+/// `stream 7` (Kineto), `stream#1` (XProf).
+fn names_a_stream(name: &str) -> bool {
+    name.strip_prefix("stream")
+        .is_some_and(|rest| rest.trim_start_matches([' ', '#']).starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn location(key: &str) -> String {
+        let mut lanes = Lanes::default();
+        let lane = lanes.of_key(&key.replace('|', "\u{1}"), &Origin::default());
+        lanes.all[lane as usize].location.clone()
+    }
+
+    #[test]
+    fn ids_keep_their_type() {
+        assert_eq!(location("T|12|34"), "12/34");
+        assert_eq!(location("T|12.0|-1"), "12/-1");
+        assert_eq!(location("T|100|10.00"), "100/10");
+        assert_eq!(location("T|12|"), "12/12");
+        assert_eq!(location("T||7"), "0/7");
+        assert_eq!(location("T|null|true"), "0/0");
+        assert_eq!(location("P|\"Spans\""), "Spans");
+        assert_eq!(location("T|\"1000\"|\"\""), "\"1000\"/\"\"");
+        assert_eq!(location("T|\"a/b\"|\"c\""), "\"a/b\"/c");
+        assert_eq!(location("A|1|io|read"), "1/async io/read");
+        assert_eq!(location("S|1|2"), "1/2/state");
+    }
+
+    #[test]
+    fn ranks_stand_above_processes() {
+        let mut lanes = Lanes::default();
+        let origin = Origin { rank: Some(3) };
+        let lane = lanes.of_key("T\u{1}12\u{1}34", &origin);
+        let thread = &lanes.all[lane as usize];
+        assert_eq!((thread.location.as_str(), thread.process.as_str()), ("rank 3/12/34", "3"));
+        assert_eq!(thread.clock.as_deref(), Some("rank 3"));
+        assert_eq!(lanes.all.iter().map(Lane::kind).collect::<Vec<_>>(), ["rank", "process", "thread"]);
+    }
+
+    #[test]
+    fn streams_are_told_by_their_names() {
+        assert!(["stream 7 ", "stream#1", "stream 7 (sync)", "stream7"].into_iter().all(names_a_stream));
+        assert!(!["streaming worker", "stream", "upstream 7"].into_iter().any(names_a_stream));
+    }
+
+    #[test]
+    fn the_last_name_wins_and_other_metadata_is_kept() {
+        let mut lanes = Lanes::default();
+        let lane = lanes.of_key("P\u{1}1", &Origin::default());
+        for (what, args) in [
+            ("process_name", r#"{"name":"a"}"#),
+            ("process_name", r#"{"name":"b"}"#),
+            ("process_labels", r#"{"labels":"CPU"}"#),
+            ("process_sort_index", r#"{"sort_index":-2}"#),
+            ("num_cpus", r#"{"number":8}"#),
+        ] {
+            lanes.tell(&Fact { lane, what: what.to_owned(), args: args.to_owned() });
+        }
+        let process = &lanes.all[0];
+        assert_eq!(process.display_name().as_deref(), Some("b (CPU)"));
+        assert_eq!(process.sort_index, Some(-2));
+        assert_eq!(process.args().as_deref(), Some(r#"{"labels":"CPU","num_cpus":{"number":8},"pid":1}"#));
+    }
+}

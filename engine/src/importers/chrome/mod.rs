@@ -1,0 +1,243 @@
+//! Chrome trace events: the JSON that browsers, PyTorch (Kineto), compilers, build tools and many others write.
+//!
+//! ```text
+//! {"schemaVersion": 1, "baseTimeNanoseconds": 1719853884000000000,                 header      container, header
+//!  "traceEvents": [
+//!   {"ph":"M","name":"process_name","pid":7,"args":{"name":"python"}},              metadata    lanes
+//!   {"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":9,"ts":1.5,"dur":20,   complete    the columns of tasks
+//!    "args":{"External id":3}},
+//!   {"ph":"B","name":"step","pid":7,"tid":9,"ts":30}, {"ph":"E",…,"ts":40},         slices      slices
+//!   {"ph":"b","cat":"io","id":"0x1","name":"read",…}, {"ph":"e",…},                 async       asyncs
+//!   {"ph":"s","id":3,"name":"fwdbwd",…}, {"ph":"f",…,"bp":"e"},                     flows       flows
+//!   {"ph":"C","name":"load","ts":5,"args":{"user":1,"system":2}},                   counters    phases
+//!   {"ph":"i","name":"mark","s":"g","ts":6}                                         instants    phases
+//!  ],
+//!  "traceName": "trace.json"}
+//! ```
+//! The array may stand alone, without what is around it, and without its closing bracket.
+//!
+//! | the format's word | here |
+//! | --- | --- |
+//! | process, thread | `locations` `<pid>`, `<pid>/<tid>`; GPU streams are threads of a process that is the device |
+//! | slice, complete event | a row of `tasks`; `cat` → `kind` |
+//! | flow | a row of `links` of kind `flow` |
+//! | `args.correlation` | a row of `links` of kind `launch` |
+//!
+//! Life of the data: [`region`] walks the [`container`] and cuts the events into blocks; [`block`] (any thread) turns text
+//! into records with [`lex`], [`event`], [`time`] and [`phases`]; [`file`] (one thread, file order) renumbers words and
+//! keeps the columns; [`build`] closes what was begun, nests, links and fills the tables.
+//! Cost: each byte is looked at once by [`lex`], arguments are copied once, and nothing else is: no tree of values exists.
+//!
+//! Known to be wrong in files found in the wild: see [`repair`] (strings and numbers), [`time`] (doubles), [`block`]
+//! (unescaped quotes), [`nest`] (overlaps), [`kineto`] (flows without a start).
+
+mod asyncs;
+mod block;
+mod build;
+mod chunk;
+mod container;
+mod event;
+mod file;
+mod flows;
+mod header;
+mod kineto;
+mod lanes;
+mod lex;
+mod nest;
+mod phases;
+mod region;
+mod repair;
+mod slices;
+#[cfg(test)]
+mod tests;
+mod time;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use self::container::{Container, Form, Stop};
+use self::file::{Recording, Shared};
+use self::lanes::Origin;
+use super::{FormatDoc, ImportContext, Importer};
+use crate::error::ImportError;
+use crate::trace::{Finding, RunBuilder, Source, Stage};
+
+static DOC: FormatDoc = FormatDoc {
+    name: "chrome",
+    title: "Chrome trace events: PyTorch (Kineto), Chrome, Node, JAX, VizTracer, clang, Bazel and many more",
+    dialects: &[
+        "array form and object form, finished or not",
+        "PyTorch Kineto, also the ranks of a job as a directory of one run",
+        "clang -ftime-trace, JAX and TensorFlow (XProf), VizTracer, Node, Bazel, rustc, Perfetto's thread states",
+    ],
+    fills: "locations (processes, threads, streams, asynchronous lanes), tasks (kind = cat), links (launch, flow, operator, \
+            sync), counters, events; runs.args (the header)",
+    loses: "stack frames and samples beside the events; header values above 64 KiB; clock synchronisation events",
+    options: &[],
+};
+
+// What may be found. `lost`: no row was made; `info`: it is where it belongs, or never was a row.
+const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
+const BAD_EVENT: Finding = Finding::lost("bad_event", Stage::Recording);
+const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
+const MISSING_TIME: Finding = Finding::lost("missing_time", Stage::Recording);
+const NO_PHASE: Finding = Finding::lost("no_phase", Stage::Recording);
+const UNKNOWN_PHASE: Finding = Finding::lost("unknown_phase", Stage::Recording);
+const BAD_COUNTER: Finding = Finding::lost("bad_counter", Stage::Recording);
+const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
+const FLOW_WITHOUT_ID: Finding = Finding::lost("flow_without_id", Stage::Recording);
+const ARGS_TOO_LONG: Finding = Finding::lost("args_too_long", Stage::Import);
+const BROKEN_CONTAINER: Finding = Finding::lost("broken_container", Stage::Recording);
+
+const BROKEN_HEADER: Finding = Finding::repaired("broken_header", Stage::Recording);
+const BAD_STRING: Finding = Finding::repaired("bad_string", Stage::Recording);
+const ARGS_REPAIRED: Finding = Finding::repaired("args_repaired", Stage::Recording);
+const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
+const NEGATIVE_DURATION: Finding = Finding::repaired("negative_duration", Stage::Recording);
+const DUPLICATE_KEY: Finding = Finding::repaired("duplicate_key", Stage::Recording);
+const COMMA_MISSING: Finding = Finding::repaired("comma_missing", Stage::Recording);
+const COMMA_TOO_MANY: Finding = Finding::repaired("comma_too_many", Stage::Recording);
+const MISSING_ID: Finding = Finding::repaired("missing_id", Stage::Recording);
+
+const TRAILING_COMMA: Finding = Finding::info("trailing_comma", Stage::Recording);
+const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
+const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
+const UNFINISHED_TASK: Finding = Finding::info("unfinished", Stage::Recording);
+const FLOW_UNBOUND: Finding = Finding::info("flow_unbound", Stage::Recording);
+const LAUNCH_FLOWS: Finding = Finding::info("flow_same_as_launch", Stage::Import);
+const EMPTY: Finding = Finding::info("no_events", Stage::Recording);
+const HEADER_LEFT_OUT: Finding = Finding::info("header_left_out", Stage::Import);
+
+// Records that become no row of their own.
+const END_EVENTS: Finding = Finding::info("end_events", Stage::Import);
+const FLOW_EVENTS: Finding = Finding::info("flow_events", Stage::Import);
+const METADATA_EVENTS: Finding = Finding::info("metadata_events", Stage::Import);
+const CLOCK_SYNC: Finding = Finding::info("clock_sync", Stage::Import);
+const LINK_IDS: Finding = Finding::info("link_ids", Stage::Import);
+
+/// Chrome trace events.
+pub(super) struct Chrome;
+
+impl Importer for Chrome {
+    fn doc(&self) -> &'static FormatDoc {
+        &DOC
+    }
+
+    fn recognise(&self, source: &Source) -> bool {
+        utf16(source.head()).is_some() || looks_like_events(source)
+    }
+
+    fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
+        if let Some(order) = utf16(source.head()) {
+            let what = format!("it is UTF-16 ({order}); JSON is UTF-8: `iconv -f {order} -t UTF-8` converts it");
+            return Err(damaged(source, "byte 0".to_owned(), what));
+        }
+        let mut builder = context.begin(source);
+        read_run(&[(source.clone(), Origin::default())], context, &mut builder)?;
+        context.finish(builder)
+    }
+
+    fn is_one_run(&self, sources: &[Source]) -> bool {
+        let mut ranks = BTreeSet::new();
+        sources.len() > 1
+            && sources.iter().all(|source| {
+                let place = header::place(source);
+                place.is_kineto && place.rank.is_some_and(|rank| ranks.insert(rank))
+            })
+    }
+
+    fn import_directory(
+        &self,
+        directory: &Path,
+        sources: &[Source],
+        context: &mut ImportContext<'_>,
+    ) -> Result<(), ImportError> {
+        let mut files: Vec<(Source, Origin)> =
+            sources.iter().map(|source| (source.clone(), Origin { rank: header::place(source).rank })).collect();
+        files.sort_by_key(|(_, origin)| origin.rank);
+        let mut builder = context.begin_at(directory);
+        read_run(&files, context, &mut builder)?;
+        context.finish(builder)
+    }
+}
+
+fn read_run(
+    files: &[(Source, Origin)],
+    context: &ImportContext<'_>,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    let mut shared = Shared::default();
+    let mut recordings = Vec::with_capacity(files.len());
+    for (source, origin) in files {
+        header::name_rank(&mut shared.lanes, origin.rank);
+        let mut recording = Recording::new(source, origin.clone(), context.pool());
+        region::read(source, context.threads, &mut recording, &mut shared)?;
+        header::mark_summaries(&mut recording, &mut shared);
+        recordings.push(recording);
+    }
+    build::build(recordings, shared, builder)
+}
+
+/// The name of the byte order, if the text is UTF-16 and begins like JSON.
+fn utf16(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0xff, 0xfe, b'[' | b'{', 0, ..] => Some("UTF-16LE"),
+        [0xfe, 0xff, 0, b'[' | b'{', ..] => Some("UTF-16BE"),
+        _ => None,
+    }
+}
+
+/// Whether the text is an array of events, or an object that has one. Its key may come after any amount of other things:
+/// then the whole text is walked, at the speed of reading it.
+fn looks_like_events(source: &Source) -> bool {
+    let head = source.head();
+    let mut container = Container::new(head, 0);
+    let is_whole = source.head_is_whole();
+    match container.open() {
+        Ok(Some(Form::Array)) => array_of_events(&head[container.place() as usize..], is_whole),
+        Ok(Some(Form::Object)) => match container.next_events() {
+            Ok(Stop::Events(_)) => true,
+            Ok(Stop::Broken(_)) => matches!(container.search_events(), Ok(Stop::Events(_))),
+            Ok(Stop::Cut) if !is_whole => {
+                let Ok(reader) = source.reader() else { return false };
+                let mut container = Container::new(reader, 0);
+                matches!(container.open(), Ok(Some(Form::Object)))
+                    && matches!(container.next_events(), Ok(Stop::Events(_)))
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// Whether the elements behind the opening bracket of an array are events: the first that is no padding has a phase.
+fn array_of_events(elements: &[u8], is_whole: bool) -> bool {
+    let mut at = 0;
+    loop {
+        at = lex::space(elements, at);
+        match elements.get(at) {
+            Some(b',') => at += 1,
+            // `[]` is an empty trace.
+            Some(b']') => return is_whole && elements[at + 1..].trim_ascii().is_empty(),
+            Some(b'{') => match lex::value(elements, at, &mut Vec::new()) {
+                Ok(end) if elements[at + 1..end - 1].trim_ascii().is_empty() => at = end,
+                // A first event that is damaged or longer than the head is judged by its beginning.
+                Ok(end) => return has_phase(&elements[at..end]),
+                Err(_) => return has_phase(&elements[at..]),
+            },
+            Some(b'n') if elements[at..].starts_with(b"null") => at += 4,
+            _ => return false,
+        }
+    }
+}
+
+fn has_phase(object: &[u8]) -> bool {
+    memchr::memmem::find_iter(object, b"\"ph\"").any(|at| {
+        let colon = lex::space(object, at + 4);
+        object.get(colon) == Some(&b':') && object.get(lex::space(object, colon + 1)) == Some(&b'"')
+    })
+}
+
+fn damaged(source: &Source, place: String, what: String) -> ImportError {
+    ImportError::Damaged { path: source.path().to_owned(), format: DOC.name, place, what }
+}

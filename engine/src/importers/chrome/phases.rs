@@ -1,0 +1,651 @@
+//! Phases: what each kind of event becomes.
+//!
+//! | `ph` | becomes |
+//! | --- | --- |
+//! | `X` | a task; so does `T` with a duration (Perfetto's thread states, on a lane of their own) |
+//! | `B` `E`, `b` `e`, `S` `F` | a task, once its end is found |
+//! | `i` `I` `R`, `n`, `T` `p`, `N` `O` `D`, `P`, `V` `v`, `(` `)` | a row of `events` |
+//! | `C` | a row of `counters` per series; Kineto's `[memory]` instants become both |
+//! | `s` `t` `f` | links |
+//! | `M` | facts about locations |
+//! | `=` `c` | counted: they only matter when traces are merged |
+
+use super::block::Recent;
+use super::chunk::{
+    Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_WORD, Python, Records, SEPARATOR,
+    Sample, Tasks, UNFINISHED,
+};
+use super::event::{self, Event, Text};
+use super::{
+    ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_EVENTS,
+    FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNKNOWN_PHASE,
+    repair, time,
+};
+use crate::trace::{Finding, Stats, Words};
+
+/// Bytes of an event of a dense trace, to guess how many a block holds.
+const EVENT_BYTES: usize = 150;
+
+/// Sorts the events of a block into its records.
+pub(super) struct Phases<'t> {
+    names: Words,
+    kinds: Words,
+    lanes: Words,
+    texts: Words,
+    tasks: Tasks,
+    joins: Joins,
+    lists: Lists,
+    stats: Stats,
+    /// Where the block begins, for places in messages.
+    offset: u64,
+    records: u64,
+    rounded: u64,
+    rounded_example: String,
+    recent_kind: Recent<'t>,
+    /// Of flows.
+    recent_category: Recent<'t>,
+    recent_name: Recent<'t>,
+    /// The last few lanes by pid and tid as written; the next to be replaced.
+    recent_lanes: [(&'t str, &'t str, i32); 4],
+    next_lane: usize,
+    scratch: String,
+}
+
+impl<'t> Phases<'t> {
+    pub(super) fn new(bytes: usize, offset: u64) -> Phases<'t> {
+        let mut tasks = Tasks::default();
+        let rows = bytes / EVENT_BYTES;
+        tasks.starts.reserve(rows);
+        tasks.finishes.reserve(rows);
+        tasks.names.reserve(rows);
+        tasks.kinds.reserve(rows);
+        tasks.lanes.reserve(rows);
+        tasks.args.ends.reserve(rows);
+        tasks.args.text.reserve(bytes / 3);
+        Phases {
+            names: Words::default(),
+            kinds: Words::default(),
+            lanes: Words::default(),
+            texts: Words::default(),
+            tasks,
+            joins: Joins::default(),
+            lists: Lists::default(),
+            stats: Stats::default(),
+            offset,
+            records: 0,
+            rounded: 0,
+            rounded_example: String::new(),
+            recent_kind: Recent::new(),
+            recent_category: Recent::new(),
+            recent_name: Recent::new(),
+            recent_lanes: [("", "", NO_WORD); 4],
+            next_lane: 0,
+            scratch: String::new(),
+        }
+    }
+
+    pub(super) fn into_records(mut self) -> Records {
+        self.stats.records(self.records);
+        let example = self.rounded_example;
+        self.stats.note(ROUNDED, self.rounded, || example);
+        self.tasks.shrink();
+        self.joins.shrink();
+        Records {
+            names: self.names,
+            kinds: self.kinds,
+            lanes: self.lanes,
+            texts: self.texts,
+            tasks: self.tasks,
+            joins: self.joins,
+            lists: self.lists,
+            stats: self.stats,
+        }
+    }
+
+    pub(super) fn has_events(&self) -> bool {
+        self.lists.events > 0
+    }
+
+    pub(super) fn note(&mut self, finding: Finding, at: usize, what: impl FnOnce() -> String) {
+        let place = self.offset + at as u64;
+        self.stats.note(finding, 1, || format!("byte {place}: {}", what()));
+    }
+
+    /// Counts a record that becomes no row.
+    pub(super) fn left_out(&mut self, finding: Finding, at: usize, what: impl FnOnce() -> String) {
+        self.records += 1;
+        self.dropped(finding, at, what);
+    }
+
+    /// The same for a record that is booked already.
+    fn dropped(&mut self, finding: Finding, at: usize, what: impl FnOnce() -> String) {
+        let place = self.offset + at as u64;
+        self.stats.left_out(finding, 1, || format!("byte {place}: {}", what()));
+    }
+
+    /// Takes the event that begins at `at`.
+    #[inline]
+    pub(super) fn take(&mut self, event: &Event<'t>, at: usize) {
+        self.lists.events += 1;
+        if let event::Args::Repaired(_) = event.args {
+            self.note(ARGS_REPAIRED, at, || "`args` was no valid JSON".to_owned());
+        }
+        if event.phase != b'C' {
+            self.records += 1;
+        }
+        match event.phase {
+            b'X' => self.complete(event, at),
+            b'f' | b's' | b't' => self.flow(event, at),
+            b'B' => self.begin(event, at),
+            b'E' => self.end(event, at),
+            b'i' | b'I' | b'R' => self.instant(event, at),
+            b'C' => self.counter(event, at),
+            b'M' => self.metadata(event, at),
+            b'T' if !event.dur.is_empty() => self.state(event, at),
+            b'b' | b'n' | b'e' | b'S' | b'T' | b'p' | b'F' => self.asynchronous(event, at),
+            b'N' | b'O' | b'D' => self.mark(event, at, "object"),
+            b'P' => self.mark(event, at, "sample"),
+            b'V' | b'v' => self.mark(event, at, "memory_dump"),
+            b'(' | b')' => self.mark(event, at, "context"),
+            b'=' => self.dropped(LINK_IDS, at, || "`=` links ids across processes".to_owned()),
+            b'c' => self.dropped(CLOCK_SYNC, at, || "`c` synchronises clocks of several traces".to_owned()),
+            other => {
+                let phase = char::from(other);
+                self.dropped(UNKNOWN_PHASE, at, || format!("`ph` is `{}`", phase.escape_debug()));
+            }
+        }
+    }
+
+    // Tasks.
+
+    #[inline]
+    fn complete(&mut self, event: &Event<'t>, at: usize) {
+        let Some(span) = self.span(event, at) else { return };
+        let lane = self.thread(event.pid, event.tid);
+        let kind = self.kind(event.category, at);
+        let row = self.push(event, at, span, kind, lane, [("tts", event.tts), ("tdur", event.tdur)]);
+        let facts = event.facts;
+        if let Some(id) = facts.correlation.filter(|id| *id > 0) {
+            self.joins.correlations.push((row, id));
+        }
+        if let Some(id) = facts.external.filter(|id| *id > 0) {
+            self.joins.externals.push((row, id));
+        }
+        if let Some(id) = facts.python {
+            self.joins.pythons.push(Python { row, id, parent: facts.python_parent });
+        }
+        if event.category.is_some_and(|category| category.raw == "cuda_sync") {
+            self.joins.syncs.push(row);
+        }
+    }
+
+    fn state(&mut self, event: &Event<'t>, at: usize) {
+        let Some(span) = self.span(event, at) else { return };
+        let lane = self.composed('S', [event.pid, event.tid]);
+        let kind = self.kinds.intern("state");
+        self.push(event, at, span, kind, lane, [("tts", event.tts), ("tdur", event.tdur)]);
+    }
+
+    fn begin(&mut self, event: &Event<'t>, at: usize) {
+        let Some(start) = self.time(event, at) else { return };
+        let lane = self.thread(event.pid, event.tid);
+        let kind = self.kind(event.category, at);
+        let row = self.push(event, at, (start, UNFINISHED), kind, lane, [("tts", event.tts), ("", "")]);
+        let thread_time = thread_time(event);
+        self.lists.begins.push(Begin { row, sequence: self.lists.events, thread_time });
+    }
+
+    fn end(&mut self, event: &Event<'t>, at: usize) {
+        let Some(time) = self.time(event, at) else { return };
+        let end = End {
+            sequence: self.lists.events,
+            lane: self.thread(event.pid, event.tid),
+            time,
+            name: self.text(event.name, at),
+            category: self.text(event.category, at),
+            thread_time: thread_time(event),
+            args: own_args(event, []),
+        };
+        self.lists.ends.push(end);
+        self.dropped(END_EVENTS, at, || "an `E` ends the task of its `B`".to_owned());
+    }
+
+    fn asynchronous(&mut self, event: &Event<'t>, at: usize) {
+        let Some(time) = self.time(event, at) else { return };
+        let old = matches!(event.phase, b'S' | b'T' | b'p' | b'F');
+        let category = plain(event.category);
+        let name = plain(event.name);
+        let mut key = format!("{category}{SEPARATOR}{}{SEPARATOR}", event.scope);
+        if old {
+            key.push_str(&name);
+            key.push(SEPARATOR);
+        }
+        let id = self.async_id(event, &mut key, at, &name);
+        let lane = self.composed('A', [event.pid, &category, &name]);
+        let begins = matches!(event.phase, b'b' | b'S');
+        let row = begins.then(|| {
+            let kind = self.kind(event.category, at);
+            let row = self.push(event, at, (time, UNFINISHED), kind, lane, [("tts", event.tts), ("", "")]);
+            if let Some(id) = id {
+                self.tasks.ids.pop_if(|(known, _)| *known == row);
+                self.tasks.ids.push((row, id));
+            }
+            row
+        });
+        if matches!(event.phase, b'e' | b'F') {
+            self.dropped(END_EVENTS, at, || "an `e` or `F` ends the task of its `b` or `S`".to_owned());
+        }
+        let part = Async {
+            sequence: self.lists.events,
+            phase: event.phase,
+            key: self.texts.intern(&key),
+            name: self.text(event.name, at),
+            lane,
+            time,
+            row,
+            args: if begins { None } else { own_args(event, []) },
+        };
+        self.lists.asyncs.push(part);
+    }
+
+    /// Completes the key of asynchronous events by their id; the id as text.
+    fn async_id(&mut self, event: &Event<'t>, key: &mut String, at: usize, name: &str) -> Option<String> {
+        let global = event::get(event.id2, "global");
+        let local = event::get(event.id2, "local");
+        let id = global.or(local).unwrap_or(event.id);
+        if id.is_empty() || id == "\"\"" || id == "null" {
+            // Without an id, events of one name in one process belong together.
+            key.extend(["\u{1}pid", event.pid, "\u{1}", name]);
+            self.note(MISSING_ID, at, || "no `id`: paired by process, category and name".to_owned());
+            return None;
+        }
+        if global.is_none() && local.is_some() {
+            key.extend(["pid", event.pid, "\u{1}"]);
+        }
+        // "0x1f" and 31 are one id.
+        let text = event::string_value(id);
+        let hexadecimal = text.as_deref().and_then(|text| text.strip_prefix("0x")).and_then(hexadecimal);
+        match hexadecimal {
+            Some(number) => key.push_str(&number.to_string()),
+            None => key.push_str(id),
+        }
+        Some(text.unwrap_or_else(|| id.to_owned()))
+    }
+
+    /// Appends a task; `own` are members that join its arguments.
+    #[inline]
+    fn push(
+        &mut self,
+        event: &Event<'t>,
+        at: usize,
+        (start, finish): (i64, i64),
+        kind: i32,
+        lane: i32,
+        own: [(&'t str, &'t str); 2],
+    ) -> u32 {
+        let row = self.tasks.len() as u32;
+        let name = match event.name {
+            Some(Text { raw, plain: true }) => self.names.intern(raw),
+            Some(text) => {
+                let name = self.repaired(text, at);
+                self.names.intern(&name)
+            }
+            None => self.names.intern(""),
+        };
+        self.tasks.starts.push(start);
+        self.tasks.finishes.push(finish);
+        self.tasks.names.push(name);
+        self.tasks.kinds.push(kind);
+        self.tasks.lanes.push(lane);
+        let fits = if own.iter().all(|(_, value)| value.is_empty()) && event.others.is_empty() {
+            self.tasks.args.push(event.args.text().unwrap_or_default())
+        } else {
+            let args = with_others(event, own);
+            self.tasks.args.push(&args)
+        };
+        if !fits {
+            self.note(ARGS_TOO_LONG, at, || "`args` of a block end at 2 GiB".to_owned());
+        }
+        if !event.id.is_empty() {
+            let id = event::string_value(event.id).unwrap_or_else(|| event.id.to_owned());
+            self.tasks.ids.push((row, id));
+        }
+        if !event.bind_id.is_empty() {
+            self.bind(event, row, at);
+        }
+        row
+    }
+
+    fn bind(&mut self, event: &Event<'t>, row: u32, at: usize) {
+        let (into, out) = (is_true(event.flow_in), is_true(event.flow_out));
+        match self.flow_id(event.bind_id) {
+            Some(id) if into || out => self.lists.binds.push(Bind { row, id, into, out }),
+            Some(_) => {}
+            None => self.note(FLOW_WITHOUT_ID, at, || "`bind_id` is empty".to_owned()),
+        }
+    }
+
+    // Everything else.
+
+    fn flow(&mut self, event: &Event<'t>, at: usize) {
+        let Some(time) = self.time(event, at) else { return };
+        let Some(id) = self.flow_id(event.id) else {
+            self.dropped(FLOW_WITHOUT_ID, at, || "a flow without `id`".to_owned());
+            return;
+        };
+        let mut key = |text: Option<Text<'t>>, recent: &mut Recent<'t>| match text {
+            None => NO_WORD,
+            Some(text) => recent.get(text.raw, || match text.plain {
+                true => self.texts.intern(text.raw),
+                false => self.texts.intern(&repair::unescape(text.raw).0),
+            }),
+        };
+        let category = key(event.category, &mut self.recent_category);
+        let name = key(event.name, &mut self.recent_name);
+        let flow = Flow {
+            sequence: self.lists.events,
+            phase: event.phase,
+            encloses: event.binding_point.trim_matches('"') == "e",
+            lane: self.thread(event.pid, event.tid),
+            time,
+            category,
+            name,
+            id,
+        };
+        self.lists.flows.push(flow);
+        self.dropped(FLOW_EVENTS, at, || "pairs of `s`, `t` and `f` become links".to_owned());
+    }
+
+    /// Strings are hexadecimal, with or without `0x`, as Perfetto reads them; `None` for an empty one.
+    fn flow_id(&mut self, token: &str) -> Option<FlowId> {
+        if let Some(text) = event::string_value(token) {
+            if text.is_empty() {
+                return None;
+            }
+            let number = hexadecimal(text.strip_prefix("0x").unwrap_or(&text));
+            return Some(number.map_or_else(|| FlowId::Text(self.texts.intern(token)), FlowId::Number));
+        }
+        match token {
+            "" | "null" => None,
+            _ => Some(token.parse().map_or_else(|_| FlowId::Text(self.texts.intern(token)), FlowId::Number)),
+        }
+    }
+
+    fn instant(&mut self, event: &Event<'t>, at: usize) {
+        let rows = self.lists.marks.len();
+        self.mark(event, at, "instant");
+        let is_memory = event.name.is_some_and(|name| name.raw == "[memory]");
+        if is_memory && self.lists.marks.len() > rows {
+            self.memory(event);
+        }
+    }
+
+    fn mark(&mut self, event: &Event<'t>, at: usize, kind: &'static str) {
+        let Some(time) = self.time(event, at) else { return };
+        let lane = match event.instant_scope.trim_matches('"') {
+            "g" => NO_WORD,
+            "p" => self.composed('P', [event.pid]),
+            _ => self.thread(event.pid, event.tid),
+        };
+        let mut own = Vec::new();
+        let category = event.category.map(|category| {
+            let mut quoted = String::new();
+            repair::quote(&repair::unescape(category.raw).0, &mut quoted);
+            quoted
+        });
+        let phase = format!("\"{}\"", char::from(event.phase));
+        if let Some(category) = category.as_deref().filter(|category| *category != "\"\"") {
+            own.push(("cat", category));
+        }
+        if kind != "instant" {
+            own.push(("ph", phase.as_str()));
+        }
+        for (key, value) in [("id", event.id), ("id2", event.id2), ("tts", event.tts)] {
+            if !value.is_empty() {
+                own.push((key, value));
+            }
+        }
+        let args = own_args(event, own);
+        let name = self.text(Some(event.name.unwrap_or(Text { raw: "", plain: true })), at);
+        self.lists.marks.push(Mark { lane, time, name, kind, task: None, args });
+    }
+
+    fn counter(&mut self, event: &Event<'t>, at: usize) {
+        let args = event.args.text().unwrap_or_default();
+        let series = event::members(args);
+        if series.is_empty() {
+            self.left_out(BAD_COUNTER, at, || "a counter without values".to_owned());
+            return;
+        }
+        let time = match time::nanoseconds(event.ts.as_bytes()) {
+            Ok(time) => time.value,
+            Err(_) => {
+                self.records += series.len() as u64 - 1;
+                let count = series.len() as u64;
+                let place = self.offset + at as u64;
+                self.stats.left_out(BAD_TIME, count - 1, || format!("byte {place}: `ts` of a counter"));
+                self.left_out(BAD_TIME, at, || "`ts` of a counter is no time".to_owned());
+                return;
+            }
+        };
+        let lane = self.composed('P', [event.pid]);
+        let name = plain(event.name);
+        let id = match event.id {
+            "" | "\"\"" | "null" => String::new(),
+            token => format!(" id: {}", event::string_value(token).unwrap_or_else(|| token.to_owned())),
+        };
+        for (key, value) in series {
+            let key = repair::unescape(key).0;
+            let number = match event::string_value(value) {
+                Some(text) => time::double(&text),
+                None => time::double(value),
+            };
+            let Some(value) = number else {
+                self.left_out(BAD_COUNTER, at, || format!("`{key}` of `{name}` is no number: {value}"));
+                continue;
+            };
+            self.records += 1;
+            let blank = if key.is_empty() { "" } else { " " };
+            let series = self.texts.intern(&format!("{name}{id}{blank}{key}"));
+            self.lists.samples.push(Sample { lane, time, series, value, measure: Measure::Level });
+        }
+    }
+
+    /// `{"Total Reserved": 0, "Total Allocated": 6144, "Bytes": 2048, "Addr": 98765, "Device Id": -1, "Device Type": 0}`
+    fn memory(&mut self, event: &Event<'t>) {
+        let Some(time) = time::nanoseconds(event.ts.as_bytes()).ok() else { return };
+        let args = event.args.text().unwrap_or_default();
+        let members = event::members(args);
+        let number = |key: &str| {
+            members.iter().find(|(name, _)| *name == key).and_then(|(_, value)| event::integer(value.as_bytes()))
+        };
+        // The numbers of PyTorch's DeviceType.
+        let device = match number("Device Type").unwrap_or(0) {
+            0 => "cpu".to_owned(),
+            1 => "cuda".to_owned(),
+            6 => "hip".to_owned(),
+            12 => "xpu".to_owned(),
+            13 => "mps".to_owned(),
+            15 => "hpu".to_owned(),
+            19 => "mtia".to_owned(),
+            other => format!("device type {other}"),
+        };
+        let device = match number("Device Id") {
+            Some(id) if id >= 0 => format!("{device}:{id}"),
+            _ => device,
+        };
+        let lane = self.composed('P', [event.pid]);
+        for (key, measure) in
+            [("Total Allocated", Measure::Bytes), ("Total Reserved", Measure::Bytes), ("Bytes", Measure::BytesDelta)]
+        {
+            if let Some(value) = number(key) {
+                let series = self.texts.intern(&format!("{key} {device}"));
+                self.lists.samples.push(Sample { lane, time: time.value, series, value: value as f64, measure });
+            }
+        }
+    }
+
+    fn metadata(&mut self, event: &Event<'t>, at: usize) {
+        let what = plain(event.name);
+        let lane = match what.starts_with("thread_") {
+            true => self.thread(event.pid, event.tid),
+            false => self.composed('P', [event.pid]),
+        };
+        let args = event.args.text().unwrap_or_default().to_owned();
+        self.lists.facts.push(Fact { lane, what, args });
+        self.dropped(METADATA_EVENTS, at, || "`M` describes locations".to_owned());
+    }
+
+    // Parts of events.
+
+    #[inline]
+    fn span(&mut self, event: &Event<'t>, at: usize) -> Option<(i64, i64)> {
+        match time::span(event.ts.as_bytes(), event.dur.as_bytes()) {
+            Ok(span) => {
+                if span.rounded {
+                    self.rounded(at, event);
+                }
+                if span.negative {
+                    let dur = event.dur;
+                    self.note(NEGATIVE_DURATION, at, || format!("`dur` is {dur}; read as 0"));
+                }
+                Some((span.start, span.finish))
+            }
+            Err(_) => {
+                let (ts, dur) = (event.ts, event.dur);
+                let missing = [ts, dur].iter().any(|time| time.is_empty() || *time == "null");
+                let finding = if missing { MISSING_TIME } else { BAD_TIME };
+                self.dropped(finding, at, || format!("`ts` is `{ts}`, `dur` is `{dur}`"));
+                None
+            }
+        }
+    }
+
+    #[inline]
+    fn time(&mut self, event: &Event<'t>, at: usize) -> Option<i64> {
+        match time::nanoseconds(event.ts.as_bytes()) {
+            Ok(time) => {
+                if time.rounded {
+                    self.rounded(at, event);
+                }
+                Some(time.value)
+            }
+            Err(_) => {
+                let ts = event.ts;
+                let finding = if ts.is_empty() || ts == "null" { MISSING_TIME } else { BAD_TIME };
+                self.dropped(finding, at, || format!("`ts` is `{ts}`"));
+                None
+            }
+        }
+    }
+
+    fn rounded(&mut self, at: usize, event: &Event<'t>) {
+        if self.rounded == 0 {
+            let place = self.offset + at as u64;
+            self.rounded_example = format!("byte {place}: ts {} dur {}, rounded to 1 ns", event.ts, event.dur);
+        }
+        self.rounded += 1;
+    }
+
+    #[inline]
+    fn kind(&mut self, category: Option<Text<'t>>, at: usize) -> i32 {
+        match category.unwrap_or(Text { raw: "", plain: true }) {
+            Text { raw, plain: true } => self.recent_kind.get(raw, || self.kinds.intern(raw)),
+            text => {
+                let kind = self.repaired(text, at);
+                self.kinds.intern(&kind)
+            }
+        }
+    }
+
+    #[inline]
+    fn thread(&mut self, pid: &'t str, tid: &'t str) -> i32 {
+        for (recent_pid, recent_tid, lane) in self.recent_lanes {
+            if recent_tid == tid && recent_pid == pid && lane != NO_WORD {
+                return lane;
+            }
+        }
+        let lane = self.composed('T', [pid, tid]);
+        self.recent_lanes[self.next_lane] = (pid, tid, lane);
+        self.next_lane = (self.next_lane + 1) % self.recent_lanes.len();
+        lane
+    }
+
+    /// The lane of a sort (a letter) that these parts name; [`super::lanes`] reads them again.
+    fn composed<const N: usize>(&mut self, sort: char, parts: [&str; N]) -> i32 {
+        self.scratch.clear();
+        self.scratch.push(sort);
+        for part in parts {
+            self.scratch.push(SEPARATOR);
+            self.scratch.push_str(part);
+        }
+        self.lanes.intern(&self.scratch)
+    }
+
+    /// The key of a text, [`NO_WORD`] without one.
+    fn text(&mut self, text: Option<Text<'t>>, at: usize) -> i32 {
+        match text {
+            None => NO_WORD,
+            Some(Text { raw, plain: true }) => self.texts.intern(raw),
+            Some(text) => {
+                let text = self.repaired(text, at);
+                self.texts.intern(&text)
+            }
+        }
+    }
+
+    fn repaired(&mut self, text: Text<'t>, at: usize) -> String {
+        let (meaning, repaired) = repair::unescape(text.raw);
+        if repaired {
+            self.note(BAD_STRING, at, || format!("`{}`", text.raw.escape_debug()));
+        }
+        meaning
+    }
+}
+
+fn plain(text: Option<Text<'_>>) -> String {
+    text.map(|text| repair::unescape(text.raw).0).unwrap_or_default()
+}
+
+fn is_true(token: &str) -> bool {
+    matches!(token.trim_matches('"'), "true" | "1")
+}
+
+/// Ids above 2⁶³ wrap: all that matters is that they differ.
+fn hexadecimal(digits: &str) -> Option<i64> {
+    u64::from_str_radix(digits, 16).ok().map(|number| number as i64)
+}
+
+fn thread_time(event: &Event<'_>) -> Option<i64> {
+    time::nanoseconds(event.tts.trim_matches('"').as_bytes()).ok().map(|time| time.value)
+}
+
+/// The arguments with members of the event that have no column.
+fn with_others(event: &Event<'_>, own: [(&str, &str); 2]) -> String {
+    let own = own.into_iter().filter(|(_, value)| is_valid(value));
+    let others = event.others.iter().map(|(key, value)| (*key, value.as_str())).filter(|(key, _)| is_valid_key(key));
+    event::with_members(event.args.text(), own.chain(others))
+}
+
+fn own_args<'m>(event: &'m Event<'_>, own: impl IntoIterator<Item = (&'m str, &'m str)>) -> Option<Box<str>> {
+    let own = own.into_iter().filter(|(_, value)| is_valid(value));
+    let others = event.others.iter().map(|(key, value)| (*key, value.as_str())).filter(|(key, _)| is_valid_key(key));
+    let mut more = own.chain(others).peekable();
+    if more.peek().is_none() {
+        return event.args.text().map(|args| {
+            let mut compact = String::new();
+            event::push_compact(args, &mut compact);
+            compact.into()
+        });
+    }
+    Some(event::with_members(event.args.text(), more).into())
+}
+
+fn is_valid(value: &str) -> bool {
+    super::lex::value(value.as_bytes(), 0, &mut Vec::new()) == Ok(value.len())
+}
+
+/// Keys stand in the output as they stand in the text.
+fn is_valid_key(key: &str) -> bool {
+    key.bytes().all(|byte| byte >= b' ' && byte != b'\\')
+}
