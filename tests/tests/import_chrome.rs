@@ -374,8 +374,8 @@ fn a_guess_that_is_wrong_is_noticed() {
 #[test]
 fn much_may_stand_behind_the_events() {
     let event = r#"{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1}"#;
-    let source = r#"def f(): return [{\"ph\": \"X\"}, {\"ph\": \"X\"}]\n"#.repeat(200_000);
-    let fake = r#"{"ph":"X","name":"fake","pid":1,"tid":1,"ts":1,"dur":1},"#.repeat(100_000);
+    let source = r#"def f(): return [{\"ph\": \"X\"}, {\"ph\": \"X\"}]\n"#.repeat(100_000);
+    let fake = r#"{"ph":"X","name":"fake","pid":1,"tid":1,"ts":1,"dur":1},"#.repeat(40_000);
     let text = format!(
         r#"{{"traceEvents":[{event}],"file_info":{{"f":["{source}",1]}},"other":[{fake}{event}],"traceEvents":[{event}],"last":2}}"#
     );

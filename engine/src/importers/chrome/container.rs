@@ -144,7 +144,7 @@ impl<R: Read> Container<R> {
         }
     }
 
-    /// Looks for the next events by their key alone, in a container that is no JSON: `"INFO": ["log of "quotes""]`.
+    /// Looks for the next events by their key alone, in a container that is no JSON: `"INFO": "a "quoted" word"`.
     pub(super) fn search_events(&mut self) -> io::Result<Stop> {
         let mut matched = 0;
         while let Some(byte) = self.peek()? {
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn events_are_found_in_what_is_no_json() {
-        let text = r#"{"INFO":["a "quoted" word"],"traceEvents":3,"traceEvents" : [{"ph""#;
+        let text = r#"{"INFO":"a "quoted" word","traceEvents":3,"traceEvents" : [{"ph""#;
         let mut container = Container::new(text.as_bytes(), 0);
         assert_eq!(container.open().expect("memory"), Some(Form::Object));
         assert!(matches!(container.next_events().expect("memory"), Stop::Broken(_)));
