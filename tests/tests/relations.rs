@@ -324,6 +324,9 @@ fn random(seed: u64) -> impl FnMut(u64) -> i64 {
     }
 }
 
+/// A task: number, start, finish, location, name, duration.
+type MadeUp = (i64, Option<i64>, Option<i64>, i64, i64, i64);
+
 /// Tables of a few runs: many ties, empty spans, NULLs, repeated links. With `cut`, rows come in any order and in many
 /// batches of several partitions; without, as one batch.
 fn register_traces(session: &SessionContext, seed: u64, rows: usize, cut: bool) {
@@ -332,7 +335,7 @@ fn register_traces(session: &SessionContext, seed: u64, rows: usize, cut: bool) 
     let mut random = random(seed);
     let run = |task: i64| ["a", "b", "c"][(task % 3) as usize];
     let some = |value: i64, null: bool| (!null).then_some(value);
-    let mut tasks: Vec<(i64, Option<i64>, Option<i64>, i64, i64, i64)> = vec![];
+    let mut tasks: Vec<MadeUp> = vec![];
     for task in 0..rows as i64 {
         let start = random(60);
         let (start_unknown, endless) = (random(20) == 0, random(20) == 0);
@@ -477,7 +480,7 @@ fn the_answer_for_several_runs_is_that_for_each() {
         let mut each = vec![];
         for run in ["a", "b", "c"] {
             let of_run = |table: &str| format!("{table} AS (SELECT * FROM {table} WHERE run = '{run}')");
-            let tables = ["tasks", "links", "messages", "locations"].map(|table| of_run(table)).join(", ");
+            let tables = ["tasks", "links", "messages", "locations"].map(of_run).join(", ");
             each.extend(ask(&session, &format!("WITH {tables} SELECT * FROM {call}")));
         }
         assert_eq!(sorted(each), all, "{call}");
@@ -511,4 +514,82 @@ fn memory_is_asked_for_and_given_back() {
             assert_eq!(session.runtime_env().memory_pool.reserved(), 0, "{call}");
         }
     }
+}
+
+/// What is left out or read otherwise is said.
+#[test]
+fn what_is_left_out_is_said() {
+    let session = crate::slt::session();
+    let lanes = "(SELECT * FROM (VALUES (1, 'w', 0, 4), (2, 'w', 2, 6), (3, 'w', NULL, 9), (4, 'w', 7, NULL), (5, NULL, 0, 1), \
+                 (6, 'v', 5, 4)) AS t(task, location, start, finish))";
+    let family = "(SELECT * FROM (VALUES (1, 99), (2, 2), (3, 1), (NULL, 1)) AS t(task, parent))";
+    let graph =
+        "(SELECT * FROM (VALUES (1, 0, 3, 3), (2, 3, NULL, NULL), (3, 5, 6, 1)) AS t(task, start, finish, duration))";
+    let links = "(SELECT * FROM (VALUES (1, 3), (2, 3), (3, 3), (1, 9), (NULL, 3)) AS l(source, target))";
+    let acyclic = "(SELECT * FROM (VALUES (1, 3), (2, 3), (1, 9), (NULL, 3)) AS l(source, target))";
+    let no_start = "1 task without start was left out";
+    let ended = "1 task never ended and was left out";
+    let reversed = "1 task ends before it starts and counts as empty";
+    let endless = "1 task never ended: it encloses what follows, and its time is not known";
+    let crossing = "1 task crosses another on its lane: it has no parent and keeps its whole duration";
+    let check = |call: &str, expected: &[&str]| {
+        ask(&session, &format!("SELECT * FROM {call}"));
+        let notes: Vec<String> = tq_engine::sql::notes(&session).take().into_iter().map(|note| note.text).collect();
+        assert_eq!(notes, expected, "{call}");
+    };
+    check(
+        &format!("self_time({lanes})"),
+        &["1 task without location nests nowhere", "1 task without start nests nowhere", endless, reversed, crossing],
+    );
+    let no_location = "1 task without location was left out";
+    check(
+        &format!("call_tree((SELECT *, 'f' AS name FROM {lanes}))"),
+        &[no_location, no_start, endless, reversed, crossing],
+    );
+    check(&format!("gaps({lanes})"), &[no_location, no_start, ended, reversed]);
+    check(&format!("concurrency({lanes})"), &[no_start, ended, reversed]);
+    check(&format!("timeline({lanes})"), &[no_start, ended, reversed]);
+    check(&format!("cluster_view({lanes})"), &["2 tasks without start or finish were left out"]);
+    let meets = ["1 task without location meets no other", "1 task without start meets no other", ended, reversed];
+    // Without location a span of `a` is left whole: nothing is lost, nothing is said.
+    check(&format!("subtract({lanes}, (SELECT 'w' AS location, 1 AS start, 2 AS finish))"), &meets[1..]);
+    check(&format!("intersect({lanes}, (SELECT 'w' AS location, 1 AS start, 2 AS finish))"), &meets);
+    let of_family = [
+        "1 task without id was left out",
+        "1 task has a parent that is not there",
+        "1 task is its own parent and counts as without",
+    ];
+    check(&format!("descendants({family}, (SELECT 1 AS task))"), &of_family);
+    check(
+        &format!("ancestors({family}, (SELECT * FROM (VALUES (3), (8), (NULL)) AS o(task)))"),
+        &[of_family[0], "2 tasks that were asked about are not there", of_family[1], of_family[2]],
+    );
+    let of_links = ["link without source or target was left out", "link to a task that is not there was left out"]
+        .map(|text| format!("1 {text}"));
+    let of_links = [of_links[0].as_str(), of_links[1].as_str()];
+    check(
+        &format!("ready({graph}, {links})"),
+        &[
+            of_links[0],
+            of_links[1],
+            "1 link of a task to itself was left out",
+            "1 link from a task that never ended was left out",
+        ],
+    );
+    let no_duration = "1 task has no duration and counts as 0";
+    check(&format!("slack({graph}, {acyclic})"), &[no_duration, of_links[0], of_links[1]]);
+    check(
+        &format!("what_if({graph}, {acyclic}, (SELECT * FROM (VALUES (8, 1), (1, NULL)) AS c(task, duration)))"),
+        &[
+            no_duration,
+            of_links[0],
+            of_links[1],
+            "1 change without task or duration was left out",
+            "1 change of a task that is not there was left out",
+        ],
+    );
+    check(
+        "message_matrix((SELECT * FROM (VALUES ('a', NULL), ('a', 'b')) AS m(source, target)), (SELECT 'a' AS location))",
+        &["1 message without source or target was left out"],
+    );
 }

@@ -38,8 +38,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          without `run` in every run. A span of `a` without length is left when no span of `b` lies over it; one of `b` takes \
          nothing away.\n\n\
          Units: ticks.\n\n\
-         Nulls: spans without start or finish are left out; spans without the column `by` meet no others, so those of `a` are \
-         left whole. Each is counted in a note. Those that end before they start count as empty.\n\n\
+         Nulls: spans without start or finish are left out, spans of `b` without the column `by` take nothing away; each is \
+         counted in a note. Spans of `a` without it are left whole. Those that end before they start count as empty.\n\n\
          Ties: none.\n\n\
          Errors: a piece longer than BIGINT, an unknown `by`.\n\n\
          Cost: n log n and the pieces; 28 bytes a span beside the spans themselves.\n\n\

@@ -224,18 +224,21 @@ fn fill(edges: &Edges, spans: &[LaneSpan]) -> Vec<Bin> {
     // Sorted by start, so the furthest end seen is all the past that matters.
     let mut covered_until = edges.from();
     for span in spans {
+        if span.is_empty() {
+            if edges.from() <= span.start && span.start < edges.to() {
+                let bin = &mut bins[edges.bin(span.start)];
+                (bin.starts, bin.finishes) = (bin.starts + 1, bin.finishes + 1);
+            }
+            continue;
+        }
         let (start, finish) = (span.start.max(edges.from()), span.finish.min(edges.to()));
-        if start == span.start && start < edges.to() {
-            bins[edges.bin(start)].starts += 1;
-        }
-        let last = if span.is_empty() { span.finish } else { span.finish - 1 };
-        if edges.from() <= last && last < edges.to() {
-            bins[edges.bin(last)].finishes += 1;
-        }
         if finish <= start {
             continue;
         }
-        let (first, last) = (edges.bin(start), edges.bin(finish - 1));
+        let first = edges.bin(start);
+        let last = if finish <= edges.edges[first + 1] { first } else { edges.bin(finish - 1) };
+        bins[first].starts += i64::from(start == span.start);
+        bins[last].finishes += i64::from(finish == span.finish);
         if first == last {
             bins[first].ticks += i128::from(finish - start);
         } else {

@@ -1,8 +1,9 @@
 //! The rows of an input, kept: numbered through from 0, split by run, and looked up by number.
 //!
 //! Batches stay what they are, in memory slices of the table: nothing is copied but what a function asks for. They come in
-//! no particular order (partitions are read at the same time), so those with tasks are put in the order of their first
-//! task: that is the order of the trace whenever the table is in that order, and a row's number then settles ties.
+//! no particular order (partitions are read at the same time), so they are put in the order of their first task, else of
+//! their first start: that is the order of the trace whenever the table is in that order. A row's number then settles ties,
+//! and lanes need no sorting.
 
 use std::ops::Range;
 
@@ -80,7 +81,7 @@ impl Rows {
                 batches.push(batch);
             }
         }
-        batches.sort_by_key(first_task);
+        batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
         let mut reading = Reading::default();
         let mut rows = Rows { batches: vec![], has_runs, left_out: 0, tasks_ascend: true };
         let mut first = 0;
@@ -189,9 +190,13 @@ impl Rows {
     /// The place of the batch of a row, looked for around `guess` first.
     fn batch_of(&self, row: u32, guess: usize) -> usize {
         let row = row as usize;
-        let batch = &self.batches[guess];
-        if batch.first <= row && row < batch.first + batch.batch.num_rows() {
-            return guess;
+        // Batches of a table mostly have the same number of rows.
+        let even = (row / self.batches[0].batch.num_rows()).min(self.batches.len() - 1);
+        for guess in [guess, even] {
+            let batch = &self.batches[guess];
+            if batch.first <= row && row < batch.first + batch.batch.num_rows() {
+                return guess;
+            }
         }
         self.batches.partition_point(|batch| batch.first <= row) - 1
     }
@@ -223,9 +228,9 @@ impl Rows {
     }
 }
 
-fn first_task(batch: &RecordBatch) -> Option<i64> {
-    let tasks = batch.column_by_name("task")?.as_primitive_opt::<Int64Type>()?;
-    (!tasks.is_empty() && tasks.is_valid(0)).then(|| tasks.value(0))
+fn first_value(batch: &RecordBatch, name: &str) -> Option<i64> {
+    let values = batch.column_by_name(name)?.as_primitive_opt::<Int64Type>()?;
+    (!values.is_empty() && values.is_valid(0)).then(|| values.value(0))
 }
 
 /// Rows of one run that stand together in a batch.
