@@ -54,6 +54,12 @@ impl TaskIds {
     /// concatenation of the slices. At most `u32::MAX - 1` ids: the caller checks.
     pub fn number(slices: &[&[i64]]) -> Result<TaskIds, DuplicateTask> {
         let count: usize = slices.iter().map(|slice| slice.len()).sum();
+        // The usual case first, in one pass: ids of a whole table, in order.
+        if let Some(&base) = slices.iter().find_map(|slice| slice.first())
+            && are_consecutive(slices, base)
+        {
+            return Ok(TaskIds(Form::Range { base, len: count, row_of: None, present: None }));
+        }
         let all = || slices.iter().flat_map(|slice| slice.iter().copied());
         let (Some(base), Some(last)) = (all().min(), all().max()) else {
             return Ok(TaskIds::default());
@@ -138,16 +144,20 @@ impl TaskIds {
     }
 }
 
+/// Whether the ids are `base`, `base + 1`, … up to the last one.
+fn are_consecutive(slices: &[&[i64]], base: i64) -> bool {
+    let mut next = Some(base);
+    slices.iter().all(|slice| match next {
+        _ if slice.is_empty() => true,
+        Some(first) => {
+            next = first.checked_add(slice.len() as i64);
+            slice.iter().zip(first..).all(|(id, expected)| *id == expected)
+        }
+        None => false,
+    })
+}
+
 fn number_range(slices: &[&[i64]], base: i64, len: usize, count: usize) -> Result<Form, DuplicateTask> {
-    let consecutive = |(first, slice): (i64, &&[i64])| slice.iter().zip(first..).all(|(id, expected)| *id == expected);
-    let firsts = slices.iter().scan(base, |next, slice| {
-        let first = *next;
-        *next = next.saturating_add(slice.len() as i64);
-        Some(first)
-    });
-    if len == count && firsts.zip(slices).all(consecutive) {
-        return Ok(Form::Range { base, len, row_of: None, present: None });
-    }
     let mut row_of = vec![NONE; len];
     let mut twice: Option<i64> = None;
     for (row, id) in slices.iter().flat_map(|slice| slice.iter()).enumerate() {

@@ -12,7 +12,8 @@
 //! ([`super::longest`]) is taken. Predecessors are not stored either: the chain is walked backwards through the links of
 //! its own tasks, which lie before each other in the same order.
 //!
-//! Cost: 8 bytes a task; one pass over the links, and for the chain a binary search in a stretch per step.
+//! Cost: nothing beside the durations, which become the path times; one pass over the links, and for the chain a binary
+//! search in a stretch per step.
 
 use crate::graph::longest::{Interrupted, NoPath};
 
@@ -34,21 +35,21 @@ pub struct InOrder {
     pub nowhere: usize,
 }
 
-/// Path times by index, which is id − `base`; `durations` likewise. Stretches may have changed places as wholes and are
-/// put in order. `None`: the links are not in order.
+/// Path times by index, which is id − `base`; `durations` likewise, and they become the path times. Stretches may have
+/// changed places as wholes and are put in order. `None`: the links are not in order.
 ///
 /// # Errors
 /// [`NoPath::Overflow`] and [`NoPath::Interrupted`]; links in order have no cycle.
 pub fn path_times(
-    durations: &[i64],
+    durations: Vec<i64>,
     base: i64,
     stretches: &mut Vec<Stretch<'_>>,
     interrupted: Interrupted<'_>,
 ) -> Result<Option<InOrder>, NoPath> {
     stretches.retain(|stretch| !stretch.targets.is_empty());
     stretches.sort_by_key(|stretch| (stretch.targets.first().copied(), stretch.targets.last().copied()));
-    let tasks = durations.len() as u64;
-    let mut time = durations.to_vec();
+    let mut time = durations;
+    let tasks = time.len() as u64;
     let mut nowhere = 0;
     // The target that is being looked at and the largest path time among its sources so far, -1 for none.
     let (mut target, mut lead) = (0u64, -1i64);
@@ -140,7 +141,7 @@ mod tests {
 
     fn times(durations: &[i64], links: &[(i64, i64)]) -> Option<InOrder> {
         let (sources, targets): (Vec<_>, Vec<_>) = links.iter().copied().unzip();
-        path_times(durations, 10, &mut cut(&sources, &targets, 2), &|| false).unwrap()
+        path_times(durations.to_vec(), 10, &mut cut(&sources, &targets, 2), &|| false).unwrap()
     }
 
     #[test]
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn a_path_beyond_bigint_is_an_error() {
         let stretch = Stretch { sources: &[0], targets: &[1] };
-        let overflow = path_times(&[1, i64::MAX], 0, &mut vec![stretch], &|| false);
+        let overflow = path_times(vec![1, i64::MAX], 0, &mut vec![stretch], &|| false);
         assert_eq!(overflow, Err(NoPath::Overflow(1)));
     }
 
@@ -184,7 +185,7 @@ mod tests {
                 let (one, other) = (swap.0.index(stretches.len()), swap.1.index(stretches.len()));
                 stretches.swap(one, other);
             }
-            let found = path_times(&durations, 0, &mut stretches, &|| false).unwrap().unwrap();
+            let found = path_times(durations.clone(), 0, &mut stretches, &|| false).unwrap().unwrap();
 
             let ids = TaskIds::number(&[&(0..durations.len() as i64).collect::<Vec<_>>()]).unwrap();
             let mut kept = Links::default();

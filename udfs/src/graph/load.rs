@@ -332,6 +332,7 @@ fn number_tasks(
     if tasks >= NONE as usize {
         return exec_err!("a run of {tasks} tasks is more than can be numbered");
     }
+    let segments = by_first_task(batches, segments)?;
     let mut slices = Vec::with_capacity(segments.len());
     for segment in &segments {
         slices.push(&integers(&batches[segment.batch], "task")?.values()[segment.rows.clone()]);
@@ -359,6 +360,23 @@ fn number_tasks(
         counts.tasks_without_duration += unknown;
     }
     Ok(graph)
+}
+
+/// Partitions are read concurrently, so batches of a table in order have changed places: puts them back.
+fn by_first_task(batches: &[RecordBatch], segments: Vec<Segment>) -> Result<Vec<Segment>> {
+    let mut keyed = Vec::with_capacity(segments.len());
+    for segment in segments {
+        // Stretches of a run are never empty.
+        keyed.push((integers(&batches[segment.batch], "task")?.value(segment.rows.start), segment));
+    }
+    keyed.sort_by_key(|(task, _)| *task);
+    let mut first = 0;
+    let placed = keyed.into_iter().map(|(_, segment)| {
+        let placed = Segment { first, ..segment };
+        first += placed.rows.len();
+        placed
+    });
+    Ok(placed.collect())
 }
 
 fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
