@@ -146,14 +146,12 @@ impl TaskIds {
 
 /// Whether the ids are `base`, `base + 1`, … up to the last one.
 fn are_consecutive(slices: &[&[i64]], base: i64) -> bool {
-    let mut next = Some(base);
-    slices.iter().all(|slice| match next {
-        _ if slice.is_empty() => true,
-        Some(first) => {
-            next = first.checked_add(slice.len() as i64);
-            slice.iter().zip(first..).all(|(id, expected)| *id == expected)
-        }
-        None => false,
+    let mut first = base;
+    slices.iter().all(|slice| {
+        // Wrapping: behind i64::MAX nothing is consecutive, and the difference is not the row.
+        let consecutive = slice.iter().zip(0i64..).all(|(id, row)| id.wrapping_sub(first) == row && *id >= base);
+        first = first.wrapping_add(slice.len() as i64);
+        consecutive
     })
 }
 
@@ -227,6 +225,11 @@ mod tests {
         let ids = TaskIds::number(&[&[i64::MAX, 0, i64::MIN]]).unwrap();
         assert_eq!([i64::MIN, 0, i64::MAX, 1, -1].map(|id| ids.index(id)), [Some(0), Some(1), Some(2), None, None]);
         assert_eq!([0, 1, 2].map(|index| ids.row(index)), [Some(2), Some(1), Some(0)]);
+        let last = TaskIds::number(&[&[i64::MAX - 1], &[i64::MAX]]).unwrap();
+        assert_eq!([i64::MAX - 1, i64::MAX, i64::MIN].map(|id| last.index(id)), [Some(0), Some(1), None]);
+        assert_eq!(last.dense_base(), Some(i64::MAX - 1));
+        let around = TaskIds::number(&[&[i64::MAX], &[i64::MIN]]).unwrap();
+        assert_eq!([i64::MIN, i64::MAX].map(|id| around.index(id)), [Some(0), Some(1)]);
     }
 
     #[test]
