@@ -24,7 +24,7 @@
 //! | `args.correlation` | a row of `links` of kind `launch` |
 //!
 //! Life of the data: [`region`] walks the [`container`] and cuts the events into blocks; [`block`] (any thread) turns text
-//! into records with [`lex`], [`event`], [`time`] and [`phases`]; [`file`] (one thread, file order) renumbers words and
+//! into records with [`lex`], [`event`], [`time`] and [`phases`]; [`mod@file`] (one thread, file order) renumbers words and
 //! keeps the columns; [`build`] closes what was begun, nests, links and fills the tables.
 //! Cost: each byte is looked at once by [`lex`], arguments are copied once, and nothing else is: no tree of values exists.
 //!
