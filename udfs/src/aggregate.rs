@@ -21,6 +21,57 @@ use datafusion_expr::function::StateFieldsArgs;
 use datafusion_expr::utils::format_state_name;
 use datafusion_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
+/// The methods of an `AggregateUDFImpl` whose rows are counted by a tally, by another one in moving window frames, and in any
+/// order; with DISTINCT each row once. The type has its documentation from `user_doc`.
+macro_rules! by_tally {
+    ($tally:ty, $frame:ty) => {
+        fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+            Ok(if args.is_distinct { state_fields::<Distinct<$tally>>(&args) } else { state_fields::<$tally>(&args) })
+        }
+
+        fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+            Ok(if args.is_distinct {
+                Box::new(One::<Distinct<$tally>>::default())
+            } else {
+                Box::new(One::<$tally>::default())
+            })
+        }
+
+        fn groups_accumulator_supported(&self, _args: AccumulatorArgs) -> bool {
+            true
+        }
+
+        fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+            Ok(if args.is_distinct {
+                Box::new(Groups::<Distinct<$tally>>::default())
+            } else {
+                Box::new(Groups::<$tally>::default())
+            })
+        }
+
+        fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+            Ok(if args.is_distinct {
+                Box::new(Moving::<Distinct<$frame>>::default())
+            } else {
+                Box::new(Moving::<$frame>::default())
+            })
+        }
+
+        fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+            AggregateOrderSensitivity::Insensitive
+        }
+
+        fn reverse_expr(&self) -> ReversedUDAF {
+            ReversedUDAF::Identical
+        }
+
+        fn documentation(&self) -> Option<&Documentation> {
+            self.doc()
+        }
+    };
+}
+pub(crate) use by_tally;
+
 /// The native type of an answer.
 pub(crate) type Native<T> = <<T as Tally>::Answer as ArrowPrimitiveType>::Native;
 

@@ -23,7 +23,7 @@ use datafusion_doc::{DocSection, Documentation};
 use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
 use crate::graph::in_order;
 use crate::graph::links::Links;
-use crate::graph::load::{Graph, Graphs, LinkChoice};
+use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
 use crate::graph::longest::{NoPath, chain, last_of_longest, linked_tasks, without_weak_on_cycles};
 use crate::relation::call::{Call, Work};
 use crate::relation::{
@@ -48,15 +48,7 @@ static PARAMETERS: [Parameter; 3] = [
             ColumnSpec::optional("finish", ColumnKind::Integer).only_for(&["finish"]),
         ],
     }),
-    Parameter::Input(InputSpec {
-        name: "links",
-        omitted: Omitted::Table("links"),
-        columns: &[
-            ColumnSpec::needed("source", ColumnKind::Integer),
-            ColumnSpec::needed("target", ColumnKind::Integer),
-            ColumnSpec::optional("kind", ColumnKind::Text),
-        ],
-    }),
+    LINKS,
     Parameter::Option(OptionSpec { name: "break_weak", kind: OptionKind::Boolean, default: Default::Boolean(false) }),
 ];
 

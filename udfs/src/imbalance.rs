@@ -22,8 +22,8 @@ use datafusion_expr::{
 use datafusion_macros::user_doc;
 
 use crate::aggregate::{
-    Distinct, Groups, Mergeable, Moving, One, Retractable, Row, Tally, list_at, list_column, list_type, state_fields,
-    value_at,
+    Distinct, Groups, Mergeable, Moving, One, Retractable, Row, Tally, by_tally, list_at, list_column, list_type,
+    state_fields, value_at,
 };
 use crate::multiset::Multiset;
 use crate::spans::named;
@@ -163,53 +163,7 @@ macro_rules! measure {
                 Ok(DataType::Float64)
             }
 
-            fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-                Ok(if args.is_distinct {
-                    state_fields::<Distinct<$tally>>(&args)
-                } else {
-                    state_fields::<$tally>(&args)
-                })
-            }
-
-            fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-                Ok(if args.is_distinct {
-                    Box::new(One::<Distinct<$tally>>::default())
-                } else {
-                    Box::new(One::<$tally>::default())
-                })
-            }
-
-            fn groups_accumulator_supported(&self, _args: AccumulatorArgs) -> bool {
-                true
-            }
-
-            fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-                Ok(if args.is_distinct {
-                    Box::new(Groups::<Distinct<$tally>>::default())
-                } else {
-                    Box::new(Groups::<$tally>::default())
-                })
-            }
-
-            fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-                Ok(if args.is_distinct {
-                    Box::new(Moving::<Distinct<$frame>>::default())
-                } else {
-                    Box::new(Moving::<$frame>::default())
-                })
-            }
-
-            fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-                AggregateOrderSensitivity::Insensitive
-            }
-
-            fn reverse_expr(&self) -> ReversedUDAF {
-                ReversedUDAF::Identical
-            }
-
-            fn documentation(&self) -> Option<&Documentation> {
-                self.doc()
-            }
+            by_tally!($tally, $frame);
         }
     };
 }

@@ -19,7 +19,7 @@ use datafusion_doc::{DocSection, Documentation};
 use crate::graph::NONE;
 use crate::graph::explain::{note_counts, note_runs_without_links};
 use crate::graph::links::Links;
-use crate::graph::load::{Graph, Graphs, LinkChoice};
+use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
 use crate::graph::longest::linked_tasks;
 use crate::graph::rows::{Computed, emit_tasks};
 use crate::relation::call::{Call, column};
@@ -42,15 +42,7 @@ static PARAMETERS: [Parameter; 2] = [
             ColumnSpec::optional("location", ColumnKind::Text).only_for(&["location"]),
         ],
     }),
-    Parameter::Input(InputSpec {
-        name: "links",
-        omitted: Omitted::Table("links"),
-        columns: &[
-            ColumnSpec::needed("source", ColumnKind::Integer),
-            ColumnSpec::needed("target", ColumnKind::Integer),
-            ColumnSpec::optional("kind", ColumnKind::Text),
-        ],
-    }),
+    LINKS,
 ];
 
 static HANDED_ON: [HandedOn; 2] = [

@@ -19,7 +19,7 @@ use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
 use crate::graph::links::{Links, Order};
-use crate::graph::load::{Graph, Graphs, LinkChoice};
+use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
 use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks};
 use crate::graph::rows::{Computed, emit_tasks};
 use crate::relation::call::{Call, Work};
@@ -41,15 +41,7 @@ static PARAMETERS: [Parameter; 2] = [
             ColumnSpec::optional("location", ColumnKind::Text).only_for(&["location"]),
         ],
     }),
-    Parameter::Input(InputSpec {
-        name: "links",
-        omitted: Omitted::Table("links"),
-        columns: &[
-            ColumnSpec::needed("source", ColumnKind::Integer),
-            ColumnSpec::needed("target", ColumnKind::Integer),
-            ColumnSpec::optional("kind", ColumnKind::Text),
-        ],
-    }),
+    LINKS,
 ];
 
 static HANDED_ON: [HandedOn; 2] = [

@@ -18,7 +18,7 @@ use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
-use crate::graph::load::{Graph, Graphs, LinkChoice};
+use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
 use crate::graph::longest::{last_of_longest, linked_tasks};
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work};
@@ -42,15 +42,7 @@ static PARAMETERS: [Parameter; 4] = [
             ColumnSpec::optional("location", ColumnKind::Text),
         ],
     }),
-    Parameter::Input(InputSpec {
-        name: "links",
-        omitted: Omitted::Table("links"),
-        columns: &[
-            ColumnSpec::needed("source", ColumnKind::Integer),
-            ColumnSpec::needed("target", ColumnKind::Integer),
-            ColumnSpec::optional("kind", ColumnKind::Text),
-        ],
-    }),
+    LINKS,
     Parameter::Input(InputSpec {
         name: "changed",
         omitted: Omitted::Refused,

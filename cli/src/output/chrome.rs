@@ -21,6 +21,7 @@ use tq_udfs::ticks::Tick;
 use super::cells::{Kind, kinds};
 use super::{Cells, Output, Writer, only_one, svg};
 use crate::errors::Failure;
+use crate::open::plural;
 use crate::talk;
 
 /// Columns that are not arguments.
@@ -192,8 +193,9 @@ impl Output for Chrome {
         self.writer.write_all(b"\n]}\n")?;
         if self.left_out > 0 {
             talk::note(&format!(
-                "{} without a start, or with a finish before it, cannot be shown",
-                plural(self.left_out)
+                "{} {} without a start, or with a finish before it, cannot be shown",
+                self.left_out,
+                plural(self.left_out, "row")
             ));
         }
         Ok(self.writer.flush()?)
@@ -202,10 +204,6 @@ impl Output for Chrome {
     fn close(&mut self) -> Result<(), Failure> {
         Ok(())
     }
-}
-
-fn plural(rows: u64) -> String {
-    format!("{rows} {}", if rows == 1 { "row" } else { "rows" })
 }
 
 /// A JSON text.

@@ -25,6 +25,7 @@ use super::buffer::Buffer;
 use super::cells::{Kind, kinds};
 use super::{Cells, Look, Output, Writer};
 use crate::errors::Failure;
+use crate::open::plural;
 
 /// Rows that decide the widths.
 const SAMPLE: usize = 1_000;
@@ -140,7 +141,7 @@ impl Output for TableOutput {
         let Some(result) = self.result.take() else { return Ok(()) };
         if let Some(layout) = &result.layout {
             let rows = result.rows;
-            let mut footer = format!("({rows} {}", if rows == 1 { "row" } else { "rows" });
+            let mut footer = format!("({rows} {}", plural(rows, "row"));
             let hidden: Vec<&str> = (layout.widths.iter().zip(&result.names))
                 .filter(|(width, _)| width.is_none())
                 .map(|(_, name)| name.as_str())

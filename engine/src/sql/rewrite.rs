@@ -33,8 +33,8 @@ use crate::sql::errors::error_at;
 use crate::sql::relations::{find_function, parameter_of};
 use crate::sql::settings;
 
-/// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is refused: DataFusion would
-/// ignore it and answer all rows.
+/// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is
+/// refused: DataFusion would ignore it and answer all rows.
 pub fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => {

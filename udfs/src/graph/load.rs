@@ -20,6 +20,18 @@ use crate::graph::in_order::Stretch;
 use crate::graph::links::{Link, Links};
 use crate::relation::call::{Call, Work, column};
 use crate::relation::runs::{Reading, Runs};
+use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter};
+
+/// The input `links` of every function that calls [`Graphs::read`].
+pub(crate) const LINKS: Parameter = Parameter::Input(InputSpec {
+    name: "links",
+    omitted: Omitted::Table("links"),
+    columns: &[
+        ColumnSpec::needed("source", ColumnKind::Integer),
+        ColumnSpec::needed("target", ColumnKind::Integer),
+        ColumnSpec::optional("kind", ColumnKind::Text),
+    ],
+});
 
 /// The graphs of all runs.
 #[derive(Debug)]
