@@ -6,7 +6,7 @@
 //! so that a failed query leaves no half answer behind.
 
 mod arrow;
-mod buffer;
+pub(crate) mod buffer;
 pub(crate) mod cells;
 mod chrome;
 mod delimited;
