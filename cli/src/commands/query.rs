@@ -9,13 +9,20 @@ use tq_engine::sql::{self, Statement};
 
 use crate::args::QueryArgs;
 use crate::ask::{Asker, Params};
+use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::{self, Destination, Format, Look, Picture};
 use crate::statements;
 
 pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
-    let format = output::choose(args.format, args.output.as_deref())?;
+    let chart = args.chart.as_deref().map(Chart::parse).transpose()?;
+    let format = output::choose(args.format.or(chart.as_ref().map(|_| Format::Svg)), args.output.as_deref())?;
+    if chart.is_some() && format != Format::Svg {
+        return Err(Problem::new("--chart draws a picture, and the format is another")
+            .hint("leave --format away")
+            .into());
+    }
     let (text, file) = read(args)?;
     let statements = sql::parse(&text).map_err(|error| placed(error.into(), None, file.as_deref()))?;
     if statements.is_empty() {
@@ -23,7 +30,8 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     }
     let params = params(&args.params, &statements)?;
     let mut asker = Asker::open(&args.open)?;
-    let picture = if format == Format::Svg { picture(&mut asker)? } else { Picture::default() };
+    let picture = if format == Format::Svg { Picture { chart, ..picture(&mut asker)? } } else { Picture::default() };
+    let arrange = format.arrange(picture.chart.as_ref());
 
     let target = args.output.as_deref();
     let (destination, writer) = Destination::open(target)?;
@@ -32,7 +40,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     let mut output = output::create(format, writer, &look, target, picture);
     for statement in &statements {
         asker
-            .run(statement, &params, format.arrange(), output.as_mut())
+            .run(statement, &params, arrange, output.as_mut())
             .map_err(|failure| placed(failure, Some(statement), file.as_deref()))?;
     }
     output.close()?;
@@ -105,5 +113,5 @@ pub(crate) fn picture(asker: &mut Asker) -> Result<Picture, Failure> {
     let lanes = (runs.iter().zip(locations.iter()))
         .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
         .collect();
-    Ok(Picture { title, order: LaneOrder { lanes } })
+    Ok(Picture { title, order: LaneOrder { lanes }, chart: None })
 }

@@ -46,7 +46,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let mut pictures = Vec::new();
     for (number, name) in names.iter().enumerate() {
         let answers = RunAnswers::ask(&mut asker, name)?;
-        let chart = sections::gantt(&mut asker, &answers, Picture { title: name.clone(), order: order.clone() })?;
+        let chart =
+            sections::gantt(&mut asker, &answers, Picture { title: name.clone(), order: order.clone(), chart: None })?;
         let link = if place.embed {
             format!("data:image/svg+xml;base64,{}", base64(chart.as_bytes()))
         } else {
