@@ -111,6 +111,9 @@ pub(crate) struct QueryArgs {
     /// How to write the answer
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
+    /// Draw a chart (SVG) of the answer, e.g. `bar x=duration y=name`; a mistake lists what there is
+    #[arg(long, value_name = "CHART")]
+    pub(crate) chart: Option<String>,
     /// Write to a file instead of standard output
     #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,

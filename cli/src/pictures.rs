@@ -1,16 +1,19 @@
-//! Pictures of answers: the one place between rows and `charts/`.
-//!
-//! A Gantt chart streams, since it may show millions of tasks; the other kinds draw an answer that is in memory.
+//! Pictures of answers: the one place between saved queries and `charts/`.
 
-use datafusion::arrow::array::RecordBatch;
-use tq_engine::queries::{Chart, SavedQuery};
+use tq_engine::queries::{Chart as ChartLine, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
 use crate::ask::{Asker, Params};
+use crate::charts::Chart;
 use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
-use crate::output::svg::{self, Svg};
-use crate::output::{Output, Picture};
+use crate::output::{self, Format, Look, Picture};
+
+/// The chart of a line of a header.
+pub(crate) fn chart(line: &ChartLine, query: &SavedQuery) -> Result<Chart, Failure> {
+    let pairs = line.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    Chart::new(&line.kind, pairs).map_err(|error| Failure::from(error).in_file(&query.file(), Some(line.line as u64)))
+}
 
 /// The pictures of the charts of a saved query, in the order of its header.
 pub(crate) fn of_query(
@@ -19,48 +22,29 @@ pub(crate) fn of_query(
     params: &Params,
     picture: &Picture,
 ) -> Result<Vec<String>, Failure> {
-    let mut answer: Option<RecordBatch> = None;
     let mut drawn = Vec::new();
-    for chart in &query.header.charts {
-        let placed = |failure: Failure| failure.in_file(&query.file(), Some(chart.line as u64));
-        if chart.kind == "gantt" {
-            drawn.push(gantt(asker, &query.statement, params, picture.clone()).map_err(placed)?);
-            continue;
-        }
-        let batch = match answer.take() {
-            Some(batch) => batch,
-            None => asker
-                .answer(&query.statement, params)
-                .map_err(|failure| failure.in_file(&query.file(), Some(query.statement.line)))?,
-        };
-        drawn.push(of_answer(chart, query.title(), &batch, asker).map_err(placed)?);
-        answer = Some(batch);
+    for line in &query.header.charts {
+        let picture = Picture { chart: Some(chart(line, query)?), ..picture.clone() };
+        let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
+        drawn.push(draw(asker, &query.statement, params, picture).map_err(placed)?);
     }
     Ok(drawn)
-}
-
-/// The Gantt chart of a statement whose rows are tasks.
-pub(crate) fn gantt(
-    asker: &mut Asker,
-    statement: &Statement,
-    params: &Params,
-    picture: Picture,
-) -> Result<String, Failure> {
-    let buffer = Buffer::default();
-    let mut chart = Svg::new(buffer.writer(), asker.session().tick(), picture);
-    asker.run(statement, params, svg::arrange, &mut chart)?;
-    chart.close()?;
-    Ok(buffer.text())
 }
 
 /// The Gantt chart of SQL of ours.
 pub(crate) fn gantt_of_sql(asker: &mut Asker, text: &str, picture: Picture) -> Result<String, Failure> {
     let statements = sql::parse(text)?;
     let statement = statements.first().ok_or_else(|| Problem::internal("no statement"))?;
-    gantt(asker, statement, &Params::new(), picture)
+    draw(asker, statement, &Params::new(), picture)
 }
 
-/// A chart of rows that are there.
-pub(crate) fn of_answer(chart: &Chart, _title: &str, _batch: &RecordBatch, _asker: &Asker) -> Result<String, Failure> {
-    Err(Problem::new(format!("`{}` is no kind of chart", chart.kind)).into())
+/// Rows stream into the picture, which says what it wants of them.
+fn draw(asker: &mut Asker, statement: &Statement, params: &Params, picture: Picture) -> Result<String, Failure> {
+    let buffer = Buffer::default();
+    let arrange = Format::Svg.arrange(picture.chart.as_ref());
+    let look = Look::plain(asker.session().tick());
+    let mut output = output::create(Format::Svg, buffer.writer(), &look, None, picture);
+    asker.run(statement, params, arrange, output.as_mut())?;
+    output.close()?;
+    Ok(buffer.text())
 }

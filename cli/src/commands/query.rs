@@ -2,7 +2,7 @@
 //!
 //! Statements run in order; the first that fails stops the run, with file and line. Results go to stdout or to one file.
 
-use std::io::{Read, Write};
+use std::io::Read;
 use std::path::Path;
 
 use tq_engine::queries::header::has_header;
@@ -12,6 +12,7 @@ use tq_udfs::ticks::Tick;
 
 use crate::args::{OpenArgs, QueryArgs};
 use crate::ask::{Asker, Params};
+use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::{self, Destination, Format, Look, Picture};
@@ -26,61 +27,50 @@ enum Question {
 }
 
 pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
-    let format = output::choose(args.format, args.output.as_deref())?;
+    let chart = args.chart.as_deref().map(Chart::parse).transpose()?;
+    let format = output::choose(args.format.or(chart.as_ref().map(|_| Format::Svg)), args.output.as_deref())?;
+    if chart.is_some() && format != Format::Svg {
+        return Err(Problem::new("--chart draws a picture, and the format is another")
+            .hint("leave --format away")
+            .into());
+    }
     let (question, open) = question(args)?;
-    // What is wrong with the values shows before minutes of reading.
-    let plain_params = match &question {
-        Question::Sql { statements, .. } => params(&args.params, statements)?,
+    // What is wrong with the values or the chart shows before minutes of reading.
+    let (plain_params, chart) = match &question {
+        Question::Sql { statements, .. } => (params(&args.params, statements)?, chart),
         Question::Saved(query) => {
             query.bind(&args.params, Tick::Nanosecond)?;
-            Params::new()
+            let own = query.header.charts.first().filter(|_| chart.is_none() && format == Format::Svg);
+            (Params::new(), own.map(|own| pictures::chart(own, query)).transpose()?.or(chart))
         }
     };
     let mut asker = Asker::open(&open)?;
-    let picture = if format == Format::Svg { picture(&mut asker)? } else { Picture::default() };
+    let mut picture =
+        if format == Format::Svg { Picture { chart, ..picture(&mut asker)? } } else { Picture::default() };
     let tick = asker.session().tick();
     let (statements, params, file) = match question {
         Question::Sql { statements, file } => (statements, plain_params, file),
         Question::Saved(query) => {
             asker.meets(&query)?;
-            let params = query.bind(&args.params, tick)?;
-            if format == Format::Svg && !query.header.charts.is_empty() {
-                return draw(&mut asker, &query, &params, picture, args.output.as_deref());
-            }
-            (vec![query.statement.clone()], params, Some(query.file()))
+            query.title().clone_into(&mut picture.title);
+            (vec![query.statement.clone()], query.bind(&args.params, tick)?, Some(query.file()))
         }
     };
 
     let target = args.output.as_deref();
     let (destination, writer) = Destination::open(target)?;
     let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
+    let arrange = format.arrange(picture.chart.as_ref());
     let mut output = output::create(format, writer, &look, target, picture);
     for statement in &statements {
         let placed = |failure: Failure| match &file {
             Some(file) => failure.in_file(file, Some(statement.line)),
             None => failure,
         };
-        asker.run(statement, &params, format.arrange(), output.as_mut()).map_err(placed)?;
+        asker.run(statement, &params, arrange, output.as_mut()).map_err(placed)?;
     }
     output.close()?;
     drop(output);
-    destination.commit()
-}
-
-/// Writes the picture that a saved query describes.
-fn draw(
-    asker: &mut Asker,
-    query: &SavedQuery,
-    params: &Params,
-    picture: Picture,
-    target: Option<&Path>,
-) -> Result<(), Failure> {
-    let drawn = pictures::of_query(asker, query, params, &picture)?;
-    let Some(picture) = drawn.first() else { return Err(Problem::internal("a chart without a picture").into()) };
-    let (destination, mut writer) = Destination::open(target)?;
-    writer.write_all(picture.as_bytes())?;
-    writer.flush()?;
-    drop(writer);
     destination.commit()
 }
 
@@ -185,5 +175,5 @@ pub(crate) fn picture(asker: &mut Asker) -> Result<Picture, Failure> {
     let lanes = (runs.iter().zip(locations.iter()))
         .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
         .collect();
-    Ok(Picture { title, order: LaneOrder { lanes } })
+    Ok(Picture { title, order: LaneOrder { lanes }, chart: None })
 }

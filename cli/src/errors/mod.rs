@@ -1,9 +1,9 @@
 //! What goes wrong, in the words that users read: what, where, and what to type next.
 //!
-//! [`import`] words what can happen to a trace, [`queries`] to a saved query, the engine's `SqlError` what can happen to a statement; [`Problem::tell`]
-//! lays both out. Neither Debug
-//! output nor a backtrace ever reaches a user.
+//! [`import`] words what can happen to a trace, [`chart`] to a chart, [`queries`] to a saved query, the engine's `SqlError` what
+//! can happen to a statement; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
 
+mod chart;
 mod import;
 pub(crate) mod queries;
 

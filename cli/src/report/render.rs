@@ -161,7 +161,7 @@ impl Renderer<'_> {
 
     fn picture_of(&self, query: &SavedQuery) -> Picture {
         let title = if query.title().is_empty() { self.picture.title.clone() } else { query.title().to_owned() };
-        Picture { title, order: self.picture.order.clone() }
+        Picture { title, order: self.picture.order.clone(), chart: None }
     }
 
     fn params(&self, question: &Question) -> Result<Params, Failure> {
