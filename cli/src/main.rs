@@ -9,10 +9,12 @@ mod args;
 mod ask;
 mod charts;
 mod commands;
+mod config;
 mod errors;
 mod functions;
 mod open;
 mod output;
+mod progress;
 mod repl;
 mod report;
 mod runtime;
@@ -45,6 +47,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<(), Failure> {
+    config::load()?;
+    if args.quiet || config::get().quiet {
+        talk::be_quiet();
+    }
     match args.command {
         None => repl::run(&args.open),
         Some(Command::Query(query)) => commands::query::run(&query),
@@ -53,6 +59,7 @@ fn run(args: Args) -> Result<(), Failure> {
         Some(Command::Functions(functions)) => commands::functions::run(&functions),
         Some(Command::Tables(tables)) => commands::tables::run(&tables),
         Some(Command::Completions(completions)) => commands::completions::run(&completions),
+        Some(Command::Man(man)) => commands::man::run(&man),
     }
 }
 

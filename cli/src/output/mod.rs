@@ -6,7 +6,7 @@
 //! so that a failed query leaves no half answer behind.
 
 mod arrow;
-mod buffer;
+pub(crate) mod buffer;
 pub(crate) mod cells;
 mod chart;
 mod chrome;
@@ -74,17 +74,19 @@ pub(crate) struct Look {
     pub(crate) width: Option<usize>,
     /// Whether to colour.
     pub(crate) colours: bool,
+    /// Whether times have units; otherwise they are ticks.
+    pub(crate) people: bool,
 }
 
 impl Look {
     /// As stdout is.
     pub(crate) fn of_stdout(tick: Tick) -> Look {
-        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()) }
+        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()), people: true }
     }
 
     /// Plain text of any width.
     pub(crate) fn plain(tick: Tick) -> Look {
-        Look { tick, width: None, colours: false }
+        Look { tick, width: None, colours: false, people: true }
     }
 }
 
