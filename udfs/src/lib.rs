@@ -14,6 +14,7 @@ pub mod call_tree;
 pub mod checked;
 pub mod cluster_view;
 pub mod component_metrics;
+pub mod component_rows;
 pub mod concurrency;
 pub mod critical_path;
 pub mod family;
@@ -103,6 +104,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(slack::Slack),
         Arc::new(cluster_view::ClusterView),
         Arc::new(component_metrics::ComponentMetrics),
+        Arc::new(component_rows::ComponentRows),
         Arc::new(message_matrix::MessageMatrix),
         Arc::new(what_if::WhatIf),
     ]
