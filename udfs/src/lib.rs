@@ -14,6 +14,8 @@ pub mod call_tree;
 pub mod checked;
 pub mod cluster_view;
 pub mod compare_runs;
+pub mod component_metrics;
+pub mod component_rows;
 pub mod concurrency;
 pub mod critical_path;
 mod executed;
@@ -109,6 +111,8 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(ready::Ready),
         Arc::new(slack::Slack),
         Arc::new(cluster_view::ClusterView),
+        Arc::new(component_metrics::ComponentMetrics),
+        Arc::new(component_rows::ComponentRows),
         Arc::new(message_matrix::MessageMatrix),
         Arc::new(what_if::WhatIf),
     ]
