@@ -13,6 +13,7 @@ pub mod busy;
 pub mod call_tree;
 pub mod checked;
 pub mod cluster_view;
+pub mod component_metrics;
 pub mod concurrency;
 pub mod critical_path;
 pub mod family;
@@ -101,6 +102,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(ready::Ready),
         Arc::new(slack::Slack),
         Arc::new(cluster_view::ClusterView),
+        Arc::new(component_metrics::ComponentMetrics),
         Arc::new(message_matrix::MessageMatrix),
         Arc::new(what_if::WhatIf),
     ]

@@ -68,6 +68,14 @@ impl Call {
         }
     }
 
+    /// The value of a DOUBLE option.
+    pub fn double(&self, name: &str) -> Result<Option<f64>> {
+        match self.option(name)? {
+            ScalarValue::Float64(value) => Ok(*value),
+            other => internal_err!("option `{name}` is {other:?}, not a DOUBLE"),
+        }
+    }
+
     /// The value of a VARCHAR option.
     pub fn text(&self, name: &str) -> Result<Option<&str>> {
         match self.option(name)? {

@@ -284,13 +284,15 @@ pub enum Default {
     Double(f64),
     /// This text.
     Text(&'static str),
+    /// How many ticks a second has in the session: `s(1)`, which the planner puts in.
+    Second,
 }
 
 impl OptionSpec {
-    /// The default as a value of the option's type; `None` when the option must be given.
+    /// The default as a value of the option's type; `None` when the option must be given, or when only a session knows it.
     pub fn default_value(&self) -> Option<ScalarValue> {
         match self.default {
-            Default::Refused => None,
+            Default::Refused | Default::Second => None,
             Default::Null => ScalarValue::try_new_null(&self.kind.data_type()).ok(),
             Default::Boolean(value) => Some(ScalarValue::Boolean(Some(value))),
             Default::Integer(value) => Some(ScalarValue::Int64(Some(value))),
