@@ -15,6 +15,7 @@ pub mod checked;
 pub mod cluster_view;
 pub mod concurrency;
 pub mod critical_path;
+pub mod efficiency_diffs;
 pub mod family;
 pub mod floating_row;
 pub mod gaps;
@@ -103,6 +104,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(cluster_view::ClusterView),
         Arc::new(message_matrix::MessageMatrix),
         Arc::new(what_if::WhatIf),
+        Arc::new(efficiency_diffs::EfficiencyDiffs),
     ]
 }
 
