@@ -111,6 +111,13 @@ impl Importer for ActorProf {
         import_files(source.path(), &[(kind, source.clone())], &[], &[], context)
     }
 
+    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
+        // An empty file says that its PE sent nothing: it is read with the others.
+        let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
+        let is_other = |sibling: &PathBuf| names::kind(sibling).is_some() && !is_empty(sibling);
+        names::kind(file).is_some() && is_empty(file) && siblings.iter().any(is_other)
+    }
+
     fn is_one_run(&self, sources: &[Source]) -> bool {
         sources.iter().any(|source| names::kind(source.path()).is_some())
     }
@@ -229,14 +236,15 @@ fn import_files(
                 with_sends.insert(*pe);
                 let take = |block| reading.take_sends(&name, phase.as_deref(), block);
                 let ending = parse_blocks(source, threads, cut_at_line, send::parse, take)?;
-                reading.end_file(&name);
+                reading.end_file(&name, true);
                 ending
             }
             Kind::Papi { phase, pe } => {
                 reading.meet(*pe);
                 let take = |block| reading.take_sections(&name, phase.as_deref(), block);
                 let ending = parse_blocks(source, threads, cut_at_line, papi::parse, take)?;
-                reading.end_file(&name);
+                // A main part is written when it is done, not when it ran.
+                reading.end_file(&name, false);
                 ending
             }
             Kind::Physical => {

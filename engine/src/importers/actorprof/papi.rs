@@ -34,7 +34,6 @@ pub(super) struct Section {
 /// The sections of a block.
 pub(super) struct Sections {
     pub(super) sections: Vec<Section>,
-    pub(super) without_time: u64,
     pub(super) stamps: Stamps,
     pub(super) nodes: Nodes,
     pub(super) tally: Tally,
@@ -45,16 +44,13 @@ pub(super) fn parse(block: Block<'_>) -> Sections {
     let lines = memchr::memchr_iter(b'\n', block.bytes).count();
     let mut sections = Sections {
         sections: Vec::with_capacity(lines),
-        without_time: 0,
         stamps: Stamps::none(),
         nodes: Nodes::default(),
         tally: Tally::default(),
     };
     let tally = each_line(block.bytes, block.last, |line, tally| {
         let Some((section, source_node, target_node)) = section(line, tally) else { return false };
-        if section.time == NO_TIME {
-            sections.without_time += 1;
-        } else {
+        if section.time != NO_TIME {
             sections.stamps.meet(section.time);
         }
         sections.nodes.meet(section.source, source_node);

@@ -74,10 +74,11 @@ impl Reading {
         self.pes = self.pes.max(pe + 1);
     }
 
-    /// Ends a file with stamps.
-    pub(super) fn end_file(&mut self, name: &str) {
+    /// Ends a file with stamps. `in_order`: its lines are in the order of their stamps as long as the clock runs evenly.
+    pub(super) fn end_file(&mut self, name: &str, in_order: bool) {
         let stamps = std::mem::replace(&mut self.stamps, Stamps::none());
-        self.builder.stats.note(TIME_STEPS_BACKWARDS, stamps.backwards, || name.to_owned());
+        let backwards = if in_order { stamps.backwards } else { 0 };
+        self.builder.stats.note(TIME_STEPS_BACKWARDS, backwards, || name.to_owned());
         if stamps.first != NO_TIME {
             self.files.push(FileStamps { name: name.to_owned(), least: stamps.least, most: stamps.most });
         }
@@ -97,6 +98,7 @@ impl Reading {
             ("source", mostly_words(block.sources)),
             ("target", block.targets.into()),
             ("bytes", mostly(block.bytes)),
+            ("count", Cells::Integer(1)),
             ("kind", Cells::Word(self.builder.word(Table::Messages, "kind", "logical"))),
         ];
         if let Some(phase) = phase {
@@ -116,7 +118,6 @@ impl Reading {
         self.tally(file, &block.tally);
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
-        self.builder.stats.note(MESSAGES_WITHOUT_TIME, block.without_time, || file.to_owned());
         let first = self.messages;
         self.counters_of(&block, first)?;
         let handled: Vec<_> = block.sections.iter().filter(|section| section.mailbox != MAIN).collect();
@@ -139,6 +140,7 @@ impl Reading {
             ("source", handled.iter().map(|section| section.source).collect::<Vec<i32>>().into()),
             ("target", handled.iter().map(|section| section.target).collect::<Vec<i32>>().into()),
             ("bytes", mostly(bytes)),
+            ("count", Cells::Integer(1)),
             ("kind", Cells::Word(self.builder.word(Table::Messages, "kind", "handled"))),
             ("args", args.finish().into()),
         ];
@@ -212,6 +214,7 @@ impl Reading {
             ("target", sends.iter().map(|buffer| buffer.target).collect::<Vec<i32>>().into()),
             ("bytes", sends.iter().map(|buffer| buffer.bytes).collect::<Vec<i64>>().into()),
             ("kind", sends.iter().map(|buffer| kind(buffer.kind)).collect::<Vec<i32>>().into()),
+            ("count", Cells::Integer(1)),
         ];
         self.wait(Waiting { table: Table::Messages, rows: sends.len(), of_records: true, cells, times: None })?;
         let args =

@@ -158,6 +158,8 @@ fn read(source: &Source, shape: Shape, study: &mut Study) -> Result<(), ImportEr
         Shape::SperfXml => {
             let end = sperf::read_xml(text, role, study, 0);
             let rest = &text[end..];
+            let documents = memchr::memmem::find_iter(&text.as_bytes()[..end], b"<regiao>").count();
+            note_documents(documents, study);
             if end == 0 {
                 let what = "`</regiao>` is missing: the file breaks off".to_owned();
                 return Err(damaged(source, place(text, text.len()), what));
@@ -199,11 +201,15 @@ fn read_documents(source: &Source, text: &str, role: Role, study: &mut Study) ->
         documents += 1;
         at = json::space(text.as_bytes(), end);
     }
+    note_documents(documents, study);
+    Ok(())
+}
+
+fn note_documents(documents: usize, study: &mut Study) {
     if documents > 1 {
         let finding = || format!("{documents} documents; repetitions of later ones are numbered on");
         study.stats.note(SEVERAL_DOCUMENTS, 1, finding);
     }
-    Ok(())
 }
 
 /// `line 1, column 112 (byte 111)`.

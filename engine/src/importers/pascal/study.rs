@@ -7,7 +7,9 @@
 //! ```
 //! A *setting* is what else was varied: a clock frequency. Executions of different settings are different studies.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
+
+use hashbrown::{HashMap, HashSet};
 
 use super::{MISSING_CONFIGURATION, REPEATED};
 use crate::trace::Stats;
