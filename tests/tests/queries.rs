@@ -18,6 +18,7 @@ const FIXTURES: &[&str] = &[
     "pascal/regions.json",
     "pascal/repetitions_3.json",
     "pascal/csv/sperf_whole.csv",
+    "table/halo.csv",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
 ];
 
@@ -46,11 +47,8 @@ fn saved_queries_answer_on_the_fixtures_that_hold_what_they_need() {
                 }
                 let values = query.bind(&[], session.tick()).unwrap_or_else(|error| panic!("{error}"));
                 let params = (!values.is_empty()).then(|| values.into());
-                let failed = |error: &dyn std::fmt::Display| panic!("{name} on {fixture}: {error}");
-                let frame = match session.execute(&query.statement, params).await {
-                    Ok(frame) => frame,
-                    Err(error) => failed(&error),
-                };
+                let answered = session.execute(&query.statement, params).await;
+                let frame = answered.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"));
                 let columns: Vec<String> = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
                 for column in header_columns(&query.header) {
                     assert!(
@@ -58,10 +56,7 @@ fn saved_queries_answer_on_the_fixtures_that_hold_what_they_need() {
                         "{name}: its header names `{column}`, its answer has {columns:?}"
                     );
                 }
-                match frame.count().await {
-                    Ok(rows) => rows,
-                    Err(error) => failed(&error),
-                }
+                frame.count().await.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"))
             });
             if rows > 0 {
                 without_rows.remove(name);

@@ -138,7 +138,7 @@ impl Prompt {
             let format = if io::stdout().is_terminal() { Format::Table } else { Format::Csv };
             let look = Look::of_stdout(self.asker.session().tick());
             let mut output = output::create(format, Box::new(io::stdout()), &look, None, Picture::default());
-            self.asker.run(&statement, &Params::new(), format.arrange(), output.as_mut())?;
+            self.asker.run(&statement, &Params::new(), format.arrange(None), output.as_mut())?;
             output.close()?;
             if self.timing {
                 talk::line(&format!("Time: {:.1} ms", started.elapsed().as_secs_f64() * 1e3));
