@@ -2,8 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod import_actorprof;
 mod import_chrome;
 mod import_daisen;
+mod import_pascal;
 mod import_table;
 mod import_tfprof;
 mod queries;

@@ -21,6 +21,7 @@ pub mod critical_path;
 mod executed;
 pub mod executed_path;
 pub mod explain_change;
+pub mod efficiency_diffs;
 pub mod family;
 pub mod floating_row;
 pub mod gaps;
@@ -115,6 +116,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(component_rows::ComponentRows),
         Arc::new(message_matrix::MessageMatrix),
         Arc::new(what_if::WhatIf),
+        Arc::new(efficiency_diffs::EfficiencyDiffs),
     ]
 }
 

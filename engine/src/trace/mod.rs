@@ -15,7 +15,7 @@ mod stats;
 mod words;
 
 pub use blocks::{Block, Ending, parse_blocks, parse_reader};
-pub use builder::{Cells, Location, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
+pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub use slice::Slice;
 pub(crate) use source::stem;
