@@ -14,6 +14,7 @@ mod source;
 mod stats;
 mod words;
 
+pub(crate) use assemble::in_order;
 pub use blocks::{Block, Ending, parse_blocks, parse_reader};
 pub use builder::{Cells, Location, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
