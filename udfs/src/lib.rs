@@ -12,6 +12,7 @@ mod aggregate;
 pub mod busy;
 pub mod call_tree;
 pub mod checked;
+pub mod clock_offsets;
 pub mod cluster_view;
 pub mod concurrency;
 pub mod critical_path;
@@ -102,6 +103,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(slack::Slack),
         Arc::new(cluster_view::ClusterView),
         Arc::new(message_matrix::MessageMatrix),
+        Arc::new(clock_offsets::ClockOffsets),
         Arc::new(what_if::WhatIf),
     ]
 }

@@ -7,6 +7,7 @@
 mod assemble;
 mod blocks;
 mod builder;
+mod clocks;
 mod dictionary;
 mod nesting;
 mod slice;

@@ -29,9 +29,12 @@ mod join;
 mod messages;
 mod pair;
 mod rank;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use std::collections::BTreeMap;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
@@ -93,11 +96,28 @@ impl Content {
         } else if dot::recognise(head, source.head_is_whole()) {
             Some(Content::Graph)
         } else {
-            let is_ptt = head.starts_with(b"\x89HDF\r\n\x1a\n")
-                && memchr::memmem::find(head, b"PYTABLES_FORMAT_VERSION").is_some()
-                && memchr::memmem::find(head, b"event_types").is_some();
-            is_ptt.then_some(Content::Ptt)
+            let is_pandas = head.starts_with(b"\x89HDF\r\n\x1a\n")
+                && memchr::memmem::find(head, b"PYTABLES_FORMAT_VERSION").is_some();
+            (is_pandas && holds(source, b"event_types")).then_some(Content::Ptt)
         }
+    }
+}
+
+/// Whether a text stands anywhere in a file: names of groups of HDF5 may.
+fn holds(source: &Source, text: &[u8]) -> bool {
+    let Ok(mut reader) = source.reader() else { return false };
+    let (mut buffer, mut kept) = (vec![0; 1 << 20], 0);
+    loop {
+        let Ok(read) = reader.read(&mut buffer[kept..]) else { return false };
+        if memchr::memmem::find(&buffer[..kept + read], text).is_some() {
+            return true;
+        }
+        if read == 0 {
+            return false;
+        }
+        let end = kept + read;
+        kept = end.min(text.len() - 1);
+        buffer.copy_within(end - kept..end, 0);
     }
 }
 
@@ -269,23 +289,20 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
         files.retain(|file| Content::of(file) != Some(Content::Graph));
         files.extend(named);
     }
-    let whole = files.len();
     let read = in_order(files, context.threads, |file| {
         let read = read_file(&file, unit, context.pool());
         (file, read)
     });
     let mut parts: BTreeMap<i64, Part> = BTreeMap::new();
     let mut failed = None;
-    let mut unreadable = 0;
     for (file, read) in read {
         let (rank, read) = match read {
             Ok(read @ Read::Profile(_)) => (profile_rank(&read), read),
             Ok(read @ Read::Graph(rank, ..)) => (rank, read),
             Err(error @ ImportError::Damaged { .. }) => {
-                // The other ranks are still worth reading.
+                // The other ranks are still worth reading, and so is the graph of a run that was killed.
                 builder.stats.note(NOT_READ, 1, || error.to_string());
                 failed.get_or_insert(error);
-                unreadable += 1;
                 continue;
             }
             Err(error) => return Err(error),
@@ -308,7 +325,7 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
         });
     }
     match failed {
-        Some(error) if unreadable == whole || parts.values().all(|part| part.profile.is_none()) => Err(error),
+        Some(error) if parts.is_empty() => Err(error),
         _ => build::build(parts.into_values().collect(), builder),
     }
 }
@@ -359,20 +376,4 @@ fn ptt(source: &Source) -> ImportError {
 
 fn damaged(source: &Source, place: String, what: String) -> ImportError {
     ImportError::Damaged { path: source.path().to_owned(), format: DOC.name, place, what }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ranks_stand_at_the_end_of_names() {
-        let check = |stem, base, rank| assert_eq!(base_and_rank(stem), (base, rank), "{stem}");
-        check("chol16-1", "chol16", Some(1));
-        check("run-2-13", "run-2", Some(13));
-        check("byte-order", "byte-order", None);
-        check("plain", "plain", None);
-        check("-1", "-1", None);
-        check("x-99999999999999999999", "x-99999999999999999999", None);
-    }
 }
