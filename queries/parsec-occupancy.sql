@@ -13,18 +13,28 @@ scoped AS (
 workers AS (
   SELECT run, 'all' AS scope, count(*) AS threads FROM locations WHERE kind = 'worker' GROUP BY run
   UNION ALL SELECT run, 'rank' || process, count(*) FROM locations WHERE kind = 'worker' GROUP BY run, process),
-bounds AS (SELECT run, scope, min(start) AS first_start, max(finish) AS last_finish FROM scoped GROUP BY run, scope),
+bounds AS (
+  SELECT run, scope, min(start) AS t0, max(finish) AS t4,
+    min(start) + (max(finish) - min(start)) / 4 AS t1, min(start) + (max(finish) - min(start)) * 2 / 4 AS t2,
+    min(start) + (max(finish) - min(start)) * 3 / 4 AS t3
+  FROM scoped GROUP BY run, scope),
+-- One pass over the tasks gives all quarters; they tile the whole.
+quarters AS (
+  SELECT s.run, s.scope, b.t0, b.t1, b.t2, b.t3, b.t4,
+    sum(greatest(0, least(s.finish, b.t1) - s.start)) AS busy1,
+    sum(greatest(0, least(s.finish, b.t2) - greatest(s.start, b.t1))) AS busy2,
+    sum(greatest(0, least(s.finish, b.t3) - greatest(s.start, b.t2))) AS busy3,
+    sum(greatest(0, s.finish - greatest(s.start, b.t3))) AS busy4
+  FROM scoped s JOIN bounds b ON b.run = s.run AND b.scope = s.scope
+  GROUP BY s.run, s.scope, b.t0, b.t1, b.t2, b.t3, b.t4),
 windows AS (
-  SELECT b.run, b.scope, q."window",
-    first_start + (last_finish - first_start) * q.from_quarter / 4 AS window_start,
-    first_start + (last_finish - first_start) * q.to_quarter / 4 AS window_finish
-  FROM bounds b CROSS JOIN (VALUES ('whole', 0, 4), ('q1', 0, 1), ('q2', 1, 2), ('q3', 2, 3), ('q4', 3, 4)) AS q("window", from_quarter, to_quarter)),
-sums AS (
-  SELECT s.run, s.scope, w."window", w.window_start, w.window_finish,
-    sum(greatest(0, least(s.finish, w.window_finish) - greatest(s.start, w.window_start))) AS busy
-  FROM scoped s JOIN windows w ON w.run = s.run AND w.scope = s.scope
-  GROUP BY s.run, s.scope, w."window", w.window_start, w.window_finish)
-SELECT s.run, s.scope, s."window", s.scope || ' ' || s."window" AS label, p.threads, s.window_start, s.window_finish, s.busy,
-  CAST(s.busy AS DOUBLE) / nullif(p.threads * (s.window_finish - s.window_start), 0) AS occupancy
-FROM sums s JOIN workers p ON p.run = s.run AND p.scope = s.scope
-ORDER BY s.run, length(s.scope), s.scope, s."window" <> 'whole', s.window_start
+  SELECT run, scope, "window",
+    CASE "window" WHEN 'q2' THEN t1 WHEN 'q3' THEN t2 WHEN 'q4' THEN t3 ELSE t0 END AS window_start,
+    CASE "window" WHEN 'q1' THEN t1 WHEN 'q2' THEN t2 WHEN 'q3' THEN t3 ELSE t4 END AS window_finish,
+    CASE "window" WHEN 'q1' THEN busy1 WHEN 'q2' THEN busy2 WHEN 'q3' THEN busy3 WHEN 'q4' THEN busy4
+      ELSE busy1 + busy2 + busy3 + busy4 END AS busy
+  FROM quarters CROSS JOIN (VALUES ('whole'), ('q1'), ('q2'), ('q3'), ('q4')) AS names("window"))
+SELECT w.run, w.scope, w."window", w.scope || ' ' || w."window" AS label, p.threads, w.window_start, w.window_finish, w.busy,
+  CAST(w.busy AS DOUBLE) / nullif(p.threads * (w.window_finish - w.window_start), 0) AS occupancy
+FROM windows w JOIN workers p ON p.run = w.run AND p.scope = w.scope
+ORDER BY w.run, length(w.scope), w.scope, w."window" <> 'whole', w.window_start

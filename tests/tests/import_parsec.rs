@@ -265,7 +265,7 @@ fn edges_are_those_of_all_files() {
         let session = open(&trace);
         let mut ours = rows(
             &session,
-            "SELECT s.id, t.id, l.name, CASE WHEN l.args->>'made_ready' = 'true' THEN '00FF00' ELSE 'FF0000' END
+            "SELECT s.id, t.id, l.name, CASE WHEN (l.args->>'made_ready') = 'true' THEN '00FF00' ELSE 'FF0000' END
              FROM links l JOIN tasks s ON s.task = l.source JOIN tasks t ON t.task = l.target
              WHERE l.kind = 'dependency' AND l.name <> 'again'",
         );

@@ -126,12 +126,11 @@ fn insert(facts: &mut Map<String, Value>, key: &str, value: &str) {
 fn missing_ranks(parts: &[Part], messages: &Messages, builder: &mut RunBuilder) {
     let known: BTreeSet<i64> = parts.iter().map(|part| part.rank).collect();
     let world = parts.iter().filter_map(|part| part.profile.as_ref()?.world).max();
-    let mut missing: BTreeSet<i64> = messages.ranks().filter(|rank| !known.contains(rank)).collect();
-    let last = known.last().copied().unwrap_or(0).max(world.map_or(0, |world| world - 1));
-    // A damaged number of ranks must not become as many findings.
-    missing.extend((0..last.min(1 << 20)).filter(|rank| !known.contains(rank)));
-    builder.stats.note(RANK_MISSING, missing.len() as u64, || {
-        let first = missing.first().copied().unwrap_or(0);
+    let last = known.last().copied().into_iter().chain(messages.ranks()).chain(world.map(|world| world - 1)).max();
+    // Counted, not listed: a damaged number of ranks must cost nothing.
+    let missing = last.map_or(0, |last| last.saturating_add(1).abs_diff(known.len() as i64));
+    builder.stats.note(RANK_MISSING, missing, || {
+        let first = (0..).find(|rank| !known.contains(rank)).unwrap_or(0);
         format!("rank {first} is not there; tasks of other ranks may depend on it")
     });
 }
@@ -344,7 +343,7 @@ fn lane_cells(index: usize, rank: &Rank, first_rows: &[i64], tasks: &Tasks, join
     rank.lanes.iter().zip(first_rows).map(of_lane).collect()
 }
 
-/// `2:1:17`: taskpool, class number, id. Of a task that never ended the class number is not known.
+/// `2:1:17`: taskpool, class number, id. The class number is not known when no task of its type ended.
 fn task_id(lane: &Lane, row: usize, text: &mut Vec<u8>) {
     decimal(u64::from(lane.taskpools[row]), text);
     text.push(b':');

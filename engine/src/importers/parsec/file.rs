@@ -354,11 +354,14 @@ impl<'a> File<'a> {
     }
 
     /// The events of a stream, in the order of the file.
-    pub(super) fn events(&self, stream: &Stream, entries: &[Entry], stats: &mut Stats) -> Vec<Event> {
-        // Room for what the stream says that it has, but for no more than the file can hold.
-        let possible = (self.bytes.len() / EVENT_BYTES) as u64;
+    pub(super) fn events(&self, stream: &Stream, entries: &[Entry], seen: &mut Seen, stats: &mut Stats) -> Vec<Event> {
+        // Room for what the stream says that it has, but for no more than the blocks that nobody has read can hold.
+        let read: u32 = seen.0.iter().map(|bits| bits.count_ones()).sum();
+        let unread = self.bytes.len().saturating_sub(read as usize * self.block_bytes);
+        let possible = (unread / EVENT_BYTES) as u64;
         let mut events = Vec::with_capacity(stream.events.unwrap_or(0).min(possible) as usize);
         let mut chain = Chain::new(self, Chained { count: 1, first: stream.first }, EVENTS);
+        chain.seen = std::mem::take(seen);
         let (mut unreadable, mut left_out) = (0u64, 0u64);
         while let Some(block) = chain.next(stats) {
             let mut rest = block.payload;
@@ -405,6 +408,7 @@ impl<'a> File<'a> {
                 });
             }
         }
+        *seen = chain.seen;
         let read = events.len() as u64 + left_out;
         stats.records(read);
         if let Some(expected) = stream.events.filter(|expected| *expected != read + unreadable) {
@@ -486,20 +490,36 @@ struct Block<'a> {
     is_whole: bool,
 }
 
+/// Blocks that were read, a bit for each. Streams share one: a block belongs to one of them, whatever damaged offsets say.
+#[derive(Debug, Default)]
+pub(super) struct Seen(Vec<u64>);
+
+impl Seen {
+    /// Whether the block is met for the first time.
+    fn is_new(&mut self, number: usize) -> bool {
+        if self.0.len() <= number / 64 {
+            self.0.resize(number / 64 + 1, 0);
+        }
+        let bit = 1 << (number % 64);
+        let is_new = self.0[number / 64] & bit == 0;
+        self.0[number / 64] |= bit;
+        is_new
+    }
+}
+
 /// Walks from block to block, each at most once.
 struct Chain<'f, 'a> {
     file: &'f File<'a>,
     kind: u8,
     next: i64,
     previous: usize,
-    /// By number of the block.
-    seen: Vec<u64>,
+    seen: Seen,
 }
 
 impl<'f, 'a> Chain<'f, 'a> {
     fn new(file: &'f File<'a>, chained: Chained, kind: u8) -> Chain<'f, 'a> {
         let next = if chained.count > 0 { chained.first } else { -1 };
-        Chain { file, kind, next, previous: 0, seen: Vec::new() }
+        Chain { file, kind, next, previous: 0, seen: Seen::default() }
     }
 
     fn next(&mut self, stats: &mut Stats) -> Option<Block<'a>> {
@@ -516,17 +536,12 @@ impl<'f, 'a> Chain<'f, 'a> {
             });
             return None;
         };
-        let number = block.offset / self.file.block_bytes;
-        if self.seen.len() <= number / 64 {
-            self.seen.resize(number / 64 + 1, 0);
-        }
-        if self.seen[number / 64] & (1 << (number % 64)) != 0 {
+        if !self.seen.is_new(block.offset / self.file.block_bytes) {
             stats.note(CHAIN_CYCLE, 1, || {
                 format!("byte {from}: the next block would be the one at byte {next}, which was read already")
             });
             return None;
         }
-        self.seen[number / 64] |= 1 << (number % 64);
         if block.kind != self.kind {
             stats.note(BLOCK_TYPE, 1, || {
                 format!(

@@ -69,7 +69,7 @@ impl Tasks {
                     if !matches!(rank.classes[usize::from(*entry)], Class::Task { .. }) {
                         continue;
                     }
-                    // An execution that never ended has no class number: it cannot be joined.
+                    // Without a class number, which ends tell, it cannot be joined.
                     let Some(key) = lane.key(index, row) else { continue };
                     let (start, position) = (lane.starts[row], first_row + row as i64);
                     let next = tasks.all.len() as u32;

@@ -73,6 +73,7 @@ static DOC: FormatDoc = FormatDoc {
 };
 
 const NOT_READ: Finding = Finding::lost("file_not_read", Stage::Recording);
+const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 const DUPLICATE: Finding = Finding::lost("rank_given_twice", Stage::Recording);
 const OTHER_RANKS: Finding = Finding::info("other_ranks_beside", Stage::Import);
 
@@ -233,7 +234,8 @@ fn graph_beside(source: &Source) -> Option<Source> {
 fn note_other_ranks(source: &Source, builder: &mut RunBuilder) {
     let own = source.stem();
     let (base, Some(rank)) = base_and_rank(&own) else { return };
-    let Some(Ok(entries)) = source.path().parent().map(std::fs::read_dir) else { return };
+    let folder = source.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
     let others: Vec<PathBuf> = entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| {
@@ -338,15 +340,32 @@ fn profile_rank(read: &Read) -> i64 {
 }
 
 fn read_file(source: &Source, unit: Unit, pool: &std::sync::Arc<dyn MemoryPool>) -> Result<Read, ImportError> {
-    let bytes = source.read_all()?;
+    let (bytes, is_cut) = read_bytes(source)?;
     // The bytes themselves, and what is kept of each event or statement until it is a row.
     let _memory = reserve(source, bytes.len().saturating_mul(3), pool)?;
     if Content::of(source) == Some(Content::Graph) {
         let mut stats = Stats::default();
         let graph = Graph::parse(&bytes, &mut stats);
+        note_cut(is_cut, bytes.len(), &mut stats);
         return Ok(Read::Graph(base_and_rank(&source.stem()).1.unwrap_or(0), Box::new(graph), stats));
     }
-    Rank::read(source, &bytes, unit).map(|rank| Read::Profile(Box::new(rank)))
+    let mut rank = Rank::read(source, &bytes, unit)?;
+    note_cut(is_cut, bytes.len(), &mut rank.stats);
+    Ok(Read::Profile(Box::new(rank)))
+}
+
+/// All bytes, and whether a compressed file broke off behind them.
+fn read_bytes(source: &Source) -> Result<(Vec<u8>, bool), ImportError> {
+    let mut bytes = Vec::with_capacity(source.known_bytes().unwrap_or(0) as usize);
+    match source.reader()?.read_to_end(&mut bytes) {
+        Ok(_) => Ok((bytes, false)),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok((bytes, true)),
+        Err(error) => Err(source.io_error(error)),
+    }
+}
+
+fn note_cut(is_cut: bool, bytes: usize, stats: &mut Stats) {
+    stats.note(TRUNCATED, u64::from(is_cut), || format!("the compressed file breaks off behind {bytes} bytes"));
 }
 
 fn reserve(

@@ -6,7 +6,7 @@ use datafusion::arrow::array::StringArray;
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::clock::Unit;
-use super::file::{Entry, Event, File};
+use super::file::{Entry, Event, File, Seen};
 use super::pair::{self, Pairs, Place, UNENDED};
 use super::types::{Class, Type, decimal};
 use crate::error::ImportError;
@@ -113,8 +113,9 @@ impl Rank {
         let entries = file.dictionary(&header, &mut stats);
         let infos = file.infos(&header, &mut stats);
         let streams = file.streams(&header, &mut stats);
+        let mut seen = Seen::default();
         let mut events: Vec<Vec<Event>> =
-            streams.iter().map(|stream| file.events(stream, &entries, &mut stats)).collect();
+            streams.iter().map(|stream| file.events(stream, &entries, &mut seen, &mut stats)).collect();
         for (stream, events) in streams.iter().zip(&mut events) {
             unit.to_ticks(events.iter_mut().map(|event| &mut event.time), &mut stats);
             let back = events.windows(2).filter(|pair| pair[1].time < pair[0].time).count();
@@ -131,6 +132,7 @@ impl Rank {
             lanes.push(lane);
         }
         let out = rows.out;
+        number_unfinished(&mut lanes, &types);
         Ok(Rank {
             rank: i64::from(header.rank),
             world: header.world.map(i64::from),
@@ -144,6 +146,25 @@ impl Rank {
             transfers: out.transfers,
             stats,
         })
+    }
+}
+
+/// Only the end of a task tells its class number; a task that never ended has that of others of its type.
+fn number_unfinished(lanes: &mut [Lane], types: &[Type]) {
+    let mut known = vec![NO_CLASS; types.len()];
+    for lane in lanes.iter() {
+        for (entry, number) in lane.entries.iter().zip(&lane.class_numbers) {
+            if *number != NO_CLASS {
+                known[usize::from(*entry)] = *number;
+            }
+        }
+    }
+    for lane in lanes {
+        for (entry, number) in lane.entries.iter().zip(&mut lane.class_numbers) {
+            if *number == NO_CLASS && matches!(types[usize::from(*entry)].class, Class::Task { .. }) {
+                *number = known[usize::from(*entry)];
+            }
+        }
     }
 }
 

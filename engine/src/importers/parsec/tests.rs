@@ -215,7 +215,7 @@ fn every_layout_says_the_same() {
             [
                 r#"rank 1/stream 0 c::T work 7:3:1 10..20 {"taskpool_id":7,"tid":1,"dc_key":28672,"priority":5,"dc_dataid":9,"tcid":3,"trc":0,"k":-1}"#,
                 r#"rank 1/stream 0 c::T work 7:3:2 30..45 {"taskpool_id":7,"tid":2,"dc_key":28672,"priority":5,"dc_dataid":9,"tcid":3,"trc":0,"k":2}"#,
-                r#"rank 1/stream 0 c::T work 7:?:3 50..- {"taskpool_id":7,"tid":3}"#,
+                r#"rank 1/stream 0 c::T work 7:3:3 50..- {"taskpool_id":7,"tid":3}"#,
                 "rank 1/stream 1 PARSEC RUNTIME::PREPARE_INPUT runtime - 1..9 -",
             ],
             "{layout:?}"
