@@ -6,6 +6,7 @@ mod import_actorprof;
 mod import_chrome;
 mod import_daisen;
 mod import_pascal;
+mod import_parsec;
 mod import_table;
 mod import_tfprof;
 mod queries;

@@ -12,6 +12,7 @@ mod aggregate;
 pub mod busy;
 pub mod call_tree;
 pub mod checked;
+pub mod clock_offsets;
 pub mod cluster_view;
 pub mod compare_runs;
 pub mod component_metrics;
@@ -115,6 +116,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(component_metrics::ComponentMetrics),
         Arc::new(component_rows::ComponentRows),
         Arc::new(message_matrix::MessageMatrix),
+        Arc::new(clock_offsets::ClockOffsets),
         Arc::new(what_if::WhatIf),
         Arc::new(efficiency_diffs::EfficiencyDiffs),
     ]

@@ -8,6 +8,7 @@ mod chrome;
 mod daisen;
 mod sqlite;
 mod pascal;
+mod parsec;
 mod tfprof;
 
 use std::collections::BTreeMap;
@@ -159,6 +160,7 @@ impl<'a> ImportContext<'a> {
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
     &[
+        &parsec::Parsec,
         &tfprof::Tfprof,
         &pascal::Pascal,
         &actorprof::ActorProf,
