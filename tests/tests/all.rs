@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod damaged;
 mod import_chrome;
 mod import_table;
 mod import_tfprof;
