@@ -139,7 +139,7 @@ impl Session {
         register_tables(main.as_ref(), &opened, threads)?;
         register_documentation(catalog.as_ref(), opened.tick)?;
         let tasks = task_batches(&opened);
-        perfetto::register(&mut context, catalog.as_ref(), main, &tasks)?;
+        perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
         for view in &VIEWS {
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;

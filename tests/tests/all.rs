@@ -6,6 +6,7 @@ mod damaged;
 mod import_chrome;
 mod import_table;
 mod import_tfprof;
+mod perfetto;
 mod queries;
 mod relations;
 mod slt;

@@ -85,7 +85,9 @@ impl ScalarUDFImpl for Glob {
             ColumnarValue::Array(patterns) => {
                 let texts = cast(&texts, &DataType::Utf8)?;
                 let pairs = patterns.as_string::<i32>().iter().zip(texts.as_string::<i32>());
-                Arc::new(pairs.map(|(pattern, text)| Some(Pattern::new(pattern?).matches(text?))).collect::<BooleanArray>())
+                Arc::new(
+                    pairs.map(|(pattern, text)| Some(Pattern::new(pattern?).matches(text?))).collect::<BooleanArray>(),
+                )
             }
         };
         if constant {

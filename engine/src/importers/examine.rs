@@ -7,7 +7,7 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use serde::de::IgnoredAny;
 
-use super::{ImportOptions, import};
+use super::{ImportOptions, import, recognise};
 use crate::error::ImportError;
 use crate::tables::Table;
 use crate::trace::{Run, Source, faults};
@@ -15,12 +15,13 @@ use crate::trace::{Run, Source, faults};
 /// Enough for a text of a megabyte, far too little for a count that somebody believes.
 const MEMORY_BYTES: usize = 32 << 20;
 
-/// Reads `bytes` as `format`, as a user's file would be, and says what is wrong with the answer: nothing, unless the reader
+/// Reads `bytes` as a user's file would be with `--from-format`, and says what is wrong with the answer: nothing, unless the reader
 /// has a defect. Damaged bytes may end in an error that names a place; whatever is read must be sound ([`faults`]), and
 /// valid JSON must read the same in blocks of any size. A defect may also be a panic.
 pub fn examine(format: &str, bytes: &[u8]) -> Vec<String> {
     let Ok(source) = Source::of_bytes(bytes) else { return Vec::new() };
-    let in_one = read(format, &source);
+    // One block, without a buffer for megabytes.
+    let in_one = read(format, &source.clone().in_blocks_of(bytes.len() + 1));
     let mut found = judge(&in_one);
     if found.is_empty() && source.known_bytes().is_some() {
         let block_bytes = 5 + bytes.len() % 251;
@@ -34,14 +35,12 @@ pub fn examine(format: &str, bytes: &[u8]) -> Vec<String> {
     found
 }
 
-/// As recognised; what nobody recognises, as told.
+/// As told, after everybody was asked whether it is theirs.
 fn read(format: &str, source: &Source) -> Result<Vec<Run>, ImportError> {
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(MEMORY_BYTES));
     let options = ImportOptions::new();
-    match import(source, None, &options, 1, Arc::clone(&pool)) {
-        Err(ImportError::Unrecognised { .. }) => import(source, Some(format), &options, 1, pool),
-        other => other,
-    }
+    let _ = recognise(source, &options, true);
+    import(source, Some(format), &options, 1, pool)
 }
 
 fn judge(answer: &Result<Vec<Run>, ImportError>) -> Vec<String> {

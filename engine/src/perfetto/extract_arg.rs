@@ -9,9 +9,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray,
-};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::ScalarValue;
@@ -32,14 +30,16 @@ pub(super) struct Arguments {
 impl Arguments {
     /// From batches of `tasks`, in the order of their ids.
     pub(super) fn new(tasks: &[RecordBatch]) -> Arguments {
-        let columns = tasks.iter().filter(|batch| batch.num_rows() > 0).map(|batch| {
-            (batch["task"].as_primitive::<Int64Type>().clone(), batch["args"].as_string::<i32>().clone())
-        });
+        let columns = tasks
+            .iter()
+            .filter(|batch| batch.num_rows() > 0)
+            .map(|batch| (batch["task"].as_primitive::<Int64Type>().clone(), batch["args"].as_string::<i32>().clone()));
         Arguments { batches: columns.collect(), types: Mutex::default() }
     }
 
     fn get(&self, task: i64) -> Option<&str> {
-        let (ids, args) = &self.batches[self.batches.partition_point(|(ids, _)| ids.value(0) <= task).checked_sub(1)?];
+        let (ids, args) =
+            &self.batches[self.batches.partition_point(|(ids, _)| ids.value(0) <= task).checked_sub(1)?];
         let row = ids.values().binary_search(&task).ok()?;
         args.is_valid(row).then(|| args.value(row))
     }
@@ -84,10 +84,7 @@ impl ExtractArg {
     pub(super) fn new(arguments: Arguments) -> ExtractArg {
         let exact = |key| TypeSignature::Exact(vec![DataType::Int64, key]);
         let signature = vec![exact(DataType::Utf8), exact(DataType::Utf8View)];
-        ExtractArg {
-            arguments: Arc::new(arguments),
-            signature: Signature::one_of(signature, Volatility::Immutable),
-        }
+        ExtractArg { arguments: Arc::new(arguments), signature: Signature::one_of(signature, Volatility::Immutable) }
     }
 }
 

@@ -24,6 +24,7 @@ use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
+use tq_udfs::ticks::Tick;
 
 pub use views::VIEWS;
 
@@ -40,10 +41,11 @@ pub(crate) fn register(
     catalog: &dyn CatalogProvider,
     main: Arc<dyn SchemaProvider>,
     tasks: &[RecordBatch],
+    tick: Tick,
 ) -> Result<()> {
     context.register_udf(Arc::new(ScalarUDF::from(ExtractArg::new(Arguments::new(tasks)))))?;
     context.register_udf(Arc::new(ScalarUDF::from(FlatArguments::new())))?;
-    let views: Arc<dyn SchemaProvider> = Arc::new(Views::of(context));
+    let views: Arc<dyn SchemaProvider> = Arc::new(Views::of(context, tick));
     catalog.register_schema("main", Arc::new(Fallback::new(main, Arc::clone(&views))))?;
     catalog.register_schema(SCHEMA, views)?;
     Ok(())

@@ -11,6 +11,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use datafusion::prelude::SessionContext;
 use tokio::sync::OnceCell;
+use tq_udfs::ticks::Tick;
 
 use super::views::VIEWS;
 
@@ -18,15 +19,20 @@ use super::views::VIEWS;
 pub(super) struct Views {
     /// The session's state, as long as the session lives.
     state: Box<dyn Fn() -> Option<SessionState> + Send + Sync>,
-    planned: HashMap<&'static str, (&'static str, OnceCell<Arc<dyn TableProvider>>)>,
+    planned: HashMap<&'static str, (String, OnceCell<Arc<dyn TableProvider>>)>,
 }
 
 impl Views {
-    pub(super) fn of(context: &SessionContext) -> Views {
+    pub(super) fn of(context: &SessionContext, tick: Tick) -> Views {
+        // The absolute time of a trace in picoseconds does not fit a BIGINT.
+        let sql = |sql: &str| match tick {
+            Tick::Nanosecond => sql.to_owned(),
+            Tick::Picosecond => sql.replace("coalesce(r.origin, 0)", "0"),
+        };
         let state = context.state_weak_ref();
         let planned = VIEWS.iter().flat_map(|view| {
             let older = OLDER_NAMES.iter().filter(|(_, of)| *of == view.name).map(|(name, _)| *name);
-            older.chain([view.name]).map(|name| (name, (view.sql, OnceCell::new())))
+            older.chain([view.name]).map(|name| (name, (sql(view.sql), OnceCell::new())))
         });
         Views { planned: planned.collect(), state: Box::new(move || state.upgrade().map(|state| state.read().clone())) }
     }
@@ -52,7 +58,7 @@ impl SchemaProvider for Views {
         let view = planned.get_or_try_init(|| async {
             let state = (self.state)().ok_or_else(|| DataFusionError::Internal("the session is gone".to_owned()))?;
             let plan = state.create_logical_plan(sql).await?;
-            Ok::<_, DataFusionError>(Arc::new(ViewTable::new(plan, Some((*sql).to_owned()))) as Arc<dyn TableProvider>)
+            Ok::<_, DataFusionError>(Arc::new(ViewTable::new(plan, Some(sql.clone()))) as Arc<dyn TableProvider>)
         });
         Ok(Some(Arc::clone(view.await?)))
     }

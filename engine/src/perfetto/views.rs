@@ -85,7 +85,15 @@ pub static VIEWS: [ViewSpec; 17] = [
         description: "The tracks of threads.",
         sql: "SELECT id, CAST(NULL AS VARCHAR) AS name, 'thread_execution' AS type, CAST(NULL AS BIGINT) AS parent_id, \
                 CAST(NULL AS BIGINT) AS source_arg_set_id, id AS utid, run FROM tq.perfetto.place WHERE kind = 'thread'",
-        columns: &[ID, ("name", "NULL, as in Perfetto: the thread has one."), TYPE, PARENT_TRACK, ("source_arg_set_id", "NULL: there are none."), UTID, RUN],
+        columns: &[
+            ID,
+            ("name", "NULL, as in Perfetto: the thread has one."),
+            TYPE,
+            PARENT_TRACK,
+            ("source_arg_set_id", "NULL: there are none."),
+            UTID,
+            RUN,
+        ],
     },
     ViewSpec {
         name: "process_track",
@@ -94,7 +102,15 @@ pub static VIEWS: [ViewSpec; 17] = [
                 CAST(NULL AS BIGINT) AS parent_id, CAST(NULL AS BIGINT) AS source_arg_set_id, coalesce(p.id, a.id) AS upid, a.run \
               FROM tq.perfetto.place a LEFT JOIN tq.perfetto.place p ON p.run = a.run AND p.location = a.parent AND p.kind = 'process' \
               WHERE a.kind IN ('process', 'async')",
-        columns: &[ID, ("name", "Category and name of an asynchronous track."), TYPE, PARENT_TRACK, ("source_arg_set_id", "NULL: there are none."), UPID, RUN],
+        columns: &[
+            ID,
+            ("name", "Category and name of an asynchronous track."),
+            TYPE,
+            PARENT_TRACK,
+            ("source_arg_set_id", "NULL: there are none."),
+            UPID,
+            RUN,
+        ],
     },
     ViewSpec {
         name: "counter_track",
@@ -120,14 +136,32 @@ pub static VIEWS: [ViewSpec; 17] = [
         description: "The tracks of counters of processes.",
         sql: "SELECT c.id, c.name, c.type, c.parent_id, c.source_arg_set_id, c.unit, p.upid, c.run \
               FROM tq.perfetto.counter_track c JOIN tq.perfetto.process p ON p.id = c.parent_id",
-        columns: &[ID, NAME, TYPE, PARENT_TRACK, ("source_arg_set_id", "NULL: there are none."), ("unit", "The unit."), UPID, RUN],
+        columns: &[
+            ID,
+            NAME,
+            TYPE,
+            PARENT_TRACK,
+            ("source_arg_set_id", "NULL: there are none."),
+            ("unit", "The unit."),
+            UPID,
+            RUN,
+        ],
     },
     ViewSpec {
         name: "thread_counter_track",
         description: "The tracks of counters of threads.",
         sql: "SELECT c.id, c.name, c.type, c.parent_id, c.source_arg_set_id, c.unit, t.utid, c.run \
               FROM tq.perfetto.counter_track c JOIN tq.perfetto.thread t ON t.id = c.parent_id",
-        columns: &[ID, NAME, TYPE, PARENT_TRACK, ("source_arg_set_id", "NULL: there are none."), ("unit", "The unit."), UTID, RUN],
+        columns: &[
+            ID,
+            NAME,
+            TYPE,
+            PARENT_TRACK,
+            ("source_arg_set_id", "NULL: there are none."),
+            ("unit", "The unit."),
+            UTID,
+            RUN,
+        ],
     },
     ViewSpec {
         name: "track",

@@ -45,7 +45,10 @@ pub(super) fn plain(tokens: &[TokenWithSpan]) -> Option<Cow<'_, [TokenWithSpan]>
         return None;
     }
     let after_create = if is(1, "or") && is(2, "replace") { 3 } else { 1 };
-    if is(0, "create") && is(after_create, "perfetto") && (is(after_create + 1, "table") || is(after_create + 1, "view")) {
+    if is(0, "create")
+        && is(after_create, "perfetto")
+        && (is(after_create + 1, "table") || is(after_create + 1, "view"))
+    {
         let mut tokens = tokens.to_vec();
         tokens.remove(words[after_create].0);
         return Some(Cow::Owned(tokens));
@@ -65,7 +68,11 @@ pub(super) fn relations_of_columns(select: &mut Select) -> Result<()> {
             let place = join.relation.span();
             let Some(condition) = relation_of_column(&mut join.relation, &mut names)? else { continue };
             if !add_condition(join, condition) {
-                return Err(error_at(place, "this kind of join cannot take a slice relation".to_owned(), "write `JOIN … ON`"));
+                return Err(error_at(
+                    place,
+                    "this kind of join cannot take a slice relation".to_owned(),
+                    "write `JOIN … ON`",
+                ));
             }
         }
     }

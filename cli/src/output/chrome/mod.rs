@@ -30,8 +30,8 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{Expr, cast};
 use tq_udfs::ticks::Tick;
 
-pub(crate) use self::places::{LOCATIONS, Places};
 use self::places::Sort;
+pub(crate) use self::places::{LOCATIONS, Places};
 use self::text::{json, members, microseconds};
 use super::cells::{Kind, kinds};
 use super::{Cells, Output, Writer, only_one, svg};
@@ -41,7 +41,19 @@ use crate::talk;
 
 /// Columns that are not arguments: those of `tasks`, which the trace itself shows.
 const KNOWN: [&str; 14] = [
-    "run", "location", "name", "kind", START, FINISH, "task", "id", "parent", "stack_parent", "role", "duration", "depth",
+    "run",
+    "location",
+    "name",
+    "kind",
+    START,
+    FINISH,
+    "task",
+    "id",
+    "parent",
+    "stack_parent",
+    "role",
+    "duration",
+    "depth",
     "args",
 ];
 /// What [`arrange`] calls the times, so that they do not collide with the result's own columns.
@@ -237,37 +249,42 @@ impl Chrome {
             let (from, to) = self.stretch.unwrap_or((start, end));
             self.stretch = Some((from.min(start), to.max(end)));
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
-            let mut event = format!(r#""name":{},"ts":{}"#, json(&columns.text("name", row)?), self.time(start));
+            let name = format!(r#""name":{}"#, json(&columns.text("name", row)?));
+            let mut rest = format!(r#""ts":{}"#, self.time(start));
+            let duration = finish.map(|finish| microseconds(finish.saturating_sub(start), self.tick));
+            let sort = self.places.get(&location).map(|known| known.sort);
+            if let Some(duration) = duration.as_ref().filter(|_| sort != Some(Sort::Async)) {
+                let _ = write!(rest, r#","dur":{duration}"#);
+            }
             if columns.has("kind") {
-                let _ = write!(event, r#","cat":{}"#, json(&columns.text("kind", row)?));
+                let _ = write!(rest, r#","cat":{}"#, json(&columns.text("kind", row)?));
             }
             let args = columns.args(row)?;
             if !args.is_empty() {
-                let _ = write!(event, r#","args":{{{args}}}"#);
+                let _ = write!(rest, r#","args":{{{args}}}"#);
             }
-            let duration = finish.map(|finish| microseconds(finish.saturating_sub(start), self.tick));
             let ids = match self.places.get(&location).cloned() {
                 Some(known) if known.sort == Sort::Async => {
                     let id = columns.text("id", row)?;
                     let id = if id.is_empty() { json(&format!("tq{}", self.events)) } else { json(&id) };
                     self.shown_processes.insert(known.process.clone());
-                    self.asynchronous(&event, &columns, row, &known.process, &id, finish, text)?;
+                    let ids = format!(r#""pid":{},"id":{id}"#, known.process);
+                    self.event(&format!(r#"{{"ph":"b",{name},{ids},{rest}}}"#), text);
+                    if let Some(finish) = finish {
+                        let (ts, category) = (self.time(finish), json(&columns.text("kind", row)?));
+                        self.event(&format!(r#"{{"ph":"e",{name},{ids},"ts":{ts},"cat":{category}}}"#), text);
+                    }
                     None
                 }
                 Some(known) if known.sort == Sort::State => {
                     let ids = Ids { process: known.process, thread: known.thread };
-                    let duration = duration.unwrap_or_default();
-                    self.event(&format!(r#"{{"ph":"T",{ids},"dur":{duration},{event}}}"#), text);
+                    self.event(&format!(r#"{{"ph":"T",{name},{ids},{rest}}}"#), text);
                     None
                 }
                 _ => {
                     let ids = self.thread(&run, &location, (start, finish.unwrap_or(i64::MAX)), task, text);
-                    match duration {
-                        Some(duration) => {
-                            self.event(&format!(r#"{{"ph":"X",{ids},"dur":{duration},{event}}}"#), text);
-                        }
-                        None => self.event(&format!(r#"{{"ph":"B",{ids},{event}}}"#), text),
-                    }
+                    let phase = if finish.is_some() { "X" } else { "B" };
+                    self.event(&format!(r#"{{"ph":"{phase}",{name},{ids},{rest}}}"#), text);
                     Some(ids)
                 }
             };
@@ -275,27 +292,6 @@ impl Chrome {
                 let finish = finish.unwrap_or(i64::MAX);
                 self.shown.insert(task, Shown { ids, start, finish, free: start });
             }
-        }
-        Ok(())
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what a pair of events is made of")]
-    fn asynchronous(
-        &mut self,
-        event: &str,
-        columns: &Columns<'_>,
-        row: usize,
-        process: &str,
-        id: &str,
-        finish: Option<i64>,
-        text: &mut String,
-    ) -> Result<(), Failure> {
-        self.event(&format!(r#"{{"ph":"b","pid":{process},"id":{id},{event}}}"#), text);
-        if let Some(finish) = finish {
-            let (name, category) = (json(&columns.text("name", row)?), json(&columns.text("kind", row)?));
-            let ts = self.time(finish);
-            let end = format!(r#"{{"ph":"e","pid":{process},"id":{id},"name":{name},"ts":{ts},"cat":{category}}}"#);
-            self.event(&end, text);
         }
         Ok(())
     }
@@ -367,10 +363,7 @@ impl Chrome {
                 let _ = write!(name, " {location}");
             }
             let (name, ts, value) = (json(&name), self.time(time), serde_json::Value::from(value));
-            self.event(
-                &format!(r#"{{"ph":"C","name":{name},"pid":{process},"ts":{ts},"args":{{"":{value}}}}}"#),
-                text,
-            );
+            self.event(&format!(r#"{{"ph":"C","name":{name},"pid":{process},"ts":{ts},"args":{{"":{value}}}}}"#), text);
         }
         Ok(())
     }
@@ -543,7 +536,9 @@ impl Output for Chrome {
         Some(match self.rows {
             Rows::Tasks => "SELECT * FROM tasks ORDER BY start, finish DESC, task",
             Rows::Links => "SELECT source, target, kind, name FROM links",
-            Rows::Counters => "SELECT run, location, name, time, value FROM counters WHERE time IS NOT NULL ORDER BY time",
+            Rows::Counters => {
+                "SELECT run, location, name, time, value FROM counters WHERE time IS NOT NULL ORDER BY time"
+            }
             Rows::Events => "SELECT run, location, name, time, args FROM events WHERE time IS NOT NULL ORDER BY time",
         })
     }

@@ -89,13 +89,15 @@ impl Places {
             let own = |prefix: &str, id: &Option<String>| format!("{prefix} {}", id.as_deref().unwrap_or_default());
             let (process, thread) = (id("pid"), id("tid"));
             let no_name = if sort == Sort::Process { own("pid", &process) } else { own("tid", &thread) };
-            let (Some(process), Some(thread)) = (process, if sort == Sort::Process { Some("0".to_owned()) } else { thread })
+            let (Some(process), Some(thread)) =
+                (process, if sort == Sort::Process { Some("0".to_owned()) } else { thread })
             else {
                 return Ok(Places::default());
             };
             let taken = thread.parse::<i64>().ok().and_then(|number| number.checked_add(1)).unwrap_or(0);
             places.free_thread = places.free_thread.max(taken);
-            let name = text(&names, row).filter(|name| *name != no_name && json(name) != process && json(name) != thread);
+            let name =
+                text(&names, row).filter(|name| *name != no_name && json(name) != process && json(name) != thread);
             let known = Known { sort, process, thread, name, sort_index: integer(&indices, row) };
             places.known.insert(location, known);
         }
@@ -104,11 +106,6 @@ impl Places {
             places.known.insert(location, Known { sort, name: None, sort_index: None, ..above });
         }
         Ok(places)
-    }
-
-    /// Whether the ids and the clock are those of a trace.
-    pub(super) fn are_known(&self) -> bool {
-        !self.known.is_empty()
     }
 
     pub(super) fn get(&self, location: &str) -> Option<&Known> {
@@ -130,7 +127,8 @@ impl Places {
                 events.push(format!(r#"{{"ph":"M","name":"{word}_name",{ids},"args":{{"name":{}}}}}"#, json(name)));
             }
             if let Some(index) = known.sort_index {
-                events.push(format!(r#"{{"ph":"M","name":"{word}_sort_index",{ids},"args":{{"sort_index":{index}}}}}"#));
+                events
+                    .push(format!(r#"{{"ph":"M","name":"{word}_sort_index",{ids},"args":{{"sort_index":{index}}}}}"#));
             }
         }
         events
