@@ -7,14 +7,14 @@
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- chart: stacked x=bin_start y=tasks color=reason
 --
--- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:
--- one step behind what it is blocked on (daisen-milestones).
 WITH spans AS (
+  -- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:
+  -- one step behind what it is blocked on (daisen-milestones).
   SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
 ), bins AS (
   SELECT run, value AS bin, a + value * (b - a) / $bins AS bin_start,
     a + value * (b - a) / CAST($bins AS DOUBLE) AS begins, a + (value + 1) * (b - a) / CAST($bins AS DOUBLE) AS ends
-  FROM spans CROSS JOIN generate_series(0, $bins - 1) WHERE a < b
+  FROM spans CROSS JOIN (SELECT unnest(range(0, $bins)) AS value) WHERE a < b
 ), resolved AS (
   SELECT e.run, e.kind AS reason, t.start, t.finish,
     CASE WHEN lag(e.time) OVER of_task IS NULL THEN NULL ELSE e.time END AS holds_from,

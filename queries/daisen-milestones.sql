@@ -9,8 +9,8 @@
 -- param by: TEXT = kind -- kind, or kind-what for the single resources
 -- chart: stacked x=bin_start y=blocked color=reason
 --
--- As the server of Akita v5: a bin counts every interval that touches it.
 WITH spans AS (
+  -- As the server of Akita v5: a bin counts every interval that touches it.
   SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
 ), intervals AS (
   SELECT e.run, e.task, e.name AS resource, CASE WHEN $by = 'kind-what' THEN e.kind || '-' || e.name ELSE e.kind END AS reason,
@@ -39,7 +39,7 @@ WITH spans AS (
 SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.reason,
   greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY g.bin)) AS blocked
 FROM (SELECT DISTINCT run, reason FROM binned) s
-CROSS JOIN (SELECT value AS bin FROM generate_series(0, $bins - 1)) g
+CROSS JOIN (SELECT unnest(range(0, $bins)) AS bin) g
 JOIN spans ON spans.run = s.run
 LEFT JOIN changes c ON c.run = s.run AND c.reason = s.reason AND c.bin = g.bin
 ORDER BY run, bin, reason

@@ -13,6 +13,8 @@ const FIXTURES: &[&str] = &[
     "chrome/kineto_tiny.json",
     "chrome/torch215_cpu.json.gz",
     "table/render_log.csv",
+    "daisen/queue_v49.sqlite3.zst",
+    "daisen/virtualmem_v5.sqlite3.zst",
     "table/halo.csv",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
 ];
