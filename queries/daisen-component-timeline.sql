@@ -6,7 +6,7 @@
 -- param from: TIME = NULL -- where the window begins; the first start of the run
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- param by: TEXT = kind -- kind, or kind-what for the single actions
--- chart: stacked x=bin_start y=tasks color=series
+-- chart: stacked x=begins y=tasks color=series
 --
 WITH spans AS (
   -- As the server of Akita v5: a bin counts every task that touches it.
@@ -28,7 +28,8 @@ WITH spans AS (
   GROUP BY run, series, bin
 )
 SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.series,
-  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.series ORDER BY g.bin)) AS tasks
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.series ORDER BY g.bin)) AS tasks,
+  time_text(a + g.bin * (b - a) / $bins) AS begins
 FROM (SELECT DISTINCT run, series FROM binned) s
 CROSS JOIN (SELECT unnest(range(0, $bins)) AS bin) g
 JOIN spans ON spans.run = s.run

@@ -5,7 +5,7 @@
 -- param bins: BIGINT = 40 -- how many equal stretches of time
 -- param from: TIME = NULL -- where the window begins; the first start of the run
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
--- chart: stacked x=bin_start y=tasks color=reason
+-- chart: stacked x=begins y=tasks color=reason
 --
 WITH spans AS (
   -- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:
@@ -24,7 +24,7 @@ WITH spans AS (
     AND t.finish > s.a AND t.start < s.b
   WINDOW of_task AS (PARTITION BY e.task ORDER BY e.time)
 )
-SELECT b.run, b.bin, b.bin_start, reasons.reason, count(r.reason) AS tasks
+SELECT b.run, b.bin, b.bin_start, reasons.reason, count(r.reason) AS tasks, time_text(b.bin_start) AS begins
 FROM bins b JOIN (SELECT DISTINCT run, reason FROM resolved) reasons ON reasons.run = b.run
 LEFT JOIN resolved r ON r.run = b.run AND r.reason = reasons.reason AND r.start <= b.ends AND r.finish >= b.begins
   AND (r.holds_from IS NULL OR r.holds_from <= b.begins) AND (r.holds_until IS NULL OR r.holds_until > b.begins)

@@ -7,7 +7,7 @@
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- param resource: TEXT = NULL -- only waits for this resource, of tasks that met it as hardware_resource
 -- param by: TEXT = kind -- kind, or kind-what for the single resources
--- chart: stacked x=bin_start y=blocked color=reason
+-- chart: stacked x=begins y=blocked color=reason
 --
 WITH spans AS (
   -- As the server of Akita v5: a bin counts every interval that touches it.
@@ -37,7 +37,8 @@ WITH spans AS (
   GROUP BY run, reason, bin
 )
 SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.reason,
-  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY g.bin)) AS blocked
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY g.bin)) AS blocked,
+  time_text(a + g.bin * (b - a) / $bins) AS begins
 FROM (SELECT DISTINCT run, reason FROM binned) s
 CROSS JOIN (SELECT unnest(range(0, $bins)) AS bin) g
 JOIN spans ON spans.run = s.run
