@@ -69,9 +69,8 @@ fn cells(batches: &[datafusion::arrow::array::RecordBatch]) -> Vec<String> {
 }
 
 fn findings(session: &Session) -> String {
-    let sql = "SELECT severity || ' ' || what || ' ' || sum(count) FROM import_stats \
-               WHERE what NOT IN ('records_read', 'relative_lines', 'overall_lines', 'main_lines') \
-               GROUP BY severity, what ORDER BY 1";
+    let sql = "SELECT severity || ' ' || what || ' ' || times FROM (SELECT severity, what, sum(count) AS times FROM import_stats \
+               WHERE what NOT IN ('records_read', 'relative_lines', 'overall_lines', 'main_lines') GROUP BY severity, what) ORDER BY 1";
     rows(session, sql).join(", ")
 }
 
@@ -228,7 +227,7 @@ fn any_subset_of_files_is_a_run() {
     ] {
         let folder = directory(&files);
         let session = open(folder.path());
-        let sql = "SELECT (SELECT count(*) FROM messages), count(*) FROM locations WHERE kind = 'pe'";
+        let sql = "SELECT (SELECT count(*) FROM messages) AS messages, count(*) FROM locations WHERE kind = 'pe'";
         assert_eq!(rows(&session, sql), [expected], "{files:?}");
         let run = folder.path().file_name().unwrap().to_string_lossy().trim_start_matches('.').to_owned();
         assert!(rows(&session, "SELECT run FROM runs")[0].contains(&run), "{files:?}");
