@@ -8,6 +8,7 @@ mod assemble;
 mod blocks;
 mod builder;
 mod dictionary;
+mod identity;
 mod nesting;
 mod slice;
 mod source;
@@ -16,6 +17,7 @@ mod words;
 
 pub use blocks::{Block, Ending, parse_blocks, parse_reader};
 pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
+pub(crate) use identity::Later;
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub use slice::Slice;
 pub(crate) use source::stem;
