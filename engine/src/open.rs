@@ -16,6 +16,9 @@ use crate::tables::ColumnType;
 use crate::time::GivenTime;
 use crate::trace::{Finding, Progress, Run, Severity, Slice, Source, Stage, Stat, stem};
 
+/// `--option align=messages`: the one option that is no format's.
+const ALIGN_OPTION: &str = "align";
+
 /// A trace as the user names it: `[name=]path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSpec {
@@ -95,6 +98,7 @@ pub(crate) struct NamedRun {
 /// Reads every trace.
 pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<Opened, ImportError> {
     check_options(&options.import)?;
+    let aligns = options.import.contains_key(ALIGN_OPTION);
     let mut names = HashSet::new();
     let mut files_of_several = HashSet::new();
     let mut runs: Vec<NamedRun> = Vec::new();
@@ -119,6 +123,12 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
                 if index == 0 {
                     run.stats.extend(file.stats.iter().cloned());
                 }
+                let clocks = run.clocks();
+                if aligns {
+                    let path = run.source.clone();
+                    run.align().map_err(|source| ImportError::Internal { path, source })?;
+                }
+                run.flag_impossible(&clocks);
                 runs.push(NamedRun { name: unique(&name, &mut names), format: file.importer.doc().name, run });
             }
         }
@@ -248,8 +258,15 @@ fn unrecognised(source: &Source) -> ImportError {
 
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
 fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
-    let known: Vec<&str> =
-        importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key).collect();
+    let of_formats = importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
+    let known: Vec<&str> = of_formats.chain([ALIGN_OPTION]).collect();
+    if let Some(value) = options.get(ALIGN_OPTION).filter(|value| *value != "messages") {
+        return Err(ImportError::BadOption {
+            option: ALIGN_OPTION.to_owned(),
+            value: value.clone(),
+            what: "clocks can be aligned by `messages` only".to_owned(),
+        });
+    }
     for key in options.keys() {
         let matches = |known: &str| match known.strip_suffix(".*") {
             Some(prefix) => key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.')),

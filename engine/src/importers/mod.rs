@@ -5,7 +5,10 @@
 
 mod actorprof;
 mod chrome;
+mod daisen;
+mod sqlite;
 mod pascal;
+mod parsec;
 mod tfprof;
 
 use std::collections::BTreeMap;
@@ -156,7 +159,15 @@ impl<'a> ImportContext<'a> {
 /// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
-    &[&tfprof::Tfprof, &pascal::Pascal, &actorprof::ActorProf, &chrome::Chrome, &table::TableImporter]
+    &[
+        &parsec::Parsec,
+        &tfprof::Tfprof,
+        &pascal::Pascal,
+        &actorprof::ActorProf,
+        &chrome::Chrome,
+        &daisen::Daisen,
+        &table::TableImporter,
+    ]
 }
 
 /// The first format that recognises the source, else the first that accepts it.

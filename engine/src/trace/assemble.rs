@@ -147,7 +147,7 @@ pub(super) fn cut(
 }
 
 /// Maps items on up to `threads` threads; answers stand in the order of the items.
-fn in_order<T: Send, R: Send>(items: Vec<T>, threads: usize, map: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub(crate) fn in_order<T: Send, R: Send>(items: Vec<T>, threads: usize, map: impl Fn(T) -> R + Sync) -> Vec<R> {
     if threads <= 1 || items.len() <= 1 {
         return items.into_iter().map(map).collect();
     }

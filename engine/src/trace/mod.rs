@@ -7,6 +7,7 @@
 mod assemble;
 mod blocks;
 mod builder;
+mod clocks;
 mod dictionary;
 mod identity;
 mod nesting;
@@ -15,6 +16,7 @@ mod source;
 mod stats;
 mod words;
 
+pub(crate) use assemble::in_order;
 pub use blocks::{Block, Ending, parse_blocks, parse_reader};
 pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
 pub(crate) use identity::Later;
