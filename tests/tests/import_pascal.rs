@@ -322,8 +322,11 @@ fn cells_of(line: &str) -> Vec<String> {
     cells
 }
 
+/// A figure by region, argument and cores.
+type Figures = BTreeMap<(String, String, String), f64>;
+
 /// Column of the figures by region name, argument and cores.
-fn figures(session: &Session, method: &str, column: &str) -> BTreeMap<(String, String, String), f64> {
+fn figures(session: &Session, method: &str, column: &str) -> Figures {
     let sql = format!(
         "SELECT region, argument, cores, {column} FROM efficiency_diffs(executions, method => '{method}') WHERE {column} IS NOT NULL"
     );
@@ -380,7 +383,7 @@ fn every_matrix_of_the_viewer_is_ours() {
 #[test]
 fn both_definitions_of_efficiency_agree_with_independent_ones() {
     let Some(path) = shared("expected/pascal/efficiency_definitions.csv") else { return };
-    let mut sessions: BTreeMap<String, (Vec<String>, [BTreeMap<(String, String, String), f64>; 2])> = BTreeMap::new();
+    let mut sessions: BTreeMap<String, (Vec<String>, [Figures; 2])> = BTreeMap::new();
     let mut compared = 0;
     for line in csv(&path) {
         let (regions, ours) = sessions.entry(line["file"].clone()).or_insert_with(|| {
