@@ -12,6 +12,7 @@ mod dictionary;
 mod identity;
 mod nesting;
 mod slice;
+mod sound;
 mod source;
 mod stats;
 mod words;
@@ -22,6 +23,7 @@ pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInf
 pub(crate) use identity::Later;
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub use slice::Slice;
+pub use sound::faults;
 pub(crate) use source::stem;
 pub use source::{LocalFile, Progress, Source};
 pub use stats::{Finding, Severity, Stage, Stat, Stats};
