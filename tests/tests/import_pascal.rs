@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use datafusion::arrow::array::Array;
 use datafusion::arrow::util::display::array_value_to_string;
 use tempfile::TempDir;
+use tq_engine::importers::examine::examine;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::queries::Library;
 use tq_engine::session::Session;
@@ -520,6 +521,8 @@ fn every_prefix_and_flipped_bytes_are_an_error_or_counted() {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("damaged.json");
         let check = |bytes: &[u8]| {
+            let faults = examine("pascal", bytes);
+            assert!(faults.is_empty(), "{name}: {faults:?}");
             let mut file = std::fs::File::create(&path).unwrap();
             file.write_all(bytes).unwrap();
             drop(file);
