@@ -15,6 +15,8 @@ const FIXTURES: &[&str] = &[
     "table/render_log.csv",
     "actorprof/triangle_range",
     "actorprof/quirks",
+    "parsec/chol24-4r",
+    "parsec/synth-1r",
     "pascal/regions.json",
     "pascal/repetitions_3.json",
     "pascal/csv/sperf_whole.csv",
