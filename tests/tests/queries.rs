@@ -17,8 +17,6 @@ const FIXTURES: &[&str] = &[
     "tfprof/fib_36.json",
     "actorprof/triangle_range",
     "actorprof/quirks",
-    "parsec/chol24-4r",
-    "parsec/synth-1r",
     "pascal/regions.json",
     "pascal/repetitions_3.json",
     "pascal/csv/sperf_whole.csv",
