@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod gpu_figures;
 mod import_chrome;
+mod import_nsys;
 mod import_table;
 mod import_tfprof;
 mod queries;

@@ -12,6 +12,8 @@ const FIXTURES: &[&str] = &[
     "tfprof/nested_40.tfp",
     "chrome/kineto_tiny.json",
     "chrome/torch215_cpu.json.gz",
+    "chrome/nccl_ranks",
+    "nsys/two_streams.sqlite",
     "table/render_log.csv",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
 ];

@@ -5,6 +5,7 @@
 
 mod chrome;
 mod daisen;
+mod nsys;
 mod sqlite;
 mod tfprof;
 
@@ -147,7 +148,7 @@ impl<'a> ImportContext<'a> {
 /// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
-    &[&tfprof::Tfprof, &chrome::Chrome, &daisen::Daisen, &table::TableImporter]
+    &[&tfprof::Tfprof, &chrome::Chrome, &daisen::Daisen, &nsys::Nsys, &table::TableImporter]
 }
 
 /// The first format that recognises the source, else the first that accepts it.
