@@ -18,9 +18,11 @@ pub mod dialect;
 pub mod errors;
 pub mod nearest;
 pub mod parse;
+mod perfetto;
 pub mod relations;
 pub mod rewrite;
 pub mod settings;
+mod wording;
 
 use std::sync::Arc;
 

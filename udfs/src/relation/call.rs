@@ -84,7 +84,7 @@ impl Call {
         }
     }
 
-    /// The schema of the answer: `run`, then the function's columns.
+    /// The schema of the answer: `run` (but across runs), then the function's columns.
     pub fn output(&self) -> &SchemaRef {
         &self.output
     }

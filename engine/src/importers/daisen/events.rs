@@ -1,10 +1,10 @@
 //! Milestones and tags: instants of tasks.
 //!
 //! A milestone is the moment when something that its task waited for is there: Kind says what sort of thing (hardware
-//! resource, queue, data …), What which one. Tags are labels (hit, miss …). Before v5 a milestone says where it happened;
-//! later that is the location of its task. Before v4.5 it has no time.
+//! resource, queue, data …), What which one. Tags are labels (hit, miss …). Both are at the location of their task; v4 also
+//! says where the milestone happened, which goes to `args` where it is elsewhere. Before v4.5 a milestone has no time.
 
-use datafusion::arrow::array::{Int32Array, Int64Builder};
+use datafusion::arrow::array::{Array, Int32Array, Int64Builder, StringBuilder};
 use rusqlite::types::ValueRef;
 
 use super::chunk::{WordColumn, text};
@@ -27,6 +27,7 @@ pub(super) struct EventChunk {
     kinds: WordColumn,
     names: WordColumn,
     locations: WordColumn,
+    args: StringBuilder,
 }
 
 impl EventChunk {
@@ -49,14 +50,19 @@ impl EventChunk {
         }
         self.tasks.append_option(found.map(|task| task as i64));
         self.times.append_option(times::ticks(time, unit, stats, place));
+        let of_task = found.and_then(|task| tasks.location(task));
         let own = text(location, scratch, stats, place).filter(|location| !location.is_empty());
-        self.locations.push(own.or_else(|| tasks.location(found?)));
+        self.locations.push(of_task.or(own));
+        let elsewhere = own.filter(|own| of_task.is_some_and(|of_task| of_task != *own));
+        self.args.append_option(elsewhere.map(|location| serde_json::json!({ "location": location }).to_string()));
         self.kinds.push(text(kind, scratch, stats, place));
         self.names.push(text(what, scratch, stats, place));
     }
 
     pub(super) fn memory(&self) -> usize {
-        2 * self.tasks.values_slice().len() * size_of::<i64>()
+        let texts = self.args.values_slice().len() + self.args.offsets_slice().len() * size_of::<i32>();
+        texts
+            + 2 * self.tasks.values_slice().len() * size_of::<i64>()
             + [&self.kinds, &self.names, &self.locations].into_iter().map(WordColumn::memory).sum::<usize>()
     }
 }
@@ -69,13 +75,17 @@ pub(super) fn append(events: EventChunks, builder: &mut RunBuilder) -> Result<()
             words.map_to(builder.words(Table::Events, column));
             (column, Cells::Words(Int32Array::from(words.keys)))
         };
-        let cells = vec![
+        let mut cells = vec![
             word("kind", event.kinds),
             word("name", event.names),
             word("location", event.locations),
             ("task", event.tasks.finish().into()),
             ("time", event.times.finish().into()),
         ];
+        let args = event.args.finish();
+        if args.null_count() < rows {
+            cells.push(("args", args.into()));
+        }
         builder.append(Table::Events, rows, cells)?;
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use datafusion::arrow::array::{Array, Int32Array, Int64Array};
+use datafusion::arrow::array::{Array, ArrayBuilder, Int32Array, Int64Array, StringArray, StringBuilder};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -53,6 +53,8 @@ pub(super) struct Tasks {
 #[derive(Default)]
 struct Related {
     parents: Option<Int64Array>,
+    /// The ids of parents that are not in the trace.
+    args: Option<StringArray>,
     dangling: Cases,
     outlives: Cases,
     early: Cases,
@@ -151,6 +153,9 @@ impl Tasks {
             if let Some(parents) = related.parents {
                 cells.push(("parent", parents.into()));
             }
+            if let Some(args) = related.args {
+                cells.push(("args", args.into()));
+            }
             builder.append(Table::Tasks, rows, cells)?;
         }
         for (rows, cells) in messages {
@@ -237,6 +242,7 @@ impl Tasks {
     fn relate_chunk(&self, chunk: &Chunk, first: usize, (req_in, req_out): (Option<i32>, Option<i32>)) -> Related {
         let mut related = Related::default();
         let mut parents = Vec::with_capacity(chunk.rows());
+        let mut args = StringBuilder::new();
         for (row, parent) in chunk.parents.iter().enumerate() {
             let position = first + row;
             let (start, finish) = self.span(position);
@@ -248,6 +254,9 @@ impl Tasks {
                 None => None,
                 Some(None) => {
                     related.dangling.add(position);
+                    // Rows up to here have none.
+                    args.append_nulls(row - args.len());
+                    args.append_value(serde_json::json!({ "parent": parent }).to_string());
                     None
                 }
                 Some(Some(parent)) if parent == position => {
@@ -272,6 +281,10 @@ impl Tasks {
             if is_request {
                 related.requests.push((parent as u32, position as u32));
             }
+        }
+        if !args.is_empty() {
+            args.append_nulls(chunk.rows() - args.len());
+            related.args = Some(args.finish());
         }
         related.parents = parents.iter().any(Option::is_some).then(|| parents.into());
         related
