@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod chrome;
+
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;

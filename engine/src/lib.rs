@@ -6,6 +6,7 @@
 pub mod error;
 pub mod importers;
 pub mod open;
+pub mod perfetto;
 pub mod session;
 pub mod sql;
 pub mod tables;

@@ -23,6 +23,7 @@ use tq_udfs::ticks::Tick;
 
 use crate::error::ImportError;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
+use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
 use crate::tables::{ColumnType, TABLES, Table, VIEWS};
 use crate::trace::{ROWS_PER_BATCH, Run, Stat};
@@ -137,6 +138,8 @@ impl Session {
         let runs = opened.runs.iter().map(summary).collect();
         register_tables(main.as_ref(), &opened, threads)?;
         register_documentation(catalog.as_ref(), opened.tick)?;
+        let tasks = task_batches(&opened);
+        perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
         for view in &VIEWS {
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
@@ -168,6 +171,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
         context.register_udwf(function)?;
     }
     Ok(())
+}
+
+fn task_batches(opened: &Opened) -> Vec<RecordBatch> {
+    opened.runs.iter().flat_map(|named| named.run.tables.get(&Table::Tasks).into_iter().flatten().cloned()).collect()
 }
 
 fn summary(named: &NamedRun) -> RunSummary {

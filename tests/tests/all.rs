@@ -2,9 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod damaged;
 mod import_chrome;
 mod import_table;
 mod import_tfprof;
+mod perfetto;
 mod queries;
 mod relations;
 mod slt;

@@ -11,6 +11,7 @@ use crate::args::QueryArgs;
 use crate::ask::{Asker, Params};
 use crate::charts::gantt::LaneOrder;
 use crate::errors::{Failure, Problem, did_you_mean};
+use crate::output::chrome::{Chrome, LOCATIONS, Places};
 use crate::output::{self, Destination, Format, Look, Picture};
 use crate::statements;
 
@@ -29,7 +30,13 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     let (destination, writer) = Destination::open(target)?;
     let tick = asker.session().tick();
     let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
-    let mut output = output::create(format, writer, &look, target, picture);
+    let mut output: Box<dyn output::Output> = match format {
+        Format::Chrome => {
+            let places = Places::of(&asker.collect(LOCATIONS, &Params::new())?)?;
+            Box::new(Chrome::new(writer, tick, places))
+        }
+        _ => output::create(format, writer, &look, target, picture),
+    };
     for statement in &statements {
         asker
             .run(statement, &params, format.arrange(), output.as_mut())

@@ -8,7 +8,7 @@
 mod arrow;
 mod buffer;
 pub(crate) mod cells;
-mod chrome;
+pub(crate) mod chrome;
 mod delimited;
 mod json;
 pub(crate) mod markdown;
@@ -42,6 +42,11 @@ pub(crate) trait Output {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure>;
     /// Some of its rows.
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure>;
+    /// A query of the session whose rows belong to the result, asked when the rows so far are complete; its rows follow by
+    /// [`Output::rows`].
+    fn further(&mut self) -> Option<&'static str> {
+        None
+    }
     /// The result is complete.
     fn end(&mut self) -> Result<(), Failure>;
     /// The last result is complete: footers, flush.
@@ -185,7 +190,7 @@ pub(crate) fn create(
             Box::new(arrow::Arrow::new(writer, streamed))
         }
         Format::Svg => Box::new(svg::Svg::new(writer, look.tick, picture)),
-        Format::Chrome => Box::new(chrome::Chrome::new(writer, look.tick)),
+        Format::Chrome => Box::new(chrome::Chrome::new(writer, look.tick, chrome::Places::default())),
     }
 }
 

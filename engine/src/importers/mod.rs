@@ -4,6 +4,7 @@
 //! another format, never prints, and never stops at a damaged record that it can count and step over.
 
 mod chrome;
+pub mod examine;
 mod tfprof;
 
 use std::collections::BTreeMap;
@@ -146,6 +147,33 @@ impl<'a> ImportContext<'a> {
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
     &[&tfprof::Tfprof, &chrome::Chrome, &table::TableImporter]
+}
+
+/// The runs of a source, without a session around them: in the format of that name, else in the one that recognises it.
+///
+/// # Errors
+/// As [`Importer::import`]; [`ImportError::Unrecognised`], [`ImportError::UnknownFormat`].
+pub fn import(
+    source: &Source,
+    format: Option<&str>,
+    options: &ImportOptions,
+    threads: usize,
+    pool: Arc<dyn MemoryPool>,
+) -> Result<Vec<Run>, ImportError> {
+    let importer = match format {
+        Some(name) => by_name(name)?,
+        None => recognise(source, options, true).ok_or_else(|| unrecognised(source))?,
+    };
+    let mut context = ImportContext::new(options, threads, pool, 0);
+    importer.import(source, &mut context)?;
+    Ok(context.into_runs())
+}
+
+/// No format wants the source: the first bytes say why.
+pub(crate) fn unrecognised(source: &Source) -> ImportError {
+    let head: String =
+        source.head().iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+    ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
 }
 
 /// The first format that recognises the source, else the first that accepts it.
