@@ -1,6 +1,7 @@
 //! Asking: a session, the runtime that its queries run on, and the one way in which statements become rows.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
@@ -8,13 +9,18 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
+use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
+use tokio::sync::mpsc::Sender;
+use tq_engine::queries::{Need, SavedQuery};
 use tq_engine::session::Session;
 use tq_engine::sql::{self, SqlError, Statement};
 
 use crate::args::OpenArgs;
+use crate::errors::queries::unmet;
 use crate::errors::{Failure, Problem};
 use crate::output::Output;
+use crate::progress::Running;
 use crate::runtime::QueryRuntime;
 use crate::{open, statements, talk};
 
@@ -28,6 +34,7 @@ pub(crate) type Arrange = fn(DataFrame) -> Result<DataFrame, DataFusionError>;
 pub(crate) struct Asker {
     session: Arc<Session>,
     runtime: QueryRuntime,
+    running: Running,
 }
 
 /// What travels from the query to the terminal.
@@ -40,16 +47,26 @@ impl Asker {
     /// Opens the traces of a command line.
     pub(crate) fn open(args: &OpenArgs) -> Result<Asker, Failure> {
         let session = Arc::new(open::open(args)?);
-        Ok(Asker { session, runtime: QueryRuntime::new(open::threads(args))? })
+        Ok(Asker { session, runtime: QueryRuntime::new(open::threads(args))?, running: Running::default() })
     }
 
     /// Without traces: functions and empty tables.
     pub(crate) fn empty() -> Result<Asker, Failure> {
-        Ok(Asker { session: Arc::new(open::empty()?), runtime: QueryRuntime::new(1)? })
+        Ok(Asker { session: Arc::new(open::empty()?), runtime: QueryRuntime::new(1)?, running: Running::default() })
     }
 
     pub(crate) fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// The plan of the query that runs, to look at while it does.
+    pub(crate) fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Waits; Ctrl-C ends it.
+    pub(crate) fn wait(&mut self, duration: Duration) -> Result<(), Failure> {
+        self.runtime.stream(|_: Sender<()>| tokio::time::sleep(duration), |()| Ok(()))
     }
 
     /// Runs one statement and writes its rows. A statement without a result (`CREATE VIEW`, `SET`) writes nothing.
@@ -90,6 +107,11 @@ impl Asker {
         let [statement] = statements.as_slice() else {
             return Err(Problem::internal("one statement is expected").into());
         };
+        self.answer(statement, params)
+    }
+
+    /// The answer of a statement in one batch.
+    pub(crate) fn answer(&mut self, statement: &Statement, params: &Params) -> Result<RecordBatch, Failure> {
         let mut schema: SchemaRef = Arc::new(Schema::empty());
         let mut batches = Vec::new();
         self.stream(statement, params, Ok, &mut |part| {
@@ -100,6 +122,22 @@ impl Asker {
             Ok(())
         })?;
         Ok(concat_batches(&schema, &batches)?)
+    }
+
+    /// The needs of a saved query that the traces do not meet.
+    pub(crate) fn unmet(&mut self, query: &SavedQuery) -> Result<Vec<Need>, Failure> {
+        let (session, query) = (Arc::clone(&self.session), query.clone());
+        let unmet: Result<Vec<Need>, SqlError> =
+            self.runtime.stream(|_: Sender<()>| async move { query.unmet(&session).await }, |()| Ok(()))?;
+        Ok(unmet?)
+    }
+
+    /// Fails when the traces do not hold what a saved query needs.
+    pub(crate) fn meets(&mut self, query: &SavedQuery) -> Result<(), Failure> {
+        match self.unmet(query)?.as_slice() {
+            [] => Ok(()),
+            needs => Err(unmet(query, needs).into()),
+        }
     }
 
     fn stream(
@@ -114,13 +152,18 @@ impl Asker {
         let params: Params = params.iter().filter(|(name, _)| wanted.contains(name)).cloned().collect();
         let params = (!params.is_empty()).then(|| ParamValues::from(params));
         let (session, statement) = (Arc::clone(&self.session), statement.clone());
+        let running = self.running.clone();
+        running.clear();
         let answered: Result<Result<(), SqlError>, Failure> = self.runtime.stream(
             |sender| async move {
                 let frame = session.execute(&statement, params).await?;
                 let worded = |error| session.error(&error, &statement);
                 let frame = arrange(frame).map_err(worded)?;
                 let schema = Arc::new(frame.schema().as_arrow().clone());
-                let mut rows = frame.execute_stream().await.map_err(worded)?;
+                let task = Arc::new(frame.task_ctx());
+                let plan = frame.create_physical_plan().await.map_err(worded)?;
+                running.begin(&plan);
+                let mut rows = execute_stream(plan, task).map_err(worded)?;
                 if sender.send(Part::Schema(schema)).await.is_err() {
                     return Ok(());
                 }

@@ -12,6 +12,7 @@
 mod bins;
 mod draw;
 mod path;
+pub(crate) mod rows;
 
 use std::collections::HashMap;
 

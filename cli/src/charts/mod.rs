@@ -1,11 +1,55 @@
 //! Charts: data in, the text of an SVG out. Pure: no session, no files, no clock.
 //!
-//! One file per kind of chart; [`svg`] writes elements, [`axis`] finds round times, [`palette`] gives names their colours.
+//! A chart is a kind and its columns ([`spec`], the `-- chart:` line of a saved query); [`Chart::draw`] takes the answer and
+//! gives the picture. One file per kind; [`data`] reads columns, [`scale`] and [`axis`] find round marks, [`sheet`] has what
+//! all pictures share, [`palette`] and [`ramp`] the colours, [`svg`] writes elements.
+//!
 //! The same data gives the same bytes: decimals are fixed, and whatever has no order is sorted. Colours are classes with
 //! a light and a dark form, so that a picture is legible in both; no scripts, no fonts, no variables, since viewers
-//! other than browsers leave those out.
+//! other than browsers leave those out. Where there are more marks than pixels they are drawn together, and the picture
+//! says so.
 
 mod axis;
+mod bar;
+mod boxes;
+mod data;
+mod error;
+mod flame;
 pub(crate) mod gantt;
+mod heatmap;
+mod line;
+mod occupancy;
 mod palette;
+mod ramp;
+mod scale;
+mod sheet;
+mod spec;
+mod stacked;
 mod svg;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use data::Data;
+pub(crate) use error::ChartError;
+pub(crate) use spec::{Chart, KINDS};
+
+impl Chart {
+    /// The picture of an answer.
+    ///
+    /// # Errors
+    /// A column that the chart names is missing or is of the wrong type.
+    pub(crate) fn draw(&self, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
+        match self.kind() {
+            "bar" => bar::draw(self, title, data),
+            "stacked" => stacked::draw(self, title, data),
+            "line" => line::draw(self, title, data),
+            "occupancy" => occupancy::draw(self, title, data),
+            "heatmap" => heatmap::draw(self, title, data),
+            "box" => boxes::draw(self, title, data),
+            "flame" => flame::draw(self, title, data),
+            "tasks" => tasks::draw(self, title, data),
+            _ => gantt::rows::draw(title, data),
+        }
+    }
+}

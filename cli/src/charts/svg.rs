@@ -75,6 +75,43 @@ impl Svg {
         );
     }
 
+    /// A path with a tooltip.
+    pub(super) fn path(&mut self, class: &str, path: &str, tooltip: &str) {
+        let _ = write!(self.text, "<path class=\"{class}\" d=\"{path}\"");
+        if tooltip.is_empty() {
+            self.text.push_str("/>\n");
+        } else {
+            let _ = writeln!(self.text, "><title>{}</title></path>", escape(tooltip));
+        }
+    }
+
+    /// A dot with a tooltip.
+    pub(super) fn dot(&mut self, class: &str, (x, y): (f64, f64), radius: f64, tooltip: &str) {
+        let _ = write!(
+            self.text,
+            "<circle class=\"{class}\" cx=\"{}\" cy=\"{}\" r=\"{}\"",
+            number(x),
+            number(y),
+            number(radius)
+        );
+        if tooltip.is_empty() {
+            self.text.push_str("/>\n");
+        } else {
+            let _ = writeln!(self.text, "><title>{}</title></circle>", escape(tooltip));
+        }
+    }
+
+    /// A text that ends at a point and is turned around it.
+    pub(super) fn turned(&mut self, class: &str, x: f64, y: f64, degrees: f64, words: &str) {
+        let (x, y) = (number(x), number(y));
+        let _ = writeln!(
+            self.text,
+            "<text class=\"{class}\" x=\"{x}\" y=\"{y}\" text-anchor=\"end\" transform=\"rotate({} {x} {y})\">{}</text>",
+            number(degrees),
+            escape(words)
+        );
+    }
+
     /// The whole text.
     pub(super) fn finish(mut self) -> String {
         self.text.push_str("</svg>\n");

@@ -6,8 +6,9 @@
 //! so that a failed query leaves no half answer behind.
 
 mod arrow;
-mod buffer;
+pub(crate) mod buffer;
 pub(crate) mod cells;
+mod chart;
 pub(crate) mod chrome;
 mod delimited;
 mod json;
@@ -27,6 +28,7 @@ use datafusion::arrow::error::ArrowError;
 use tq_udfs::ticks::Tick;
 
 use crate::ask::Arrange;
+use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
 use crate::errors::{Failure, Problem};
 
@@ -77,17 +79,19 @@ pub(crate) struct Look {
     pub(crate) width: Option<usize>,
     /// Whether to colour.
     pub(crate) colours: bool,
+    /// Whether times have units; otherwise they are ticks.
+    pub(crate) people: bool,
 }
 
 impl Look {
     /// As stdout is.
     pub(crate) fn of_stdout(tick: Tick) -> Look {
-        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()) }
+        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()), people: true }
     }
 
     /// Plain text of any width.
     pub(crate) fn plain(tick: Tick) -> Look {
-        Look { tick, width: None, colours: false }
+        Look { tick, width: None, colours: false, people: true }
     }
 }
 
@@ -110,9 +114,9 @@ impl Format {
     }
 
     /// What the output does to a query before it is executed.
-    pub(crate) fn arrange(self) -> Arrange {
+    pub(crate) fn arrange(self, chart: Option<&Chart>) -> Arrange {
         match self {
-            Format::Svg => svg::arrange,
+            Format::Svg if chart.is_none_or(|chart| chart.kind() == "gantt") => svg::arrange,
             Format::Chrome => chrome::arrange,
             _ => Ok,
         }
@@ -166,6 +170,8 @@ pub(crate) struct Picture {
     pub(crate) title: String,
     /// The order of locations.
     pub(crate) order: LaneOrder,
+    /// What to draw; a Gantt chart unless told.
+    pub(crate) chart: Option<Chart>,
 }
 
 /// The output of a format.
@@ -189,7 +195,12 @@ pub(crate) fn create(
             let streamed = file.is_none_or(|path| path.extension().is_some_and(|extension| extension == "arrows"));
             Box::new(arrow::Arrow::new(writer, streamed))
         }
-        Format::Svg => Box::new(svg::Svg::new(writer, look.tick, picture)),
+        Format::Svg => match picture.chart {
+            Some(chart) if chart.kind() != "gantt" => {
+                Box::new(chart::ChartOutput::new(writer, look.tick, picture.title, chart))
+            }
+            _ => Box::new(svg::Svg::new(writer, look.tick, picture)),
+        },
         Format::Chrome => Box::new(chrome::Chrome::new(writer, look.tick, chrome::Places::default())),
     }
 }

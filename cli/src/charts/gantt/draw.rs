@@ -7,11 +7,11 @@ use tq_udfs::ticks::time_text;
 
 use super::{Bar, Gantt, Lane, LaneOrder, Row};
 use crate::charts::axis::axis;
+use crate::charts::data::natural;
 use crate::charts::palette::{HUES, assign, style};
+use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, shown};
 use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, fitted, number, text_width};
 
-const WIDTH: f64 = 1_080.0;
-const MARGIN: f64 = 16.0;
 const LABELS_MAX: f64 = 200.0;
 /// What the rows of all lanes share.
 const ROWS_HEIGHT: f64 = 520.0;
@@ -51,69 +51,32 @@ struct Layout<'a> {
 }
 
 pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder) -> String {
-    let subtitle = subtitle(gantt);
+    let mut sheet = Sheet::new(title, subtitle(gantt));
     if gantt.tasks == 0 {
-        let mut svg = Svg::new(WIDTH, 90.0, title, STYLE);
-        header(&mut svg, title, &subtitle);
-        svg.words("pale", MARGIN, 74.0, "start", "no tasks with times");
-        return svg.finish();
+        return sheet.empty("no tasks with times");
     }
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
     let classes = assign(&totals);
-    let legend = legend(&totals, &classes, !gantt.path.bars().is_empty());
-    let legend_rows = legend.last().map_or(0, |entry| entry.line + 1);
-    let layout = Layout::new(gantt, order, 58.0 + legend_rows as f64 * 18.0, classes);
-    let notes = notes(&layout);
-    let height = layout.bottom + 46.0 + notes.len() as f64 * 15.0;
-
-    let mut svg = Svg::new(WIDTH, height, title, &format!("{STYLE}{}", style()));
-    header(&mut svg, title, &subtitle);
-    for entry in &legend {
-        entry.draw(&mut svg);
-    }
-    layout.axis(&mut svg);
-    layout.labels(&mut svg);
-    match &gantt.bars {
-        Some(bars) => layout.bars(&mut svg, bars),
-        None => layout.bins(&mut svg),
-    }
-    layout.path(&mut svg);
-    for (index, note) in notes.iter().enumerate() {
-        svg.words("pale", MARGIN, layout.bottom + 50.0 + index as f64 * 15.0, "start", note);
-    }
-    svg.finish()
-}
-
-fn header(svg: &mut Svg, title: &str, subtitle: &str) {
-    let title = fitted(title, (WIDTH - 2.0 * MARGIN) / 1.4);
-    svg.raw("<g font-size=\"15\">");
-    svg.words("ink bold", MARGIN, 26.0, "start", &title);
-    svg.raw("</g>");
-    svg.words("pale", MARGIN, 43.0, "start", subtitle);
+    sheet.legend = legend(&totals, &classes, !gantt.path.bars().is_empty());
+    let layout = Layout::new(gantt, order, sheet.top(), classes);
+    sheet.notes = notes(&layout);
+    sheet.draw(layout.bottom + 36.0, &format!("{STYLE}{}", style()), |svg| {
+        layout.axis(svg);
+        layout.labels(svg);
+        match &gantt.bars {
+            Some(bars) => layout.bars(svg, bars),
+            None => layout.bins(svg),
+        }
+        layout.path(svg);
+    })
 }
 
 fn subtitle(gantt: &Gantt) -> String {
-    let count = |count: u64, word: &str| {
-        format!("{} {}", grouped(count), if count == 1 { word.to_owned() } else { format!("{word}s") })
-    };
-    let mut text = format!("{} on {}", count(gantt.tasks, "task"), count(gantt.lanes.len() as u64, "location"));
+    let mut text = format!("{} on {}", counted(gantt.tasks as usize, "task"), counted(gantt.lanes.len(), "location"));
     if gantt.tasks > 0 {
         let makespan = gantt.last_finish.saturating_sub(gantt.first_start);
         let _ = write!(text, ", {} from first start to last finish", time_text(makespan, gantt.tick));
-    }
-    text
-}
-
-/// `1234567` as `1 234 567`.
-fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{a0}');
-        }
-        text.push(digit);
     }
     text
 }
@@ -361,50 +324,10 @@ fn in_order(lanes: &[Lane], order: &LaneOrder) -> Vec<usize> {
     numbers
 }
 
-/// `w10` after `w9`: text and numbers in turn.
-fn natural(text: &str) -> Vec<(String, u64)> {
-    let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
-    let mut in_number = false;
-    for c in text.chars() {
-        match (c.to_digit(10), parts.last_mut()) {
-            (Some(digit), Some((_, number))) => {
-                *number = number.saturating_mul(10).saturating_add(u64::from(digit));
-                in_number = true;
-            }
-            (None, Some((word, _))) if !in_number => word.push(c),
-            (None, _) => {
-                parts.push((c.to_string(), 0));
-                in_number = false;
-            }
-            (Some(_), None) => {}
-        }
-    }
-    parts
-}
-
 fn label(gantt: &Gantt, lane: &Lane) -> String {
     let several = gantt.lanes.iter().any(|other| other.run != gantt.lanes[0].run);
     let location = if lane.location.is_empty() { "(no location)" } else { &lane.location };
     if several && !lane.run.is_empty() { format!("{} · {location}", lane.run) } else { location.to_owned() }
-}
-
-fn shown(name: &str) -> &str {
-    if name.is_empty() { "(unnamed)" } else { name }
-}
-
-struct LegendEntry {
-    line: usize,
-    x: f64,
-    class: String,
-    text: String,
-}
-
-impl LegendEntry {
-    fn draw(&self, svg: &mut Svg) {
-        let y = 56.0 + self.line as f64 * 18.0;
-        svg.bar(&self.class, Rectangle { x: self.x, y, width: 11.0, height: 11.0 }, "");
-        svg.words("ink", self.x + 16.0, y + 9.5, "start", &self.text);
-    }
 }
 
 /// The names with a hue, longest first, with their share of all task time, then the others.
@@ -412,33 +335,21 @@ fn legend(totals: &[(&str, i128)], classes: &[usize], has_path: bool) -> Vec<Leg
     let sum: i128 = totals.iter().map(|(_, total)| total).sum();
     let share =
         |total: i128| if sum > 0 { format!(" {:.1} %", 100.0 * total as f64 / sum as f64) } else { String::new() };
-    let mut texts: Vec<(String, String)> = (0..HUES)
+    let square = |class: usize| Mark::Square(format!("f{class}"));
+    let mut texts: Vec<(Mark, String)> = (0..HUES)
         .filter_map(|class| classes.iter().position(|&other| other == class).map(|index| (class, index)))
         .map(|(class, index)| {
             let (name, total) = totals[index];
-            (format!("f{class}"), format!("{}{}", fitted(shown(name), 180.0), share(total)))
+            (square(class), format!("{}{}", fitted(shown(name), 180.0), share(total)))
         })
         .collect();
     let others: Vec<usize> = (0..classes.len()).filter(|&index| classes[index] == HUES).collect();
     if !others.is_empty() {
         let total = others.iter().map(|&index| totals[index].1).sum();
-        texts.push((format!("f{HUES}"), format!("{} others{}", others.len(), share(total))));
+        texts.push((square(HUES), format!("{} others{}", others.len(), share(total))));
     }
     if has_path {
-        texts.push(("p".to_owned(), "critical path".to_owned()));
+        texts.push((Mark::Square("p".to_owned()), "critical path".to_owned()));
     }
-    let (mut line, mut x) = (0, MARGIN);
-    texts
-        .into_iter()
-        .map(|(class, text)| {
-            let width = 16.0 + text_width(&text) + 16.0;
-            if x > MARGIN && x + width > WIDTH - MARGIN {
-                line += 1;
-                x = MARGIN;
-            }
-            let entry = LegendEntry { line, x, class, text };
-            x += width;
-            entry
-        })
-        .collect()
+    LegendEntry::flow(texts)
 }

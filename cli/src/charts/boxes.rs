@@ -1,0 +1,191 @@
+//! `box x=<category> y=<number> [scale=log]`: quartiles, whiskers and outliers of raw values.
+//!
+//! The box reaches from the first to the third quartile with a line at the median (linear interpolation between order
+//! statistics, as R's type 7 and NumPy have it); whiskers reach to the last values within 1.5 times the height of the box
+//! (Tukey), what lies beyond is an outlier. Outliers of one pixel are one dot.
+
+use super::ChartError;
+use super::data::{Data, in_words};
+use super::palette::style;
+use super::scale::Scale;
+use super::sheet::{Categories, MARGIN, Plot, Sheet, WIDTH, axis_title, counted, marks_width, rule, shown};
+use super::spec::Chart;
+use super::svg::{Rectangle, number};
+
+const HEIGHT: f64 = 340.0;
+const BOXES_MAX: usize = 60;
+const BOX_WIDTH_MAX: f64 = 46.0;
+const STEP_MAX: f64 = 110.0;
+
+const STYLE: &str = ".q{fill-opacity:.45}.m{stroke-width:2.4}.k{stroke-width:1.2}.o{fill-opacity:.55}\n";
+
+/// Values of a category in five numbers.
+#[derive(Debug, PartialEq)]
+struct Summary {
+    count: usize,
+    low: f64,
+    first: f64,
+    median: f64,
+    third: f64,
+    high: f64,
+    /// Beyond the whiskers, ascending.
+    outliers: Vec<f64>,
+}
+
+pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
+    let categories = data.words(chart.column("x"))?;
+    let values = data.numbers(chart.column("y"))?;
+    let is_log = chart.get("scale") == Some("log");
+    let subtitle = format!(
+        "{} by {}, {}; box: quartiles, line: median, whiskers: 1.5 × the box",
+        in_words(&values.name),
+        in_words(&categories.name),
+        counted(values.values.len(), "row")
+    );
+    let mut sheet = Sheet::new(title, subtitle);
+    let mut by_category: Vec<Vec<f64>> = vec![Vec::new(); categories.words.len()];
+    let (mut missing, mut without_log) = (0, 0);
+    for (&code, &value) in categories.codes.iter().zip(&values.values) {
+        if value.is_nan() {
+            missing += 1;
+        } else if is_log && value <= 0.0 {
+            without_log += 1;
+        } else {
+            by_category[code as usize].push(value);
+        }
+    }
+    let mut order = categories.in_order();
+    order.retain(|&code| !by_category[code as usize].is_empty());
+    if order.is_empty() {
+        return Ok(sheet.empty("no values"));
+    }
+    if order.len() > BOXES_MAX {
+        sheet.notes.push(format!("The first {BOXES_MAX} of {} values of {} are drawn.", order.len(), categories.name));
+        order.truncate(BOXES_MAX);
+    }
+    if missing > 0 {
+        sheet.notes.push(format!("{} without a value.", counted(missing, "row")));
+    }
+    if without_log > 0 {
+        sheet
+            .notes
+            .push(format!("{} of zero or less have no place on a logarithmic scale.", counted(without_log, "value")));
+    }
+    let boxes: Vec<(String, Summary)> = order
+        .iter()
+        .map(|&code| {
+            (categories.words[code as usize].clone(), summary(std::mem::take(&mut by_category[code as usize])))
+        })
+        .collect();
+    let least = boxes
+        .iter()
+        .map(|(_, summary)| summary.outliers.first().copied().unwrap_or(summary.low).min(summary.low))
+        .fold(f64::INFINITY, f64::min);
+    let most = boxes
+        .iter()
+        .map(|(_, summary)| summary.outliers.last().copied().unwrap_or(summary.high).max(summary.high))
+        .fold(f64::NEG_INFINITY, f64::max);
+    let scale = if is_log {
+        Scale::log(values.quantity, least, most)
+    } else {
+        Scale::from_zero(values.quantity, least, most, 7)
+    };
+    let at = |value: f64| if is_log { value.log10() } else { value };
+
+    let top = sheet.top() + 22.0;
+    let left = MARGIN + marks_width(&scale) + 10.0;
+    let step = ((WIDTH - MARGIN - left) / boxes.len() as f64).min(STEP_MAX);
+    let plot = Plot { left, right: left + step * boxes.len() as f64, top, bottom: top + HEIGHT };
+    let labels: Vec<String> = boxes.iter().map(|(name, _)| name.clone()).collect();
+    let names = Categories::new(&labels, step, categories.are_numbers());
+    let names_height = names.height();
+    let wide = Plot { right: WIDTH - MARGIN, ..plot };
+    Ok(sheet.draw(plot.bottom + names_height + 20.0, &format!("{}{STYLE}", style()), |svg| {
+        wide.y_axis(svg, &scale);
+        plot.y_title(svg, &axis_title(&in_words(&values.name), &scale));
+        let width = (step * 0.6).min(BOX_WIDTH_MAX);
+        for (index, (name, summary)) in boxes.iter().enumerate() {
+            let middle = plot.left + (index as f64 + 0.5) * step;
+            let (from, to) = (middle - width / 2.0, middle + width / 2.0);
+            let y = |value: f64| plot.y(&scale, at(value));
+            let text = |value: f64| values.quantity.text(value);
+            let tooltip = format!(
+                "{}: median {}, quartiles {} and {}, whiskers {} and {}, {}, {}",
+                shown(name),
+                text(summary.median),
+                text(summary.first),
+                text(summary.third),
+                text(summary.low),
+                text(summary.high),
+                counted(summary.outliers.len(), "outlier"),
+                counted(summary.count, "value")
+            );
+            for (end, side) in [(summary.low, summary.first), (summary.high, summary.third)] {
+                rule(svg, "s0 k", (middle, y(side)), (middle, y(end)), "");
+                rule(svg, "s0 k", (middle - width / 4.0, y(end)), (middle + width / 4.0, y(end)), "");
+            }
+            let height = (y(summary.first) - y(summary.third)).max(1.0);
+            let rectangle = Rectangle { x: from, y: y(summary.third), width, height };
+            svg.bar("f0 q", rectangle, &tooltip);
+            let outline = format!(
+                "M{} {}h{}v{}h-{}Z",
+                number(from),
+                number(rectangle.y),
+                number(width),
+                number(height),
+                number(width)
+            );
+            svg.path("s0 k", &outline, "");
+            rule(svg, "s0 m", (from, y(summary.median)), (to, y(summary.median)), &tooltip);
+            let mut last = f64::NAN;
+            for &outlier in &summary.outliers {
+                let place = y(outlier).round();
+                if place != last {
+                    svg.dot("f0 o", (middle, place), 2.2, &format!("{}: {}", shown(name), text(outlier)));
+                    last = place;
+                }
+            }
+        }
+        names.draw(svg, plot.bottom, |index| plot.left + (index as f64 + 0.5) * step);
+        plot.x_title(svg, plot.bottom + names_height + 14.0, &in_words(&categories.name));
+    }))
+}
+
+/// Of values that are not empty.
+fn summary(mut values: Vec<f64>) -> Summary {
+    values.sort_unstable_by(f64::total_cmp);
+    let [first, median, third] = [0.25, 0.5, 0.75].map(|share| quantile(&values, share));
+    let reach = 1.5 * (third - first);
+    let inside = |value: &&f64| (first - reach..=third + reach).contains(*value);
+    let low = values.iter().find(inside).copied().unwrap_or(first);
+    let high = values.iter().rev().find(inside).copied().unwrap_or(third);
+    let outliers = values.iter().copied().filter(|value| !(first - reach..=third + reach).contains(value)).collect();
+    // With few values a quartile between two of them may lie outside of what is inside.
+    Summary { count: values.len(), low: low.min(first), first, median, third, high: high.max(third), outliers }
+}
+
+fn quantile(sorted: &[f64], share: f64) -> f64 {
+    let place = share * (sorted.len() - 1) as f64;
+    let below = place.floor() as usize;
+    let above = (below + 1).min(sorted.len() - 1);
+    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quartiles_are_those_of_numpy() {
+        let summary = summary(vec![10.0, 1.0, 2.0, 3.0, 4.0, 100.0]);
+        // numpy.percentile([1, 2, 3, 4, 10, 100], [25, 50, 75]) = 2.25, 3.5, 8.5
+        assert_eq!((summary.first, summary.median, summary.third), (2.25, 3.5, 8.5));
+        assert_eq!((summary.low, summary.high, summary.outliers.as_slice()), (1.0, 10.0, [100.0].as_slice()));
+    }
+
+    #[test]
+    fn one_value_is_a_box_of_its_own() {
+        let summary = summary(vec![7.0]);
+        assert_eq!((summary.low, summary.median, summary.high, summary.outliers.len()), (7.0, 7.0, 7.0, 0));
+    }
+}

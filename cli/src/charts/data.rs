@@ -1,0 +1,323 @@
+//! The answer of a query as a chart reads it: columns of numbers, columns of words.
+//!
+//! A number is a double, NULL and what is not finite are NaN; a word is a code. Five million rows cost 8 and 4 bytes each.
+
+use std::collections::HashMap;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
+use tq_udfs::ticks::{Tick, is_time, time_text};
+
+use super::error::ChartError;
+use super::scale::Quantity;
+
+/// Words that are told apart; later ones share a code.
+const WORDS_MAX: usize = 1 << 16;
+/// What all words beyond [`WORDS_MAX`] are called.
+const REST: &str = "(more)";
+
+/// An answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Data<'a> {
+    pub(crate) schema: &'a SchemaRef,
+    pub(crate) batches: &'a [RecordBatch],
+    pub(crate) tick: Tick,
+}
+
+/// A column of numbers.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    /// By row; NaN = no number.
+    pub(super) values: Vec<f64>,
+    pub(super) quantity: Quantity,
+    /// The column's name.
+    pub(super) name: String,
+}
+
+/// A column of words.
+#[derive(Debug)]
+pub(super) struct Words {
+    /// By row.
+    pub(super) codes: Vec<u32>,
+    /// By code, in the order in which they came.
+    pub(super) words: Vec<String>,
+    /// By code, where the column is one of numbers.
+    numbers: Option<Vec<f64>>,
+    /// The column's name.
+    pub(super) name: String,
+}
+
+impl Data<'_> {
+    pub(super) fn rows(&self) -> usize {
+        self.batches.iter().map(RecordBatch::num_rows).sum()
+    }
+
+    fn find(&self, key: &'static str, column: &str) -> Result<usize, ChartError> {
+        let fields = self.schema.fields();
+        fields.iter().position(|field| field.name() == column).ok_or_else(|| ChartError::MissingColumn {
+            key,
+            column: column.to_owned(),
+            columns: fields.iter().map(|field| field.name().clone()).collect(),
+        })
+    }
+
+    /// A column that a kind of chart reads by its own name.
+    pub(super) fn fixed(&self, kind: &'static str, column: &'static str) -> Result<&'static str, ChartError> {
+        self.find("", column).map(|_| column).map_err(|_| ChartError::MissingFixedColumn {
+            kind,
+            column,
+            columns: self.schema.fields().iter().map(|field| field.name().clone()).collect(),
+        })
+    }
+
+    pub(super) fn numbers(&self, (key, column): (&'static str, &str)) -> Result<Numbers, ChartError> {
+        let at = self.find(key, column)?;
+        let field = self.schema.field(at);
+        let wrong =
+            || ChartError::NotNumbers { key, column: column.to_owned(), found: type_in_words(field.data_type()) };
+        if !is_number(field.data_type()) {
+            return Err(wrong());
+        }
+        let mut values = Vec::with_capacity(self.rows());
+        for batch in self.batches {
+            let doubles = cast(batch.column(at), &DataType::Float64).map_err(|_| wrong())?;
+            let doubles = doubles.as_primitive::<Float64Type>();
+            values.extend(doubles.iter().map(|value| value.filter(|value| value.is_finite()).unwrap_or(f64::NAN)));
+        }
+        Ok(Numbers { values, quantity: Quantity::of(field, self.tick), name: column.to_owned() })
+    }
+
+    pub(super) fn words(&self, (key, column): (&'static str, &str)) -> Result<Words, ChartError> {
+        self.words_of_first(usize::MAX, (key, column))
+    }
+
+    /// The words of the first `limit` rows.
+    pub(super) fn words_of_first(
+        &self,
+        limit: usize,
+        (key, column): (&'static str, &str),
+    ) -> Result<Words, ChartError> {
+        let at = self.find(key, column)?;
+        let field = self.schema.field(at);
+        let mut interner = Interner::default();
+        let mut codes = Vec::with_capacity(self.rows().min(limit));
+        for batch in self.batches {
+            let rows = batch.num_rows().min(limit - codes.len());
+            let array = batch.column(at).slice(0, rows);
+            let wrong = |_| ChartError::NotText { column: column.to_owned(), found: type_in_words(field.data_type()) };
+            if is_time(field) {
+                let times = array.as_primitive::<Int64Type>();
+                codes.extend(times.iter().map(|time| match time {
+                    Some(time) => interner.code(&time_text(time, self.tick), time as f64),
+                    None => interner.code("NULL", f64::NAN),
+                }));
+                continue;
+            }
+            let texts = cast(&array, &DataType::Utf8).map_err(wrong)?;
+            let texts = texts.as_string::<i32>();
+            let doubles = is_number(field.data_type()).then(|| cast(&array, &DataType::Float64)).transpose();
+            let doubles = doubles.map_err(wrong)?;
+            for row in 0..rows {
+                let double = doubles.as_ref().map(|doubles| doubles.as_primitive::<Float64Type>());
+                let double = double.filter(|doubles| doubles.is_valid(row)).map_or(f64::NAN, |d| d.value(row));
+                let text = if texts.is_valid(row) { texts.value(row) } else { "NULL" };
+                codes.push(interner.code(text, double));
+            }
+        }
+        let numbers = is_number(field.data_type()).then_some(interner.numbers);
+        Ok(Words { codes, words: interner.words, numbers, name: column.to_owned() })
+    }
+
+    /// A column where the chart names one.
+    pub(super) fn words_if(&self, key: &'static str, column: Option<&str>) -> Result<Option<Words>, ChartError> {
+        column.map(|column| self.words((key, column))).transpose()
+    }
+
+    pub(super) fn numbers_if(&self, key: &'static str, column: Option<&str>) -> Result<Option<Numbers>, ChartError> {
+        column.map(|column| self.numbers((key, column))).transpose()
+    }
+}
+
+impl Words {
+    /// Whether the words are numbers.
+    pub(super) fn are_numbers(&self) -> bool {
+        self.numbers.is_some()
+    }
+
+    /// The codes in the order in which they are drawn: numbers by value, texts as they came.
+    pub(super) fn in_order(&self) -> Vec<u32> {
+        let mut order: Vec<u32> = (0..self.words.len() as u32).collect();
+        if let Some(numbers) = &self.numbers {
+            order.sort_by(|&a, &b| numbers[a as usize].total_cmp(&numbers[b as usize]));
+        }
+        order
+    }
+
+    /// As [`Words::in_order`] for words that come in groups and not each in every group: where each group is sorted, all
+    /// are sorted, numbers in names by value; else they stay as they came.
+    pub(super) fn in_order_within(&self, groups: &[u32]) -> Vec<u32> {
+        let mut order = self.in_order();
+        if self.numbers.is_some() {
+            return order;
+        }
+        let keys: Vec<_> = self.words.iter().map(|word| natural(word)).collect();
+        let (mut by_nature, mut by_bytes) = (true, true);
+        let mut last: HashMap<u32, u32> = HashMap::new();
+        for (&group, &code) in groups.iter().zip(&self.codes) {
+            if let Some(before) = last.insert(group, code)
+                && before != code
+            {
+                by_nature &= keys[before as usize] <= keys[code as usize];
+                by_bytes &= self.words[before as usize] <= self.words[code as usize];
+            }
+        }
+        if by_nature || by_bytes {
+            order.sort_by(|&a, &b| keys[a as usize].cmp(&keys[b as usize]));
+        }
+        order
+    }
+}
+
+#[derive(Default)]
+struct Interner {
+    words: Vec<String>,
+    numbers: Vec<f64>,
+    codes: HashMap<String, u32>,
+    last: u32,
+}
+
+impl Interner {
+    fn code(&mut self, word: &str, number: f64) -> u32 {
+        // Neighbours often share their word.
+        if self.words.get(self.last as usize).is_some_and(|last| last == word) {
+            return self.last;
+        }
+        let word = if self.words.len() < WORDS_MAX || self.codes.contains_key(word) { word } else { REST };
+        self.last = match self.codes.get(word) {
+            Some(&code) => code,
+            None => {
+                let code = self.words.len() as u32;
+                self.words.push(word.to_owned());
+                self.numbers.push(number);
+                self.codes.insert(word.to_owned(), code);
+                code
+            }
+        };
+        self.last
+    }
+}
+
+/// `w10` after `w9`: text and numbers in turn.
+pub(super) fn natural(text: &str) -> Vec<(String, u64)> {
+    let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
+    let mut in_number = false;
+    for c in text.chars() {
+        match (c.to_digit(10), parts.last_mut()) {
+            (Some(digit), Some((_, number))) => {
+                *number = number.saturating_mul(10).saturating_add(u64::from(digit));
+                in_number = true;
+            }
+            (None, Some((word, _))) if !in_number => word.push(c),
+            (None, _) => {
+                parts.push((c.to_string(), 0));
+                in_number = false;
+            }
+            (Some(_), None) => {}
+        }
+    }
+    parts
+}
+
+fn is_number(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, values) => is_number(values),
+        data_type => data_type.is_numeric(),
+    }
+}
+
+/// A type as users know it.
+pub(super) fn type_in_words(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text".to_owned(),
+        DataType::Dictionary(_, values) => type_in_words(values),
+        DataType::Boolean => "true or false".to_owned(),
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => "a date".to_owned(),
+        DataType::Null => "always NULL".to_owned(),
+        DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..) => "a list".to_owned(),
+        DataType::Struct(_) | DataType::Map(..) => "a structure".to_owned(),
+        data_type if data_type.is_numeric() => "a number".to_owned(),
+        _ => "of another type".to_owned(),
+    }
+}
+
+/// The name of a column as a title: `bin_start` → `bin start`.
+pub(super) fn in_words(column: &str) -> String {
+    column.replace('_', " ")
+}
+
+impl Quantity {
+    /// What a column counts: its type and its name tell.
+    fn of(field: &Field, tick: Tick) -> Quantity {
+        let name = field.name().to_lowercase();
+        if is_time(field) {
+            Quantity::Time(tick)
+        } else if name == "bytes" || name.ends_with("_bytes") {
+            Quantity::Bytes
+        } else if name == "percent" || name.ends_with("_percent") {
+            Quantity::Percent
+        } else if field.data_type().is_integer() {
+            Quantity::Count
+        } else {
+            Quantity::Number
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
+
+    use super::*;
+
+    fn batch(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
+        RecordBatch::try_from_iter(columns).unwrap()
+    }
+
+    fn texts(texts: &[&str]) -> ArrayRef {
+        Arc::new(StringArray::from(texts.to_vec()))
+    }
+
+    #[test]
+    fn words_of_a_matrix_are_sorted_where_its_rows_are() {
+        let order = |sources: &[&str], targets: &[&str]| {
+            let batch = batch(vec![("s", texts(sources)), ("t", texts(targets))]);
+            let schema = batch.schema();
+            let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond };
+            let (sources, targets) = (data.words(("y", "s")).unwrap(), data.words(("x", "t")).unwrap());
+            let order = targets.in_order_within(&sources.codes);
+            order.iter().map(|&code| targets.words[code as usize].clone()).collect::<Vec<_>>().join(" ")
+        };
+        // w1 sends nothing to itself, and SQL sorts w10 before w2.
+        assert_eq!(order(&["w1", "w1", "w2", "w2"], &["w10", "w2", "w1", "w10"]), "w1 w2 w10");
+        // An order that the query chose stays.
+        assert_eq!(order(&["a", "a", "b", "b"], &["small", "big", "small", "big"]), "small big");
+    }
+
+    #[test]
+    fn numbers_are_ordered_by_value_and_times_are_for_people() {
+        let batch = batch(vec![
+            ("cores", Arc::new(Int64Array::from(vec![16, 2, 4])) as ArrayRef),
+            ("bin_time", Arc::new(Int64Array::from(vec![Some(1_500), None, Some(10)]))),
+        ]);
+        let schema = batch.schema();
+        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond };
+        assert_eq!(data.words(("x", "cores")).unwrap().in_order(), [1, 2, 0]);
+        assert_eq!(data.words(("x", "bin_time")).unwrap().words, ["1.50 µs", "NULL", "10 ns"]);
+        assert_eq!(data.words_of_first(2, ("x", "cores")).unwrap().words, ["16", "2"]);
+        let error = data.numbers(("y", "coers")).unwrap_err();
+        assert_eq!(error.to_string(), "the chart's y=coers: the answer has no column `coers`");
+    }
+}

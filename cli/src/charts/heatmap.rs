@@ -1,0 +1,268 @@
+//! `heatmap x=<category> y=<category> value=<number> [totals=true] [panel=<text>] [palette=…]`: a matrix of colours.
+//!
+//! Rows of one cell are summed. A cell without a value stays paper. All panels share their categories and one scale of
+//! colours. More rows or columns than there is room for are drawn together, several as their mean.
+
+use super::ChartError;
+use super::data::{Data, Words, in_words};
+use super::ramp::{Palette, Range, SHADES};
+use super::scale::Quantity;
+use super::sheet::{Categories, MARGIN, Sheet, WIDTH, counted, shown};
+use super::spec::Chart;
+use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, text_width};
+
+const COLUMNS_MAX: usize = 240;
+const ROWS_MAX: usize = 160;
+const PANELS_MAX: usize = 12;
+const CELL_WIDTH_MAX: f64 = 56.0;
+const CELL_HEIGHT_MAX: f64 = 24.0;
+const HEIGHT: f64 = 520.0;
+const LABELS_MAX: f64 = 170.0;
+/// The longest bar of a total.
+const TOTAL: f64 = 70.0;
+
+const STYLE: &str = ".none{fill:none;stroke:#d1d9e0;stroke-width:.5}
+@media (prefers-color-scheme:dark){.none{stroke:#3d444d}}
+";
+
+/// A matrix by row and column; NaN = no value.
+struct Matrix {
+    name: String,
+    cells: Vec<Vec<f64>>,
+}
+
+pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
+    let (x, y) = (data.words(chart.column("x"))?, data.words(chart.column("y"))?);
+    let values = data.numbers(chart.column("value"))?;
+    let panels = data.words_if("panel", chart.get("panel"))?;
+    let palette = Palette::of(chart.get("palette"));
+    let subtitle = format!(
+        "{} by {} (down) and {} (across){}, {}",
+        in_words(&values.name),
+        in_words(&y.name),
+        in_words(&x.name),
+        panels.as_ref().map(|panels| format!(", per {}", in_words(&panels.name))).unwrap_or_default(),
+        counted(values.values.len(), "row")
+    );
+    let mut sheet = Sheet::new(title, subtitle);
+    if values.values.is_empty() {
+        return Ok(sheet.empty("no rows"));
+    }
+    let (columns, rows) = (Side::new(&x, &y.codes, COLUMNS_MAX), Side::new(&y, &x.codes, ROWS_MAX));
+    let mut matrices = matrices(&values.values, &columns, &rows, panels.as_ref());
+    let missing = values.values.iter().filter(|value| value.is_nan()).count();
+    if missing > 0 {
+        sheet.notes.push(format!("{} without a value.", counted(missing, "row")));
+    }
+    for (side, words) in [(&columns, &x), (&rows, &y)] {
+        if side.merged > 1 {
+            sheet.notes.push(format!(
+                "{} neighbouring values of {} share a cell: it shows their mean.",
+                side.merged, words.name
+            ));
+        }
+    }
+    if matrices.len() > PANELS_MAX {
+        sheet.notes.push(format!("{} further panels are not drawn.", matrices.len() - PANELS_MAX));
+        matrices.truncate(PANELS_MAX);
+    }
+    let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));
+    let picture = Picture::new(&columns, &rows, matrices.len(), chart.flag("totals"), sheet.top());
+    let style = format!("{}{}{STYLE}", super::palette::style(), palette.style());
+    let look = Look { picture: &picture, quantity: values.quantity, range, named: panels.is_some() };
+    Ok(sheet.draw(picture.bottom, &style, |svg| {
+        look.key(svg, sheet.top());
+        for (index, matrix) in matrices.iter().enumerate() {
+            look.matrix(svg, matrix, index);
+        }
+    }))
+}
+
+/// The categories of rows or columns.
+struct Side {
+    labels: Vec<String>,
+    /// By row of the answer.
+    places: Vec<usize>,
+    /// Categories per cell.
+    merged: usize,
+    ordered: bool,
+}
+
+impl Side {
+    fn new(words: &Words, groups: &[u32], most: usize) -> Side {
+        let order = words.in_order_within(groups);
+        let merged = order.len().div_ceil(most).max(1);
+        let mut place = vec![0; order.len()];
+        for (index, &code) in order.iter().enumerate() {
+            place[code as usize] = index / merged;
+        }
+        let labels = order.chunks(merged).map(|codes| words.words[codes[0] as usize].clone()).collect();
+        let places = words.codes.iter().map(|&code| place[code as usize]).collect();
+        Side { labels, places, merged, ordered: words.are_numbers() }
+    }
+}
+
+fn matrices(values: &[f64], columns: &Side, rows: &Side, panels: Option<&Words>) -> Vec<Matrix> {
+    let order = panels.map(Words::in_order).unwrap_or_else(|| vec![0]);
+    let mut place = vec![0usize; order.len()];
+    for (index, &code) in order.iter().enumerate() {
+        place[code as usize] = index;
+    }
+    let empty = || vec![vec![f64::NAN; columns.labels.len()]; rows.labels.len()];
+    let name = |code: u32| panels.map(|panels| panels.words[code as usize].clone()).unwrap_or_default();
+    let mut matrices: Vec<Matrix> = order.into_iter().map(|code| Matrix { name: name(code), cells: empty() }).collect();
+    for (row, &value) in values.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+        let panel = panels.map_or(0, |panels| place[panels.codes[row] as usize]);
+        let cell = &mut matrices[panel].cells[rows.places[row]][columns.places[row]];
+        *cell = if cell.is_nan() { value } else { *cell + value };
+    }
+    let shared = (columns.merged * rows.merged) as f64;
+    if shared > 1.0 {
+        matrices.iter_mut().flat_map(|matrix| matrix.cells.iter_mut().flatten()).for_each(|cell| *cell /= shared);
+    }
+    matrices
+}
+
+/// Where the panels stand.
+struct Picture<'a> {
+    rows: &'a Side,
+    columns: &'a Side,
+    names: Categories,
+    cell_width: f64,
+    cell_height: f64,
+    /// Room for totals above and at the right; 0 = none.
+    totals: f64,
+    /// Left upper corner of each panel's cells.
+    corners: Vec<(f64, f64)>,
+    bottom: f64,
+}
+
+impl<'a> Picture<'a> {
+    fn new(columns: &'a Side, rows: &'a Side, panels: usize, totals: bool, top: f64) -> Picture<'a> {
+        const BETWEEN: f64 = 26.0;
+        const KEY: f64 = 30.0;
+        let across = match panels {
+            0 | 1 => 1,
+            2 | 4 => 2,
+            _ => 3,
+        };
+        let down = panels.div_ceil(across).max(1);
+        let totals = if totals { TOTAL } else { 0.0 };
+        let beside = if totals > 0.0 { totals + 66.0 } else { 0.0 };
+        let labels = rows.labels.iter().map(|label| text_width(shown(label))).fold(0.0, f64::max).min(LABELS_MAX) + 8.0;
+        let room = (WIDTH - 2.0 * MARGIN - (across - 1) as f64 * BETWEEN) / across as f64;
+        let cell_width = ((room - labels - beside) / columns.labels.len() as f64).min(CELL_WIDTH_MAX);
+        let least = if down > 1 { 2.0 } else { 3.0 };
+        let cell_height = (HEIGHT / down as f64 / rows.labels.len() as f64).clamp(least, CELL_HEIGHT_MAX);
+        let names = Categories::new(&columns.labels, cell_width, columns.ordered);
+        let title = if panels > 1 { 20.0 } else { 0.0 };
+        let panel_height = title + totals + cell_height * rows.labels.len() as f64 + names.height() + 14.0;
+        let corners = (0..panels)
+            .map(|index| {
+                let x = MARGIN + (index % across) as f64 * (room + BETWEEN) + labels;
+                (x, top + KEY + (index / across) as f64 * panel_height + title + totals)
+            })
+            .collect();
+        let bottom = top + KEY + down as f64 * panel_height;
+        Picture { rows, columns, names, cell_width, cell_height, totals, corners, bottom }
+    }
+}
+
+/// How values look.
+struct Look<'a> {
+    picture: &'a Picture<'a>,
+    quantity: Quantity,
+    range: Range,
+    named: bool,
+}
+
+impl Look<'_> {
+    /// The colours with the values they stand for.
+    fn key(&self, svg: &mut Svg, top: f64) {
+        const STEP: f64 = 9.0;
+        let (least, most) = (self.quantity.text(self.range.from), self.quantity.text(self.range.to));
+        let x = MARGIN + text_width(&least) + 6.0;
+        let (y, base) = (top + 2.0, top + 11.5);
+        svg.words("pale", MARGIN, base, "start", &least);
+        for shade in 0..SHADES {
+            let x = x + shade as f64 * STEP;
+            svg.bar(&format!("h{shade}"), Rectangle { x, y, width: STEP, height: 11.0 }, "");
+        }
+        svg.words("pale", x + SHADES as f64 * STEP + 6.0, base, "start", &most);
+    }
+
+    fn matrix(&self, svg: &mut Svg, matrix: &Matrix, index: usize) {
+        let Picture { rows, columns, cell_width, cell_height, totals, .. } = *self.picture;
+        let (left, top) = self.picture.corners[index];
+        let width = cell_width * columns.labels.len() as f64;
+        let height = cell_height * rows.labels.len() as f64;
+        if self.named {
+            let name = fitted(shown(&matrix.name), width.max(160.0));
+            svg.words("ink bold", left, top - totals - 7.0, "start", &name);
+        }
+        let mut free_from = f64::MIN;
+        for (row, label) in rows.labels.iter().enumerate() {
+            let middle = top + (row as f64 + 0.5) * cell_height;
+            if middle - FONT_SIZE / 2.0 >= free_from {
+                free_from = middle + FONT_SIZE / 2.0;
+                svg.words("pale", left - 6.0, middle + FONT_SIZE * 0.35, "end", &fitted(shown(label), LABELS_MAX));
+            }
+        }
+        svg.bar("none", Rectangle { x: left, y: top, width, height }, "");
+        let (gap_x, gap_y) = (if cell_width >= 8.0 { 1.0 } else { 0.0 }, if cell_height >= 8.0 { 1.0 } else { 0.0 });
+        for (row, cells) in matrix.cells.iter().enumerate() {
+            for (column, &value) in cells.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+                let (x, y) = (left + column as f64 * cell_width, top + row as f64 * cell_height);
+                let (width, height) = (cell_width - gap_x, cell_height - gap_y);
+                let shade = self.range.shade(value);
+                let text = self.quantity.text(value);
+                let tooltip = format!("{}, {}: {text}", shown(&rows.labels[row]), shown(&columns.labels[column]));
+                svg.bar(&format!("h{shade}"), Rectangle { x, y, width, height }, &tooltip);
+                if cell_height >= 14.0 && text_width(&text) + 4.0 <= width {
+                    let base = y + height / 2.0 + FONT_SIZE * 0.35;
+                    svg.words(&format!("g{shade}"), x + width / 2.0, base, "middle", &text);
+                }
+            }
+        }
+        self.picture.names.draw(svg, top + height, |column| left + (column as f64 + 0.5) * cell_width);
+        if totals > 0.0 {
+            self.totals(svg, matrix, (left, top), width);
+        }
+    }
+
+    /// Sums of the rows at the right, of the columns above.
+    fn totals(&self, svg: &mut Svg, matrix: &Matrix, (left, top): (f64, f64), width: f64) {
+        let Picture { rows, columns, cell_width, cell_height, totals, .. } = *self.picture;
+        let sum = |cells: &mut dyn Iterator<Item = f64>| cells.filter(|value| !value.is_nan()).sum::<f64>();
+        let of_rows: Vec<f64> = matrix.cells.iter().map(|cells| sum(&mut cells.iter().copied())).collect();
+        let of_columns: Vec<f64> =
+            (0..columns.labels.len()).map(|column| sum(&mut matrix.cells.iter().map(|cells| cells[column]))).collect();
+        let most = |sums: &[f64]| sums.iter().copied().map(f64::abs).fold(0.0, f64::max);
+        let (widest, highest) = (most(&of_rows), most(&of_columns));
+        let share = |value: f64, most: f64| if most > 0.0 { value.abs() / most } else { 0.0 };
+        let mut free_from = f64::MIN;
+        for (row, &value) in of_rows.iter().enumerate() {
+            let (x, y) = (left + width + 6.0, top + row as f64 * cell_height);
+            let length = share(value, widest) * totals;
+            let (text, height) = (self.quantity.text(value), (cell_height - 1.0).max(0.7));
+            let tooltip = format!("{}, all: {text}", shown(&rows.labels[row]));
+            svg.bar("f8", Rectangle { x, y, width: length, height }, &tooltip);
+            let middle = y + cell_height / 2.0;
+            if middle - FONT_SIZE / 2.0 >= free_from {
+                free_from = middle + FONT_SIZE / 2.0;
+                svg.words("pale", x + length + 4.0, middle + FONT_SIZE * 0.35, "start", &text);
+            }
+        }
+        for (column, &value) in of_columns.iter().enumerate() {
+            let length = share(value, highest) * (totals - 22.0);
+            let x = left + column as f64 * cell_width;
+            let text = self.quantity.text(value);
+            let tooltip = format!("all, {}: {text}", shown(&columns.labels[column]));
+            let rectangle = Rectangle { x, y: top - 6.0 - length, width: (cell_width - 1.0).max(0.7), height: length };
+            svg.bar("f8", rectangle, &tooltip);
+            if text_width(&text) <= cell_width {
+                svg.words("pale", x + cell_width / 2.0, top - 10.0 - length, "middle", &text);
+            }
+        }
+    }
+}

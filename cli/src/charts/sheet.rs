@@ -1,0 +1,301 @@
+//! What all pictures share: size, title, legend, axes, notes below. One hand for all of them.
+
+use super::palette::HUES;
+use super::scale::Scale;
+use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, number, text_width};
+
+pub(super) const WIDTH: f64 = 1_080.0;
+pub(super) const MARGIN: f64 = 16.0;
+
+/// A picture without its plot.
+#[derive(Debug, Default)]
+pub(super) struct Sheet {
+    pub(super) title: String,
+    pub(super) subtitle: String,
+    pub(super) legend: Vec<LegendEntry>,
+    /// What the reader must know about what is drawn and what is not.
+    pub(super) notes: Vec<String>,
+}
+
+/// The rectangle that values are drawn in.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Plot {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) top: f64,
+    pub(super) bottom: f64,
+}
+
+/// A colour with its meaning.
+#[derive(Debug)]
+pub(super) struct LegendEntry {
+    line: usize,
+    x: f64,
+    mark: Mark,
+    text: String,
+}
+
+/// What a legend shows before a text: the class of a square or of a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Mark {
+    Square(String),
+    Line(String),
+}
+
+impl Sheet {
+    pub(super) fn new(title: &str, subtitle: impl Into<String>) -> Sheet {
+        Sheet { title: title.to_owned(), subtitle: subtitle.into(), ..Sheet::default() }
+    }
+
+    /// Where the plot may begin.
+    pub(super) fn top(&self) -> f64 {
+        58.0 + self.legend.last().map_or(0, |entry| entry.line + 1) as f64 * 18.0
+    }
+
+    /// The picture; `body` draws what stands between [`Sheet::top`] and `bottom`.
+    pub(super) fn draw(&self, bottom: f64, style: &str, body: impl FnOnce(&mut Svg)) -> String {
+        let height = bottom + 10.0 + self.notes.len() as f64 * 15.0;
+        let mut svg = Svg::new(WIDTH, height, &self.title, style);
+        let title = fitted(&self.title, (WIDTH - 2.0 * MARGIN) / 1.4);
+        svg.raw("<g font-size=\"15\">");
+        svg.words("ink bold", MARGIN, 26.0, "start", &title);
+        svg.raw("</g>");
+        svg.words("pale", MARGIN, 43.0, "start", &fitted(&self.subtitle, WIDTH - 2.0 * MARGIN));
+        for entry in &self.legend {
+            entry.draw(&mut svg);
+        }
+        body(&mut svg);
+        for (index, note) in self.notes.iter().enumerate() {
+            svg.words("pale", MARGIN, bottom + 14.0 + index as f64 * 15.0, "start", note);
+        }
+        svg.finish()
+    }
+
+    /// A picture of nothing, which says so.
+    pub(super) fn empty(&self, why: &str) -> String {
+        self.draw(80.0, "", |svg| svg.words("pale", MARGIN, 74.0, "start", why))
+    }
+}
+
+impl LegendEntry {
+    /// Entries from left to right, on as many lines as they need.
+    pub(super) fn flow(entries: Vec<(Mark, String)>) -> Vec<LegendEntry> {
+        let (mut line, mut x) = (0, MARGIN);
+        entries
+            .into_iter()
+            .map(|(mark, text)| {
+                let width = mark.width() + text_width(&text) + 16.0;
+                if x > MARGIN && x + width > WIDTH - MARGIN {
+                    line += 1;
+                    x = MARGIN;
+                }
+                let entry = LegendEntry { line, x, mark, text };
+                x += width;
+                entry
+            })
+            .collect()
+    }
+
+    fn draw(&self, svg: &mut Svg) {
+        let y = 56.0 + self.line as f64 * 18.0;
+        match &self.mark {
+            Mark::Square(class) => svg.bar(class, Rectangle { x: self.x, y, width: 11.0, height: 11.0 }, ""),
+            Mark::Line(class) => svg.line(class, (self.x, y + 5.5), (self.x + 20.0, y + 5.5)),
+        }
+        svg.words("ink", self.x + self.mark.width(), y + 9.5, "start", &self.text);
+    }
+}
+
+impl Mark {
+    fn width(&self) -> f64 {
+        match self {
+            Mark::Square(_) => 16.0,
+            Mark::Line(_) => 26.0,
+        }
+    }
+}
+
+/// The legend of words with classes from [`super::palette::assign`]: those with a hue in the order of the hues, then how
+/// many others share the grey.
+pub(super) fn hues_legend(
+    words: &[String],
+    classes: &[usize],
+    text: impl Fn(usize) -> String,
+    mark: impl Fn(String) -> Mark,
+) -> Vec<(Mark, String)> {
+    let mut entries: Vec<(Mark, String)> = (0..HUES)
+        .filter_map(|class| classes.iter().position(|&other| other == class))
+        .map(|index| {
+            (mark(classes[index].to_string()), format!("{}{}", fitted(shown(&words[index]), 180.0), text(index)))
+        })
+        .collect();
+    match classes.iter().filter(|&&class| class == HUES).count() {
+        0 => {}
+        1 => {
+            let index = classes.iter().position(|&class| class == HUES).unwrap_or_default();
+            entries.push((mark(HUES.to_string()), format!("{}{}", fitted(shown(&words[index]), 180.0), text(index))));
+        }
+        others => entries.push((mark(HUES.to_string()), format!("{others} others"))),
+    }
+    entries
+}
+
+impl Plot {
+    pub(super) fn width(&self) -> f64 {
+        self.right - self.left
+    }
+
+    pub(super) fn height(&self) -> f64 {
+        self.bottom - self.top
+    }
+
+    pub(super) fn x(&self, scale: &Scale, value: f64) -> f64 {
+        self.left + scale.place(value) * self.width()
+    }
+
+    pub(super) fn y(&self, scale: &Scale, value: f64) -> f64 {
+        self.bottom - scale.place(value) * self.height()
+    }
+
+    /// Lines and labels of an axis at the left.
+    pub(super) fn y_axis(&self, svg: &mut Svg, scale: &Scale) {
+        for (value, label) in &scale.marks {
+            let y = self.y(scale, *value);
+            svg.line("grid", (self.left, y), (self.right, y));
+            svg.words("pale", self.left - 7.0, y + FONT_SIZE * 0.35, "end", label);
+        }
+    }
+
+    /// Labels of a second axis at the right.
+    pub(super) fn right_axis(&self, svg: &mut Svg, scale: &Scale) {
+        for (value, label) in &scale.marks {
+            let y = self.y(scale, *value);
+            svg.line("grid", (self.right, y), (self.right + 4.0, y));
+            svg.words("pale", self.right + 7.0, y + FONT_SIZE * 0.35, "start", label);
+        }
+    }
+
+    /// Lines and labels of an axis below.
+    pub(super) fn x_axis(&self, svg: &mut Svg, scale: &Scale) {
+        let mut free_from = f64::MIN;
+        for (value, label) in &scale.marks {
+            let x = self.x(scale, *value);
+            svg.line("grid", (x, self.top), (x, self.bottom + 4.0));
+            let half = text_width(label) / 2.0;
+            if x - half >= free_from {
+                svg.words("pale", x, self.bottom + 17.0, "middle", label);
+                free_from = x + half + 4.0;
+            }
+        }
+    }
+
+    /// What an axis shows, above the left one's end.
+    pub(super) fn y_title(&self, svg: &mut Svg, title: &str) {
+        svg.words("pale", MARGIN, self.top - 8.0, "start", title);
+    }
+
+    /// What the axis below shows; `y` is the baseline.
+    pub(super) fn x_title(&self, svg: &mut Svg, y: f64, title: &str) {
+        svg.words("pale", self.left + self.width() / 2.0, y, "middle", title);
+    }
+}
+
+/// `duration (ms)`.
+pub(super) fn axis_title(name: &str, scale: &Scale) -> String {
+    if scale.unit.is_empty() { name.to_owned() } else { format!("{name} ({})", scale.unit) }
+}
+
+/// The room that the labels of an axis at the left need.
+pub(super) fn marks_width(scale: &Scale) -> f64 {
+    scale.marks.iter().map(|(_, label)| text_width(label)).fold(0.0, f64::max)
+}
+
+/// Labels below an axis of categories: side by side, some of them, or turned.
+#[derive(Debug)]
+pub(super) struct Categories {
+    labels: Vec<String>,
+    layout: Labels,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Labels {
+    Flat,
+    /// Every so many.
+    Some(usize),
+    /// By so many degrees.
+    Turned(f64),
+}
+
+impl Categories {
+    /// Labels that stand `step` pixels apart. Those of an order (`ordered`: numbers, times) may be left out.
+    pub(super) fn new(labels: &[String], step: f64, ordered: bool) -> Categories {
+        const LABEL_MAX: f64 = 150.0;
+        let labels: Vec<String> = labels.iter().map(|label| fitted(shown(label), LABEL_MAX)).collect();
+        let widest = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
+        let layout = if widest + 6.0 <= step {
+            Labels::Flat
+        } else if ordered || step < FONT_SIZE + 1.0 {
+            Labels::Some(((widest + 14.0) / step).ceil().max(1.0) as usize)
+        } else {
+            // The closer they stand, the steeper they must be not to touch.
+            Labels::Turned(if step >= 20.0 { 35.0 } else { 60.0 })
+        };
+        Categories { labels, layout }
+    }
+
+    /// The room that they need below the plot.
+    pub(super) fn height(&self) -> f64 {
+        match self.layout {
+            Labels::Flat | Labels::Some(_) => 20.0,
+            Labels::Turned(degrees) => {
+                let widest = self.labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
+                14.0 + widest * degrees.to_radians().sin()
+            }
+        }
+    }
+
+    /// Draws them; `centre` says where each stands.
+    pub(super) fn draw(&self, svg: &mut Svg, bottom: f64, centre: impl Fn(usize) -> f64) {
+        for (index, label) in self.labels.iter().enumerate() {
+            let x = centre(index);
+            match self.layout {
+                Labels::Some(every) if index % every != 0 => {}
+                Labels::Flat | Labels::Some(_) => svg.words("pale", x, bottom + 16.0, "middle", label),
+                Labels::Turned(degrees) => {
+                    // The first ones must not leave the picture.
+                    let label = fitted(label, (x - 2.0) / degrees.to_radians().cos());
+                    svg.turned("pale", x + 4.0, bottom + 12.0, -degrees, &label);
+                }
+            }
+        }
+    }
+}
+
+/// A name that is not empty.
+pub(super) fn shown(name: &str) -> &str {
+    if name.is_empty() { "(unnamed)" } else { name }
+}
+
+/// `1234567` as `1 234 567`.
+pub(super) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{a0}');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// `1 row`, `5 000 000 rows`.
+pub(super) fn counted(count: usize, word: &str) -> String {
+    format!("{} {word}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
+}
+
+/// A rule across the plot, with a tooltip.
+pub(super) fn rule(svg: &mut Svg, class: &str, from: (f64, f64), to: (f64, f64), tooltip: &str) {
+    let path = format!("M{} {}L{} {}", number(from.0), number(from.1), number(to.0), number(to.1));
+    svg.path(class, &path, tooltip);
+}

@@ -1,0 +1,126 @@
+//! Every kind of chart with no rows, one, three and very many; the same bytes each time; well-formed.
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use tq_udfs::ticks::Tick;
+
+use super::*;
+
+/// A chart line for each kind over the columns of [`answer`].
+const LINES: [&str; 13] = [
+    "bar x=duration y=name color=kind",
+    "stacked x=location y=duration color=name",
+    "stacked x=location y=ratio color=kind relative=true",
+    "line x=start y=duration",
+    "line x=start y=duration y2=ratio by=kind panel=location bound=finish",
+    "occupancy x=start y=ratio bound=duration panel=kind",
+    "heatmap x=location y=name value=duration totals=true",
+    "heatmap x=location y=name value=ratio panel=kind palette=pascal",
+    "box x=kind y=duration",
+    "box x=name y=duration scale=log",
+    "flame stack=stack value=duration",
+    "gantt",
+    "tasks",
+];
+
+/// Rows of everything, NULLs among them from the third on.
+fn answer(rows: usize) -> RecordBatch {
+    let mut state = 7u64;
+    let mut random = move |below: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let texts = |text: &mut dyn FnMut(usize) -> String| -> ArrayRef {
+        Arc::new((0..rows).map(|row| (row % 7 != 2).then(|| text(row))).collect::<StringArray>())
+    };
+    let names: Vec<u64> = (0..rows).map(|_| random(12)).collect();
+    let durations: Vec<i64> = (0..rows).map(|_| random(5_000) as i64).collect();
+    let starts: Vec<i64> = (0..rows as i64).map(|row| row * 900).collect();
+    let known = |values: &dyn Fn(usize) -> i64| -> ArrayRef {
+        Arc::new((0..rows).map(|row| (row % 11 != 2).then(|| values(row))).collect::<Int64Array>())
+    };
+    let roles = |row: usize| ["parent", "task", "subtask"][row.min(2)].to_owned();
+    RecordBatch::try_from_iter([
+        ("name", texts(&mut |row| format!("name<{}>", names[row]))),
+        ("kind", texts(&mut |row| format!("kind {}", row % 3))),
+        ("location", texts(&mut |row| format!("rank {}/thread {}", row % 4, row % 5))),
+        ("stack", texts(&mut |row| format!("main;step {};{}", row % 3, names[row]))),
+        ("role", Arc::new((0..rows).map(|row| Some(roles(row))).collect::<StringArray>()) as ArrayRef),
+        ("row", known(&|row| (row % 5) as i64)),
+        ("start", known(&|row| starts[row])),
+        ("finish", known(&|row| starts[row] + durations[row])),
+        ("duration", known(&|row| durations[row])),
+        ("ratio", Arc::new((0..rows).map(|row| Some((names[row] as f64 - 3.0) / 10.0)).collect::<Float64Array>())),
+    ])
+    .unwrap()
+}
+
+fn picture(line: &str, rows: usize) -> String {
+    let batch = answer(rows);
+    let schema = batch.schema();
+    // Cut into batches as a query would.
+    let batches: Vec<RecordBatch> =
+        (0..rows).step_by(8_192).map(|from| batch.slice(from, (rows - from).min(8_192))).collect();
+    let data = Data { schema: &schema, batches: &batches, tick: Tick::Nanosecond };
+    Chart::parse(line).unwrap().draw("A title & more", &data).unwrap()
+}
+
+/// Elements are closed, attributes are numbers: what a viewer needs.
+fn assert_sound(line: &str, svg: &str) {
+    assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{line}");
+    assert!(!svg.contains("NaN") && !svg.contains("inf\"") && !svg.contains("-inf"), "{line}");
+    for tag in ["title", "text", "g", "style"] {
+        let opened = svg.matches(&format!("<{tag}>")).count() + svg.matches(&format!("<{tag} ")).count();
+        assert_eq!(opened, svg.matches(&format!("</{tag}>")).count(), "{line}: <{tag}>");
+    }
+    assert!(svg.contains("prefers-color-scheme:dark") && svg.contains("A title &amp; more"), "{line}");
+}
+
+#[test]
+fn any_number_of_rows_is_a_picture() {
+    for line in LINES {
+        for rows in [0, 1, 2, 3, 50] {
+            let svg = picture(line, rows);
+            assert_sound(line, &svg);
+            assert_eq!(svg, picture(line, rows), "{line}");
+        }
+    }
+}
+
+#[test]
+fn many_rows_are_a_picture_of_bounded_size() {
+    for line in LINES {
+        let svg = picture(line, 60_000);
+        assert_sound(line, &svg);
+        assert!(svg.len() < 1_000_000, "{line}: {} bytes", svg.len());
+    }
+    // What is drawn together is said.
+    for (line, note) in [
+        (LINES[0], "The first 60 of 60\u{a0}000 rows are drawn."),
+        (LINES[3], "each pixel shows the range"),
+        (LINES[5], "each pixel shows the mean"),
+        ("stacked x=start y=duration color=kind", "neighbouring values of start"),
+        ("heatmap x=start y=name value=duration", "share a cell: it shows their mean"),
+        ("box x=start y=duration", "values of start are drawn"),
+        (LINES[12], "share it with their neighbours"),
+    ] {
+        assert!(picture(line, 60_000).contains(note), "{line}");
+    }
+}
+
+#[test]
+fn columns_that_are_missing_or_wrong_are_named() {
+    let wrong = |line: &str| {
+        let batch = answer(3);
+        let schema = batch.schema();
+        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond };
+        Chart::parse(line).unwrap().draw("", &data).unwrap_err().to_string()
+    };
+    assert_eq!(wrong("bar x=name y=name"), "the chart's x=name must be numbers, and `name` is text");
+    assert_eq!(wrong("bar x=duration y=nam"), "the chart's y=nam: the answer has no column `nam`");
+    assert_eq!(
+        wrong("line x=start y=duration bound=kind"),
+        "the chart's bound=kind must be numbers, and `kind` is text"
+    );
+}

@@ -1,0 +1,407 @@
+//! Saved queries: one `.sql` file, one statement, one question. The same file serves `tq query`, `tq report` and `tq check`.
+//!
+//! Life of a file: [`library::Library`] finds it by its name, in the directories of the user or among the built-in ones →
+//! [`SavedQuery::parse`] reads the [`header`] and the statement, and wants every `$name` to be declared →
+//! [`SavedQuery::bind`] turns given texts into values → [`SavedQuery::unmet`] asks a session for what the query needs.
+
+pub mod header;
+pub mod library;
+pub mod params;
+
+use std::path::{Path, PathBuf};
+
+use datafusion::common::ScalarValue;
+use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+use tq_udfs::ticks::Tick;
+
+use crate::session::Session;
+use crate::sql::dialect::TqDialect;
+use crate::sql::{self, SqlError, Statement, nearest};
+use crate::time::GivenTime;
+
+pub use header::{Better, Chart, Expect, Expectation, Header, Metric, Need};
+pub use library::Library;
+pub use params::{Param, ParamType};
+
+/// A saved query.
+#[derive(Debug, Clone)]
+pub struct SavedQuery {
+    /// Its name: the stem of its file.
+    pub name: String,
+    /// Where it is from.
+    pub origin: Origin,
+    /// What its header says.
+    pub header: Header,
+    /// Its statement, which knows the whole text.
+    pub statement: Statement,
+}
+
+/// Where a query is from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The binary.
+    BuiltIn,
+    /// A file.
+    File(PathBuf),
+}
+
+/// How much worse a metric may get.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum MetricTolerance {
+    /// `5%` of the baseline; what a metric has that says nothing.
+    Percent(f64),
+    /// A number in the unit of the column.
+    Absolute(f64),
+    /// A time.
+    Time(GivenTime),
+}
+
+/// A line of a header that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {message}")]
+pub struct HeaderError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub message: String,
+    /// What to write.
+    pub hint: Option<String>,
+}
+
+/// Why a saved query cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum QueryError {
+    /// Its file cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// Its header or its statement is wrong.
+    #[error("{file}: {error}")]
+    Header {
+        /// The file, as lists call it.
+        file: String,
+        /// What.
+        error: HeaderError,
+    },
+    /// Its SQL does not parse.
+    #[error("{file}: {error}")]
+    Sql {
+        /// The file, as lists call it.
+        file: String,
+        /// What.
+        error: SqlError,
+    },
+}
+
+/// Why a query has no values for its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BindError {
+    /// No parameter has that name.
+    #[error("`{query}` has no parameter `{name}`")]
+    Unknown {
+        /// The query.
+        query: String,
+        /// The name as given.
+        name: String,
+        /// The nearest one that it has.
+        nearest: Option<String>,
+        /// The names that it has.
+        known: Vec<String>,
+    },
+    /// A value is of another type.
+    #[error("parameter `{name}` of `{query}`: {why}")]
+    Value {
+        /// The query.
+        query: String,
+        /// The parameter.
+        name: String,
+        /// What is wrong with the value.
+        why: String,
+    },
+    /// A parameter without default was not given.
+    #[error("`{query}` wants a value for its parameter `{name}`")]
+    Missing {
+        /// The query.
+        query: String,
+        /// The parameter.
+        name: String,
+        /// Its type.
+        param_type: ParamType,
+    },
+}
+
+impl HeaderError {
+    pub(crate) fn new(line: usize, message: impl Into<String>) -> HeaderError {
+        HeaderError { line, message: message.into(), hint: None }
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> HeaderError {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    fn at(mut self, line: usize) -> HeaderError {
+        self.line = line;
+        self
+    }
+}
+
+impl Default for MetricTolerance {
+    fn default() -> Self {
+        MetricTolerance::Percent(5.0)
+    }
+}
+
+impl std::fmt::Display for MetricTolerance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            MetricTolerance::Percent(percent) => write!(f, "{percent}%"),
+            MetricTolerance::Absolute(number) => write!(f, "{number}"),
+            MetricTolerance::Time(GivenTime::Ticks(ticks)) => write!(f, "{ticks} ticks"),
+            MetricTolerance::Time(GivenTime::Picoseconds(picoseconds)) => {
+                let ticks = i64::try_from(*picoseconds).unwrap_or(i64::MAX);
+                f.write_str(&tq_udfs::ticks::time_text(ticks, Tick::Picosecond))
+            }
+        }
+    }
+}
+
+impl MetricTolerance {
+    fn parse(text: &str) -> Result<MetricTolerance, String> {
+        let wrong = || format!("`{text}` is no tolerance: write 5%, a number or a time like 2ms");
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
+        if let Some(percent) = text.strip_suffix('%') {
+            return number(percent).map(MetricTolerance::Percent).ok_or_else(wrong);
+        }
+        if let Some(number) = number(text) {
+            return Ok(MetricTolerance::Absolute(number));
+        }
+        match text.parse::<GivenTime>() {
+            Ok(time) if time.ticks(Tick::Picosecond).is_some_and(|ticks| ticks >= 0) => Ok(MetricTolerance::Time(time)),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// How far the value may be from the baseline's, in the unit of the column.
+    pub fn allowed(self, base: f64, tick: Tick) -> f64 {
+        match self {
+            MetricTolerance::Percent(percent) => base.abs() * percent / 100.0,
+            MetricTolerance::Absolute(number) => number,
+            MetricTolerance::Time(time) => time.ticks(tick).unwrap_or(i64::MAX) as f64,
+        }
+    }
+}
+
+impl SavedQuery {
+    /// Reads the text of a saved query.
+    ///
+    /// # Errors
+    /// A wrong line of the header, SQL that does not parse, not exactly one statement, or a `$name` that is not declared.
+    pub fn parse(name: &str, origin: Origin, text: &str) -> Result<SavedQuery, QueryError> {
+        let file = origin.file(name);
+        let wrong = |error| QueryError::Header { file: file.clone(), error };
+        let header = header::parse(text).map_err(wrong)?;
+        let mut statements = sql::parse(text).map_err(|error| QueryError::Sql { file: file.clone(), error })?;
+        if let Some(second) = statements.get(1) {
+            let line = usize::try_from(second.line).unwrap_or(0);
+            return Err(wrong(
+                HeaderError::new(line, "a saved query is one statement, and this is the second")
+                    .hint("one file answers one question: give it a file of its own, or `WITH` in the first"),
+            ));
+        }
+        let Some(statement) = statements.pop() else {
+            return Err(wrong(HeaderError::new(text.lines().count().max(1), "there is no statement below the header")));
+        };
+        let query = SavedQuery { name: name.to_owned(), origin, header, statement };
+        query.check_placeholders().map_err(wrong)?;
+        Ok(query)
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// As [`SavedQuery::parse`], or the file cannot be read.
+    pub fn read(path: &Path) -> Result<SavedQuery, QueryError> {
+        let text = std::fs::read_to_string(path).map_err(|source| QueryError::Io { path: path.to_owned(), source })?;
+        let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        SavedQuery::parse(&name, Origin::File(path.to_owned()), &text)
+    }
+
+    /// The file as errors name it.
+    pub fn file(&self) -> String {
+        self.origin.file(&self.name)
+    }
+
+    /// The title, else the name.
+    pub fn title(&self) -> &str {
+        if self.header.title.is_empty() { &self.name } else { &self.header.title }
+    }
+
+    /// The values of the parameters: what is given, else the defaults.
+    ///
+    /// # Errors
+    /// A name that is not declared, a value of another type, a parameter without any value.
+    pub fn bind(&self, given: &[(String, String)], tick: Tick) -> Result<Vec<(String, ScalarValue)>, BindError> {
+        let params = &self.header.params;
+        for (name, _) in given {
+            if !params.iter().any(|param| param.name == *name) {
+                let known: Vec<String> = params.iter().map(|param| param.name.clone()).collect();
+                let nearest = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
+                return Err(BindError::Unknown { query: self.name.clone(), name: name.clone(), nearest, known });
+            }
+        }
+        let value_of = |param: &Param| {
+            let why = |why| BindError::Value { query: self.name.clone(), name: param.name.clone(), why };
+            let text = given.iter().rev().find(|(name, _)| *name == param.name).map(|(_, text)| text);
+            let value = match (text, &param.default) {
+                (Some(text), _) => param.param_type.value(text).map_err(why)?,
+                (None, Some(default)) => default.clone(),
+                (None, None) => {
+                    let (query, name) = (self.name.clone(), param.name.clone());
+                    return Err(BindError::Missing { query, name, param_type: param.param_type });
+                }
+            };
+            let value = value.value(tick).ok_or_else(|| why("the time does not fit a BIGINT".to_owned()))?;
+            Ok((param.name.clone(), value))
+        };
+        params.iter().map(value_of).collect()
+    }
+
+    /// The needs of the query that a session does not meet.
+    ///
+    /// # Errors
+    /// The session cannot be asked.
+    pub async fn unmet(&self, session: &Session) -> Result<Vec<Need>, SqlError> {
+        let mut unmet = Vec::new();
+        for need in &self.header.needs {
+            if session_has(session, need).await? == need.absent {
+                unmet.push(need.clone());
+            }
+        }
+        Ok(unmet)
+    }
+
+    /// Every `$name` is declared, and every declared one is used: a misspelt one would silently keep its default.
+    fn check_placeholders(&self) -> Result<(), HeaderError> {
+        let declared = &self.header.params;
+        let mut used = placeholders(&self.statement.source);
+        for expect in &self.header.expects {
+            if let Expectation::EveryRow(condition) = &expect.what {
+                used.extend(placeholders(condition).into_iter().map(|(name, _)| (name, expect.line)));
+            }
+        }
+        for (name, line) in &used {
+            if !declared.iter().any(|param| param.name == *name) {
+                let near = nearest(name, declared.iter().map(|param| param.name.as_str()));
+                let near = near.map(|near| format!("; did you mean `${near}`?")).unwrap_or_default();
+                return Err(HeaderError::new(*line, format!("`${name}` is not declared{near}"))
+                    .hint(format!("declare it in the header: `-- param {name}: BIGINT = 20 -- what it does`")));
+            }
+        }
+        match declared.iter().find(|param| !used.iter().any(|(name, _)| *name == param.name)) {
+            Some(param) => {
+                let name = &param.name;
+                Err(HeaderError::new(param.line, format!("parameter `{name}` is not used"))
+                    .hint(format!("its place in the SQL is `${name}`")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+async fn session_has(session: &Session, need: &Need) -> Result<bool, SqlError> {
+    // The names are from our own tables; the value is the user's.
+    let filter = match &need.with {
+        Some((column, value)) => format!(" WHERE CAST({column} AS VARCHAR) = '{}'", value.replace('\'', "''")),
+        None => String::new(),
+    };
+    let text = format!("SELECT 1 FROM {}{filter} LIMIT 1", need.table);
+    let frame = session.sql(&text).await?;
+    let worded = |error| match sql::parse(&text).ok().and_then(|mut statements| statements.pop()) {
+        Some(statement) => session.error(&error, &statement),
+        None => SqlError { message: error.to_string(), place: None, hint: None },
+    };
+    Ok(frame.count().await.map_err(worded)? > 0)
+}
+
+/// The `$name`s of a text of SQL and their lines, from 1. A text that cannot be cut into tokens has none.
+pub fn placeholders(text: &str) -> Vec<(String, usize)> {
+    let tokens = Tokenizer::new(&TqDialect, text).tokenize_with_location().unwrap_or_default();
+    let name = |token: &Token| match token {
+        Token::Placeholder(name) => name.strip_prefix('$').map(str::to_owned),
+        _ => None,
+    };
+    let line = |line: u64| usize::try_from(line).unwrap_or(0);
+    tokens.iter().filter_map(|at| Some((name(&at.token)?, line(at.span.start.line)))).collect()
+}
+
+impl Origin {
+    fn file(&self, name: &str) -> String {
+        match self {
+            Origin::BuiltIn => format!("built-in {name}.sql"),
+            Origin::File(path) => path.display().to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<SavedQuery, String> {
+        SavedQuery::parse("q", Origin::File("dir/q.sql".into()), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn one_statement_with_declared_parameters() {
+        let text = "-- param limit: BIGINT = 20 -- how many\n-- param name: TEXT\nSELECT $limit, $name";
+        let query = parse(text).unwrap();
+        let given = |pairs: &[(&str, &str)]| {
+            let pairs: Vec<_> = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+            query.bind(&pairs, Tick::Nanosecond).map_err(|error| error.to_string())
+        };
+        let limit = |limit: i64| ("limit".to_owned(), ScalarValue::Int64(Some(limit)));
+        let name = |name: &str| ("name".to_owned(), ScalarValue::from(name));
+        assert_eq!(given(&[("name", "a")]), Ok(vec![limit(20), name("a")]));
+        assert_eq!(given(&[("name", "5"), ("limit", "3")]), Ok(vec![limit(3), name("5")]));
+        assert_eq!(given(&[]), Err("`q` wants a value for its parameter `name`".to_owned()));
+        assert_eq!(given(&[("nme", "a")]), Err("`q` has no parameter `nme`".to_owned()));
+        assert_eq!(given(&[("limit", "x")]), Err("parameter `limit` of `q`: `x` is no whole number".to_owned()));
+    }
+
+    #[test]
+    fn wrong_files() {
+        for (text, expected) in [
+            ("-- title: a\n", "dir/q.sql: line 1: there is no statement below the header"),
+            (
+                "-- title: a\nSELECT 1;\nSELECT 2",
+                "dir/q.sql: line 3: a saved query is one statement, and this is the second",
+            ),
+            ("-- title: a\nSELECT\n$x", "dir/q.sql: line 3: `$x` is not declared"),
+            (
+                "-- param n: BIGINT = 1\n-- expect every row: x > $m\nSELECT $n",
+                "dir/q.sql: line 2: `$m` is not declared; did you mean `$n`?",
+            ),
+            ("-- param n: BIGINT = 1\nSELECT '$n'", "dir/q.sql: line 1: parameter `n` is not used"),
+        ] {
+            assert_eq!(parse(text).unwrap_err(), expected, "{text}");
+        }
+        assert!(parse("-- title: a\nSELECT FROM )").unwrap_err().starts_with("dir/q.sql: "));
+    }
+
+    #[test]
+    fn tolerances() {
+        let allowed =
+            |text: &str| MetricTolerance::parse(text).map(|tolerance| tolerance.allowed(-200.0, Tick::Picosecond));
+        assert_eq!(allowed("5%"), Ok(10.0));
+        assert_eq!(allowed("0.5"), Ok(0.5));
+        assert_eq!(allowed("2ns"), Ok(2000.0));
+        for wrong in ["", "%", "-1", "nan", "lots"] {
+            assert!(allowed(wrong).is_err(), "{wrong}");
+        }
+    }
+}
