@@ -234,7 +234,7 @@ fn what_cannot_be_asked_is_refused() {
         ("SELECT * FROM ancestor_slice()", "takes the id of a slice"),
         ("SELECT * FROM slice JOIN ancestor_slice(slice.id) USING (id)", "cannot take a slice relation"),
         ("SELECT glob('x')", "glob"),
-        ("SELECT name GLOB 5 FROM slice", "glob"),
+        ("SELECT 5 GLOB name FROM slice", "glob"),
     ] {
         let error = try_rows(&session, sql).unwrap_err();
         assert!(error.contains(word), "{sql}: {error}");
