@@ -36,14 +36,18 @@ pub(crate) struct Args {
 pub(crate) enum Command {
     /// Answer SQL and leave
     Query(QueryArgs),
-    /// Write a page about a trace: what was read, where the time went, a picture
+    /// Write a page about traces: three facts in plain words, then the evidence with pictures
     Report(ReportArgs),
+    /// Check saved queries on traces: what they expect, and their metrics against a baseline
+    Check(CheckArgs),
     /// List the trace formats, or describe one
     Formats(DocsArgs),
     /// List the functions, or describe one
     Functions(DocsArgs),
     /// List the tables of every session, or describe one
     Tables(NameArgs),
+    /// List the saved queries by topic, or describe one
+    Queries(QueriesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory
@@ -85,8 +89,14 @@ pub(crate) struct OpenArgs {
 /// `tq query`.
 #[derive(Debug, clap::Args)]
 #[command(
-    group = ArgGroup::new("sql").args(["command", "file"]).required(true),
-    after_help = "Formats: table, csv, tsv, json, ndjson, markdown, parquet, arrow, svg (a Gantt chart), chrome (a Chrome trace).\n\
+    group = ArgGroup::new("sql").args(["command", "file"]),
+    override_usage = "tq query [OPTIONS] [TRACE]... (-c <SQL> | -f <FILE> | NAME)",
+    after_help = "Without -c and -f, the last argument is the NAME of a saved query (`tq queries` lists them) or a `.sql` file.\n\n\
+        Examples:\n  \
+        tq query run.tfp longest-tasks --param limit=5     a saved query\n  \
+        tq query run.tfp -c 'SELECT * FROM runs'           SQL\n  \
+        tq query a.tfp b.tfp -f compare.sql -o answer.csv  a file, two runs\n\n\
+        Formats: table, csv, tsv, json, ndjson, markdown, parquet, arrow, svg (a Gantt chart), chrome (a Chrome trace).\n\
         On a terminal `table`, in a pipe `csv`, with -o by the file's extension, unless --format tells."
 )]
 pub(crate) struct QueryArgs {
@@ -95,12 +105,14 @@ pub(crate) struct QueryArgs {
     /// The SQL to answer; several statements end with `;` each
     #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub(crate) command: Option<String>,
-    /// A file with SQL, `-` for standard input; the first failing statement stops the run
+    /// A file with SQL or a saved query, `-` for standard input; the first failing statement stops the run
     #[arg(short = 'f', long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) file: Option<PathBuf>,
-    /// A value for `$KEY` in the SQL: a whole number, a decimal, true, false, or text
+    /// A value for `$KEY` in the SQL: a whole number, a decimal, true, false, or text; in a saved query, of its type there
     #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) params: Vec<(String, String)>,
+    #[command(flatten)]
+    pub(crate) library: LibraryArgs,
     /// How to write the answer
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
     pub(crate) format: Option<Format>,
@@ -112,17 +124,92 @@ pub(crate) struct QueryArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
+/// Where saved queries are looked for.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct LibraryArgs {
+    /// A directory of saved queries that come before those of `.tq/queries`, of the user, and the built-in ones
+    #[arg(long = "queries", value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directories: Vec<PathBuf>,
+}
+
 /// `tq report`.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "A template is markdown; its fenced `sql` blocks hold the name of a saved query (with `name=value` parameters) or SQL,\n\
+        and become a table or a picture. `base=` and `new=` before two traces add what changed.\n\n\
+        Examples:\n  \
+        tq report run.tfp -o run.md                  a page and its pictures beside it\n  \
+        tq report base=a.tfp new=b.tfp --html -o c.html  one self-contained page about the change\n  \
+        tq report run.tfp --template mine.md         a page of your own"
+)]
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
-    /// The page to write; its picture goes beside it [default: RUN.report.md, standard output in a pipe]
+    /// The page to write; its pictures go beside it [default: RUN.report.md, standard output in a pipe]
     #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Put the picture into the page instead of beside it
+    /// Markdown with fenced `sql` blocks instead of the built-in page
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) template: Option<PathBuf>,
+    /// Put the pictures into the page instead of beside it
     #[arg(long)]
     pub(crate) embed: bool,
+    /// Write one self-contained HTML page
+    #[arg(long)]
+    pub(crate) html: bool,
+    #[command(flatten)]
+    pub(crate) library: LibraryArgs,
+}
+
+/// `tq check`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Exit status: 0 every check held, 1 one did not, 2 one could not run (2 beats 1).\n\n\
+        Examples:\n  \
+        tq check run.tfp --query checks/                          what the files of a folder expect\n  \
+        tq check new/*.tfp --query checks/ --baseline base/*.tfp  and their metrics against a baseline\n  \
+        tq check run.tfp --query longest.sql --bless              write what `expect same as:` compares with")]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// A saved query with `expect` or `metric` lines: a file, a folder of files, or a name
+    #[arg(long = "query", value_name = "PATH", num_args = 1.., required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) checks: Vec<String>,
+    /// Traces that metrics are compared with; three and more a side allow a test of significance
+    #[arg(long, value_name = "TRACE", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) baseline: Vec<String>,
+    /// A value for a parameter of the queries that declare it
+    #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) params: Vec<(String, String)>,
+    /// Write the files that `expect same as:` compares with instead of comparing
+    #[arg(long)]
+    pub(crate) bless: bool,
+    /// Skip what needs something that the traces do not hold, instead of ending with 2
+    #[arg(long)]
+    pub(crate) allow_skip: bool,
+    /// Draw the stretch that offends; a second failed check gets FILE-2.svg, and so on
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) picture: Option<PathBuf>,
+    /// Write the outcomes as JUnit XML
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) junit: Option<PathBuf>,
+    /// Print annotations for GitHub Actions, at the line of the check that failed
+    #[arg(long, help_heading = "Output")]
+    pub(crate) github: bool,
+    /// Append a summary in markdown to FILE; without FILE it is printed instead of the lines
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, help_heading = "Output")]
+    pub(crate) markdown: Option<Option<PathBuf>>,
+    #[command(flatten)]
+    pub(crate) library: LibraryArgs,
+}
+
+/// `tq queries`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct QueriesArgs {
+    /// The one to describe
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    #[command(flatten)]
+    pub(crate) library: LibraryArgs,
 }
 
 /// `tq formats`, `tq functions`.

@@ -12,10 +12,12 @@ use datafusion::error::DataFusionError;
 use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
 use tokio::sync::mpsc::Sender;
+use tq_engine::queries::{Need, SavedQuery};
 use tq_engine::session::Session;
 use tq_engine::sql::{self, SqlError, Statement};
 
 use crate::args::OpenArgs;
+use crate::errors::queries::unmet;
 use crate::errors::{Failure, Problem};
 use crate::output::Output;
 use crate::progress::Running;
@@ -94,6 +96,11 @@ impl Asker {
         let [statement] = statements.as_slice() else {
             return Err(Problem::internal("one statement is expected").into());
         };
+        self.answer(statement, params)
+    }
+
+    /// The answer of a statement in one batch.
+    pub(crate) fn answer(&mut self, statement: &Statement, params: &Params) -> Result<RecordBatch, Failure> {
         let mut schema: SchemaRef = Arc::new(Schema::empty());
         let mut batches = Vec::new();
         self.stream(statement, params, Ok, &mut |part| {
@@ -104,6 +111,22 @@ impl Asker {
             Ok(())
         })?;
         Ok(concat_batches(&schema, &batches)?)
+    }
+
+    /// The needs of a saved query that the traces do not meet.
+    pub(crate) fn unmet(&mut self, query: &SavedQuery) -> Result<Vec<Need>, Failure> {
+        let (session, query) = (Arc::clone(&self.session), query.clone());
+        let unmet: Result<Vec<Need>, SqlError> =
+            self.runtime.stream(|_: Sender<()>| async move { query.unmet(&session).await }, |()| Ok(()))?;
+        Ok(unmet?)
+    }
+
+    /// Fails when the traces do not hold what a saved query needs.
+    pub(crate) fn meets(&mut self, query: &SavedQuery) -> Result<(), Failure> {
+        match self.unmet(query)?.as_slice() {
+            [] => Ok(()),
+            needs => Err(unmet(query, needs).into()),
+        }
     }
 
     fn stream(

@@ -8,12 +8,15 @@
 mod args;
 mod ask;
 mod charts;
+mod check;
 mod commands;
 mod config;
 mod errors;
 mod functions;
+mod library;
 mod open;
 mod output;
+mod pictures;
 mod progress;
 mod repl;
 mod report;
@@ -55,9 +58,11 @@ fn run(args: Args) -> Result<(), Failure> {
         None => repl::run(&args.open),
         Some(Command::Query(query)) => commands::query::run(&query),
         Some(Command::Report(report)) => report::run(&report),
+        Some(Command::Check(check)) => check::run(&check),
         Some(Command::Formats(formats)) => commands::formats::run(&formats),
         Some(Command::Functions(functions)) => commands::functions::run(&functions),
         Some(Command::Tables(tables)) => commands::tables::run(&tables),
+        Some(Command::Queries(queries)) => commands::queries::run(&queries),
         Some(Command::Completions(completions)) => commands::completions::run(&completions),
         Some(Command::Man(man)) => commands::man::run(&man),
     }

@@ -13,14 +13,7 @@ pub(crate) fn is_complete(sql: &str) -> bool {
 
 /// The names of the `$name` placeholders.
 pub(crate) fn placeholders(sql: &str) -> Vec<String> {
-    let tokens = tokenize(sql).unwrap_or_default();
-    tokens
-        .into_iter()
-        .filter_map(|token| match token {
-            Token::Placeholder(name) => name.strip_prefix('$').map(str::to_owned),
-            _ => None,
-        })
-        .collect()
+    tq_engine::queries::placeholders(sql).into_iter().map(|(name, _)| name).collect()
 }
 
 /// A value as people give it: a whole number, a decimal, true or false, else text. Quotes make a text of anything.

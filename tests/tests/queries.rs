@@ -13,6 +13,7 @@ const FIXTURES: &[&str] = &[
     "chrome/kineto_tiny.json",
     "chrome/torch215_cpu.json.gz",
     "table/render_log.csv",
+    "table/halo.csv",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
 ];
 
@@ -41,11 +42,8 @@ fn saved_queries_answer_on_the_fixtures_that_hold_what_they_need() {
                 }
                 let values = query.bind(&[], session.tick()).unwrap_or_else(|error| panic!("{error}"));
                 let params = (!values.is_empty()).then(|| values.into());
-                let failed = |error: &dyn std::fmt::Display| panic!("{name} on {fixture}: {error}");
-                let frame = match session.execute(&query.statement, params).await {
-                    Ok(frame) => frame,
-                    Err(error) => failed(&error),
-                };
+                let answered = session.execute(&query.statement, params).await;
+                let frame = answered.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"));
                 let columns: Vec<String> = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
                 for column in header_columns(&query.header) {
                     assert!(
@@ -53,10 +51,7 @@ fn saved_queries_answer_on_the_fixtures_that_hold_what_they_need() {
                         "{name}: its header names `{column}`, its answer has {columns:?}"
                     );
                 }
-                match frame.count().await {
-                    Ok(rows) => rows,
-                    Err(error) => failed(&error),
-                }
+                frame.count().await.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"))
             });
             if rows > 0 {
                 without_rows.remove(name);

@@ -1,9 +1,10 @@
-//! The commands, one file each. The prompt and the report have folders of their own.
+//! The commands, one file each. The prompt, the report and checks have folders of their own.
 
 pub(crate) mod completions;
 pub(crate) mod formats;
 pub(crate) mod functions;
 pub(crate) mod man;
+pub(crate) mod queries;
 pub(crate) mod query;
 pub(crate) mod tables;
 
@@ -16,6 +17,11 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
+}
+
+/// `1 row`, `3 rows`.
+pub(crate) fn counted(count: usize, word: &str) -> String {
+    format!("{count} {}", crate::open::plural(count as u64, word))
 }
 
 /// Names with a sentence each, aligned; the sentence goes on below itself where the terminal is narrow.

@@ -1,19 +1,30 @@
-//! `tq query`: answers SQL and leaves.
+//! `tq query`: answers SQL or a saved query and leaves.
 //!
 //! Statements run in order; the first that fails stops the run, with file and line. Results go to stdout or to one file.
 
 use std::io::Read;
 use std::path::Path;
 
+use tq_engine::queries::header::has_header;
+use tq_engine::queries::{Origin, SavedQuery};
 use tq_engine::sql::{self, Statement};
+use tq_udfs::ticks::Tick;
 
-use crate::args::QueryArgs;
+use crate::args::{OpenArgs, QueryArgs};
 use crate::ask::{Asker, Params};
 use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::{self, Destination, Format, Look, Picture};
-use crate::statements;
+use crate::{library, pictures, statements};
+
+/// What is asked.
+enum Question {
+    /// SQL, and the name of its file, if it is from one.
+    Sql { statements: Vec<Statement>, file: Option<String> },
+    /// A saved query.
+    Saved(Box<SavedQuery>),
+}
 
 pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     let chart = args.chart.as_deref().map(Chart::parse).transpose()?;
@@ -23,51 +34,112 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             .hint("leave --format away")
             .into());
     }
-    let (text, file) = read(args)?;
-    let statements = sql::parse(&text).map_err(|error| placed(error.into(), None, file.as_deref()))?;
-    if statements.is_empty() {
-        return Err(Problem::new("there is no statement in the SQL").hint("try `-c 'SELECT * FROM runs'`").into());
-    }
-    let params = params(&args.params, &statements)?;
-    let mut asker = Asker::open(&args.open)?;
-    let picture = if format == Format::Svg { Picture { chart, ..picture(&mut asker)? } } else { Picture::default() };
-    let arrange = format.arrange(picture.chart.as_ref());
+    let (question, open) = question(args)?;
+    // What is wrong with the values or the chart shows before minutes of reading.
+    let (plain_params, chart) = match &question {
+        Question::Sql { statements, .. } => (params(&args.params, statements)?, chart),
+        Question::Saved(query) => {
+            query.bind(&args.params, Tick::Nanosecond)?;
+            let own = query.header.charts.first().filter(|_| chart.is_none() && format == Format::Svg);
+            (Params::new(), own.map(|own| pictures::chart(own, query)).transpose()?.or(chart))
+        }
+    };
+    let mut asker = Asker::open(&open)?;
+    let mut picture =
+        if format == Format::Svg { Picture { chart, ..picture(&mut asker)? } } else { Picture::default() };
+    let tick = asker.session().tick();
+    let (statements, params, file) = match question {
+        Question::Sql { statements, file } => (statements, plain_params, file),
+        Question::Saved(query) => {
+            asker.meets(&query)?;
+            query.title().clone_into(&mut picture.title);
+            (vec![query.statement.clone()], query.bind(&args.params, tick)?, Some(query.file()))
+        }
+    };
 
     let target = args.output.as_deref();
     let (destination, writer) = Destination::open(target)?;
-    let tick = asker.session().tick();
     let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
+    let arrange = format.arrange(picture.chart.as_ref());
     let mut output = output::create(format, writer, &look, target, picture);
     for statement in &statements {
-        asker
-            .run(statement, &params, arrange, output.as_mut())
-            .map_err(|failure| placed(failure, Some(statement), file.as_deref()))?;
+        let placed = |failure: Failure| match &file {
+            Some(file) => failure.in_file(file, Some(statement.line)),
+            None => failure,
+        };
+        asker.run(statement, &params, arrange, output.as_mut()).map_err(placed)?;
     }
     output.close()?;
     drop(output);
     destination.commit()
 }
 
-/// The SQL and the name of its file, if it is from one.
-fn read(args: &QueryArgs) -> Result<(String, Option<String>), Failure> {
+/// What is asked, and of which traces: without -c and -f, the last argument is the question.
+fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
+    let mut open = args.open.clone();
     if let Some(sql) = &args.command {
-        return Ok((sql.clone(), None));
+        return Ok((plain(sql, None)?, open));
     }
-    let Some(path) = args.file.as_deref() else { return Err(Problem::new("there is no SQL").into()) };
-    if path == Path::new("-") {
-        if args.open.traces.iter().any(|trace| trace == "-" || trace.ends_with("=-")) {
-            return Err(Problem::new("standard input cannot be both the trace and the SQL")
-                .hint("give the SQL with `-c` or in a file")
-                .into());
-        }
-        let mut sql = String::new();
-        std::io::stdin()
-            .read_to_string(&mut sql)
-            .map_err(|error| Problem::new(format!("cannot read SQL from standard input: {error}")))?;
-        return Ok((sql, Some("stdin".to_owned())));
+    if let Some(path) = args.file.as_deref() {
+        return Ok((of_file(path, &open)?, open));
     }
-    let sql = std::fs::read_to_string(path).map_err(|error| Problem::file("read", path, &error))?;
-    Ok((sql, Some(path.display().to_string())))
+    let Some(name) = open.traces.pop() else {
+        return Err(Problem::new("there is no question")
+            .hint("give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them")
+            .into());
+    };
+    if library::is_file(&name) {
+        return Ok((of_file(Path::new(&name), &open)?, open));
+    }
+    let library = library::open(&args.library)?;
+    // A trace where a question should be: the question was forgotten.
+    if library.find(&name)?.is_none() && (Path::new(&name).exists() || name.contains('=')) {
+        return Err(Problem::new(format!("there is no question behind the trace `{name}`"))
+            .hint("give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them")
+            .into());
+    }
+    Ok((Question::Saved(Box::new(library::find(&library, &name)?)), open))
+}
+
+/// A file is a saved query when it begins with a header, else SQL.
+fn of_file(path: &Path, open: &OpenArgs) -> Result<Question, Failure> {
+    let stdin = path == Path::new("-");
+    let text = if stdin { stdin_sql(open)? } else { read(path)? };
+    let file = if stdin { "stdin".to_owned() } else { path.display().to_string() };
+    if !has_header(&text) {
+        return plain(&text, Some(file));
+    }
+    let name = path.file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
+    let query = SavedQuery::parse(if stdin { &file } else { &name }, Origin::File(file.clone().into()), &text)?;
+    Ok(Question::Saved(Box::new(query)))
+}
+
+fn plain(sql: &str, file: Option<String>) -> Result<Question, Failure> {
+    let statements = sql::parse(sql).map_err(|error| match &file {
+        Some(file) => Failure::from(error).in_file(file, None),
+        None => error.into(),
+    })?;
+    if statements.is_empty() {
+        return Err(Problem::new("there is no statement in the SQL").hint("try `-c 'SELECT * FROM runs'`").into());
+    }
+    Ok(Question::Sql { statements, file })
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| Problem::file("read", path, &error).into())
+}
+
+fn stdin_sql(open: &OpenArgs) -> Result<String, Failure> {
+    if open.traces.iter().any(|trace| trace == "-" || trace.ends_with("=-")) {
+        return Err(Problem::new("standard input cannot be both the trace and the SQL")
+            .hint("give the SQL with `-c` or in a file")
+            .into());
+    }
+    let mut sql = String::new();
+    std::io::stdin()
+        .read_to_string(&mut sql)
+        .map_err(|error| Problem::new(format!("cannot read SQL from standard input: {error}")))?;
+    Ok(sql)
 }
 
 /// Typed values. One that no statement asks for is a mistake: the answer would not be the one that was meant.
@@ -83,16 +155,6 @@ fn params(given: &[(String, String)], statements: &[Statement]) -> Result<Params
         }
     }
     Ok(given.iter().map(|(name, value)| (name.clone(), statements::typed(value))).collect())
-}
-
-/// Says in which line of which file a statement failed.
-fn placed(failure: Failure, statement: Option<&Statement>, file: Option<&str>) -> Failure {
-    let Some(file) = file else { return failure };
-    let Failure::Told(mut problem) = failure else { return failure };
-    let line = problem.excerpt.as_ref().map(|excerpt| excerpt.line_number);
-    let line = line.or_else(|| statement.map(|statement| statement.line as usize));
-    problem.place = Some(line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")));
-    Failure::Told(problem)
 }
 
 /// The title of a picture, and the order in which the traces want their locations.

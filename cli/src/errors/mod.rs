@@ -1,10 +1,11 @@
 //! What goes wrong, in the words that users read: what, where, and what to type next.
 //!
-//! [`import`] words what can happen to a trace, [`chart`] to a chart, the engine's `SqlError` what can happen to a statement;
-//! [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
+//! [`import`] words what can happen to a trace, [`chart`] to a chart, [`queries`] to a saved query, the engine's `SqlError` what
+//! can happen to a statement; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
 
 mod chart;
 mod import;
+pub(crate) mod queries;
 
 use std::io;
 use std::process::ExitCode;
@@ -23,10 +24,14 @@ pub(crate) enum Failure {
     Interrupted,
     /// Whoever read our output went away: `tq … | head`. No error.
     BrokenPipe,
+    /// A check did not hold, as the output says. Exit status 1.
+    DoesNotHold,
+    /// A check could not run, as the output says. Exit status 2.
+    CouldNotRun,
 }
 
 /// Something to say to the user.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Problem {
     /// What is wrong, in one line. A second line and more are shown indented.
     pub(crate) message: String,
@@ -39,7 +44,7 @@ pub(crate) struct Problem {
 }
 
 /// A line of SQL with a caret.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Excerpt {
     /// The line's number, from 1.
     pub(crate) line_number: usize,
@@ -59,10 +64,19 @@ impl Failure {
         }
     }
 
+    /// Says in which file it happened; in which line, if the failure does not know better.
+    pub(crate) fn in_file(self, file: &str, line: Option<u64>) -> Failure {
+        let Failure::Told(mut problem) = self else { return self };
+        let known = problem.excerpt.as_ref().map(|excerpt| excerpt.line_number as u64);
+        problem.place = Some(known.or(line).map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")));
+        Failure::Told(problem)
+    }
+
     /// The status of the process.
     pub(crate) fn exit_code(&self) -> ExitCode {
         match self {
-            Failure::Told(_) => ExitCode::from(2),
+            Failure::Told(_) | Failure::CouldNotRun => ExitCode::from(2),
+            Failure::DoesNotHold => ExitCode::from(1),
             Failure::Interrupted => ExitCode::from(130),
             Failure::BrokenPipe => ExitCode::SUCCESS,
         }
@@ -129,7 +143,7 @@ impl Problem {
             talk::line(&format!("       {line}"));
         }
         if let Some(excerpt) = &self.excerpt {
-            excerpt.tell();
+            excerpt.lines().iter().for_each(|line| talk::line(line));
         }
         for hint in &self.hints {
             talk::hint(hint);
@@ -139,7 +153,7 @@ impl Problem {
 
 impl Excerpt {
     /// The line around the caret: long lines are cut on both sides, tabs take one column.
-    fn tell(&self) {
+    pub(crate) fn lines(&self) -> [String; 3] {
         const BEFORE: usize = 60;
         const SHOWN: usize = 100;
         let characters: Vec<char> = self.line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
@@ -152,10 +166,12 @@ impl Excerpt {
         let number = self.line_number.to_string();
         let margin = " ".repeat(number.len());
         let indent = unicode_width::UnicodeWidthStr::width(before.as_str()) + usize::from(from > 0);
-        talk::line(&format!("{margin} |"));
-        talk::line(&format!("{number} | {}{shown}{}", ellipsis(from > 0), ellipsis(to < characters.len())));
         let carets = self.length.clamp(1, (to - column).max(1));
-        talk::line(&format!("{margin} | {}{}", " ".repeat(indent), "^".repeat(carets)));
+        [
+            format!("{margin} |"),
+            format!("{number} | {}{shown}{}", ellipsis(from > 0), ellipsis(to < characters.len())),
+            format!("{margin} | {}{}", " ".repeat(indent), "^".repeat(carets)),
+        ]
     }
 }
 

@@ -1,80 +1,66 @@
-//! `tq report`: one page of markdown about each opened run, with a Gantt chart.
+//! `tq report`: a page about the opened runs, from a template.
 //!
-//! Life of a page: [`sections`] asks SQL and keeps each question with its answer → [`facts`] says the three most useful
-//! things in plain words → the page is put together here, with the questions at its end, so that every figure can be
-//! asked again at the prompt. The same traces give the same bytes: no clock, no paths but the given ones, every table
-//! sorted.
+//! Life of a page: [`template`] reads markdown with questions in it → [`render`] asks them and leaves out the sections
+//! that the traces cannot answer → pictures go beside the page, or into it (`--embed`), or the whole becomes one page of
+//! HTML ([`html`]). The same traces give the same bytes: no clock, no paths but the given ones, every table sorted.
 
-mod facts;
-mod sections;
+mod html;
+mod render;
+mod template;
 
-use std::fmt::Write as _;
+use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use crate::args::ReportArgs;
 use crate::ask::Asker;
-use crate::commands::query::picture;
 use crate::errors::{Failure, Problem};
-use crate::output::markdown::escape;
-use crate::output::{Destination, Picture};
-use crate::talk;
+use crate::output::Destination;
+use crate::{library, talk};
 
-use sections::RunAnswers;
-
-/// Where the page goes, and its pictures.
-struct Place {
-    /// `None` = standard output.
-    page: Option<PathBuf>,
-    embed: bool,
-}
+use render::{Drawn, Page, address};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if args.open.traces.is_empty() {
         return Err(Problem::new("a report needs a trace").hint("`tq report TRACE`").into());
     }
-    let mut asker = Asker::open(&args.open)?;
-    let place = place(args, &asker);
-    let order = picture(&mut asker)?.order;
-    let names: Vec<String> = asker.session().runs().iter().map(|run| run.name.clone()).collect();
-
-    let mut page = String::new();
-    let several = names.len() > 1;
-    if several {
-        let _ = write!(page, "# {} runs\n\n{}\n", names.len(), sections::overview(&mut asker)?);
-    }
-    let mut pictures = Vec::new();
-    for (number, name) in names.iter().enumerate() {
-        let answers = RunAnswers::ask(&mut asker, name)?;
-        let chart =
-            sections::gantt(&mut asker, &answers, Picture { title: name.clone(), order: order.clone(), chart: None })?;
-        let link = if place.embed {
-            format!("data:image/svg+xml;base64,{}", base64(chart.as_bytes()))
-        } else {
-            let file = picture_file(place.page.as_deref().unwrap_or(Path::new("report.md")), several.then_some(number));
-            let link = file.file_name().map(|name| name.to_string_lossy().replace(' ', "%20")).unwrap_or_default();
-            pictures.push((file, chart));
-            link
-        };
-        if number > 0 || several {
-            page.push('\n');
+    // What is wrong with the template shows before minutes of reading.
+    let library = library::open(&args.library)?;
+    let parts = match &args.template {
+        None => template::parse(template::BUILT_IN, "built-in template.md", &library)?,
+        Some(file) => {
+            let text = std::fs::read_to_string(file).map_err(|error| Problem::file("read", file, &error))?;
+            template::parse(&text, &file.display().to_string(), &library)?
         }
-        write_run(&mut page, &answers, &link, several);
+    };
+    let mut asker = Asker::open(&args.open)?;
+    let page = render::page(&mut asker, &parts)?;
+    let file = page_file(args, &asker);
+    // A page in a pipe has nothing beside it.
+    let text = if args.html {
+        html::page(&with_pictures_inside(&page))
+    } else if args.embed || file.is_none() {
+        with_pictures_inside(&page)
+    } else {
+        with_pictures_beside(&page, file.as_deref())?
+    };
+    write_file(file.as_deref(), &text)?;
+    // The built-in template has sections for every kind of trace; what one's own left out is worth a word.
+    if args.template.is_some() {
+        for (section, reason) in &page.left_out {
+            talk::note(&format!("the section `{section}` is left out: {reason}"));
+        }
     }
-
-    for (file, chart) in pictures {
-        write_file(Some(&file), &chart)?;
-    }
-    write_file(place.page.as_deref(), &page)?;
-    if let Some(file) = &place.page {
+    if let Some(file) = &file {
         talk::line(&format!("wrote {}", file.display()));
         talk::line(&format!("next: `tq {}` opens the prompt", args.open.traces.join(" ")));
     }
     Ok(())
 }
 
-fn place(args: &ReportArgs, asker: &Asker) -> Place {
-    let page = match &args.output {
+/// Where the page goes; `None` = standard output.
+fn page_file(args: &ReportArgs, asker: &Asker) -> Option<PathBuf> {
+    match &args.output {
         Some(file) if file == Path::new("-") => None,
         Some(file) => Some(file.clone()),
         None if !io::stdout().is_terminal() => None,
@@ -82,17 +68,44 @@ fn place(args: &ReportArgs, asker: &Asker) -> Place {
             let name = asker.session().runs().first().map_or("trace", |run| run.name.as_str());
             let name: String =
                 name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
-            Some(PathBuf::from(format!("{name}.report.md")))
+            Some(PathBuf::from(format!("{name}.report.{}", if args.html { "html" } else { "md" })))
         }
-    };
-    // A page in a pipe has nothing beside it.
-    let embed = args.embed || page.is_none();
-    Place { page, embed }
+    }
 }
 
-fn picture_file(page: &Path, number: Option<usize>) -> PathBuf {
-    let extension = number.map_or_else(|| "svg".to_owned(), |number| format!("{number}.svg"));
-    page.with_extension(extension)
+fn with_pictures_inside(page: &Page) -> String {
+    let data = |picture: &Drawn| format!("data:image/svg+xml;base64,{}", base64(picture.svg.as_bytes()));
+    let addresses: Vec<String> = page.pictures.iter().map(data).collect();
+    with_addresses(&page.text, &addresses)
+}
+
+fn with_pictures_beside(page: &Page, file: Option<&Path>) -> Result<String, Failure> {
+    let file = file.unwrap_or(Path::new("report.md"));
+    let mut addresses = Vec::new();
+    for (name, picture) in file_names(file, &page.pictures).into_iter().zip(&page.pictures) {
+        write_file(Some(&name), &picture.svg)?;
+        let name = name.file_name().map(|name| name.to_string_lossy().replace(' ', "%20")).unwrap_or_default();
+        addresses.push(name);
+    }
+    Ok(with_addresses(&page.text, &addresses))
+}
+
+fn with_addresses(text: &str, addresses: &[String]) -> String {
+    let replaced = |text: String, (number, to): (usize, &String)| {
+        text.replace(&format!("({})", address(number)), &format!("({to})"))
+    };
+    addresses.iter().enumerate().fold(text.to_owned(), replaced)
+}
+
+/// `page.md` has `page.timeline.svg` beside it; a second picture of that name is `page.timeline-2.svg`.
+fn file_names(page: &Path, pictures: &[Drawn]) -> Vec<PathBuf> {
+    let mut taken = HashSet::new();
+    let name = |picture: &Drawn| {
+        let numbered = (2..).map(|number| format!("{}-{number}", picture.name));
+        let free = std::iter::once(picture.name.clone()).chain(numbered).find(|name| taken.insert(name.clone()));
+        page.with_extension(format!("{}.svg", free.unwrap_or_default()))
+    };
+    pictures.iter().map(name).collect()
 }
 
 fn write_file(file: Option<&Path>, text: &str) -> Result<(), Failure> {
@@ -101,23 +114,6 @@ fn write_file(file: Option<&Path>, text: &str) -> Result<(), Failure> {
     writer.flush()?;
     drop(writer);
     destination.commit()
-}
-
-fn write_run(page: &mut String, answers: &RunAnswers, picture: &str, below: bool) {
-    let level = if below { "##" } else { "#" };
-    let _ = writeln!(page, "{level} {}\n", escape(&answers.name));
-    for fact in facts::facts(answers) {
-        let _ = writeln!(page, "- {fact}");
-    }
-    let _ = writeln!(page, "\n![Timeline of {}: a lane per location]({picture})\n", escape(&answers.name));
-    for section in &answers.sections {
-        let _ = writeln!(page, "{level}# {}\n\n{}\n", section.title, section.text.trim_end());
-    }
-    let _ = writeln!(
-        page,
-        "{level}# The questions behind the figures\n\nAt the prompt, each can be asked again and changed.\n"
-    );
-    let _ = writeln!(page, "```sql\n{}\n```", answers.asked.join("\n\n"));
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -147,7 +143,16 @@ mod tests {
 
     #[test]
     fn pictures_stand_beside_their_page() {
-        assert_eq!(picture_file(Path::new("a/b.report.md"), None), Path::new("a/b.report.svg"));
-        assert_eq!(picture_file(Path::new("page"), Some(1)), Path::new("page.1.svg"));
+        let picture = |name: &str| Drawn { name: name.to_owned(), svg: String::new() };
+        let names = file_names(Path::new("a/b.report.md"), &[picture("x"), picture("y"), picture("x")]);
+        assert_eq!(names, ["a/b.report.x.svg", "a/b.report.y.svg", "a/b.report.x-2.svg"].map(PathBuf::from));
+    }
+
+    #[test]
+    fn addresses_are_replaced_whole() {
+        assert_eq!(
+            with_addresses("![](tq-picture:1) ![](tq-picture:10)", &["a".to_owned(), "b".to_owned()]),
+            "![](b) ![](tq-picture:10)"
+        );
     }
 }

@@ -42,9 +42,11 @@ pub struct Header {
     pub expects: Vec<Expect>,
 }
 
-/// A table that must have rows: `links`, or `links.kind=dependency` for rows with that value.
+/// A table that must have rows: `links`, or `links.kind=dependency` for rows with that value; `no links` must have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
+    /// Whether there must be no such row.
+    pub absent: bool,
     /// A table or view of every session.
     pub table: String,
     /// A column and the value that some row must have.
@@ -128,6 +130,9 @@ impl std::fmt::Display for Expectation {
 
 impl std::fmt::Display for Need {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.absent {
+            f.write_str("no ")?;
+        }
         match &self.with {
             None => f.write_str(&self.table),
             Some((column, value)) => write!(f, "{}.{column}={value}", self.table),
@@ -289,6 +294,7 @@ fn named<'a>(key: &str, rest: &'a str, line: usize) -> Result<(&'a str, &'a str)
 
 impl Need {
     fn parse(text: &str) -> Result<Need, HeaderError> {
+        let (absent, text) = text.strip_prefix("no ").map_or((false, text), |text| (true, text.trim_start()));
         let (path, value) = match text.split_once('=') {
             Some((path, value)) => (path.trim(), Some(value.trim().trim_matches('\''))),
             None => (text, None),
@@ -313,7 +319,7 @@ impl Need {
                     .hint("write `links`, or `links.kind=dependency` for rows with that value"));
             }
         };
-        Ok(Need { table: table.to_owned(), with })
+        Ok(Need { absent, table: table.to_owned(), with })
     }
 }
 
@@ -531,7 +537,7 @@ mod tests {
     #[test]
     fn every_line_is_read() {
         let header = parse(
-            "-- title: The longest tasks\n-- topic: tasks\n-- needs: tasks, links.kind=dependency\n\
+            "-- title: The longest tasks\n-- topic: tasks\n-- needs: tasks, links.kind=dependency, no messages\n\
              -- param limit: BIGINT = 20 -- how many to show\n-- param name: TEXT = 'a -- b' -- x\n\
              -- chart: bar x=duration y=name title='two words'\n\
              -- metric duration: better=lower, tolerance=2.5%, by=name, by=kind\n\
@@ -541,7 +547,7 @@ mod tests {
         .unwrap();
         assert_eq!((header.title.as_str(), header.topic.as_str()), ("The longest tasks", "tasks"));
         let needs: Vec<String> = header.needs.iter().map(ToString::to_string).collect();
-        assert_eq!(needs, ["tasks", "links.kind=dependency"]);
+        assert_eq!(needs, ["tasks", "links.kind=dependency", "no messages"]);
         assert_eq!(header.params[0].default, Some(super::super::params::Given::Value(ScalarValue::Int64(Some(20)))));
         assert_eq!(header.params[0].description, "how many to show");
         assert_eq!(header.params[1].default, Some(super::super::params::Given::Value(ScalarValue::from("a -- b"))));

@@ -278,7 +278,7 @@ impl SavedQuery {
     pub async fn unmet(&self, session: &Session) -> Result<Vec<Need>, SqlError> {
         let mut unmet = Vec::new();
         for need in &self.header.needs {
-            if !session_has(session, need).await? {
+            if session_has(session, need).await? == need.absent {
                 unmet.push(need.clone());
             }
         }

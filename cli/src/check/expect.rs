@@ -1,0 +1,148 @@
+//! `expect`: what must hold of one answer.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt64Array};
+use datafusion::arrow::compute::take_record_batch;
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
+use datafusion::arrow::error::ArrowError;
+use tq_engine::queries::{Expect, Expectation, Origin, SavedQuery};
+use tq_engine::sql;
+
+use super::csv::{self, Difference};
+use super::{Evidence, Verdict, params};
+use crate::args::CheckArgs;
+use crate::ask::Asker;
+use crate::commands::counted;
+use crate::errors::{Failure, Problem};
+
+/// The answer as conditions see it, and its column with the number of the row.
+const ANSWER: &str = "tq_answer";
+const ROW: &str = "tq_row";
+
+pub(super) fn verdict(
+    expect: &Expect,
+    query: &SavedQuery,
+    answer: &RecordBatch,
+    asker: &mut Asker,
+    args: &CheckArgs,
+) -> Result<Verdict, Failure> {
+    let count = answer.num_rows();
+    match &expect.what {
+        Expectation::NoRows if count == 0 => Ok(Verdict::Held(String::new())),
+        Expectation::NoRows => Ok(Verdict::Failed(Evidence::new(counted(count, "row"), Some(answer.clone()), count))),
+        Expectation::Rows { least, most } => {
+            let holds = *least <= count as u64 && most.is_none_or(|most| count as u64 <= most);
+            if holds {
+                return Ok(Verdict::Held(counted(count, "row")));
+            }
+            Ok(Verdict::Failed(Evidence::new(counted(count, "row"), Some(answer.clone()), count)))
+        }
+        Expectation::EveryRow(condition) => {
+            let placed = |failure: Failure| without_excerpt(failure, query, expect.line, condition);
+            let offending = offending(condition, query, answer, asker, args).map_err(placed)?;
+            every_row(&offending, answer)
+        }
+        Expectation::SameAs(file) => same_as(file, query, answer, args).map_err(|failure| match failure {
+            Failure::Told(_) => failure.in_file(&query.file(), Some(expect.line as u64)),
+            other => other,
+        }),
+    }
+}
+
+fn every_row(offending: &[u64], answer: &RecordBatch) -> Result<Verdict, Failure> {
+    let count = answer.num_rows();
+    if offending.is_empty() {
+        // Nothing is wrong with no rows, and often something is wrong with the query: it is said.
+        let on = if count == 0 { "the answer has no rows".to_owned() } else { counted(count, "row") };
+        return Ok(Verdict::Held(on));
+    }
+    let rows = take_record_batch(answer, &UInt64Array::from(offending.to_vec()))?;
+    let verb = if offending.len() == 1 { "offends" } else { "offend" };
+    let summary = format!("{} of {} {verb}", offending.len(), counted(count, "row"));
+    Ok(Verdict::Failed(Evidence::new(summary, Some(rows), offending.len())))
+}
+
+/// The rows for which a condition is not true, by number. NULL is not true.
+fn offending(
+    condition: &str,
+    query: &SavedQuery,
+    answer: &RecordBatch,
+    asker: &mut Asker,
+    args: &CheckArgs,
+) -> Result<Vec<u64>, Failure> {
+    let params = params(query, args, asker.session().tick())?;
+    let context = asker.session().context();
+    let registered = context.deregister_table(ANSWER).and_then(|_| context.register_batch(ANSWER, numbered(answer)?));
+    registered.map_err(|error| Problem::internal(&error.strip_backtrace()))?;
+    // Beside the number of the row, an aggregate is an error and no way to look at all rows at once.
+    let text = format!("SELECT {ROW}, ({condition}) AS tq_held FROM {ANSWER}");
+    let statements = sql::parse(&text)?;
+    let held = match statements.as_slice() {
+        [statement] => asker.answer(statement, &params)?,
+        _ => return Err(Problem::new("it is not one condition").into()),
+    };
+    let (rows, held) = (held.column(0).as_primitive::<Int64Type>(), held.column(1));
+    if held.data_type() == &DataType::Null {
+        return Ok(rows.values().iter().map(|&row| row as u64).collect());
+    }
+    let Some(held) = held.as_boolean_opt() else {
+        return Err(Problem::new(format!("it is {}, and must be true or false", held.data_type())).into());
+    };
+    let mut offending: Vec<u64> = (rows.values().iter().enumerate())
+        .filter(|(at, _)| held.is_null(*at) || !held.value(*at))
+        .map(|(_, &row)| row as u64)
+        .collect();
+    offending.sort_unstable();
+    Ok(offending)
+}
+
+/// The answer with the numbers of its rows. Names that are there twice keep the first of them.
+fn numbered(answer: &RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let mut fields = vec![Arc::new(Field::new(ROW, DataType::Int64, false))];
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(0..answer.num_rows() as i64))];
+    for (field, column) in answer.schema().fields().iter().zip(answer.columns()) {
+        if fields.iter().all(|known| known.name() != field.name()) {
+            fields.push(Arc::clone(field));
+            columns.push(Arc::clone(column));
+        }
+    }
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+}
+
+/// The condition stands in a line of its own; a caret under SQL of ours would point nowhere.
+fn without_excerpt(failure: Failure, query: &SavedQuery, line: usize, condition: &str) -> Failure {
+    let Failure::Told(mut problem) = failure else { return failure };
+    problem.message = format!("`{condition}`: {}", problem.message);
+    problem.excerpt = None;
+    Failure::Told(problem).in_file(&query.file(), Some(line as u64))
+}
+
+fn same_as(file: &str, query: &SavedQuery, answer: &RecordBatch, args: &CheckArgs) -> Result<Verdict, Failure> {
+    let path = beside(query, file);
+    let current = csv::text(answer)?;
+    if args.bless {
+        fs::write(&path, &current).map_err(|error| Problem::file("write", &path, &error))?;
+        return Ok(Verdict::Held(format!("wrote {}", counted(answer.num_rows(), "row"))));
+    }
+    let expected = fs::read_to_string(&path)
+        .map_err(|error| Problem::file("read", &path, &error).hint("`--bless` writes it from this answer"))?;
+    match csv::difference(&expected, &current) {
+        None => Ok(Verdict::Held(counted(answer.num_rows(), "row"))),
+        Some(Difference { summary, lines }) => {
+            let mut evidence = Evidence::new(summary, None, lines.len());
+            evidence.more = lines;
+            Ok(Verdict::Failed(evidence))
+        }
+    }
+}
+
+/// A file beside the file of the query.
+fn beside(query: &SavedQuery, file: &str) -> PathBuf {
+    match &query.origin {
+        Origin::File(path) => path.parent().unwrap_or(Path::new("")).join(file),
+        Origin::BuiltIn => PathBuf::from(file),
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a metric got worse: which work and which waiting grew between the baseline and the new traces.
+//!
+//! One run of each side is opened in a session of its own, as `base` and `new`, and the saved query `what-changed` is
+//! asked; a project that has a better one puts it into `.tq/queries`.
+
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type};
+
+use super::{Outcome, Side, Verdict};
+use crate::args::{CheckArgs, OpenArgs};
+use crate::ask::{Asker, Params};
+use crate::errors::Failure;
+use crate::library;
+
+/// The saved query that explains.
+const EXPLANATION: &str = "what-changed";
+/// How many lines of it are shown.
+const ROWS_SHOWN: usize = 10;
+
+/// Says under the first metric that got worse what changed between the two sides.
+pub(super) fn add_to_first_change(
+    outcomes: &mut [Outcome],
+    args: &CheckArgs,
+    base: &mut Side,
+    new: &mut Side,
+) -> Result<(), Failure> {
+    let changed = outcomes.iter_mut().find_map(|outcome| match &mut outcome.verdict {
+        Verdict::Failed(evidence) if evidence.is_change => Some(evidence),
+        _ => None,
+    });
+    let Some(evidence) = changed else { return Ok(()) };
+    let traces = match (typical(base, &args.baseline)?, typical(new, &args.open.traces)?) {
+        (Some(base), Some(new)) => vec![format!("base={base}"), format!("new={new}")],
+        // Several runs in one file cannot be opened one by one.
+        _ => return Ok(()),
+    };
+    let open = OpenArgs { traces: traces.clone(), ..args.open.clone() };
+    match explain(&open, args) {
+        Ok(Some(text)) => {
+            evidence.more.push(format!(
+                "what changed ({}; `tq report {}` tells more):",
+                traces.join(", "),
+                traces.join(" ")
+            ));
+            evidence.more.extend(text.lines().map(str::to_owned));
+            Ok(())
+        }
+        Ok(None) => Ok(()),
+        // An explanation that cannot be had does not change the verdict.
+        Err(Failure::Told(problem)) => {
+            evidence.more.push(format!("what changed cannot be told: {}", problem.message));
+            Ok(())
+        }
+        Err(other) => Err(other),
+    }
+}
+
+fn explain(open: &OpenArgs, args: &CheckArgs) -> Result<Option<String>, Failure> {
+    let Some(query) = library::open(&args.library)?.find(EXPLANATION)? else { return Ok(None) };
+    let mut asker = Asker::open(open)?;
+    if !asker.unmet(&query)?.is_empty() {
+        return Ok(None);
+    }
+    let tick = asker.session().tick();
+    let params = query.bind(&[], tick)?;
+    let answer = asker.answer(&query.statement, &params)?;
+    let shown = answer.slice(0, answer.num_rows().min(ROWS_SHOWN));
+    Ok(Some(super::print::table(&shown, tick)?))
+}
+
+/// The trace whose makespan is the median of its side; `None` when traces and runs are not one to one.
+fn typical(side: &mut Side, traces: &[String]) -> Result<Option<String>, Failure> {
+    if side.runs != traces.len() {
+        return Ok(None);
+    }
+    let rows = side.asker.collect(
+        "SELECT CAST(run_number AS BIGINT) AS run_number FROM runs ORDER BY makespan NULLS LAST, run_number",
+        &Params::new(),
+    )?;
+    let numbers = cast(rows.column(0), &DataType::Int64)?;
+    let number = numbers.as_primitive::<Int64Type>().value((traces.len() - 1) / 2);
+    let trace = usize::try_from(number).ok().and_then(|number| traces.get(number));
+    Ok(trace.map(|trace| path_of(trace).to_owned()))
+}
+
+/// `[name=]path` without the name.
+fn path_of(trace: &str) -> &str {
+    match trace.split_once('=') {
+        Some((name, path)) if !name.contains('/') && !std::path::Path::new(trace).exists() => path,
+        _ => trace,
+    }
+}

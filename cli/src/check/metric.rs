@@ -1,0 +1,320 @@
+//! `metric`: a column of one answer against the same column of the baseline's answer.
+//!
+//! Each run gives one value for each key (`by`). A side's value is the median of its runs. With three runs a side and more,
+//! a change fails when it is beyond the tolerance and the test of [`super::significance`] says that it is no noise; with
+//! fewer, and where so few runs could never say so, the tolerance alone decides, and the output says that.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
+use tq_engine::queries::{Better, Metric};
+use tq_udfs::ticks::{Tick, is_time, time_field};
+
+use super::significance::{self, Significance};
+use super::{Evidence, Side, Verdict};
+use crate::commands::counted;
+use crate::errors::{Failure, Problem, did_you_mean};
+use crate::output::Cells;
+
+/// A change less probable than this among splits of noise is none.
+const SIGNIFICANT: f64 = 0.05;
+/// From how many runs on a side's noise is looked at.
+const RUNS_FOR_TEST: usize = 3;
+
+/// The values of a side by key.
+struct Samples {
+    by_key: BTreeMap<Vec<String>, Vec<f64>>,
+    is_time: bool,
+    /// Keys of which some run has no value: NULL, or no number.
+    without_value: HashSet<Vec<String>>,
+}
+
+/// One key on both sides.
+struct Change {
+    key: Vec<String>,
+    base: Vec<f64>,
+    new: Vec<f64>,
+    /// How much worse the new side is: positive is worse.
+    worse: f64,
+    test: Option<Significance>,
+    fails: bool,
+}
+
+/// `sides`: the baseline and the new one, each with its answer.
+pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Result<Verdict, Failure> {
+    let tick = sides[1].1.asker.session().tick();
+    if sides[0].1.asker.session().tick() != tick {
+        return Err(Problem::new("the baseline counts in other ticks than the traces")
+            .hint("`SELECT run, time_unit FROM runs` tells which: compare traces of one unit")
+            .into());
+    }
+    let base = Samples::read(metric, sides[0].0, sides[0].1, "the baseline")?;
+    let mut new = Samples::read(metric, sides[1].0, sides[1].1, "the traces")?;
+    let mut changes = Vec::new();
+    let mut only_base = 0;
+    for (key, base_values) in base.by_key {
+        if base.without_value.contains(&key) {
+            new.by_key.remove(&key);
+            continue;
+        }
+        if new.without_value.contains(&key) {
+            // The baseline has a value and these runs have none: NULL counts as false.
+            return Ok(Verdict::Failed(Evidence::new(format!("{} has no value any more", named(&key)), None, 1)));
+        }
+        match new.by_key.remove(&key) {
+            Some(new_values) => changes.push(Change::new(metric, key, base_values, new_values, tick)),
+            None => only_base += 1,
+        }
+    }
+    if changes.is_empty() {
+        return Err(Problem::new("nothing of the traces has its like in the baseline")
+            .hint("both sides must answer rows with the same keys; see the columns of `by`")
+            .into());
+    }
+    let unmatched = unmatched(only_base, new.by_key.len());
+    let failed: Vec<&Change> = changes.iter().filter(|change| change.fails).collect();
+    if failed.is_empty() {
+        return Ok(Verdict::Held(format!("{}{unmatched}", best_known(metric, &changes))));
+    }
+    let mut summary = if changes.len() == 1 {
+        changes[0].in_words(metric, new.is_time, tick)
+    } else {
+        format!("{} of {} worse by more than {}", failed.len(), changes.len(), metric.tolerance)
+    };
+    summary.push_str(&decided_by(&changes));
+    summary.push_str(&unmatched);
+    let count = failed.len();
+    let mut evidence = Evidence::new(summary, Some(table(metric, failed, new.is_time)?), count);
+    evidence.is_change = true;
+    Ok(Verdict::Failed(evidence))
+}
+
+impl Samples {
+    fn read(metric: &Metric, answer: &RecordBatch, side: &Side, who: &str) -> Result<Samples, Failure> {
+        let schema = answer.schema();
+        let at = |name: &str| {
+            schema.index_of(name).map_err(|_| {
+                let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
+                let near = did_you_mean(name, names.iter().copied());
+                Problem::new(format!("metric `{}`: the answer has no column `{name}`{near}", metric.column))
+                    .hint(format!("its columns are {}", names.join(", ")))
+            })
+        };
+        let column = at(&metric.column)?;
+        let keys = metric.by.iter().map(|name| at(name)).collect::<Result<Vec<usize>, Problem>>()?;
+        let run = schema.index_of("run").ok();
+        if run.is_none() && side.runs > 1 {
+            return Err(Problem::new(format!(
+                "metric `{}`: {who} are {} runs, and the answer has no column `run`",
+                metric.column, side.runs
+            ))
+            .hint("select `run`, so that each run has a value of its own")
+            .into());
+        }
+        let values = numbers(metric, answer.column(column))?;
+        let cells = Cells::new(answer)?;
+        let mut samples =
+            Samples { by_key: BTreeMap::new(), is_time: is_time(schema.field(column)), without_value: HashSet::new() };
+        let mut seen = HashSet::new();
+        for row in 0..answer.num_rows() {
+            let text = |column: usize| {
+                let mut text = String::new();
+                cells.exact(column, row, &mut text).map(|()| text)
+            };
+            let key = keys.iter().map(|&column| text(column)).collect::<Result<Vec<String>, _>>()?;
+            let run = run.map(text).transpose()?;
+            if !seen.insert((run, key.clone())) {
+                let hint = if metric.by.is_empty() {
+                    "say which rows belong together: `by=name`"
+                } else {
+                    "name more columns in `by=`, or group the rows"
+                };
+                return Err(Problem::new(format!(
+                    "metric `{}`: {who} answer more than one row for {} of one run",
+                    metric.column,
+                    named(&key)
+                ))
+                .hint(hint)
+                .into());
+            }
+            if values.is_null(row) || !values.value(row).is_finite() {
+                samples.without_value.insert(key.clone());
+                samples.by_key.entry(key).or_default();
+            } else {
+                samples.by_key.entry(key).or_default().push(values.value(row));
+            }
+        }
+        Ok(samples)
+    }
+}
+
+fn numbers(metric: &Metric, column: &ArrayRef) -> Result<Float64Array, Failure> {
+    let data_type = column.data_type();
+    if !(data_type.is_numeric() || data_type == &DataType::Null) {
+        return Err(Problem::new(format!("metric `{}` is {data_type}, and must be numbers", metric.column)).into());
+    }
+    Ok(cast(column, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
+}
+
+impl Change {
+    fn new(metric: &Metric, key: Vec<String>, base: Vec<f64>, new: Vec<f64>, tick: Tick) -> Change {
+        let (before, after) = (significance::median(&base), significance::median(&new));
+        let sign = match metric.better {
+            Better::Lower => 1.0,
+            Better::Higher => -1.0,
+        };
+        let worse = sign * (after - before);
+        let allowed = metric.tolerance.allowed(before, tick);
+        // A tolerance that is met exactly is met, whatever the last bit of a product says.
+        let beyond = worse > allowed * (1.0 + 1e-12);
+        let test = (base.len() >= RUNS_FOR_TEST && new.len() >= RUNS_FOR_TEST).then(|| {
+            let signed = |values: &[f64]| values.iter().map(|value| sign * value).collect::<Vec<f64>>();
+            significance::larger(&signed(&base), &signed(&new))
+        });
+        let is_noise = test.is_some_and(|test| test.least < SIGNIFICANT && test.p >= SIGNIFICANT);
+        Change { key, base, new, worse, test, fails: beyond && !is_noise }
+    }
+
+    fn percent(&self) -> Option<f64> {
+        let (before, after) = (significance::median(&self.base), significance::median(&self.new));
+        (before != 0.0).then(|| 100.0 * (after - before) / before.abs())
+    }
+
+    fn in_words(&self, metric: &Metric, is_time: bool, tick: Tick) -> String {
+        let show = |values: &[f64]| {
+            let value = significance::median(values);
+            if is_time { tq_udfs::ticks::time_text(value.round() as i64, tick) } else { format!("{}", round(value)) }
+        };
+        let percent = self.percent().map(|percent| format!(" ({percent:+.1} %)")).unwrap_or_default();
+        format!("{} → {}{percent}, tolerance {}", show(&self.base), show(&self.new), metric.tolerance)
+    }
+}
+
+/// How the verdict was found, for the change with the most runs.
+fn decided_by(changes: &[Change]) -> String {
+    let runs = |change: &Change| (change.base.len(), change.new.len());
+    let Some(change) = changes.iter().max_by_key(|change| runs(change).0.min(runs(change).1)) else {
+        return String::new();
+    };
+    let (base, new) = runs(change);
+    match change.test {
+        None => format!("; {base} against {}: the tolerance alone decides", counted(new, "run")),
+        Some(test) if test.least >= SIGNIFICANT => {
+            format!(
+                "; {base} against {} cannot give p < {SIGNIFICANT}: the tolerance alone decides",
+                counted(new, "run")
+            )
+        }
+        Some(test) if changes.len() == 1 => format!("; {base} against {}, p = {:.3}", counted(new, "run"), test.p),
+        Some(_) => format!("; {base} against {}", counted(new, "run")),
+    }
+}
+
+/// What is said of a metric that held.
+fn best_known(metric: &Metric, changes: &[Change]) -> String {
+    let worst = changes.iter().max_by(|one, other| one.worse.total_cmp(&other.worse));
+    let mut text = if metric.by.is_empty() { String::new() } else { format!("{} compared, ", changes.len()) };
+    if let Some(change) = worst {
+        let percent =
+            change.percent().map_or_else(|| format!("{:+}", round(change.worse)), |percent| format!("{percent:+.1} %"));
+        let of = if change.key.is_empty() { String::new() } else { format!(" ({})", named(&change.key)) };
+        let label = if changes.len() == 1 { "changed" } else { "worst" };
+        let _ = write!(text, "{label} {percent}{of}");
+    }
+    text + &decided_by(changes)
+}
+
+fn unmatched(only_base: usize, only_new: usize) -> String {
+    match (only_base, only_new) {
+        (0, 0) => String::new(),
+        (base, 0) => format!("; {base} only in the baseline"),
+        (0, new) => format!("; {new} only in the new traces"),
+        (base, new) => format!("; {base} only in the baseline, {new} only in the new traces"),
+    }
+}
+
+fn named(key: &[String]) -> String {
+    if key.is_empty() { "the metric".to_owned() } else { format!("`{}`", key.join(", ")) }
+}
+
+/// Six significant digits are enough for people.
+fn round(value: f64) -> f64 {
+    format!("{value:.5e}").parse().unwrap_or(value)
+}
+
+/// What failed, the largest change first.
+fn table(metric: &Metric, mut failed: Vec<&Change>, is_time: bool) -> Result<RecordBatch, Failure> {
+    failed.sort_by(|one, other| other.worse.total_cmp(&one.worse).then_with(|| one.key.cmp(&other.key)));
+    let mut fields = Vec::new();
+    let mut columns: Vec<ArrayRef> = Vec::new();
+    for (at, name) in metric.by.iter().enumerate() {
+        fields.push(Field::new(name, DataType::Utf8, false));
+        columns.push(Arc::new(failed.iter().map(|change| Some(change.key[at].as_str())).collect::<StringArray>()));
+    }
+    let mut number = |name: &str, value: &dyn Fn(&Change) -> Option<f64>| {
+        let values = failed.iter().map(|change| value(change));
+        if is_time {
+            fields.push(time_field(name, true));
+            columns.push(Arc::new(values.map(|value| value.map(|value| value.round() as i64)).collect::<Int64Array>()));
+        } else {
+            fields.push(Field::new(name, DataType::Float64, true));
+            columns.push(Arc::new(values.map(|value| value.map(round)).collect::<Float64Array>()));
+        }
+    };
+    number("base", &|change| Some(significance::median(&change.base)));
+    number("new", &|change| Some(significance::median(&change.new)));
+    number("change", &|change| Some(significance::median(&change.new) - significance::median(&change.base)));
+    let mut double = |name: &str, value: &dyn Fn(&Change) -> Option<f64>| {
+        fields.push(Field::new(name, DataType::Float64, true));
+        columns.push(Arc::new(failed.iter().map(|change| value(change)).collect::<Float64Array>()));
+    };
+    double("change_percent", &|change| change.percent().map(|percent| (percent * 10.0).round() / 10.0));
+    if failed.iter().any(|change| change.test.is_some()) {
+        double("p", &|change| change.test.map(|test| (test.p * 1e4).round() / 1e4));
+    }
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tq_engine::queries::MetricTolerance;
+
+    fn metric(better: Better) -> Metric {
+        let tolerance = MetricTolerance::Percent(5.0);
+        Metric { column: "duration".to_owned(), better, tolerance, by: Vec::new(), line: 1 }
+    }
+
+    fn fails(better: Better, base: &[f64], new: &[f64]) -> bool {
+        Change::new(&metric(better), Vec::new(), base.to_vec(), new.to_vec(), Tick::Nanosecond).fails
+    }
+
+    #[test]
+    fn one_run_a_side_is_decided_by_the_tolerance() {
+        assert!(!fails(Better::Lower, &[100.0], &[105.0]));
+        assert!(fails(Better::Lower, &[100.0], &[105.1]));
+        assert!(!fails(Better::Lower, &[100.0], &[50.0]));
+        assert!(fails(Better::Higher, &[100.0], &[94.0]));
+        assert!(fails(Better::Lower, &[0.0], &[1.0]));
+        assert!(!fails(Better::Lower, &[0.0], &[0.0]));
+    }
+
+    #[test]
+    fn noise_does_not_fail_and_a_change_does() {
+        let base = [100.0, 120.0, 90.0, 110.0, 105.0];
+        // The median is 9.5 % worse, but any split of these ten values could be.
+        assert!(!fails(Better::Lower, &base, &[115.0, 95.0, 130.0, 118.0, 92.0]));
+        assert!(fails(Better::Lower, &base, &[140.0, 150.0, 145.0, 160.0, 142.0]));
+        // A sure change within the tolerance is allowed.
+        assert!(!fails(Better::Lower, &[100.0, 100.1, 100.2, 100.3, 100.4], &[101.0, 101.1, 101.2, 101.3, 101.4]));
+    }
+
+    #[test]
+    fn three_runs_a_side_can_fail() {
+        assert!(fails(Better::Lower, &[100.0, 101.0, 102.0], &[200.0, 201.0, 202.0]));
+    }
+}

@@ -1,0 +1,228 @@
+//! `tq check`: saved queries as checks in CI.
+//!
+//! Life of a check: [`suite`] finds the files and what they want → their queries run on the traces, and on the baseline
+//! where there are metrics → [`expect`] looks at one answer, [`metric`] compares two, with [`significance`] where there are
+//! repetitions → each check ends as an [`Outcome`] → [`print`] writes lines, JUnit, annotations or a summary, [`picture`]
+//! draws the stretch that offends, [`explain`] says what changed.
+//!
+//! A check that could not run did not pass: a broken file, a missing column or a missing baseline is exit status 2, and
+//! that beats the 1 of a check that did not hold.
+
+mod csv;
+mod expect;
+mod explain;
+mod metric;
+mod picture;
+mod print;
+mod significance;
+mod suite;
+
+use datafusion::arrow::array::RecordBatch;
+use tq_engine::queries::{Need, SavedQuery};
+use tq_udfs::ticks::Tick;
+
+use crate::args::{CheckArgs, OpenArgs};
+use crate::ask::{Asker, Params};
+use crate::errors::queries::needs_in_words;
+use crate::errors::{Failure, Problem};
+
+use suite::Suite;
+
+/// How one check ended.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The name of the query.
+    query: String,
+    /// Its file, as people name it.
+    file: String,
+    /// The line of the check in it.
+    line: usize,
+    /// What was checked.
+    what: String,
+    verdict: Verdict,
+}
+
+#[derive(Debug)]
+enum Verdict {
+    /// It held; the text says on what.
+    Held(String),
+    /// It did not.
+    Failed(Evidence),
+    /// It could not be found out.
+    NotRun(Box<Problem>),
+    /// It was left out, as `--allow-skip` allows.
+    Skipped(String),
+}
+
+/// Why a check failed.
+#[derive(Debug)]
+struct Evidence {
+    /// In words.
+    summary: String,
+    /// The rows that offend, the worst first where there is a worst.
+    rows: Option<RecordBatch>,
+    /// How many there are; `rows` has some of them.
+    count: usize,
+    /// What else is to be said, line by line.
+    more: Vec<String>,
+    /// Whether a metric got worse, which calls for an explanation.
+    is_change: bool,
+}
+
+/// A side of the comparison.
+struct Side {
+    asker: Asker,
+    /// Whether the answers of several runs can only be told apart by their column `run`.
+    runs: usize,
+}
+
+pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    if args.open.traces.is_empty() {
+        return Err(Problem::new("a check needs a trace").hint("`tq check TRACE… --query FILE.sql`").into());
+    }
+    let suite = Suite::open(args)?;
+    let mut new = Side::open(&args.open)?;
+    let mut base = match suite.has_metrics() && !args.baseline.is_empty() {
+        true => Some(Side::open(&OpenArgs { traces: args.baseline.clone(), ..args.open.clone() })?),
+        false => None,
+    };
+    let mut outcomes = Vec::new();
+    for entry in suite.entries {
+        match entry {
+            Ok(query) => outcomes.extend(check(&query, &mut new, base.as_mut(), args)?),
+            Err(broken) => outcomes.push(broken),
+        }
+    }
+    let pictures = match &args.picture {
+        Some(file) => picture::draw_failed(&outcomes, &mut new.asker, file)?,
+        None => Vec::new(),
+    };
+    if let Some(base) = &mut base {
+        explain::add_to_first_change(&mut outcomes, args, base, &mut new)?;
+    }
+    print::print(&outcomes, args, new.asker.session().tick())?;
+    for file in pictures {
+        crate::talk::line(&format!("drew {}", file.display()));
+    }
+    verdict_of_all(&outcomes)
+}
+
+fn verdict_of_all(outcomes: &[Outcome]) -> Result<(), Failure> {
+    let any = |wanted: fn(&Verdict) -> bool| outcomes.iter().any(|outcome| wanted(&outcome.verdict));
+    if any(|verdict| matches!(verdict, Verdict::NotRun(_))) {
+        return Err(Failure::CouldNotRun);
+    }
+    if any(|verdict| matches!(verdict, Verdict::Failed(_))) {
+        return Err(Failure::DoesNotHold);
+    }
+    Ok(())
+}
+
+impl Side {
+    fn open(args: &OpenArgs) -> Result<Side, Failure> {
+        let asker = Asker::open(args)?;
+        let runs = asker.session().runs().len();
+        Ok(Side { asker, runs })
+    }
+
+    /// The answer of a query; `Err(Ok(…))` is what the traces lack.
+    fn answer(&mut self, query: &SavedQuery, args: &CheckArgs) -> Result<Result<RecordBatch, Vec<Need>>, Failure> {
+        let unmet = self.asker.unmet(query)?;
+        if !unmet.is_empty() {
+            return Ok(Err(unmet));
+        }
+        let params = params(query, args, self.asker.session().tick())?;
+        let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
+        Ok(Ok(self.asker.answer(&query.statement, &params).map_err(placed)?))
+    }
+}
+
+/// The values of a query's parameters. `--param` is for all queries: one takes what it declares.
+fn params(query: &SavedQuery, args: &CheckArgs, tick: Tick) -> Result<Params, Failure> {
+    let declared = |name: &String| query.header.params.iter().any(|param| param.name == *name);
+    let given: Vec<(String, String)> = args.params.iter().filter(|(name, _)| declared(name)).cloned().collect();
+    Ok(query.bind(&given, tick)?)
+}
+
+/// All checks of a query, in the order of their lines.
+fn check(
+    query: &SavedQuery,
+    new: &mut Side,
+    mut base: Option<&mut Side>,
+    args: &CheckArgs,
+) -> Result<Vec<Outcome>, Failure> {
+    let answer = not_interrupted(new.answer(query, args))?;
+    let mut outcomes = Vec::new();
+    for expect in &query.header.expects {
+        let verdict = match &answer {
+            Ok(Ok(batch)) => told(expect::verdict(expect, query, batch, &mut new.asker, args))?,
+            Ok(Err(unmet)) => lacking(query, unmet, "these traces", args.allow_skip),
+            Err(problem) => Verdict::NotRun(Box::new(problem.clone())),
+        };
+        outcomes.push(Outcome::of(query, expect.line, expect.what.to_string(), verdict));
+    }
+    if !query.header.metrics.is_empty() {
+        let base_answer = match base.as_deref_mut() {
+            Some(side) => Some(not_interrupted(side.answer(query, args))?),
+            None => None,
+        };
+        for metric in &query.header.metrics {
+            let verdict = match (&answer, &base_answer, base.as_deref()) {
+                (Err(problem), _, _) | (_, Some(Err(problem)), _) => Verdict::NotRun(Box::new(problem.clone())),
+                (Ok(Err(unmet)), _, _) => lacking(query, unmet, "these traces", args.allow_skip),
+                (_, Some(Ok(Err(unmet))), _) => lacking(query, unmet, "the baseline", args.allow_skip),
+                (Ok(Ok(batch)), Some(Ok(Ok(base_batch))), Some(side)) => {
+                    let sides = [(base_batch, side), (batch, &*new)];
+                    told(metric::verdict(metric, sides))?
+                }
+                _ => without_baseline(args),
+            };
+            outcomes.push(Outcome::of(query, metric.line, format!("metric {}", metric.column), verdict));
+        }
+    }
+    outcomes.sort_by_key(|outcome| outcome.line);
+    Ok(outcomes)
+}
+
+fn lacking(query: &SavedQuery, unmet: &[Need], who: &str, allow_skip: bool) -> Verdict {
+    let what = format!("`{}` needs {}: that is not in {who}", query.name, needs_in_words(unmet));
+    if allow_skip {
+        return Verdict::Skipped(what);
+    }
+    Verdict::NotRun(Box::new(
+        Problem::new(what).hint("in a suite for several kinds of traces, `--allow-skip` skips it"),
+    ))
+}
+
+fn without_baseline(args: &CheckArgs) -> Verdict {
+    let what = "a metric is compared with a baseline, and none is given";
+    if args.allow_skip {
+        return Verdict::Skipped(what.to_owned());
+    }
+    Verdict::NotRun(Box::new(Problem::new(what).hint("give the traces of the baseline: `--baseline TRACE…`")))
+}
+
+/// What can be told is part of the outcome; an interruption ends the command.
+fn not_interrupted<T>(result: Result<T, Failure>) -> Result<Result<T, Problem>, Failure> {
+    match result {
+        Ok(value) => Ok(Ok(value)),
+        Err(Failure::Told(problem)) => Ok(Err(*problem)),
+        Err(other) => Err(other),
+    }
+}
+
+fn told(result: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
+    Ok(not_interrupted(result)?.unwrap_or_else(|problem| Verdict::NotRun(Box::new(problem))))
+}
+
+impl Outcome {
+    fn of(query: &SavedQuery, line: usize, what: String, verdict: Verdict) -> Outcome {
+        Outcome { query: query.name.clone(), file: query.file(), line, what, verdict }
+    }
+}
+
+impl Evidence {
+    fn new(summary: String, rows: Option<RecordBatch>, count: usize) -> Evidence {
+        Evidence { summary, rows, count, more: Vec::new(), is_change: false }
+    }
+}

@@ -1,0 +1,83 @@
+//! JUnit XML: a suite per query, a case per check. No times and no host, so that the same traces give the same bytes.
+
+use std::fmt::Write;
+
+use tq_udfs::ticks::Tick;
+
+use super::super::{Outcome, Verdict};
+use super::{details, one_line};
+use crate::errors::Failure;
+
+pub(super) fn document(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
+    let _ = writeln!(text, "<testsuites name=\"tq check\" {}>", counts(outcomes));
+    for suite in outcomes.chunk_by(|one, other| one.file == other.file) {
+        let Some(first) = suite.first() else { continue };
+        let _ = writeln!(text, "  <testsuite name=\"{}\" {}>", escape(&first.query), counts(suite));
+        for outcome in suite {
+            case(&mut text, outcome, tick)?;
+        }
+        text.push_str("  </testsuite>\n");
+    }
+    text.push_str("</testsuites>\n");
+    Ok(text)
+}
+
+fn case(text: &mut String, outcome: &Outcome, tick: Tick) -> Result<(), Failure> {
+    let name = if outcome.what.is_empty() { "header" } else { &outcome.what };
+    let _ = write!(
+        text,
+        "    <testcase classname=\"{}\" name=\"{}\" file=\"{}\" line=\"{}\"",
+        escape(&outcome.query),
+        escape(name),
+        escape(&outcome.file),
+        outcome.line
+    );
+    let element = match &outcome.verdict {
+        Verdict::Held(_) => {
+            text.push_str("/>\n");
+            return Ok(());
+        }
+        Verdict::Failed(_) => "failure",
+        Verdict::NotRun(_) => "error",
+        Verdict::Skipped(_) => "skipped",
+    };
+    let details = details(outcome, tick)?.join("\n");
+    let _ = writeln!(
+        text,
+        ">\n      <{element} message=\"{}\">{}</{element}>",
+        escape(&one_line(outcome)),
+        escape(&details).replace("&#10;", "\n")
+    );
+    text.push_str("    </testcase>\n");
+    Ok(())
+}
+
+fn counts(outcomes: &[Outcome]) -> String {
+    let count = |wanted: fn(&Verdict) -> bool| outcomes.iter().filter(|outcome| wanted(&outcome.verdict)).count();
+    format!(
+        "tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\"",
+        outcomes.len(),
+        count(|verdict| matches!(verdict, Verdict::Failed(_))),
+        count(|verdict| matches!(verdict, Verdict::NotRun(_))),
+        count(|verdict| matches!(verdict, Verdict::Skipped(_)))
+    )
+}
+
+/// Text of XML 1.0; control characters that it does not allow become a replacement character.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\n' => escaped.push_str("&#10;"),
+            '\t' => escaped.push_str("&#9;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}

@@ -1,0 +1,119 @@
+//! `tq queries [NAME]`: the saved queries by topic, with what they need; or one of them with its parameters and its SQL.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use tq_engine::queries::{Library, Origin, SavedQuery};
+
+use crate::args::QueriesArgs;
+use crate::commands::{listed, print};
+use crate::errors::{Failure, Problem};
+use crate::library;
+use crate::talk::{self, terminal_width};
+
+/// Where queries without a topic are listed.
+const NO_TOPIC: &str = "other";
+
+pub(crate) fn run(args: &QueriesArgs) -> Result<(), Failure> {
+    let library = library::open(&args.library)?;
+    match &args.name {
+        None => print(&list(&library)),
+        Some(name) => print(&describe(&library::find(&library, name)?)),
+    }
+}
+
+/// All queries by topic. One that cannot be read is no obstacle to the others.
+pub(crate) fn list(library: &Library) -> String {
+    let mut topics: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for name in library.names() {
+        match library.find(name) {
+            Ok(Some(query)) => {
+                let topic = if query.header.topic.is_empty() { NO_TOPIC } else { &query.header.topic };
+                topics.entry(topic.to_owned()).or_default().push((name.to_owned(), sentence(&query)));
+            }
+            Ok(None) => {}
+            Err(error) => talk::warning(&broken(name, error.into())),
+        }
+    }
+    let mut text = String::from("Saved queries, by topic:\n");
+    for (topic, entries) in topics {
+        let _ = write!(text, "\n{topic}\n{}", listed(&entries, terminal_width()));
+    }
+    text.push_str("\n`tq query TRACE NAME` answers one, `tq queries NAME` describes it.\n");
+    text
+}
+
+fn broken(name: &str, failure: Failure) -> String {
+    match failure {
+        Failure::Told(problem) => {
+            let Problem { message, place, .. } = *problem;
+            format!("`{name}` cannot be used: {}{message}", place.map(|place| format!("{place}: ")).unwrap_or_default())
+        }
+        _ => format!("`{name}` cannot be used"),
+    }
+}
+
+/// The title, what it needs, and the file of one that is not built in.
+fn sentence(query: &SavedQuery) -> String {
+    let mut sentence = query.title().to_owned();
+    if !query.header.needs.is_empty() {
+        let _ = write!(sentence, " (needs {})", needs(query));
+    }
+    if let Origin::File(path) = &query.origin {
+        let _ = write!(sentence, " [{}]", path.display());
+    }
+    sentence
+}
+
+fn needs(query: &SavedQuery) -> String {
+    query.header.needs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// One query: its header in words, then its SQL.
+pub(crate) fn describe(query: &SavedQuery) -> String {
+    let header = &query.header;
+    let mut text = format!("{}: {}\n\n", query.name, query.title());
+    let mut facts = Vec::new();
+    let mut fact = |key: &str, value: String| facts.push((key.to_owned(), value));
+    if !header.topic.is_empty() {
+        fact("topic", header.topic.clone());
+    }
+    if !header.needs.is_empty() {
+        fact("needs", needs(query));
+    }
+    for param in &header.params {
+        let default = match &param.default {
+            Some(default) => match default.value(tq_udfs::ticks::Tick::Nanosecond) {
+                Some(value) => format!(" = {value}"),
+                None => String::new(),
+            },
+            None => ", to be given".to_owned(),
+        };
+        let name = format!("--param {}=…", param.name);
+        fact(&name, format!("{} ({}{default})", param.description, param.param_type.name()).trim_start().to_owned());
+    }
+    for chart in &header.charts {
+        fact("chart", chart.kind.clone());
+    }
+    for metric in &header.metrics {
+        let better = match metric.better {
+            tq_engine::queries::Better::Lower => "lower",
+            tq_engine::queries::Better::Higher => "higher",
+        };
+        let by = if metric.by.is_empty() { String::new() } else { format!(", by {}", metric.by.join(" and ")) };
+        fact("metric", format!("{}: {better} is better, tolerance {}{by}", metric.column, metric.tolerance));
+    }
+    for expect in &header.expects {
+        fact("expects", expect.what.to_string());
+    }
+    fact(
+        "from",
+        match &query.origin {
+            Origin::BuiltIn => "built in".to_owned(),
+            Origin::File(path) => path.display().to_string(),
+        },
+    );
+    text.push_str(&listed(&facts, terminal_width()));
+    let _ = write!(text, "\n{};\n", query.statement.text);
+    text
+}

@@ -1,0 +1,43 @@
+//! Which saved queries there are: the directories of the command line, of the project, of the user, and the built-in ones.
+
+use std::path::{Path, PathBuf};
+
+use tq_engine::queries::{Library, SavedQuery};
+
+use crate::args::LibraryArgs;
+use crate::errors::{Failure, Problem, did_you_mean};
+
+/// All saved queries. A directory of the command line must be there; the others may.
+pub(crate) fn open(args: &LibraryArgs) -> Result<Library, Failure> {
+    let mut directories = args.directories.clone();
+    directories.extend([of_project(), of_user()].into_iter().flatten().filter(|directory| directory.is_dir()));
+    Ok(Library::open(&directories)?)
+}
+
+/// The query of a name.
+pub(crate) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure> {
+    match library.find(name)? {
+        Some(query) => Ok(query),
+        None => Err(Problem::new(format!("no saved query `{name}`{}", did_you_mean(name, library.names())))
+            .hint("`tq queries` lists the saved queries")
+            .into()),
+    }
+}
+
+/// `.tq/queries` of the current directory or of the nearest one above that has it.
+fn of_project() -> Option<PathBuf> {
+    let current = std::env::current_dir().ok()?;
+    current.ancestors().map(|directory| directory.join(".tq/queries")).find(|directory| directory.is_dir())
+}
+
+/// `$XDG_CONFIG_HOME/tq/queries`, else `~/.config/tq/queries`.
+fn of_user() -> Option<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(folder.join("tq/queries"))
+}
+
+/// Whether a word of the command line is rather the path of a query than its name.
+pub(crate) fn is_file(word: &str) -> bool {
+    Path::new(word).extension().is_some_and(|extension| extension == "sql")
+}

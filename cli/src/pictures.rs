@@ -1,0 +1,50 @@
+//! Pictures of answers: the one place between saved queries and `charts/`.
+
+use tq_engine::queries::{Chart as ChartLine, SavedQuery};
+use tq_engine::sql::{self, Statement};
+
+use crate::ask::{Asker, Params};
+use crate::charts::Chart;
+use crate::errors::{Failure, Problem};
+use crate::output::buffer::Buffer;
+use crate::output::{self, Format, Look, Picture};
+
+/// The chart of a line of a header.
+pub(crate) fn chart(line: &ChartLine, query: &SavedQuery) -> Result<Chart, Failure> {
+    let pairs = line.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    Chart::new(&line.kind, pairs).map_err(|error| Failure::from(error).in_file(&query.file(), Some(line.line as u64)))
+}
+
+/// The pictures of the charts of a saved query, in the order of its header.
+pub(crate) fn of_query(
+    asker: &mut Asker,
+    query: &SavedQuery,
+    params: &Params,
+    picture: &Picture,
+) -> Result<Vec<String>, Failure> {
+    let mut drawn = Vec::new();
+    for line in &query.header.charts {
+        let picture = Picture { chart: Some(chart(line, query)?), ..picture.clone() };
+        let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
+        drawn.push(draw(asker, &query.statement, params, picture).map_err(placed)?);
+    }
+    Ok(drawn)
+}
+
+/// The Gantt chart of SQL of ours.
+pub(crate) fn gantt_of_sql(asker: &mut Asker, text: &str, picture: Picture) -> Result<String, Failure> {
+    let statements = sql::parse(text)?;
+    let statement = statements.first().ok_or_else(|| Problem::internal("no statement"))?;
+    draw(asker, statement, &Params::new(), picture)
+}
+
+/// Rows stream into the picture, which says what it wants of them.
+fn draw(asker: &mut Asker, statement: &Statement, params: &Params, picture: Picture) -> Result<String, Failure> {
+    let buffer = Buffer::default();
+    let arrange = Format::Svg.arrange(picture.chart.as_ref());
+    let look = Look::plain(asker.session().tick());
+    let mut output = output::create(Format::Svg, buffer.writer(), &look, None, picture);
+    asker.run(statement, params, arrange, output.as_mut())?;
+    output.close()?;
+    Ok(buffer.text())
+}

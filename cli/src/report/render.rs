@@ -1,0 +1,279 @@
+//! Questions become markdown: sentences, tables, pictures. What cannot be answered leaves no trace but a reason.
+
+use std::fmt::Write;
+
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use tq_engine::queries::SavedQuery;
+
+use super::template::{Block, Part, Question};
+use crate::ask::{Asker, Params};
+use crate::commands::counted;
+use crate::commands::query::picture;
+use crate::errors::Failure;
+use crate::errors::queries::needs_in_words;
+use crate::output::Picture;
+use crate::output::markdown::{self, escape};
+use crate::pictures;
+
+/// Rows of a table; more are counted.
+const ROWS_SHOWN: usize = 30;
+/// Sentences of a block of facts.
+const FACTS: usize = 3;
+
+/// A page: its markdown, in which `tq-picture:N` is the address of picture N.
+pub(super) struct Page {
+    pub(super) text: String,
+    pub(super) pictures: Vec<Drawn>,
+    /// Sections that were left out, and why.
+    pub(super) left_out: Vec<(String, String)>,
+}
+
+/// A picture of the page.
+pub(super) struct Drawn {
+    /// A word for its file.
+    pub(super) name: String,
+    pub(super) svg: String,
+}
+
+/// What became of a part.
+enum Piece {
+    Heading(usize, String),
+    Text(String),
+    Answer(String),
+    LeftOut(String),
+}
+
+/// The address of a picture in the text of a page.
+pub(super) fn address(number: usize) -> String {
+    format!("tq-picture:{number}")
+}
+
+pub(super) fn page(asker: &mut Asker, parts: &[Part]) -> Result<Page, Failure> {
+    let mut renderer = Renderer { picture: picture(asker)?, asker, pictures: Vec::new(), asked: Vec::new() };
+    let mut pieces = Vec::new();
+    for part in parts {
+        pieces.push(match part {
+            Part::Heading(level, line) => Piece::Heading(*level, line.clone()),
+            Part::Text(text) => Piece::Text(text.clone()),
+            Part::Block(block) => renderer.block(block)?,
+        });
+    }
+    let (text, left_out) = put_together(&pieces);
+    let text = renderer.filled_in(&text);
+    Ok(Page { text, pictures: renderer.pictures, left_out })
+}
+
+/// Leaves out the sections in which everything that was asked was left out.
+fn put_together(pieces: &[Piece]) -> (String, Vec<(String, String)>) {
+    let mut text = String::new();
+    let mut left_out = Vec::new();
+    let mut at = 0;
+    while let Some(piece) = pieces.get(at) {
+        at += 1;
+        match piece {
+            Piece::Heading(level, line) => {
+                let below = section(&pieces[at..], *level);
+                match reason(below) {
+                    Some(reason) => {
+                        left_out.push((line.trim_start_matches(['#', ' ']).to_owned(), reason.to_owned()));
+                        at += below.len();
+                    }
+                    None => add(&mut text, line),
+                }
+            }
+            Piece::Text(lines) | Piece::Answer(lines) => add(&mut text, lines),
+            Piece::LeftOut(_) => {}
+        }
+    }
+    (text.trim_end().to_owned() + "\n", left_out)
+}
+
+/// One blank line between parts, whatever was left out between them.
+fn add(text: &mut String, part: &str) {
+    let part = part.trim_matches('\n');
+    if !part.is_empty() {
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        text.push_str(part);
+        text.push('\n');
+    }
+}
+
+/// The pieces up to the next heading of this level or a higher one.
+fn section(pieces: &[Piece], level: usize) -> &[Piece] {
+    let ends = |piece: &Piece| matches!(piece, Piece::Heading(other, _) if *other <= level);
+    &pieces[..pieces.iter().position(ends).unwrap_or(pieces.len())]
+}
+
+/// Why a section is left out: something was asked, and nothing was answered.
+fn reason(pieces: &[Piece]) -> Option<&str> {
+    let answered = pieces.iter().any(|piece| matches!(piece, Piece::Answer(_)));
+    let reason = pieces.iter().find_map(|piece| match piece {
+        Piece::LeftOut(reason) => Some(reason.as_str()),
+        _ => None,
+    });
+    reason.filter(|_| !answered)
+}
+
+struct Renderer<'a> {
+    asker: &'a mut Asker,
+    /// Runs and the order of locations.
+    picture: Picture,
+    pictures: Vec<Drawn>,
+    /// The names of the saved queries that were answered.
+    asked: Vec<String>,
+}
+
+impl Renderer<'_> {
+    fn block(&mut self, block: &Block) -> Result<Piece, Failure> {
+        if block.facts {
+            return self.facts(&block.questions);
+        }
+        let Some(question) = block.questions.first() else { return Ok(Piece::Text(String::new())) };
+        let unmet = self.asker.unmet(&question.query)?;
+        if !unmet.is_empty() {
+            return Ok(Piece::LeftOut(format!("it needs {}", needs_in_words(&unmet))));
+        }
+        let params = self.params(question)?;
+        let query = &question.query;
+        let mut text = String::new();
+        if !query.header.charts.is_empty() && !block.table {
+            for svg in pictures::of_query(self.asker, query, &params, &self.picture_of(query))? {
+                self.pictures
+                    .push(Drawn { name: if query.name.is_empty() { "picture" } else { &query.name }.to_owned(), svg });
+                let title = if query.title().is_empty() { &self.picture.title } else { query.title() };
+                add(&mut text, &format!("![{}]({})", escape(title), address(self.pictures.len() - 1)));
+            }
+        }
+        if block.table || block.both || query.header.charts.is_empty() {
+            let answer = self.answer(query, &params)?;
+            if block.if_rows && answer.num_rows() == 0 {
+                return Ok(Piece::LeftOut("there is nothing to show".to_owned()));
+            }
+            add(&mut text, &self.table(&answer)?);
+        }
+        self.note(question);
+        Ok(Piece::Answer(text))
+    }
+
+    fn picture_of(&self, query: &SavedQuery) -> Picture {
+        let title = if query.title().is_empty() { self.picture.title.clone() } else { query.title().to_owned() };
+        Picture { title, order: self.picture.order.clone(), chart: None }
+    }
+
+    fn params(&self, question: &Question) -> Result<Params, Failure> {
+        Ok(question.query.bind(&question.given, self.asker.session().tick())?)
+    }
+
+    fn answer(&mut self, query: &SavedQuery, params: &Params) -> Result<RecordBatch, Failure> {
+        let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
+        self.asker.answer(&query.statement, params).map_err(placed)
+    }
+
+    fn note(&mut self, question: &Question) {
+        if question.is_named && !self.asked.contains(&question.query.name) {
+            self.asked.push(question.query.name.clone());
+        }
+    }
+
+    /// The first sentences of several queries, as a list. A query that cannot be answered leaves its place to the next.
+    fn facts(&mut self, questions: &[Question]) -> Result<Piece, Failure> {
+        let mut facts = Vec::new();
+        for question in questions {
+            if facts.len() >= FACTS {
+                break;
+            }
+            if !self.asker.unmet(&question.query)?.is_empty() {
+                continue;
+            }
+            let params = self.params(question)?;
+            let answer = self.answer(&question.query, &params)?;
+            let sentences = sentences(&answer)?;
+            if !sentences.is_empty() {
+                self.note(question);
+            }
+            facts.extend(sentences);
+        }
+        facts.truncate(FACTS);
+        if facts.is_empty() {
+            return Ok(Piece::LeftOut("there is nothing to say".to_owned()));
+        }
+        Ok(Piece::Answer(facts.iter().fold(String::new(), |mut text, fact| {
+            let _ = writeln!(text, "- {}", escape(fact));
+            text
+        })))
+    }
+
+    fn table(&self, answer: &RecordBatch) -> Result<String, Failure> {
+        if answer.num_rows() == 0 {
+            return Ok("*No rows.*".to_owned());
+        }
+        let mut shown = answer.slice(0, answer.num_rows().min(ROWS_SHOWN));
+        // In a page about one run, its name in every row says nothing.
+        if self.asker.session().runs().len() == 1
+            && shown.num_columns() > 1
+            && let Ok(run) = shown.schema().index_of("run")
+        {
+            shown.remove_column(run);
+        }
+        let mut text = markdown::table(&shown, self.asker.session().tick())?;
+        if answer.num_rows() > shown.num_rows() {
+            let _ = writeln!(text, "\n… and {}.", counted(answer.num_rows() - shown.num_rows(), "more row"));
+        }
+        Ok(text)
+    }
+
+    /// What `{{…}}` stands for.
+    fn filled_in(&self, text: &str) -> String {
+        let runs: Vec<String> = self.asker.session().runs().iter().map(|run| escape(&run.name)).collect();
+        let asked: Vec<String> = self.asked.iter().map(|name| format!("`{name}`")).collect();
+        let shown = match runs.as_slice() {
+            [first, .., last] if runs.len() > 6 => format!("{} runs, {first} … {last}", runs.len()),
+            runs => runs.join(", "),
+        };
+        text.replace("{{runs}}", &shown).replace("{{queries}}", &asked.join(", "))
+    }
+}
+
+/// The texts of the first column, without empty ones.
+fn sentences(answer: &RecordBatch) -> Result<Vec<String>, Failure> {
+    if answer.num_columns() == 0 {
+        return Ok(Vec::new());
+    }
+    let texts = cast(answer.column(0), &DataType::Utf8)?;
+    Ok(texts.as_string::<i32>().iter().flatten().filter(|text| !text.is_empty()).map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sections_without_answers_are_left_out() {
+        let heading = |level: usize, text: &str| Piece::Heading(level, format!("{} {text}", "#".repeat(level)));
+        let text = |text: &str| Piece::Text(format!("\n{text}\n\n"));
+        let answer = |text: &str| Piece::Answer(text.to_owned());
+        let left_out = || Piece::LeftOut("it needs messages".to_owned());
+        let pieces = [
+            heading(1, "page"),
+            answer("facts"),
+            heading(2, "gone"),
+            text("about it"),
+            left_out(),
+            heading(3, "gone with it"),
+            left_out(),
+            heading(2, "stays"),
+            left_out(),
+            heading(3, "because of this"),
+            answer("rows"),
+            heading(2, "only prose"),
+            text("stays"),
+        ];
+        let (text, left_out) = put_together(&pieces);
+        assert_eq!(text, "# page\n\nfacts\n\n## stays\n\n### because of this\n\nrows\n\n## only prose\n\nstays\n");
+        assert_eq!(left_out, [("gone".to_owned(), "it needs messages".to_owned())]);
+    }
+}

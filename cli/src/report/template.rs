@@ -1,0 +1,239 @@
+//! Templates: markdown whose fenced `sql` blocks are questions.
+//!
+//! ````text
+//! # {{runs}}
+//!
+//! ```sql facts                  sentences: a query a line, the first three sentences are taken
+//! facts-how-full
+//! facts-path
+//! ```
+//!
+//! ## Who idles
+//!
+//! ```sql if-rows                a saved query with parameters; without rows its section is left out
+//! idle-gaps limit=5
+//! ```
+//!
+//! ```sql table                  SQL, with a header if it likes; `table` shows rows where a chart would be drawn
+//! -- needs: messages
+//! SELECT count(*) FROM messages
+//! ```
+//! ````
+//!
+//! A block whose `needs` are not met is left out, and so is a section in which nothing else was asked.
+
+use std::path::Path;
+
+use tq_engine::queries::header::has_header;
+use tq_engine::queries::{Library, Origin, SavedQuery};
+
+use crate::errors::{Failure, Problem, did_you_mean};
+use crate::library;
+
+/// The template that is built in.
+pub(super) const BUILT_IN: &str = include_str!("template.md");
+
+/// Words behind `sql` in a fence.
+const FLAGS: [&str; 4] = ["facts", "if-rows", "table", "both"];
+
+/// A part of a template.
+#[derive(Debug)]
+pub(super) enum Part {
+    /// A heading: its level and its line as written.
+    Heading(usize, String),
+    /// Lines of markdown as they are.
+    Text(String),
+    /// Questions.
+    Block(Block),
+}
+
+/// A fenced block.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// What is asked, in order; one question unless the block is one of facts.
+    pub(super) questions: Vec<Question>,
+    /// Sentences instead of a table.
+    pub(super) facts: bool,
+    /// Left out without rows.
+    pub(super) if_rows: bool,
+    /// Rows even where there is a chart, and whether the chart is there as well.
+    pub(super) table: bool,
+    pub(super) both: bool,
+}
+
+/// A query and the values that it is asked with.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) query: SavedQuery,
+    pub(super) given: Vec<(String, String)>,
+    /// Whether it is known by a name.
+    pub(super) is_named: bool,
+}
+
+/// Reads a template.
+pub(super) fn parse(text: &str, file: &str, library: &Library) -> Result<Vec<Part>, Failure> {
+    let mut parts = Vec::new();
+    let mut lines = text.lines().enumerate();
+    while let Some((index, line)) = lines.next() {
+        let Some((fence, info)) = fence_of(line) else {
+            match line.bytes().take_while(|&byte| byte == b'#').count() {
+                level @ 1..=6 if line[level..].starts_with(' ') => parts.push(Part::Heading(level, line.to_owned())),
+                _ => push_text(&mut parts, line),
+            }
+            continue;
+        };
+        let mut body = Vec::new();
+        let closed = lines.by_ref().map(|(_, line)| line).any(|line| {
+            let closes = line.trim() == fence;
+            if !closes {
+                body.push(line);
+            }
+            closes
+        });
+        let mut words = info.split_whitespace();
+        if words.next() != Some("sql") {
+            push_text(&mut parts, line);
+            body.iter().for_each(|line| push_text(&mut parts, line));
+            if closed {
+                push_text(&mut parts, fence);
+            }
+            continue;
+        }
+        let number = index + 1;
+        if !closed {
+            return Err(placed(Problem::new("the block is not closed"), file, number));
+        }
+        parts.push(Part::Block(block(&words.collect::<Vec<_>>(), &body, file, number, library)?));
+    }
+    Ok(parts)
+}
+
+fn push_text(parts: &mut Vec<Part>, line: &str) {
+    if !matches!(parts.last(), Some(Part::Text(_))) {
+        parts.push(Part::Text(String::new()));
+    }
+    if let Some(Part::Text(text)) = parts.last_mut() {
+        text.push_str(line);
+        text.push('\n');
+    }
+}
+
+/// The fence that a line opens, and what stands behind it.
+fn fence_of(line: &str) -> Option<(&str, &str)> {
+    let length = line.bytes().take_while(|&byte| byte == b'`').count();
+    (length >= 3).then(|| line.split_at(length))
+}
+
+fn placed(problem: Problem, file: &str, line: usize) -> Failure {
+    Failure::from(problem).in_file(file, Some(line as u64))
+}
+
+fn block(flags: &[&str], body: &[&str], file: &str, line: usize, library: &Library) -> Result<Block, Failure> {
+    if let Some(unknown) = flags.iter().find(|flag| !FLAGS.contains(flag)) {
+        let problem = Problem::new(format!("`{unknown}` means nothing behind `sql`{}", did_you_mean(unknown, FLAGS)))
+            .hint(format!("known are {}", FLAGS.join(", ")));
+        return Err(placed(problem, file, line));
+    }
+    let has = |flag| flags.contains(&flag);
+    let questions = if has("facts") || body.iter().filter(|line| !line.trim().is_empty()).all(|line| is_call(line)) {
+        let calls = body.iter().enumerate().filter(|(_, line)| !line.trim().is_empty());
+        let named = |(index, text): (usize, &&str)| {
+            named(text, library).map_err(|failure| match failure {
+                Failure::Told(problem) if problem.place.is_none() => placed(*problem, file, line + 1 + index),
+                other => other,
+            })
+        };
+        calls.map(named).collect::<Result<Vec<Question>, Failure>>()?
+    } else {
+        vec![written(&body.join("\n"), file, line)?]
+    };
+    match questions.len() {
+        0 => Err(placed(
+            Problem::new("the block asks nothing").hint("write the name of a saved query, or SQL"),
+            file,
+            line,
+        )),
+        2.. if !has("facts") => {
+            let problem = Problem::new("the block asks several queries").hint("give each a block of its own");
+            Err(placed(problem, file, line))
+        }
+        _ => Ok(Block {
+            questions,
+            facts: has("facts"),
+            if_rows: has("if-rows"),
+            table: has("table"),
+            both: has("both"),
+        }),
+    }
+}
+
+/// `name key=value …`: no statement of SQL looks like that.
+fn is_call(line: &str) -> bool {
+    let mut words = line.split_whitespace();
+    let is_name = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c));
+    words.next().is_some_and(|word| is_name(word) && !word.starts_with("--")) && words.all(|word| word.contains('='))
+}
+
+fn named(line: &str, library: &Library) -> Result<Question, Failure> {
+    let mut words = line.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let query = if library::is_file(name) { SavedQuery::read(Path::new(name))? } else { library::find(library, name)? };
+    let given = words.filter_map(|word| word.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned()));
+    Ok(Question { query, given: given.collect(), is_named: true })
+}
+
+/// SQL in the template; lines that errors name are those of the template.
+fn written(sql: &str, file: &str, line: usize) -> Result<Question, Failure> {
+    let padded = format!("{}{sql}", "\n".repeat(line));
+    let headed = if has_header(sql) { padded } else { format!("{}--\n{sql}", "\n".repeat(line.saturating_sub(1))) };
+    let query = SavedQuery::parse("", Origin::File(file.into()), &headed)?;
+    Ok(Question { query, given: Vec::new(), is_named: false })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(text: &str) -> Result<Vec<Part>, String> {
+        parse(text, "t.md", &Library::default()).map_err(|failure| match failure {
+            Failure::Told(problem) => format!("{}: {}", problem.place.unwrap_or_default(), problem.message),
+            other => format!("{other:?}"),
+        })
+    }
+
+    #[test]
+    fn a_template_has_headings_text_and_questions() {
+        let parts = parse_text(
+            "# A\ntext\n```c\n# no heading\n```\n```sql if-rows\nlongest-tasks\n```\n```sql\nSELECT 1\n```\n",
+        )
+        .unwrap();
+        assert!(matches!(&parts[0], Part::Heading(1, line) if line == "# A"));
+        assert!(matches!(&parts[1], Part::Text(text) if text == "text\n```c\n# no heading\n```\n"));
+        assert!(
+            matches!(&parts[2], Part::Block(block) if block.if_rows && block.questions[0].query.name == "longest-tasks")
+        );
+        assert!(matches!(&parts[3], Part::Block(block) if block.questions[0].query.statement.line == 10));
+    }
+
+    #[test]
+    fn wrong_blocks_say_where() {
+        for (text, expected) in [
+            ("\n```sql\nSELECT 1\n", "t.md:2: the block is not closed"),
+            ("```sql tabel\nSELECT 1\n```", "t.md:1: `tabel` means nothing behind `sql`; did you mean `table`?"),
+            ("```sql\n```", "t.md:1: the block asks nothing"),
+            ("a\n```sql\nlongest-task\n```", "t.md:3: no saved query `longest-task`; did you mean `longest-tasks`?"),
+            (
+                "a\n```sql\n-- titel: a\n-- needs: tasks\nSELECT 1\n```",
+                "t.md:3: `titel` is no key of a header; did you mean `title`?",
+            ),
+            ("```sql\nSELECT 1;\nSELECT 2\n```", "t.md:3: a saved query is one statement, and this is the second"),
+        ] {
+            assert_eq!(parse_text(text).unwrap_err(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_built_in_template_reads() {
+        assert!(parse_text(BUILT_IN).unwrap().len() > 10);
+    }
+}

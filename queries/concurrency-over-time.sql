@@ -1,0 +1,9 @@
+-- title: How many tasks ran at once over time, in 200 equal stretches
+-- topic: time
+-- needs: tasks
+-- chart: line x=bin_start y=running by=run
+--
+SELECT run, bin, bin_start, round(sum(mean_concurrency), 3) AS running
+FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 200)
+GROUP BY run, bin, bin_start
+ORDER BY run, bin

@@ -1,0 +1,17 @@
+-- title: How much tasks of one name differ: quartiles of the duration of the names with the most time
+-- topic: tasks
+-- needs: tasks
+-- param names: BIGINT = 10 -- how many names
+-- chart: box x=name y=duration
+--
+WITH largest AS (
+  SELECT run, name, row_number() OVER (PARTITION BY run ORDER BY sum(duration) DESC, name) AS place
+  FROM tasks
+  WHERE duration IS NOT NULL
+  GROUP BY run, name
+)
+SELECT t.run, t.name, t.duration
+FROM tasks t
+JOIN largest l ON l.run = t.run AND l.name = t.name
+WHERE l.place <= $names AND t.duration IS NOT NULL
+ORDER BY t.run, l.place, t.task

@@ -1,0 +1,25 @@
+-- title: In a sentence: how long the longest run took, and how busy its locations were
+-- topic: facts
+-- needs: tasks
+--
+WITH lanes AS (
+  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
+  FROM locations l
+  LEFT JOIN tasks t ON t.run = l.run AND t.location = l.location
+  WHERE l.kind NOT IN ('executor', 'process', 'node')
+  GROUP BY l.run, l.location
+), full_runs AS (
+  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time FROM lanes GROUP BY run
+)
+SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'The longest run, ' || r.run || ',' ELSE 'The run' END
+  || ' took ' || time_text(r.makespan) || ' from its first start to its last finish'
+  || CASE
+       WHEN r.makespan = 0 OR f.lanes IS NULL THEN '.'
+       WHEN f.lanes = 1 THEN '; its one location was busy for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that.'
+       ELSE '; its ' || f.lanes || ' locations were busy for ' || round(100.0 * f.busy_time / f.lanes / r.makespan, 1) || ' % of that.'
+     END AS fact
+FROM runs r
+LEFT JOIN full_runs f ON f.run = r.run
+WHERE r.makespan IS NOT NULL
+ORDER BY r.makespan DESC, r.run_number
+LIMIT 1

@@ -1,0 +1,15 @@
+-- title: In a sentence: how much was sent, and between whom most
+-- topic: facts
+-- needs: messages
+--
+WITH pairs AS (
+  SELECT source, target, sum(count) AS messages, sum(bytes) AS bytes FROM messages GROUP BY source, target
+), totals AS (
+  SELECT sum(messages) AS messages, sum(bytes) AS bytes FROM pairs
+)
+SELECT t.messages || ' messages were sent' || CASE WHEN t.bytes > 0 THEN ', ' || t.bytes || ' bytes' ELSE '' END
+  || '; most of them, ' || p.messages || ', from ' || p.source || ' to ' || p.target || '.' AS fact
+FROM totals t
+CROSS JOIN pairs p
+ORDER BY p.messages DESC, p.source, p.target
+LIMIT 1

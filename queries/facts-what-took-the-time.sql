@@ -1,0 +1,20 @@
+-- title: In a sentence: which name of task took the most time
+-- topic: facts
+-- needs: tasks
+--
+WITH names AS (
+  SELECT name, count(*) AS tasks, sum(self_time) AS total_time FROM self_time(tasks) GROUP BY name
+), longest AS (
+  SELECT name, location, duration FROM tasks WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
+)
+SELECT 'Most task time went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
+  || round(100.0 * n.total_time / (SELECT sum(total_time) FROM names), 1) || ' %, ' || time_text(n.total_time)
+  || ' in ' || n.tasks || CASE WHEN n.tasks = 1 THEN ' task' ELSE ' tasks' END
+  || '. The longest single task' || CASE WHEN l.name = '' THEN '' ELSE ', ' || l.name END
+  || CASE WHEN coalesce(l.location, '') = '' THEN '' ELSE ' on ' || l.location END
+  || CASE WHEN l.name = '' THEN ' took ' ELSE ', took ' END || time_text(l.duration) || '.' AS fact
+FROM names n
+CROSS JOIN longest l
+WHERE n.total_time > 0
+ORDER BY n.total_time DESC, n.name
+LIMIT 1

@@ -1,0 +1,12 @@
+-- title: Who hands work to whom: dependencies from the location of one task to the location of the next
+-- topic: communication
+-- needs: tasks, links.kind=dependency
+-- chart: heatmap x=target y=source value=dependencies totals=true
+--
+SELECT l.run, s.location AS source, t.location AS target, count(*) AS dependencies
+FROM links l
+JOIN tasks s ON s.task = l.source
+JOIN tasks t ON t.task = l.target
+WHERE l.kind = 'dependency'
+GROUP BY l.run, s.location, t.location
+ORDER BY l.run, source, target

@@ -1,0 +1,13 @@
+-- title: What idle locations waited for: idle time by the name of the task that ended it
+-- topic: locations
+-- needs: tasks
+-- chart: bar x=idle_time y=name_after
+--
+SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
+  max(g.duration) AS longest_time,
+  round(100.0 * sum(g.duration) / nullif(sum(sum(g.duration)) OVER (PARTITION BY g.run), 0), 1) AS share_percent
+FROM gaps(tasks) g
+LEFT JOIN tasks after ON after.task = g.task_after
+GROUP BY g.run, after.name
+ORDER BY g.run, idle_time DESC, name_after
+LIMIT 30

@@ -1,0 +1,11 @@
+-- title: The tasks that most other tasks wait for
+-- topic: dependencies
+-- needs: tasks, links.kind=dependency
+--
+SELECT l.run, t.task, t.name, t.location, t.start, t.duration, count(*) AS dependents
+FROM links l
+JOIN tasks t ON t.task = l.source
+WHERE l.kind = 'dependency'
+GROUP BY l.run, t.task, t.name, t.location, t.start, t.duration
+ORDER BY dependents DESC, t.duration DESC, t.task
+LIMIT 20

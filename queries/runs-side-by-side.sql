@@ -1,0 +1,16 @@
+-- title: The runs side by side: makespan, work, how busy, and how much faster than the first
+-- topic: comparison
+-- needs: tasks, runs.run_number=1
+--
+WITH work AS (
+  SELECT run, sum(self_time) AS work_time FROM self_time(tasks) GROUP BY run
+), lanes AS (
+  SELECT run, count(*) AS lanes FROM locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+)
+SELECT r.run, r.tasks, coalesce(l.lanes, 0) AS lanes, r.makespan AS makespan_time, w.work_time,
+  round(1.0 * w.work_time / nullif(l.lanes * r.makespan, 0), 3) AS occupancy,
+  round(1.0 * first_value(r.makespan) OVER (ORDER BY r.run_number) / nullif(r.makespan, 0), 3) AS speedup
+FROM runs r
+LEFT JOIN work w ON w.run = r.run
+LEFT JOIN lanes l ON l.run = r.run
+ORDER BY r.run_number

@@ -1,0 +1,36 @@
+-- title: What changed from the run base to the run new: work by name of task, idle time, what they ran on
+-- topic: comparison
+-- needs: runs.run=base, runs.run=new, tasks
+-- chart: bar x=change_time y=what
+--
+WITH work AS (
+  SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time FROM self_time(tasks) GROUP BY run, name
+), lanes AS (
+  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
+  FROM locations l
+  LEFT JOIN tasks t ON t.run = l.run AND t.location = l.location
+  WHERE l.kind NOT IN ('executor', 'process', 'node')
+  GROUP BY l.run, l.location
+), idle AS (
+  SELECT r.run, CAST(count(*) AS BIGINT) AS lanes, sum(r.makespan - n.busy_time) AS idle_time
+  FROM lanes n
+  JOIN runs r ON r.run = n.run
+  GROUP BY r.run
+), measures AS (
+  SELECT run, 0 AS part, 'makespan' AS what, makespan AS total_time, tasks AS count FROM runs
+  UNION ALL
+  SELECT run, 1 AS part, 'idle locations' AS what, idle_time AS total_time, lanes AS count FROM idle
+  UNION ALL
+  SELECT run, 2 AS part, 'work in ' || name AS what, work_time AS total_time, tasks AS count FROM work
+), changes AS (
+  SELECT part, what, base.total_time AS base_time, new.total_time AS new_time,
+    coalesce(new.total_time, 0) - coalesce(base.total_time, 0) AS change_time,
+    base.count AS base_count, new.count AS new_count
+  FROM (SELECT part, what, total_time, count FROM measures WHERE run = 'base') base
+  FULL JOIN (SELECT part, what, total_time, count FROM measures WHERE run = 'new') new USING (part, what)
+)
+SELECT what, base_time, new_time, change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent,
+  base_count, new_count
+FROM changes
+ORDER BY CASE WHEN part = 0 THEN 0 ELSE 1 END, abs(change_time) DESC, part, what
+LIMIT 30
