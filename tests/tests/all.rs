@@ -2,7 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod import_actorprof;
 mod import_chrome;
+mod import_daisen;
+mod import_pascal;
+mod import_parsec;
 mod import_table;
 mod import_tfprof;
 mod queries;

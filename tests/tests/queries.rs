@@ -13,6 +13,11 @@ const FIXTURES: &[&str] = &[
     "chrome/kineto_tiny.json",
     "chrome/torch215_cpu.json.gz",
     "table/render_log.csv",
+    "actorprof/triangle_range",
+    "actorprof/quirks",
+    "pascal/regions.json",
+    "pascal/repetitions_3.json",
+    "pascal/csv/sperf_whole.csv",
     "table/halo.csv",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
 ];

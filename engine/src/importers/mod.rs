@@ -3,7 +3,12 @@
 //! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`]. It never knows
 //! another format, never prints, and never stops at a damaged record that it can count and step over.
 
+mod actorprof;
 mod chrome;
+mod daisen;
+mod sqlite;
+mod pascal;
+mod parsec;
 mod tfprof;
 
 use std::collections::BTreeMap;
@@ -13,7 +18,7 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::MemoryPool;
 
 use crate::error::ImportError;
-use crate::trace::{Run, RunBuilder, Source};
+use crate::trace::{Part, Run, RunBuilder, Source};
 
 mod table;
 
@@ -132,6 +137,15 @@ impl<'a> ImportContext<'a> {
         Ok(())
     }
 
+    /// Takes the runs that a builder holds one after the other.
+    ///
+    /// # Errors
+    /// As [`RunBuilder::finish_in_parts`].
+    pub fn finish_in_parts(&mut self, builder: RunBuilder, parts: Vec<Part>) -> Result<(), ImportError> {
+        self.runs.extend(builder.finish_in_parts(parts)?);
+        Ok(())
+    }
+
     /// The memory pool, for buffers that an importer holds besides the builder's columns.
     pub fn pool(&self) -> &Arc<dyn MemoryPool> {
         &self.pool
@@ -145,7 +159,15 @@ impl<'a> ImportContext<'a> {
 /// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
-    &[&tfprof::Tfprof, &chrome::Chrome, &table::TableImporter]
+    &[
+        &parsec::Parsec,
+        &tfprof::Tfprof,
+        &pascal::Pascal,
+        &actorprof::ActorProf,
+        &chrome::Chrome,
+        &daisen::Daisen,
+        &table::TableImporter,
+    ]
 }
 
 /// The first format that recognises the source, else the first that accepts it.

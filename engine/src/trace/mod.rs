@@ -7,6 +7,7 @@
 mod assemble;
 mod blocks;
 mod builder;
+mod clocks;
 mod dictionary;
 mod nesting;
 mod slice;
@@ -14,8 +15,9 @@ mod source;
 mod stats;
 mod words;
 
+pub(crate) use assemble::in_order;
 pub use blocks::{Block, Ending, parse_blocks, parse_reader};
-pub use builder::{Cells, Location, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
+pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub use slice::Slice;
 pub(crate) use source::stem;

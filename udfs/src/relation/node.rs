@@ -75,7 +75,8 @@ pub fn plan(
         Some(data_type) => field.with_data_type(data_type),
         None => field,
     };
-    let fields: Vec<Field> = std::iter::once(run).chain(function.output().into_iter().map(typed)).collect();
+    let run = (!function.across_runs()).then_some(run);
+    let fields: Vec<Field> = run.into_iter().chain(function.output().into_iter().map(typed)).collect();
     let schema = DFSchema::try_from(Schema::new(fields))?;
     let node = RelationNode {
         call: RelationCall { function, omitted },
@@ -233,7 +234,7 @@ fn type_handed_on(function: &dyn RelationFunction, inputs: &[LogicalPlan], field
 fn run_type(function: &dyn RelationFunction, specs: &[&InputSpec], inputs: &[GivenInput]) -> Result<Option<DataType>> {
     let mut first: Option<(&str, DataType)> = None;
     for (spec, input) in specs.iter().zip(inputs) {
-        let Some(column) = find_column(function, spec, &input.plan, "run")? else {
+        let Some(column) = find_column(function, spec, &input.plan, function.runs_from())? else {
             if first.is_none() {
                 return Ok(None);
             }
@@ -277,7 +278,7 @@ fn normalise(
         Ok(())
     };
     if let Some(run_type) = run_type
-        && let Some(run) = find_column(function, spec, &input, "run")?
+        && let Some(run) = find_column(function, spec, &input, function.runs_from())?
     {
         take("run", run, run_type)?;
     }
