@@ -1,5 +1,6 @@
 //! Asking: a session, the runtime that its queries run on, and the one way in which statements become rows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
@@ -31,6 +32,8 @@ pub(crate) type Arrange = fn(DataFrame) -> Result<DataFrame, DataFusionError>;
 pub(crate) struct Asker {
     session: Arc<Session>,
     runtime: QueryRuntime,
+    /// Notes that were told, where one is told once only.
+    told: Option<HashSet<String>>,
 }
 
 /// What travels from the query to the terminal.
@@ -43,12 +46,17 @@ impl Asker {
     /// Opens the traces of a command line.
     pub(crate) fn open(args: &OpenArgs) -> Result<Asker, Failure> {
         let session = Arc::new(open::open(args)?);
-        Ok(Asker { session, runtime: QueryRuntime::new(open::threads(args))? })
+        Ok(Asker { session, runtime: QueryRuntime::new(open::threads(args))?, told: None })
     }
 
     /// Without traces: functions and empty tables.
     pub(crate) fn empty() -> Result<Asker, Failure> {
-        Ok(Asker { session: Arc::new(open::empty()?), runtime: QueryRuntime::new(1)? })
+        Ok(Asker { session: Arc::new(open::empty()?), runtime: QueryRuntime::new(1)?, told: None })
+    }
+
+    /// From now on a note is told once, however many queries have it: for pages that ask much.
+    pub(crate) fn tell_notes_once(&mut self) {
+        self.told.get_or_insert_default();
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -148,7 +156,10 @@ impl Asker {
             take,
         );
         for note in self.session.take_notes() {
-            talk::note(&note.to_string());
+            let note = note.to_string();
+            if self.told.as_mut().is_none_or(|told| told.insert(note.clone())) {
+                talk::note(&note);
+            }
         }
         Ok(answered??)
     }
