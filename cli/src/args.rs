@@ -12,7 +12,7 @@ use crate::output::Format;
 #[derive(Debug, Parser)]
 #[command(
     name = "tq",
-    version,
+    version = version(),
     args_conflicts_with_subcommands = true,
     disable_help_subcommand = true,
     after_help = "Without a command, `tq TRACE…` opens the prompt.\n\n\
@@ -27,6 +27,9 @@ pub(crate) struct Args {
     pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) open: OpenArgs,
+    /// Say nothing but errors on stderr: no warnings, notes or progress
+    #[arg(long, short = 'q', global = true)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -47,6 +50,8 @@ pub(crate) enum Command {
     Queries(QueriesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
+    /// Write the manual pages into a directory
+    Man(ManArgs),
 }
 
 /// What to open, and how. Shared by all commands that read traces.
@@ -98,7 +103,7 @@ pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
     /// The SQL to answer; several statements end with `;` each
-    #[arg(short = 'c', long = "command", value_name = "SQL")]
+    #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub(crate) command: Option<String>,
     /// A file with SQL or a saved query, `-` for standard input; the first failing statement stops the run
     #[arg(short = 'f', long = "file", value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -212,6 +217,9 @@ pub(crate) struct QueriesArgs {
 
 /// `tq formats`, `tq functions`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Without NAME all are listed. Examples:\n  \
+    tq functions busy         a function with an example and its answer\n  \
+    tq formats chrome         a format: what is read, its options")]
 pub(crate) struct DocsArgs {
     /// The one to describe
     #[arg(value_name = "NAME")]
@@ -223,6 +231,9 @@ pub(crate) struct DocsArgs {
 
 /// `tq tables`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tq tables                 all tables\n  \
+    tq tables tasks           the columns of one, with their meaning and unit")]
 pub(crate) struct NameArgs {
     /// The one to describe
     #[arg(value_name = "NAME")]
@@ -231,10 +242,36 @@ pub(crate) struct NameArgs {
 
 /// `tq completions`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tq completions bash > ~/.local/share/bash-completion/completions/tq\n  \
+    tq completions fish > ~/.config/fish/completions/tq.fish")]
 pub(crate) struct CompletionsArgs {
     /// The shell to complete for
     #[arg(value_name = "SHELL", value_enum)]
     pub(crate) shell: Shell,
+}
+
+/// `tq man`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tq man ~/.local/share/man/man1      install them for yourself; `man tq-query` shows one")]
+pub(crate) struct ManArgs {
+    /// The directory; it is made
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) directory: PathBuf,
+}
+
+/// `0.1.0 (engine 0.1.0, DataFusion 55.2.0)`.
+fn version() -> &'static str {
+    static VERSION: std::sync::LazyLock<String> = std::sync::LazyLock::new(|| {
+        format!(
+            "{} (engine {}, DataFusion {})",
+            env!("CARGO_PKG_VERSION"),
+            tq_engine::VERSION,
+            datafusion::DATAFUSION_VERSION
+        )
+    });
+    &VERSION
 }
 
 /// The names of all commands, for completion and for hints.
@@ -257,7 +294,7 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-fn bytes(text: &str) -> Result<usize, String> {
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     const UNITS: [(&str, u64); 10] = [
         ("", 1),
         ("b", 1),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::compute::concat_batches;
@@ -9,6 +10,7 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
+use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
 use tokio::sync::mpsc::Sender;
 use tq_engine::queries::{Need, SavedQuery};
@@ -19,6 +21,7 @@ use crate::args::OpenArgs;
 use crate::errors::queries::unmet;
 use crate::errors::{Failure, Problem};
 use crate::output::Output;
+use crate::progress::Running;
 use crate::runtime::QueryRuntime;
 use crate::{open, statements, talk};
 
@@ -34,6 +37,7 @@ pub(crate) struct Asker {
     runtime: QueryRuntime,
     /// Notes that were told, where one is told once only.
     told: Option<HashSet<String>>,
+    running: Running,
 }
 
 /// What travels from the query to the terminal.
@@ -46,12 +50,14 @@ impl Asker {
     /// Opens the traces of a command line.
     pub(crate) fn open(args: &OpenArgs) -> Result<Asker, Failure> {
         let session = Arc::new(open::open(args)?);
-        Ok(Asker { session, runtime: QueryRuntime::new(open::threads(args))?, told: None })
+        let runtime = QueryRuntime::new(open::threads(args))?;
+        Ok(Asker { session, runtime, told: None, running: Running::default() })
     }
 
     /// Without traces: functions and empty tables.
     pub(crate) fn empty() -> Result<Asker, Failure> {
-        Ok(Asker { session: Arc::new(open::empty()?), runtime: QueryRuntime::new(1)?, told: None })
+        let session = Arc::new(open::empty()?);
+        Ok(Asker { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
     }
 
     /// From now on a note is told once, however many queries have it: for pages that ask much.
@@ -61,6 +67,16 @@ impl Asker {
 
     pub(crate) fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// The plan of the query that runs, to look at while it does.
+    pub(crate) fn running(&self) -> &Running {
+        &self.running
+    }
+
+    /// Waits; Ctrl-C ends it.
+    pub(crate) fn wait(&mut self, duration: Duration) -> Result<(), Failure> {
+        self.runtime.stream(|_: Sender<()>| tokio::time::sleep(duration), |()| Ok(()))
     }
 
     /// Runs one statement and writes its rows. A statement without a result (`CREATE VIEW`, `SET`) writes nothing.
@@ -135,13 +151,18 @@ impl Asker {
         let params: Params = params.iter().filter(|(name, _)| wanted.contains(name)).cloned().collect();
         let params = (!params.is_empty()).then(|| ParamValues::from(params));
         let (session, statement) = (Arc::clone(&self.session), statement.clone());
+        let running = self.running.clone();
+        running.clear();
         let answered: Result<Result<(), SqlError>, Failure> = self.runtime.stream(
             |sender| async move {
                 let frame = session.execute(&statement, params).await?;
                 let worded = |error| session.error(&error, &statement);
                 let frame = arrange(frame).map_err(worded)?;
                 let schema = Arc::new(frame.schema().as_arrow().clone());
-                let mut rows = frame.execute_stream().await.map_err(worded)?;
+                let task = Arc::new(frame.task_ctx());
+                let plan = frame.create_physical_plan().await.map_err(worded)?;
+                running.begin(&plan);
+                let mut rows = execute_stream(plan, task).map_err(worded)?;
                 if sender.send(Part::Schema(schema)).await.is_err() {
                     return Ok(());
                 }

@@ -102,15 +102,6 @@ pub(crate) fn all(session: &Session) -> Vec<Function> {
     functions
 }
 
-/// All names, aliases included.
-pub(crate) fn names(session: &Session) -> Vec<String> {
-    let mut names: Vec<String> =
-        all(session).into_iter().flat_map(|function| std::iter::once(function.name).chain(function.aliases)).collect();
-    names.sort();
-    names.dedup();
-    names
-}
-
 /// The functions that take relations: the registry knows them, DataFusion does not.
 fn relations() -> Vec<Function> {
     let relation = |relation: &Arc<dyn RelationFunction>| {

@@ -10,12 +10,14 @@ mod ask;
 mod charts;
 mod check;
 mod commands;
+mod config;
 mod errors;
 mod functions;
 mod library;
 mod open;
 mod output;
 mod pictures;
+mod progress;
 mod repl;
 mod report;
 mod runtime;
@@ -48,6 +50,10 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<(), Failure> {
+    config::load()?;
+    if args.quiet || config::get().quiet {
+        talk::be_quiet();
+    }
     match args.command {
         None => repl::run(&args.open),
         Some(Command::Query(query)) => commands::query::run(&query),
@@ -58,6 +64,7 @@ fn run(args: Args) -> Result<(), Failure> {
         Some(Command::Tables(tables)) => commands::tables::run(&tables),
         Some(Command::Queries(queries)) => commands::queries::run(&queries),
         Some(Command::Completions(completions)) => commands::completions::run(&completions),
+        Some(Command::Man(man)) => commands::man::run(&man),
     }
 }
 

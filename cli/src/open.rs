@@ -12,7 +12,7 @@ use tq_engine::trace::{Progress, Severity};
 
 use crate::args::OpenArgs;
 use crate::errors::{Failure, Problem, did_you_mean};
-use crate::talk;
+use crate::{config, talk};
 
 /// An import shorter than this stays silent.
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
@@ -23,7 +23,8 @@ const MEMORY_FALLBACK: u64 = 8 << 30;
 
 /// Opens the traces of a command line; warnings and notes go to stderr.
 pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
-    let mut options = OpenOptions::new(args.memory.unwrap_or_else(default_memory), threads(args));
+    let mut options =
+        OpenOptions::new(args.memory.or(config::get().memory).unwrap_or_else(default_memory), threads(args));
     options.traces = args.traces.iter().map(|text| TraceSpec::parse(text)).collect();
     options.from_format.clone_from(&args.from_format);
     options.import = args.options.iter().cloned().collect();
@@ -58,7 +59,9 @@ pub(crate) fn empty() -> Result<Session, Failure> {
 }
 
 pub(crate) fn threads(args: &OpenArgs) -> usize {
-    args.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+    args.threads
+        .or(config::get().threads)
+        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
 }
 
 fn check_window(args: &OpenArgs) -> Result<(), Failure> {

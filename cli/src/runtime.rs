@@ -115,6 +115,15 @@ impl Drop for QueryRuntime {
     }
 }
 
+/// Runs another program in front of this one: Ctrl-C is meant for it.
+pub(crate) fn without_interrupts<R>(work: impl FnOnce() -> R) -> R {
+    let Ok(interrupts) = Interrupts::listen() else { return work() };
+    interrupts.ignored.store(true, Ordering::SeqCst);
+    let result = work();
+    interrupts.ignored.store(false, Ordering::SeqCst);
+    result
+}
+
 fn no_threads(error: &io::Error) -> Failure {
     Problem::new(format!("cannot start threads for queries: {error}")).into()
 }
@@ -125,6 +134,8 @@ struct Interrupts {
     count: watch::Sender<u64>,
     /// Whether somebody will answer the next Ctrl-C.
     armed: AtomicBool,
+    /// Whether Ctrl-C is meant for another program, a pager.
+    ignored: AtomicBool,
     /// Presses that somebody was asked to answer and has not.
     pending: AtomicU64,
 }
@@ -146,6 +157,7 @@ impl Interrupts {
             Arc::new(Interrupts {
                 count: watch::Sender::new(0),
                 armed: AtomicBool::new(false),
+                ignored: AtomicBool::new(false),
                 pending: AtomicU64::new(0),
             })
         });
@@ -158,6 +170,9 @@ impl Interrupts {
 
     async fn forever(&self) {
         while tokio::signal::ctrl_c().await.is_ok() {
+            if self.ignored.load(Ordering::SeqCst) {
+                continue;
+            }
             let unanswered = self.pending.fetch_add(1, Ordering::SeqCst) > 0;
             if unanswered || !self.armed.load(Ordering::SeqCst) {
                 leave();

@@ -2,6 +2,7 @@
 //! depend on it; `NO_COLOR` is honoured.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Whether a stream may be coloured.
 pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
@@ -22,11 +23,24 @@ pub(crate) fn error(message: &str) {
     labelled("error", "1;31", message);
 }
 
+/// `--quiet`: errors stay, with their hints.
+pub(crate) fn be_quiet() {
+    QUIET.store(true, Ordering::Relaxed);
+}
+
+static QUIET: AtomicBool = AtomicBool::new(false);
+
 pub(crate) fn warning(message: &str) {
+    if QUIET.load(Ordering::Relaxed) {
+        return;
+    }
     labelled("warning", "1;33", message);
 }
 
 pub(crate) fn note(message: &str) {
+    if QUIET.load(Ordering::Relaxed) {
+        return;
+    }
     labelled("note", "1;36", message);
 }
 

@@ -3,6 +3,9 @@
 //! The life of a trace: recognise (by content) → read → build ([`trace`]) → check → [`session::Session`]. The life of a
 //! query: text → parse → rewrite → plan → stream of record batches. Nothing here prints or exits.
 
+/// The version of this engine.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 pub mod error;
 pub mod importers;
 pub mod open;

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
 mod import_chrome;
+mod import_daisen;
 mod import_table;
 mod import_tfprof;
 mod queries;

@@ -786,7 +786,7 @@ fn sqlite_is_read_without_a_trace_of_reading() {
 }
 
 #[test]
-fn changes_in_a_write_ahead_log_are_not_read_and_counted() {
+fn changes_in_a_write_ahead_log_are_read_without_a_trace() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("log.db");
     let database = rusqlite::Connection::open(&path).unwrap();
@@ -796,11 +796,15 @@ fn changes_in_a_write_ahead_log_are_not_read_and_counted() {
         )
         .unwrap();
     database.execute_batch("INSERT INTO log VALUES (1, 2)").unwrap();
+    let before = std::fs::read(&path).unwrap();
     let session = open(&path, &[]).unwrap();
+    assert_eq!(session.runs()[0].rows, [(Table::Tasks, 1)]);
     expect![[r#"
-        wal_ignored lost import x1: `log.db-wal` holds changes that are not in the database yet
+        records_read info import x1: 1 became rows
+        wal_read info import x1: changes in `log.db-wal` were read, in a temporary copy of both files
     "#]]
     .assert_eq(&findings(&session, folder.path()));
+    assert!(std::fs::read(&path).unwrap() == before);
 }
 
 // Documentation.

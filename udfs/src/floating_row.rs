@@ -125,9 +125,7 @@ pub fn floating_rows(starts: &[i64], finishes: &[i64]) -> std::result::Result<Ve
 /// The rows of a chart that is being filled.
 #[derive(Debug, Default)]
 struct FloatingRows {
-    /// A binary tree over the rows: leaf `leaves() + row` is until when, in half ticks, the row is blocked, an inner node
-    /// the least of its two children. Node 0 is not used. Rows that do not exist yet were never blocked.
-    blocked_until: Vec<i128>,
+    rows: FirstFit,
     before: Option<i64>,
 }
 
@@ -144,6 +142,35 @@ impl FloatingRows {
         } else {
             (half_ticks(span.start) + 1, half_ticks(span.finish))
         };
+        Ok(self.rows.place(asks, blocks) as i64)
+    }
+
+    fn place_row(&mut self, starts: &Int64Array, finishes: &Int64Array, index: usize) -> Result<Option<i64>> {
+        let Some((start, finish)) = value_at(starts, index).zip(value_at(finishes, index)) else { return Ok(None) };
+        match self.place(Span { start, finish }) {
+            Ok(row) => Ok(Some(row)),
+            Err(error) => exec_err!(
+                "floating_row: {error}; write floating_row(start, finish) OVER (PARTITION BY location ORDER BY start, task)"
+            ),
+        }
+    }
+}
+
+/// A time in half ticks: room for an order among what happens at one tick.
+pub(crate) fn half_ticks(time: i64) -> i128 {
+    2 * i128::from(time)
+}
+
+/// Rows that are blocked up to some time each, as a binary tree: leaf `leaves() + row` is until when the row is blocked, an
+/// inner node the least of its two children. Node 0 is not used. Rows that do not exist yet were never blocked.
+#[derive(Debug, Default)]
+pub(crate) struct FirstFit {
+    blocked_until: Vec<i128>,
+}
+
+impl FirstFit {
+    /// The first row that is blocked until before `asks`; it is then blocked until `blocks`. O(log rows).
+    pub(crate) fn place(&mut self, asks: i128, blocks: i128) -> usize {
         if self.blocked_until.get(1).is_none_or(|&least| asks <= least) {
             self.double();
         }
@@ -161,7 +188,7 @@ impl FloatingRows {
             node /= 2;
             self.blocked_until[node] = self.blocked_until[2 * node].min(self.blocked_until[2 * node + 1]);
         }
-        Ok(row as i64)
+        row
     }
 
     fn leaves(&self) -> usize {
@@ -179,20 +206,6 @@ impl FloatingRows {
         }
         self.blocked_until = tree;
     }
-
-    fn place_row(&mut self, starts: &Int64Array, finishes: &Int64Array, index: usize) -> Result<Option<i64>> {
-        let Some((start, finish)) = value_at(starts, index).zip(value_at(finishes, index)) else { return Ok(None) };
-        match self.place(Span { start, finish }) {
-            Ok(row) => Ok(Some(row)),
-            Err(error) => exec_err!(
-                "floating_row: {error}; write floating_row(start, finish) OVER (PARTITION BY location ORDER BY start, task)"
-            ),
-        }
-    }
-}
-
-fn half_ticks(time: i64) -> i128 {
-    2 * i128::from(time)
 }
 
 impl PartitionEvaluator for FloatingRows {

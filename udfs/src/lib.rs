@@ -13,8 +13,14 @@ pub mod busy;
 pub mod call_tree;
 pub mod checked;
 pub mod cluster_view;
+pub mod compare_runs;
+pub mod component_metrics;
+pub mod component_rows;
 pub mod concurrency;
 pub mod critical_path;
+mod executed;
+pub mod executed_path;
+pub mod explain_change;
 pub mod family;
 pub mod floating_row;
 pub mod gaps;
@@ -27,6 +33,7 @@ pub mod max_concurrency;
 pub mod message_matrix;
 mod multiset;
 pub mod occupancy;
+pub mod permutation;
 pub mod ready;
 pub mod relation;
 pub mod scaling;
@@ -89,6 +96,9 @@ pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<Aggreg
 pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
     vec![
         Arc::new(critical_path::CriticalPath),
+        Arc::new(executed_path::ExecutedPath),
+        Arc::new(compare_runs::CompareRuns),
+        Arc::new(explain_change::ExplainChange),
         Arc::new(self_time::SelfTime),
         Arc::new(call_tree::CallTree),
         Arc::new(family::ancestors::Ancestors),
@@ -101,6 +111,8 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(ready::Ready),
         Arc::new(slack::Slack),
         Arc::new(cluster_view::ClusterView),
+        Arc::new(component_metrics::ComponentMetrics),
+        Arc::new(component_rows::ComponentRows),
         Arc::new(message_matrix::MessageMatrix),
         Arc::new(what_if::WhatIf),
     ]

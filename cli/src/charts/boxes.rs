@@ -10,15 +10,14 @@ use super::palette::style;
 use super::scale::Scale;
 use super::sheet::{Categories, MARGIN, Plot, Sheet, WIDTH, axis_title, counted, marks_width, rule, shown};
 use super::spec::Chart;
-use super::svg::Rectangle;
+use super::svg::{Rectangle, number};
 
 const HEIGHT: f64 = 340.0;
 const BOXES_MAX: usize = 60;
 const BOX_WIDTH_MAX: f64 = 46.0;
 const STEP_MAX: f64 = 110.0;
 
-const STYLE: &str =
-    ".q{fill-opacity:.45;stroke-width:1.2}.m{stroke-width:2.4}.k{stroke-width:1.2}.o{fill-opacity:.55}\n";
+const STYLE: &str = ".q{fill-opacity:.45}.m{stroke-width:2.4}.k{stroke-width:1.2}.o{fill-opacity:.55}\n";
 
 /// Values of a category in five numbers.
 #[derive(Debug, PartialEq)]
@@ -127,7 +126,16 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             }
             let height = (y(summary.first) - y(summary.third)).max(1.0);
             let rectangle = Rectangle { x: from, y: y(summary.third), width, height };
-            svg.bar("s0 f0 q", rectangle, &tooltip);
+            svg.bar("f0 q", rectangle, &tooltip);
+            let outline = format!(
+                "M{} {}h{}v{}h-{}Z",
+                number(from),
+                number(rectangle.y),
+                number(width),
+                number(height),
+                number(width)
+            );
+            svg.path("s0 k", &outline, "");
             rule(svg, "s0 m", (from, y(summary.median)), (to, y(summary.median)), &tooltip);
             let mut last = f64::NAN;
             for &outlier in &summary.outliers {

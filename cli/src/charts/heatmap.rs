@@ -6,7 +6,7 @@
 use super::ChartError;
 use super::data::{Data, Words, in_words};
 use super::ramp::{Palette, Range, SHADES};
-use super::scale::{Quantity, Scale};
+use super::scale::Quantity;
 use super::sheet::{Categories, MARGIN, Sheet, WIDTH, counted, shown};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, text_width};
@@ -238,12 +238,12 @@ impl Look<'_> {
         let of_columns: Vec<f64> =
             (0..columns.labels.len()).map(|column| sum(&mut matrix.cells.iter().map(|cells| cells[column]))).collect();
         let most = |sums: &[f64]| sums.iter().copied().map(f64::abs).fold(0.0, f64::max);
-        let across = Scale::from_zero(self.quantity, 0.0, most(&of_rows), 2);
-        let up = Scale::from_zero(self.quantity, 0.0, most(&of_columns), 2);
+        let (widest, highest) = (most(&of_rows), most(&of_columns));
+        let share = |value: f64, most: f64| if most > 0.0 { value.abs() / most } else { 0.0 };
         let mut free_from = f64::MIN;
         for (row, &value) in of_rows.iter().enumerate() {
             let (x, y) = (left + width + 6.0, top + row as f64 * cell_height);
-            let length = across.place(value.abs()) * totals;
+            let length = share(value, widest) * totals;
             let (text, height) = (self.quantity.text(value), (cell_height - 1.0).max(0.7));
             let tooltip = format!("{}, all: {text}", shown(&rows.labels[row]));
             svg.bar("f8", Rectangle { x, y, width: length, height }, &tooltip);
@@ -254,7 +254,7 @@ impl Look<'_> {
             }
         }
         for (column, &value) in of_columns.iter().enumerate() {
-            let length = up.place(value.abs()) * (totals - 22.0);
+            let length = share(value, highest) * (totals - 22.0);
             let x = left + column as f64 * cell_width;
             let text = self.quantity.text(value);
             let tooltip = format!("all, {}: {text}", shown(&columns.labels[column]));

@@ -24,8 +24,10 @@ const DOTS_MAX: usize = 60;
 
 const STYLE: &str = "\
 .w{stroke-width:1.8;stroke-linejoin:round}.d{stroke-width:1.8;stroke-dasharray:2 3}.a{fill-opacity:.28;stroke:none}\
+.no{fill-opacity:0}.u{stroke:#59636e;fill:none}\
 .bound{stroke:#cf222e;stroke-width:1.6;stroke-dasharray:7 4;fill:none}
-@media (prefers-color-scheme:dark){.bound{stroke:#ffdf5d}}
+@media (prefers-color-scheme:dark){.no{fill-opacity:0}.u{stroke:#59636e;fill:none}\
+.bound{stroke:#ffdf5d}}
 ";
 
 /// How points become a line.
@@ -132,7 +134,7 @@ impl Columns {
             (None, None) => Vec::new(),
         };
         if let Some(y2) = &self.y2 {
-            let mark = if self.by.is_some() { "grid d" } else { "s1 d" };
+            let mark = if self.by.is_some() { "u d" } else { "s1 d" };
             entries.push((Mark::Line(mark.to_owned()), format!("{} (right)", in_words(&y2.name))));
         }
         if let Some(bound) = &self.bound {

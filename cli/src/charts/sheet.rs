@@ -222,7 +222,8 @@ enum Labels {
     Flat,
     /// Every so many.
     Some(usize),
-    Turned,
+    /// By so many degrees.
+    Turned(f64),
 }
 
 impl Categories {
@@ -236,7 +237,8 @@ impl Categories {
         } else if ordered || step < FONT_SIZE + 1.0 {
             Labels::Some(((widest + 14.0) / step).ceil().max(1.0) as usize)
         } else {
-            Labels::Turned
+            // The closer they stand, the steeper they must be not to touch.
+            Labels::Turned(if step >= 20.0 { 35.0 } else { 60.0 })
         };
         Categories { labels, layout }
     }
@@ -245,9 +247,9 @@ impl Categories {
     pub(super) fn height(&self) -> f64 {
         match self.layout {
             Labels::Flat | Labels::Some(_) => 20.0,
-            Labels::Turned => {
+            Labels::Turned(degrees) => {
                 let widest = self.labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
-                14.0 + widest * TURN_SIN
+                14.0 + widest * degrees.to_radians().sin()
             }
         }
     }
@@ -259,14 +261,15 @@ impl Categories {
             match self.layout {
                 Labels::Some(every) if index % every != 0 => {}
                 Labels::Flat | Labels::Some(_) => svg.words("pale", x, bottom + 16.0, "middle", label),
-                Labels::Turned => svg.turned("pale", x + 4.0, bottom + 12.0, TURN_DEGREES, label),
+                Labels::Turned(degrees) => {
+                    // The first ones must not leave the picture.
+                    let label = fitted(label, (x - 2.0) / degrees.to_radians().cos());
+                    svg.turned("pale", x + 4.0, bottom + 12.0, -degrees, &label);
+                }
             }
         }
     }
 }
-
-const TURN_DEGREES: f64 = -35.0;
-const TURN_SIN: f64 = 0.58;
 
 /// A name that is not empty.
 pub(super) fn shown(name: &str) -> &str {

@@ -85,6 +85,11 @@ impl<'a> Cells<'a> {
         }
     }
 
+    /// How a column is shown.
+    pub(crate) fn kind(&self, column: usize) -> Kind {
+        self.columns[column].kind
+    }
+
     /// Appends the cell exactly, nothing for NULL.
     pub(crate) fn exact(&self, column: usize, row: usize, text: &mut String) -> Result<(), ArrowError> {
         if self.is_null(column, row) {

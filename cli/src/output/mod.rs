@@ -74,17 +74,19 @@ pub(crate) struct Look {
     pub(crate) width: Option<usize>,
     /// Whether to colour.
     pub(crate) colours: bool,
+    /// Whether times have units; otherwise they are ticks.
+    pub(crate) people: bool,
 }
 
 impl Look {
     /// As stdout is.
     pub(crate) fn of_stdout(tick: Tick) -> Look {
-        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()) }
+        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()), people: true }
     }
 
     /// Plain text of any width.
     pub(crate) fn plain(tick: Tick) -> Look {
-        Look { tick, width: None, colours: false }
+        Look { tick, width: None, colours: false, people: true }
     }
 }
 

@@ -47,6 +47,8 @@ struct ResultTable {
     sample: Vec<Vec<Option<String>>>,
     layout: Option<Layout>,
     rows: u64,
+    /// All rows of the result, where not all are printed.
+    of_rows: Option<u64>,
 }
 
 /// Widths, once they are known.
@@ -57,6 +59,18 @@ struct Layout {
     gap_before: Option<usize>,
     /// Whether texts may be cut.
     cuts: bool,
+}
+
+impl Look {
+    /// A cell for people.
+    fn cell(&self, cells: &Cells<'_>, column: usize, row: usize) -> Result<Option<String>, Failure> {
+        if self.people || cells.is_null(column, row) || cells.kind(column) != Kind::Time {
+            return Ok(cells.shown(column, row, self.tick)?);
+        }
+        let mut text = String::new();
+        cells.exact(column, row, &mut text)?;
+        Ok(Some(text))
+    }
 }
 
 /// A whole table as text, for pages.
@@ -72,6 +86,13 @@ pub(crate) fn text(batch: &RecordBatch, look: Look) -> Result<String, Failure> {
 impl TableOutput {
     pub(crate) fn new(writer: Writer, look: Look) -> TableOutput {
         TableOutput { writer, look, results: 0, result: None }
+    }
+
+    /// The result has that many rows, of which only the first were given.
+    pub(crate) fn there_are_more(&mut self, rows: u64) {
+        if let Some(result) = &mut self.result {
+            result.of_rows = Some(rows);
+        }
     }
 
     fn print_sample(&mut self) -> Result<(), Failure> {
@@ -104,6 +125,7 @@ impl Output for TableOutput {
             sample: Vec::new(),
             layout: None,
             rows: 0,
+            of_rows: None,
         });
         Ok(())
     }
@@ -120,7 +142,7 @@ impl Output for TableOutput {
                 continue;
             }
             let shown = (0..batch.num_columns())
-                .map(|column| Ok(cells.shown(column, row, self.look.tick)?.map(|cell| distinct(printable(&cell)))))
+                .map(|column| Ok(self.look.cell(&cells, column, row)?.map(|cell| distinct(printable(&cell)))))
                 .collect::<Result<Vec<_>, Failure>>()?;
             match &result.layout {
                 Some(layout) => layout.row(&shown, &result.kinds, self.look.colours, &mut text),
@@ -141,7 +163,10 @@ impl Output for TableOutput {
         let Some(result) = self.result.take() else { return Ok(()) };
         if let Some(layout) = &result.layout {
             let rows = result.rows;
-            let mut footer = format!("({rows} {}", plural(rows, "row"));
+            let mut footer = match result.of_rows {
+                Some(all) => format!("(the first {rows} of {all} rows"),
+                None => format!("({rows} {}", plural(rows, "row")),
+            };
             let hidden: Vec<&str> = (layout.widths.iter().zip(&result.names))
                 .filter(|(width, _)| width.is_none())
                 .map(|(_, name)| name.as_str())
@@ -376,7 +401,7 @@ mod tests {
 
     fn check(batch: &RecordBatch, width: Option<usize>, expected: &Expect) {
         let buffer = Buffer::default();
-        let look = Look { tick: Tick::Nanosecond, width, colours: false };
+        let look = Look { tick: Tick::Nanosecond, width, colours: false, people: true };
         write(&mut TableOutput::new(buffer.writer(), look), std::slice::from_ref(batch));
         let text = buffer.text();
         if let Some(width) = width {
@@ -458,7 +483,7 @@ mod tests {
         let numbers = |n: i64| (0..n).map(|i| if i == rows - 1 { 123_456_789_012 } else { i }).collect::<Int64Array>();
         let batch = RecordBatch::try_from_iter([("n", Arc::new(numbers(rows)) as ArrayRef)]).unwrap();
         let buffer = Buffer::default();
-        let look = Look { tick: Tick::Nanosecond, width: Some(20), colours: false };
+        let look = Look { tick: Tick::Nanosecond, width: Some(20), colours: false, people: true };
         write(&mut TableOutput::new(buffer.writer(), look), &[batch.slice(0, 1_000), batch.slice(1_000, 5)]);
         let text = buffer.text();
         assert_eq!(text.lines().count() as i64, rows + 3);

@@ -1,42 +1,68 @@
 //! The prompt: SQL over several lines until `;`, commands that begin with `\`, history, completion.
 //!
-//! Life of a line: the editor asks [`helper`] whether the text is complete → a `\` command is answered here, SQL is split
-//! into statements and asked one by one → rows are printed as they arrive. An error ends the statement and those typed
-//! with it, Ctrl-C ends the query; neither ends the prompt. Without a terminal on stdin the same text is read to its end
-//! without a prompt, and the first error ends the run as in a file.
+//! Life of a line: the editor asks [`assistant`] whether the text is complete, what a word could become, how it is coloured
+//! → a `\` command ([`commands`]) is answered here, SQL is split into statements and asked one by one → the first rows are
+//! shown ([`shown`]), through a [`pager`] where they are many, and kept for [`plot`]. An error ends the statement and those
+//! typed with it, Ctrl-C ends the query; neither ends the prompt. Without a terminal on stdin the same text is read to its
+//! end without a prompt, and the first error ends the run as in a file.
 
-mod backslash;
-mod helper;
+mod assistant;
+mod commands;
+mod complete;
+mod highlight;
+mod pager;
+mod plot;
+mod saved;
+mod settings;
+mod shown;
 
 use std::io::{self, IsTerminal, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use clap::Parser;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
-use rustyline::{CompletionType, Config, Editor};
-use tq_engine::sql;
+use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
+use tq_engine::queries::Library;
+use tq_engine::sql::{self, Statement};
 
-use crate::args::OpenArgs;
+use crate::args::{Args, Command, OpenArgs};
 use crate::ask::{Asker, Params};
 use crate::commands::print;
 use crate::errors::{Failure, Problem};
 use crate::open::plural;
-use crate::output::{self, Format, Look, Picture};
+use crate::output::buffer::Buffer;
+use crate::output::{self, Destination, Format, Look, Output, Picture};
+use crate::progress::{self, Meter};
 use crate::talk;
 
-use backslash::Backslash;
-use helper::{Assistant, Words};
+use assistant::{Assistant, Enter};
+use commands::Action;
+use complete::Words;
+use settings::Settings;
+use shown::{LastAnswer, Shown};
 
 /// Lines of history that are kept.
 const HISTORY_LINES: usize = 5_000;
+/// Files that include each other.
+const INCLUDES_MAX: usize = 16;
 
 /// The prompt's state.
 struct Prompt {
     asker: Asker,
-    timing: bool,
+    open: OpenArgs,
+    settings: Settings,
+    library: Library,
     words: Arc<Mutex<Words>>,
+    /// Where the next answer goes instead of the terminal.
+    output: Option<PathBuf>,
+    /// What `\plot` draws.
+    last: Option<LastAnswer>,
+    /// What `\watch` asks again.
+    asked: Option<Statement>,
+    includes: usize,
 }
 
 /// Whether the prompt goes on.
@@ -52,13 +78,28 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
             .hint("ask with `tq query - -c 'SELECT …'`")
             .into());
     }
-    let mut prompt = Prompt { asker: Asker::open(args)?, timing: false, words: Arc::default() };
+    let mut settings = Settings::default();
+    for (name, value) in &crate::config::get().prompt {
+        settings.set(name, value)?;
+    }
+    let mut prompt = Prompt {
+        asker: Asker::open(args)?,
+        open: args.clone(),
+        settings,
+        library: saved::library()?,
+        words: Arc::default(),
+        output: None,
+        last: None,
+        asked: None,
+        includes: 0,
+    };
     if io::stdin().is_terminal() { prompt.interact() } else { prompt.read_all() }
 }
 
 impl Prompt {
     fn interact(&mut self) -> Result<(), Failure> {
         print(&self.greeting()?)?;
+        let colours = talk::colours(&io::stdout());
         let config = Config::builder()
             .auto_add_history(true)
             .history_ignore_dups(true)
@@ -66,11 +107,13 @@ impl Prompt {
             .map_err(|error| terminal(&error))?
             .history_ignore_space(true)
             .bracketed_paste(true)
+            .color_mode(if colours { ColorMode::Enabled } else { ColorMode::Disabled })
             .completion_type(CompletionType::List)
             .build();
         let mut editor: Editor<Assistant, DefaultHistory> =
             Editor::with_config(config).map_err(|error| terminal(&error))?;
-        editor.set_helper(Some(Assistant::new(Arc::clone(&self.words))));
+        editor.set_helper(Some(Assistant::new(Arc::clone(&self.words), colours)));
+        editor.bind_sequence(KeyEvent(KeyCode::Enter, Modifiers::NONE), EventHandler::Conditional(Box::new(Enter)));
         let history = history_file();
         if let Some(file) = &history {
             // The first prompt of a user has no history.
@@ -108,21 +151,26 @@ impl Prompt {
         io::stdin()
             .read_to_string(&mut text)
             .map_err(|error| Problem::new(format!("cannot read standard input: {error}")))?;
+        self.answer_all(&text).map(|_| ())
+    }
+
+    /// Statements and commands of a file; the first error ends it.
+    fn answer_all(&mut self, text: &str) -> Result<Next, Failure> {
         let mut pending = String::new();
         for line in text.lines() {
             if pending.trim().is_empty() && line.trim_start().starts_with('\\') {
                 if self.answer(line)? == Next::Leave {
-                    return Ok(());
+                    return Ok(Next::Leave);
                 }
                 continue;
             }
             pending.push_str(line);
             pending.push('\n');
             if crate::statements::is_complete(&pending) && self.answer(&std::mem::take(&mut pending))? == Next::Leave {
-                return Ok(());
+                return Ok(Next::Leave);
             }
         }
-        self.answer(&pending).map(|_| ())
+        self.answer(&pending)
     }
 
     fn answer(&mut self, text: &str) -> Result<Next, Failure> {
@@ -131,37 +179,223 @@ impl Prompt {
             return Ok(Next::Leave);
         }
         if text.starts_with('\\') {
-            return self.command(Backslash::parse(text)?);
+            return self.command(text);
         }
         for statement in sql::parse(text)? {
-            let started = Instant::now();
-            let format = if io::stdout().is_terminal() { Format::Table } else { Format::Csv };
-            let look = Look::of_stdout(self.asker.session().tick());
-            let mut output = output::create(format, Box::new(io::stdout()), &look, None, Picture::default());
-            self.asker.run(&statement, &Params::new(), format.arrange(None), output.as_mut())?;
-            output.close()?;
-            if self.timing {
-                talk::line(&format!("Time: {:.1} ms", started.elapsed().as_secs_f64() * 1e3));
-            }
+            self.ask(&statement, &Params::new())?;
+            self.asked = Some(statement);
         }
         self.learn_words();
         Ok(Next::Go)
     }
 
-    fn command(&mut self, command: Backslash) -> Result<Next, Failure> {
-        match command {
-            Backslash::Quit => return Ok(Next::Leave),
-            Backslash::Help => print(backslash::HELP)?,
-            Backslash::Timing => {
-                self.timing = !self.timing;
-                talk::line(if self.timing { "Timing is on." } else { "Timing is off." });
+    /// One statement: to the file of `\o`, as a table on a terminal, else as CSV.
+    fn ask(&mut self, statement: &Statement, params: &Params) -> Result<(), Failure> {
+        let started = Instant::now();
+        if let Some(path) = self.output.take() {
+            self.write(statement, params, &path)?;
+        } else if io::stdout().is_terminal() {
+            let text = self.table(statement, params)?;
+            pager::show(&text, self.settings.pager)?;
+        } else {
+            let look = Look::of_stdout(self.asker.session().tick());
+            let mut output = output::create(Format::Csv, Box::new(io::stdout()), &look, None, Picture::default());
+            self.asker.run(statement, params, Format::Csv.arrange(None), output.as_mut())?;
+            output.close()?;
+        }
+        let elapsed = started.elapsed();
+        if self.settings.timing {
+            let rows = self.asker.running().rows();
+            talk::line(&match elapsed < Duration::from_secs(1) {
+                true => format!("Time: {:.1} ms", elapsed.as_secs_f64() * 1e3),
+                false => format!("Time: {}", progress::line(rows, elapsed)),
+            });
+        }
+        Ok(())
+    }
+
+    /// The first rows as a table; all of them are kept.
+    fn table(&mut self, statement: &Statement, params: &Params) -> Result<String, Failure> {
+        let buffer = Buffer::default();
+        let look = Look { people: self.settings.people, ..Look::of_stdout(self.asker.session().tick()) };
+        let mut shown = Shown::new(buffer.writer(), look, self.settings.rows);
+        let meter = Meter::start(self.asker.running());
+        let answered = self.asker.run(statement, params, Ok, &mut shown);
+        drop(meter);
+        answered?;
+        shown.close()?;
+        if shown.last.is_some() {
+            self.last = shown.last;
+        }
+        Ok(buffer.text())
+    }
+
+    fn write(&mut self, statement: &Statement, params: &Params, path: &Path) -> Result<(), Failure> {
+        let format = output::choose(None, Some(path))?;
+        let picture =
+            if format == Format::Svg { crate::commands::query::picture(&mut self.asker)? } else { Picture::default() };
+        let (destination, writer) = Destination::open(Some(path))?;
+        let look = Look::plain(self.asker.session().tick());
+        let mut output = output::create(format, writer, &look, Some(path), picture);
+        self.asker.run(statement, params, format.arrange(None), output.as_mut())?;
+        output.close()?;
+        drop(output);
+        destination.commit()?;
+        talk::line(&format!("Written to {}.", path.display()));
+        Ok(())
+    }
+
+    fn command(&mut self, line: &str) -> Result<Next, Failure> {
+        let (command, rest) = commands::parse(line)?;
+        let name = (!rest.is_empty()).then_some(rest);
+        match command.action {
+            Action::Quit => return Ok(Next::Leave),
+            Action::Help => self.show(&commands::help())?,
+            Action::Timing => {
+                self.settings.timing = !self.settings.timing;
+                talk::line(if self.settings.timing { "Timing is on." } else { "Timing is off." });
             }
-            Backslash::Tables(name) => print(&backslash::tables(&mut self.asker, name.as_deref())?)?,
-            Backslash::Functions(name) => {
-                print(&crate::commands::functions::text(&mut self.asker, name.as_deref())?)?;
+            Action::Tables => {
+                let text = saved::tables(&mut self.asker, name)?;
+                self.show(&text)?;
             }
+            Action::Functions => {
+                let text = crate::commands::functions::text(&mut self.asker, name)?;
+                self.show(&text)?;
+            }
+            Action::Include => return self.include(rest),
+            Action::Output => {
+                self.output = name.map(PathBuf::from);
+                if let Some(path) = &self.output {
+                    // A wrong extension is said now and not after a long query.
+                    output::choose(None, Some(path)).inspect_err(|_| self.output = None)?;
+                }
+            }
+            Action::Run => self.saved(rest)?,
+            Action::Plot => self.plot(rest)?,
+            Action::Report => self.report(name)?,
+            Action::Open => self.reopen(rest)?,
+            Action::Explain => self.explain(rest)?,
+            Action::Watch => self.watch(rest)?,
+            Action::Set => self.set(rest)?,
         }
         Ok(Next::Go)
+    }
+
+    fn show(&self, text: &str) -> Result<(), Failure> {
+        pager::show(text, self.settings.pager)
+    }
+
+    fn include(&mut self, file: &str) -> Result<Next, Failure> {
+        if file.is_empty() {
+            return Err(Problem::new("`\\i` needs a file").into());
+        }
+        if self.includes >= INCLUDES_MAX {
+            return Err(Problem::new(format!("files include each other {INCLUDES_MAX} deep")).into());
+        }
+        let text = std::fs::read_to_string(file).map_err(|error| Problem::file("read", Path::new(file), &error))?;
+        self.includes += 1;
+        let answered = self.answer_all(&text);
+        self.includes -= 1;
+        answered
+    }
+
+    /// `\run`: all saved queries, or one of them.
+    fn saved(&mut self, rest: &str) -> Result<(), Failure> {
+        let mut words = rest.split_whitespace();
+        let Some(name) = words.next() else {
+            let text = saved::list(&self.library)?;
+            return self.show(&text);
+        };
+        let query = saved::find(&self.library, name)?;
+        let params = saved::bind(&query, words, self.asker.session().tick())?;
+        if io::stdout().is_terminal() {
+            talk::line(query.title());
+        }
+        self.ask(&query.statement, &params)
+    }
+
+    fn plot(&mut self, words: &str) -> Result<(), Failure> {
+        const WIDTH: usize = 100;
+        let last = self.last.as_ref().ok_or_else(|| {
+            Problem::new("there is no answer to draw")
+                .hint("ask for something, e.g. `SELECT name, sum(duration) AS total FROM tasks GROUP BY name;`")
+        })?;
+        let width = talk::terminal_width().unwrap_or(WIDTH);
+        print(&plot::draw(last, words, width, self.asker.session().tick())?)
+    }
+
+    /// The report of the open traces, as `tq report` writes it.
+    fn report(&mut self, file: Option<&str>) -> Result<(), Failure> {
+        let mut words = vec!["tq", "report"];
+        words.extend(file.into_iter().flat_map(|file| ["-o", file]));
+        let args = Args::try_parse_from(words).map_err(|error| Problem::internal(&error.to_string()))?;
+        match args.command {
+            Some(Command::Report(mut report)) => {
+                report.open = self.open.clone();
+                crate::report::run(&report)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// `\open`: other traces, same options.
+    fn reopen(&mut self, rest: &str) -> Result<(), Failure> {
+        let traces: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
+        if traces.is_empty() {
+            return Err(Problem::new("`\\open` needs a trace").hint("e.g. `\\open base=a.json new=b.json`").into());
+        }
+        let open = OpenArgs { traces, ..self.open.clone() };
+        // The traces that are open stay so when the new ones cannot be read.
+        self.asker = Asker::open(&open)?;
+        self.open = open;
+        self.last = None;
+        self.learn_words();
+        print(&self.greeting()?)
+    }
+
+    fn explain(&mut self, text: &str) -> Result<(), Failure> {
+        if text.is_empty() {
+            return Err(Problem::new("`\\explain` needs a statement").into());
+        }
+        for statement in sql::parse(&format!("EXPLAIN {text}"))? {
+            self.ask(&statement, &Params::new())?;
+        }
+        Ok(())
+    }
+
+    fn watch(&mut self, seconds: &str) -> Result<(), Failure> {
+        const USUAL: f64 = 2.0;
+        let seconds: f64 = match seconds {
+            "" => USUAL,
+            text => text
+                .parse()
+                .ok()
+                .filter(|seconds| (0.1..=86_400.0).contains(seconds))
+                .ok_or_else(|| Problem::new(format!("`{text}` is no number of seconds")))?,
+        };
+        let statement = self.asked.clone().ok_or_else(|| Problem::new("there is no statement to ask again"))?;
+        loop {
+            if io::stdout().is_terminal() {
+                let text = self.table(&statement, &Params::new())?;
+                let clear = if talk::colours(&io::stdout()) { "\x1b[2J\x1b[H" } else { "" };
+                print(&format!("{clear}Every {seconds} s, until Ctrl-C:\n{text}"))?;
+            } else {
+                self.ask(&statement, &Params::new())?;
+            }
+            self.asker.wait(Duration::from_secs_f64(seconds))?;
+        }
+    }
+
+    fn set(&mut self, rest: &str) -> Result<(), Failure> {
+        let mut words = rest.split_whitespace();
+        match (words.next(), words.next()) {
+            (Some(name), Some(value)) => self.settings.set(name, value),
+            (Some(name), None) => {
+                Err(Problem::new(format!("`\\set {name}` needs a value")).hint("`\\set` lists the settings").into())
+            }
+            _ => print(&self.settings.list()),
+        }
     }
 
     /// What was opened, and how to go on.
@@ -193,14 +427,14 @@ impl Prompt {
             all if all > RUNS_SHOWN => text.push_str(&format!("… and {} more runs\n", all - RUNS_SHOWN)),
             _ => {}
         }
-        text.push_str("Type SQL and end it with `;`. \\d shows tables, \\f functions, \\? help, \\q leaves.\n");
+        text.push_str("Type SQL and end it with `;`. \\d shows tables, \\f functions, \\run saved queries, \\? help, \\q leaves.\n");
         Ok(text)
     }
 
     /// Names for completion; they change with every CREATE.
     fn learn_words(&self) {
         if let Ok(mut words) = self.words.lock() {
-            *words = Words::of(self.asker.session());
+            *words = Words::of(self.asker.session(), &self.library);
         }
     }
 }

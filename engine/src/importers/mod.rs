@@ -4,6 +4,8 @@
 //! another format, never prints, and never stops at a damaged record that it can count and step over.
 
 mod chrome;
+mod daisen;
+mod sqlite;
 mod tfprof;
 
 use std::collections::BTreeMap;
@@ -145,7 +147,7 @@ impl<'a> ImportContext<'a> {
 /// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
-    &[&tfprof::Tfprof, &chrome::Chrome, &table::TableImporter]
+    &[&tfprof::Tfprof, &chrome::Chrome, &daisen::Daisen, &table::TableImporter]
 }
 
 /// The first format that recognises the source, else the first that accepts it.

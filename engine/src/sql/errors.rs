@@ -25,6 +25,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 use crate::sql::nearest::nearest;
 use crate::sql::parse::{Lines, Statement};
 use crate::sql::relations::function_names;
+use crate::sql::wording::{in_words, sql_types};
 
 /// What is wrong with a query, or went wrong while it ran.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -78,7 +79,14 @@ impl SqlError {
     /// An error of the tokenizer or the parser, which say the place in their text only.
     pub(super) fn of_parser(error: &ParserError, source: &str) -> Self {
         let (message, location) = parser_message(error);
-        SqlError { message, place: location.map(|at| place_at(source, at, at)), hint: None }
+        let place = location.map(|at| place_at(source, at, at));
+        let found = message.split_once(", found ").map(|(_, found)| found.to_owned());
+        let place = match (place, &found) {
+            (Some(place), Some(found)) => Some(widened(place, found)),
+            (place, _) => place,
+        };
+        let hint = found.zip(place.as_ref()).and_then(|(found, place)| keyword_hint(&found, place));
+        SqlError { message, place, hint }
     }
 
     /// An error of the parser in a statement that ends at `end`.
@@ -108,6 +116,7 @@ impl SqlError {
         });
         let names = Names { statement, context };
         let (message, hint) = describe(root, &names, place.as_ref());
+        let place = place.or_else(|| place_of_name(source, &message));
         let helps = || {
             let helps: Vec<&str> = diagnostic?.helps.iter().map(|help| help.message.as_str()).collect();
             (!helps.is_empty()).then(|| helps.join("; "))
@@ -192,6 +201,22 @@ impl Names<'_> {
         context.copied_config().options().entries().into_iter().map(|entry| entry.key).collect()
     }
 
+    fn is_window_function(&self, name: &str) -> bool {
+        self.context.is_some_and(|context| context.state().window_functions().contains_key(name))
+    }
+
+    fn is_function(&self, name: &str) -> bool {
+        self.functions().iter().any(|function| function == name)
+    }
+
+    /// Whether the statement gives a setting a value.
+    fn is_set(&self) -> bool {
+        let Some(ParsedStatement::Statement(statement)) = self.statement.map(|statement| &statement.parsed) else {
+            return false;
+        };
+        matches!(statement.as_ref(), SqlStatement::Set(Set::SingleAssignment { .. }))
+    }
+
     /// The setting that the statement sets or resets.
     fn setting(&self) -> Option<String> {
         match &self.statement?.parsed {
@@ -221,13 +246,14 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
         },
         DataFusionError::Plan(_) | DataFusionError::Internal(_) if text.contains("Invalid function '") => {
             let name = quoted(&text, "Invalid function '").unwrap_or_default();
-            no_function(name, &names.functions())
+            no_function(name, names)
         }
         DataFusionError::Plan(_) => match quoted(&text, "table '") {
             Some(table) if text.contains("' not found") => no_table(table, names),
-            _ => describe_plan(text),
+            _ => describe_plan(&text, names),
         },
         DataFusionError::Configuration(_) => no_setting(text, names),
+        _ if names.is_set() => no_value(&text, names),
         DataFusionError::NotImplemented(_) => not_supported(&text),
         DataFusionError::ResourcesExhausted(_) => (
             format!("not enough memory: {}", first_line(&text)),
@@ -238,31 +264,39 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
             ),
         ),
         DataFusionError::Internal(_) if is_correlation(&text) => correlated(),
+        DataFusionError::Internal(_) if text.contains("failed to match any signature") => in_words(&text),
         DataFusionError::Internal(_) => {
             (format!("internal error: {text}"), Some("this is a bug of tq or DataFusion".to_owned()))
         }
-        _ => (text, None),
+        _ => in_words(&text),
     }
 }
 
-fn describe_plan(text: String) -> (String, Option<String>) {
-    if is_correlation(&text) {
+fn describe_plan(text: &str, names: &Names<'_>) -> (String, Option<String>) {
+    if is_correlation(text) {
         return correlated();
     }
-    // The list of candidates has a line for each; the first line says it all, the rest is a hint.
-    if let Some((what, candidates)) = text.split_once("You might need to add explicit type casts.") {
-        let candidates: Vec<&str> =
-            candidates.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("Cand")).collect();
-        let hint = match candidates.is_empty() {
-            true => "CAST the arguments".to_owned(),
-            false => format!("CAST the arguments; there is {}", candidates.join(", ")),
-        };
-        return (what.trim().trim_end_matches('.').to_owned(), Some(hint));
+    match quoted(text, "Table '") {
+        Some(table) if text.contains("' doesn't exist") => no_table(table, names),
+        _ => in_words(text),
     }
-    (text, None)
 }
 
 fn no_column(field: &Column, valid: &[Column], place: Option<&Place>) -> (String, Option<String>) {
+    let mut relations: Vec<String> =
+        valid.iter().filter_map(|column| Some(column.relation.as_ref()?.table().to_owned())).collect();
+    relations.sort();
+    relations.dedup();
+    if let Some(relation) = &field.relation
+        && !relations.is_empty()
+        && !relations.iter().any(|known| known == relation.table())
+    {
+        let known: Vec<&str> = relations.iter().map(String::as_str).collect();
+        let hint = nearest(relation.table(), known.iter().copied())
+            .map(|near| format!("did you mean `{near}.{}`?", field.name))
+            .or_else(|| list(&known).map(|known| format!("FROM has {known}")));
+        return (format!("FROM has nothing that is called `{relation}`"), hint);
+    }
     let message = match &field.relation {
         Some(relation) => format!("no column `{}` in `{relation}`", field.name),
         None => format!("no column `{}`", field.name),
@@ -289,11 +323,15 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
     let given = match name.rsplit_once('.') {
         // Names without a schema come back with the default one, which nobody wrote.
         Some((schema, table)) if is_default_schema(schema, names) => table,
+        Some((schema, _)) if schema.starts_with("tq.") => name.trim_start_matches("tq."),
         _ => name,
     };
     let message = format!("no table `{given}`");
     if function_names().any(|function| function == given) {
         return (message, Some(format!("`{given}` is a function: `FROM {given}()`")));
+    }
+    if names.is_function(given) || names.is_window_function(given) {
+        return (message, Some(format!("`{given}` is a function of values: `SELECT {given}(…) FROM …`")));
     }
     let known: Vec<&str> = tables.iter().map(String::as_str).collect();
     let hint = match (nearest(given, known.iter().copied()), nearest(given, function_names())) {
@@ -315,16 +353,33 @@ fn is_default_schema(schema: &str, names: &Names<'_>) -> bool {
     })
 }
 
-fn no_function(name: &str, functions: &[String]) -> (String, Option<String>) {
-    let message = format!("no function `{name}`");
+fn no_function(name: &str, names: &Names<'_>) -> (String, Option<String>) {
     if function_names().any(|function| function == name) {
         return (
             format!("`{name}` is a relation, not a value"),
             Some(format!("it stands in FROM: `SELECT * FROM {name}()`")),
         );
     }
-    let hint = nearest(name, functions.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
-    (message, hint)
+    if names.is_window_function(name) {
+        return (
+            format!("`{name}` is a window function and needs OVER"),
+            Some(format!("write `{name}(…) OVER (PARTITION BY … ORDER BY …)`")),
+        );
+    }
+    let mut functions = names.functions();
+    functions.extend(function_names().map(str::to_owned));
+    let known = functions.iter().map(String::as_str);
+    let hint = nearest(name, known)
+        .map_or("`tq functions` lists the functions, `\\f` at the prompt".to_owned(), |near| {
+            format!("did you mean `{near}`?")
+        });
+    (format!("no function `{name}`"), Some(hint))
+}
+
+/// A setting that exists and a value that does not fit.
+fn no_value(text: &str, names: &Names<'_>) -> (String, Option<String>) {
+    let setting = names.setting().unwrap_or_default();
+    (format!("`{setting}` does not take this value: {}", sql_types(text)), None)
 }
 
 fn no_setting(text: String, names: &Names<'_>) -> (String, Option<String>) {
@@ -342,6 +397,7 @@ fn no_setting(text: String, names: &Names<'_>) -> (String, Option<String>) {
                 hint.map_or("`SHOW ALL` lists the settings".to_owned(), |near| format!("did you mean `{near}`?"));
             (format!("no setting `{setting}`"), Some(hint))
         }
+        Some(_) if names.is_set() => no_value(&text, names),
         _ => (text, None),
     }
 }
@@ -368,6 +424,7 @@ fn not_supported(text: &str) -> (String, Option<String>) {
     let short = tree.map_or(text, |end| &text[..end]).trim().trim_end_matches(':');
     let first = first_line(short);
     let cut: String = first.chars().take(160).collect();
+    let cut = cut.replace("Unsupported SQL statement: ", "").replace("Unsupported ast node ", "");
     (format!("not supported: {cut}"), hint)
 }
 
@@ -465,6 +522,15 @@ fn parser_message(error: &ParserError) -> (String, Option<Location>) {
         }
         None => (text, None),
     };
+    match text {
+        "Unterminated string literal" => {
+            return ("the text that begins here has no closing quote".to_owned(), location);
+        }
+        "Expected close delimiter '\"' before EOF." => {
+            return ("the name that begins here has no closing quote".to_owned(), location);
+        }
+        _ => {}
+    }
     let text = text.replace("Expected: ", "expected ").replace("found: EOF", "found the end of the statement");
     (text.replace("found: ", "found "), location)
 }
@@ -475,4 +541,49 @@ fn place_at(source: &str, start: Location, end: Location) -> Place {
     let rest = (source_line.chars().count() as u64 + 1).saturating_sub(start.column).max(1);
     let length = if end.line == start.line { end.column.saturating_sub(start.column) } else { rest };
     Place { line: start.line, column: start.column, length: length.clamp(1, rest), source_line }
+}
+
+/// The place with all of the word that stands there.
+fn widened(place: Place, word: &str) -> Place {
+    let before = usize::try_from(place.column.saturating_sub(1)).unwrap_or(0);
+    let there: String = place.source_line.chars().skip(before).take(word.chars().count()).collect();
+    let length = if there == word { word.chars().count() as u64 } else { place.length };
+    Place { length: length.max(1), ..place }
+}
+
+/// What was probably meant where the parser stumbled.
+fn keyword_hint(found: &str, place: &Place) -> Option<String> {
+    const KEYWORDS: [&str; 14] = [
+        "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "OFFSET", "JOIN", "UNION", "WITH",
+        "EXPLAIN", "QUALIFY", "DESCRIBE",
+    ];
+    let upper = found.to_uppercase();
+    match upper.as_str() {
+        "GROUP" | "ORDER" | "PARTITION" => return Some(format!("write `{upper} BY`")),
+        "SELECT" if place.source_line.contains('(') => {
+            return Some(
+                "a query as an argument has its own parentheses: `f((SELECT …))` or `f(TABLE(SELECT …))`".to_owned(),
+            );
+        }
+        _ => {}
+    }
+    if found.len() < 3 || KEYWORDS.contains(&upper.as_str()) {
+        return None;
+    }
+    nearest(&upper, KEYWORDS).map(|near| format!("did you mean `{near}`?"))
+}
+
+/// Where the name that a message speaks of first stands, if the text has it once.
+fn place_of_name(source: &str, message: &str) -> Option<Place> {
+    let name = message.split('`').nth(1)?;
+    let bare = name.rsplit('.').next().filter(|bare| !bare.is_empty() && !bare.contains(' '))?;
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let mut places = source
+        .match_indices(bare)
+        .filter(|(at, _)| !source[..*at].ends_with(is_part) && !source[at + bare.len()..].starts_with(is_part));
+    let ((at, _), None) = (places.next()?, places.next()) else { return None };
+    let line = source[..at].matches('\n').count() as u64 + 1;
+    let column = source[..at].rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
+    let end = column + bare.chars().count() as u64;
+    Some(place_at(source, Location { line, column }, Location { line, column: end }))
 }

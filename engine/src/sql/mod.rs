@@ -21,6 +21,7 @@ pub mod parse;
 pub mod relations;
 pub mod rewrite;
 pub mod settings;
+mod wording;
 
 use std::sync::Arc;
 

@@ -19,11 +19,13 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr as SqlExpr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Spanned, TableAlias, TableFactor,
 };
+use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Span;
 use tq_udfs::relation::exec::RelationExec;
 use tq_udfs::relation::node::{GivenInput, RelationNode, plan};
-use tq_udfs::relation::{InputSpec, Omitted, OptionSpec, Parameter, RelationFunction};
+use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, RelationFunction};
 
+use crate::sql::dialect::TqDialect;
 use crate::sql::errors::{error_at, help_if_none};
 use crate::sql::nearest::nearest;
 
@@ -149,11 +151,14 @@ fn plan_call(
         };
         given.push(inputs.swap_remove(place).2);
     }
-    let value_of = |option: &&OptionSpec| {
-        let place = options.iter().position(|(name, ..)| *name == option.name);
-        place.map(|place| options[place].2.clone())
-    };
-    let values = function.options().iter().map(value_of).collect();
+    let mut values = vec![];
+    for option in function.options() {
+        let given = options.iter().find(|(name, ..)| *name == option.name).map(|(.., value)| value.clone());
+        values.push(match given {
+            None if option.default == Default::Second => Some(second(context)?),
+            given => given,
+        });
+    }
     plan(Arc::clone(function), given, values).map_err(|error| help_if_none(error, span, None))
 }
 
@@ -210,6 +215,12 @@ fn plan_option(
         ));
     }
     context.sql_to_expr(value, &DFSchema::empty()).map_err(|error| help_if_none(error, at, None))
+}
+
+/// How many ticks a second has in the session.
+fn second(context: &mut dyn RelationPlannerContext) -> Result<Expr> {
+    let second = Parser::new(&TqDialect).try_with_sql("s(1)").and_then(|mut parser| parser.parse_expr());
+    context.sql_to_expr(second.map_err(|error| DataFusionError::SQL(Box::new(error), None))?, &DFSchema::empty())
 }
 
 /// `bins = 100` is parsed as a comparison of a column `bins` with 100.

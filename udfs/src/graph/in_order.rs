@@ -12,8 +12,8 @@
 //! ([`super::longest`]) is taken. Predecessors are not stored either: the chain is walked backwards through the links of
 //! its own tasks, which lie before each other in the same order.
 //!
-//! Cost: nothing beside the durations, which become the path times; one pass over the links, and for the chain a binary
-//! search in a stretch per step.
+//! Cost: nothing beside the durations, which become the path times; one pass over the links, and for the chain a search in a
+//! stretch per step, logarithmic in the distance to the step before.
 
 use crate::graph::longest::{Interrupted, NoPath};
 
@@ -100,8 +100,8 @@ pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -
         loop {
             let (number, rows) = end;
             let targets = &stretches[number].targets[..rows];
-            let from = targets.partition_point(|target| *target < task);
-            let to = from + targets[from..].partition_point(|target| *target == task);
+            let to = rows_up_to(targets, task);
+            let from = to - targets[..to].iter().rev().take_while(|target| **target == task).count();
             for source in &stretches[number].sources[from..to] {
                 let source = source.wrapping_sub(base) as u64;
                 let Some(&path) = paths.time.get(source as usize).filter(|path| **path >= 0) else { continue };
@@ -123,6 +123,20 @@ pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -
     }
     steps.reverse();
     steps
+}
+
+/// How many rows are not after `task`. The chain's next task mostly is not far from the last one: the search widens from
+/// the end.
+fn rows_up_to(targets: &[i64], task: i64) -> usize {
+    let (mut end, mut step) = (targets.len(), 1);
+    while end > 0 {
+        let probe = end.saturating_sub(step);
+        if targets[probe] <= task {
+            return probe + targets[probe..end].partition_point(|target| *target <= task);
+        }
+        (end, step) = (probe, step * 2);
+    }
+    0
 }
 
 #[cfg(test)]

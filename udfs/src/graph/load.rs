@@ -120,9 +120,14 @@ struct Segment {
 impl Graphs {
     /// Reads `tasks` and `links` of a call. When `links` was omitted, only rows of kind `dependency` are taken.
     pub fn read(call: &mut Call, choice: LinkChoice) -> Result<Graphs> {
-        let mut graphs = read_tasks(call)?;
+        let mut graphs = Graphs::read_tasks(call)?;
         graphs.read_links(call, choice)?;
         Ok(graphs)
+    }
+
+    /// Reads `tasks` of a call, and numbers them: graphs without links.
+    pub fn read_tasks(call: &mut Call) -> Result<Graphs> {
+        read_tasks(call)
     }
 
     /// The values of a text column of `tasks` for tasks of a run, as `Utf8View`; NULLs when the input does not have it.

@@ -68,6 +68,14 @@ impl Call {
         }
     }
 
+    /// The value of a DOUBLE option.
+    pub fn double(&self, name: &str) -> Result<Option<f64>> {
+        match self.option(name)? {
+            ScalarValue::Float64(value) => Ok(*value),
+            other => internal_err!("option `{name}` is {other:?}, not a DOUBLE"),
+        }
+    }
+
     /// The value of a VARCHAR option.
     pub fn text(&self, name: &str) -> Result<Option<&str>> {
         match self.option(name)? {
@@ -76,7 +84,7 @@ impl Call {
         }
     }
 
-    /// The schema of the answer: `run`, then the function's columns.
+    /// The schema of the answer: `run` (but across runs), then the function's columns.
     pub fn output(&self) -> &SchemaRef {
         &self.output
     }

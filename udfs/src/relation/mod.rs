@@ -10,7 +10,7 @@
 //! A new function is one file: a unit struct, its parameters and output, its documentation, `compute`, and a line in
 //! [`crate::relation_functions`].
 //!
-//! **Runs.** Every answer begins with the column `run`, and runs never mix. The first input decides: with a column `run`,
+//! **Runs.** Every answer begins with the column `run`, and runs never mix, but in functions that compare them. The first input decides: with a column `run`,
 //! each of its runs is computed by itself, and the other inputs give each run its rows, or all of their rows when they
 //! have no such column; without one, everything is one run whose `run` is NULL. Since a run's answer depends on that
 //! run's rows alone, a filter on `run` is moved from the answer into the inputs. No rows in, no rows out: a function
@@ -42,13 +42,18 @@ pub trait RelationFunction: Debug + Send + Sync {
     /// Inputs and options in the order in which they may be given without names.
     fn parameters(&self) -> &'static [Parameter];
 
-    /// The columns of the answer after `run`. Those that come from optional input columns must be nullable.
+    /// The columns of the answer, after `run` unless [`Self::across_runs`]. Those that come from optional input columns must be nullable.
     fn output(&self) -> Vec<Field>;
 
     /// Output columns whose values are those of an input column. They have its type, so that a dictionary stays one and
     /// rows that are handed on whole are not copied; without the input column they are as [`Self::output`] says, all NULL.
     fn handed_on(&self) -> &'static [HandedOn] {
         &[]
+    }
+
+    /// Whether runs are set against each other: the answer then has no column `run`, and no filter is moved into the inputs.
+    fn across_runs(&self) -> bool {
+        false
     }
 
     /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
@@ -284,13 +289,15 @@ pub enum Default {
     Double(f64),
     /// This text.
     Text(&'static str),
+    /// How many ticks a second has in the session: `s(1)`, which the planner puts in.
+    Second,
 }
 
 impl OptionSpec {
-    /// The default as a value of the option's type; `None` when the option must be given.
+    /// The default as a value of the option's type; `None` when the option must be given, or when only a session knows it.
     pub fn default_value(&self) -> Option<ScalarValue> {
         match self.default {
-            Default::Refused => None,
+            Default::Refused | Default::Second => None,
             Default::Null => ScalarValue::try_new_null(&self.kind.data_type()).ok(),
             Default::Boolean(value) => Some(ScalarValue::Boolean(Some(value))),
             Default::Integer(value) => Some(ScalarValue::Int64(Some(value))),

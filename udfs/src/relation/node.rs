@@ -75,7 +75,8 @@ pub fn plan(
         Some(data_type) => field.with_data_type(data_type),
         None => field,
     };
-    let fields: Vec<Field> = std::iter::once(run).chain(function.output().into_iter().map(typed)).collect();
+    let run = (!function.across_runs()).then_some(run);
+    let fields: Vec<Field> = run.into_iter().chain(function.output().into_iter().map(typed)).collect();
     let schema = DFSchema::try_from(Schema::new(fields))?;
     let node = RelationNode {
         call: RelationCall { function, omitted },

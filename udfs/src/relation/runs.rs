@@ -74,6 +74,24 @@ impl Runs {
         }
     }
 
+    /// The run's name; empty for the only run of a relation that has no runs.
+    pub fn name(&self, run: usize) -> String {
+        match &self.values[run] {
+            value if value.is_null() => String::new(),
+            value => value.to_string(),
+        }
+    }
+
+    /// The runs that a pattern names: equal to it, in it as in a folder (`base` names `base/1`), or with `*` for any text.
+    pub fn matching(&self, pattern: &str) -> Vec<usize> {
+        let matches = |run: &usize| {
+            let name = self.name(*run);
+            let folder = name.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+            folder || is_like(&name, pattern)
+        };
+        self.in_order().into_iter().filter(matches).collect()
+    }
+
     /// The numbers in the order of the runs' names, NULL last: the order in which answers are given.
     pub fn in_order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.len()).collect();
@@ -154,6 +172,13 @@ impl Runs {
     }
 }
 
+/// Whether a text is a pattern in which each `*` stands for any text.
+fn is_like(text: &str, pattern: &str) -> bool {
+    let Some((head, tail)) = pattern.split_once('*') else { return text == pattern };
+    let Some(rest) = text.strip_prefix(head) else { return false };
+    rest.char_indices().map(|(at, _)| at).chain([rest.len()]).any(|at| is_like(&rest[at..], tail))
+}
+
 /// The stretches of equal keys.
 fn equal_keys(keys: &Int32Array) -> Vec<Range<usize>> {
     let key = |row: usize| keys.is_valid(row).then(|| keys.value(row));
@@ -214,6 +239,23 @@ mod tests {
         }
         let unknown: ArrayRef = Arc::new(DictionaryArray::<Int32Type>::from_iter([Some("c")]));
         assert_eq!(runs.find(&mut reading, Some(&unknown), 1).unwrap(), [stretch(None, 0..1)]);
+    }
+
+    #[test]
+    fn patterns_name_runs() {
+        let mut runs = Runs::new();
+        let names: ArrayRef = Arc::new(StringViewArray::from(vec!["base", "base/2", "base2", "new"]));
+        runs.learn(&mut Reading::default(), Some(&names), 4).unwrap();
+        for (pattern, expected) in [
+            ("base", &[0, 1][..]),
+            ("base*", &[0, 1, 2]),
+            ("*e*2", &[1, 2]),
+            ("*", &[0, 1, 2, 3]),
+            ("bas", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(runs.matching(pattern), expected, "{pattern}");
+        }
     }
 
     #[test]

@@ -56,7 +56,7 @@ static DOC: FormatDoc = FormatDoc {
         "a mapping `FILE.tq.toml` beside the data, or opened itself",
     ],
     fills: "tasks, links, messages, counters, events, locations: what the mapping says; depth and parents by nesting; other columns in args",
-    loses: "columns of counters beyond ours (counters have no args), changes that only the -wal file of an SQLite database holds",
+    loses: "columns of counters beyond ours (counters have no args)",
     options: &[
         OptionDoc {
             key: "table",

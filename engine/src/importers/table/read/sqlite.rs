@@ -1,44 +1,35 @@
 //! SQLite: one table, view or SELECT of a database that is only read.
 //!
-//! The database is opened read-only and *immutable*: no lock is taken, no journal is made or played back, the file may lie
-//! on a read-only disk or belong to a program that writes it. Changes that only its `-wal` file holds are therefore not
-//! seen, which is counted. Each cell has its own type in SQLite; cells go on as JSON text, floats as the shortest decimal
-//! that reads back as themselves, blobs in hexadecimal.
+//! How it is opened without a lock and without a change: [`crate::importers::sqlite`]. Each cell has its own type in SQLite;
+//! cells go on as JSON text, floats as the shortest decimal that reads back as themselves, blobs in hexadecimal.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, StringBuilder};
+use rusqlite::Connection;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags};
 
 use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
 use crate::error::ImportError;
+use crate::importers::sqlite::{Database, quoted};
 use crate::importers::table::mapping::list;
 use crate::importers::table::suggest;
 use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
 
-const WAL_IGNORED: Finding = Finding::lost("wal_ignored", Stage::Import);
 const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
 
 /// The text of a batch, and with it the batch, ends beyond this.
 const BATCH_BYTES: usize = 8 << 20;
 
 pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
-    let local = source.local_file()?;
     let failed = |error: rusqlite::Error| damaged(source, "SQLite".to_owned(), error);
-    check_length(source, local.path())?;
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(uri(local.path()), flags).map_err(failed)?;
-    let wal = format!("{}-wal", source.path().display());
-    if std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
-        sink.stats().note(WAL_IGNORED, 1, || format!("`{wal}` holds changes that are not in the database yet"));
-    }
+    let file = Database::of(source, "table", sink.stats())?;
+    let database = file.connect()?;
     let select = match options.query {
         Some(query) => query.to_owned(),
-        None => format!("SELECT * FROM {}", quoted(&table(source, &database, options.from)?)),
+        None => format!("SELECT * FROM {}", quoted(&table(source, &file, &database, options.from)?)),
     };
     let refused = |what: String| ImportError::Unusable {
         path: source.path().to_owned(),
@@ -82,28 +73,6 @@ pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Si
     }
 }
 
-/// Whether all pages are there: behind the end of a file that was cut off SQLite reads zeros, and rows of nothing.
-///
-/// Header: page size at 16 (1 stands for 65 536), number of pages at 28, valid when the counters at 24 and 92 agree.
-fn check_length(source: &Source, path: &Path) -> Result<(), ImportError> {
-    let head = source.head();
-    let number = |at: usize| head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
-    let (Some(pages), Some(changed), Some(valid_for)) = (number(28), number(24), number(92)) else {
-        return Err(damaged(source, "header".to_owned(), "cut off within the header"));
-    };
-    let page_size = match u64::from(head[16]) << 8 | u64::from(head[17]) {
-        1 => 65_536,
-        size => size,
-    };
-    let length = std::fs::metadata(path).map_err(|error| source.io_error(error))?.len();
-    let expected = u64::from(pages) * page_size;
-    if changed == valid_for && length < expected {
-        let what = format!("cut off: {pages} pages need {expected} bytes, the file has {length}");
-        return Err(damaged(source, format!("byte {length}"), what));
-    }
-    Ok(())
-}
-
 /// Appends a cell as JSON text; returns how long it is.
 fn write_cell(cell: ValueRef<'_>, column: &mut StringBuilder, not_utf8: impl FnOnce(&str)) -> usize {
     let before = column.values_slice().len();
@@ -145,13 +114,8 @@ fn write_cell(cell: ValueRef<'_>, column: &mut StringBuilder, not_utf8: impl FnO
 }
 
 /// The table to read: the one that was asked for, or the only one.
-fn table(source: &Source, database: &Connection, from: Option<&str>) -> Result<String, ImportError> {
-    let failed = |error: rusqlite::Error| damaged(source, "SQLite".to_owned(), error);
-    let mut statement = database
-        .prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
-        .map_err(failed)?;
-    let names = statement.query_map([], |row| row.get::<_, String>(0)).map_err(failed)?;
-    let names: Vec<String> = names.collect::<Result<_, _>>().map_err(failed)?;
+fn table(source: &Source, file: &Database, database: &Connection, from: Option<&str>) -> Result<String, ImportError> {
+    let names = file.tables(database)?;
     let refused =
         |what: String, hint: Option<String>| Err(ImportError::Unusable { path: source.path().to_owned(), what, hint });
     match (from, names.as_slice()) {
@@ -168,25 +132,6 @@ fn table(source: &Source, database: &Connection, from: Option<&str>) -> Result<S
             Some(format!("--option table.from={first}")),
         ),
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
-}
-
-/// `file:…?immutable=1`, with the characters escaped that mean something in a URI.
-fn uri(path: &Path) -> String {
-    let mut uri = "file:".to_owned();
-    for char in path.to_string_lossy().chars() {
-        match char {
-            '?' => uri.push_str("%3f"),
-            '#' => uri.push_str("%23"),
-            '%' => uri.push_str("%25"),
-            other => uri.push(other),
-        }
-    }
-    uri.push_str("?immutable=1");
-    uri
 }
 
 #[cfg(test)]
@@ -214,10 +159,5 @@ mod tests {
         let expected = ["-5", "0.1", "1e300", "\"inf\"", "\"a \\\"b\\\"\"", "\"\u{fffd}\"", "\"01ab\""];
         assert_eq!(cells, expected.into_iter().map(Some).chain([None]).collect::<Vec<_>>());
         assert_eq!(repaired, ["\u{fffd}"]);
-    }
-
-    #[test]
-    fn paths_survive_as_uris() {
-        assert_eq!(uri(Path::new("/a b/50%?#.db")), "file:/a b/50%25%3f%23.db?immutable=1");
     }
 }

@@ -1,0 +1,137 @@
+//! The configuration file: defaults of a user, `$XDG_CONFIG_HOME/tq/config.toml`, else `~/.config/tq/config.toml`.
+//!
+//! ```toml
+//! memory = "8GB"        # as --memory
+//! threads = 4           # as --threads
+//! quiet = true          # as --quiet
+//!
+//! [prompt]              # as \set
+//! rows = 200            # or "all"
+//! pager = false
+//! times = "ticks"
+//! timing = true
+//! ```
+//!
+//! What the command line says comes first. An unknown key is an error: a typo must not switch a default off.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use toml::{Table, Value};
+
+use crate::args;
+use crate::errors::{Failure, Problem, did_you_mean};
+
+/// Defaults of a user.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Config {
+    pub(crate) memory: Option<usize>,
+    pub(crate) threads: Option<usize>,
+    pub(crate) quiet: bool,
+    /// Settings of the prompt, as `\set` takes them.
+    pub(crate) prompt: Vec<(String, String)>,
+}
+
+static CONFIG: OnceLock<Config> = OnceLock::new();
+
+/// Reads the file, if there is one.
+pub(crate) fn load() -> Result<(), Failure> {
+    let Some(path) = path().filter(|path| path.exists()) else { return Ok(()) };
+    let text = std::fs::read_to_string(&path).map_err(|error| Problem::file("read", &path, &error))?;
+    let config = parse(&text, &path)?;
+    // Only `main` loads, once.
+    let _ = CONFIG.set(config);
+    Ok(())
+}
+
+/// The defaults.
+pub(crate) fn get() -> &'static Config {
+    CONFIG.get_or_init(Config::default)
+}
+
+fn path() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(folder.join("tq/config.toml"))
+}
+
+fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
+    let line_of = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
+    let table: Table = text.parse().map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| line_of(span.start));
+        let message = error.message().lines().next().unwrap_or_default().to_owned();
+        Problem { place: Some(format!("{}:{line}", path.display())), ..Problem::new(message) }
+    })?;
+    let place = |key: &str| {
+        let is_key = |line: &str| line.trim_start().trim_start_matches('[').starts_with(key);
+        let line = text.lines().position(is_key).map_or(1, |line| line + 1);
+        Some(format!("{}:{line}", path.display()))
+    };
+    let wrong = |key: &str, message: String| Failure::from(Problem { place: place(key), ..Problem::new(message) });
+    let mut config = Config::default();
+    for (key, value) in &table {
+        match (key.as_str(), value) {
+            ("memory", Value::String(text)) => {
+                config.memory = Some(args::bytes(text).map_err(|why| wrong(key, format!("`memory`: {why}")))?);
+            }
+            ("threads", Value::Integer(threads @ 1..=1024)) => config.threads = usize::try_from(*threads).ok(),
+            ("quiet", Value::Boolean(quiet)) => config.quiet = *quiet,
+            ("prompt", Value::Table(settings)) => config.prompt = prompt(settings),
+            ("memory", _) => return Err(wrong(key, "`memory` is a text like \"8GB\"".to_owned())),
+            ("threads", _) => return Err(wrong(key, "`threads` is a whole number from 1 to 1024".to_owned())),
+            ("quiet", _) => return Err(wrong(key, "`quiet` is true or false".to_owned())),
+            ("prompt", _) => return Err(wrong(key, "`prompt` is a table: write `[prompt]`".to_owned())),
+            _ => {
+                let near = did_you_mean(key, ["memory", "threads", "quiet", "prompt"]);
+                return Err(wrong(key, format!("`{key}` is no key of the configuration{near}")));
+            }
+        }
+    }
+    Ok(config)
+}
+
+/// Values as `\set` spells them; it says itself which are wrong.
+fn prompt(settings: &Table) -> Vec<(String, String)> {
+    let spelt = |value: &Value| match value {
+        Value::String(text) => text.clone(),
+        Value::Boolean(on) => if *on { "on" } else { "off" }.to_owned(),
+        other => other.to_string(),
+    };
+    settings.iter().map(|(name, value)| (name.clone(), spelt(value))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        parse(text, Path::new("config.toml")).map_err(|failure| match failure {
+            Failure::Told(problem) => format!("{}: {}", problem.place.unwrap_or_default(), problem.message),
+            _ => String::new(),
+        })
+    }
+
+    #[test]
+    fn defaults_are_read() {
+        let config = read("memory = \"2GB\"\nthreads = 3\n[prompt]\nrows = 20\npager = false\n").unwrap();
+        assert_eq!((config.memory, config.threads), (Some(2_000_000_000), Some(3)));
+        let words = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        assert_eq!(config.prompt, [("pager", "off"), ("rows", "20")].map(words));
+        assert_eq!(read(""), Ok(Config::default()));
+    }
+
+    #[test]
+    fn mistakes_have_a_place() {
+        for (text, expected) in [
+            (
+                "threads = 2\nmemroy = 1",
+                "config.toml:2: `memroy` is no key of the configuration; did you mean `memory`?",
+            ),
+            ("threads = 0", "config.toml:1: `threads` is a whole number from 1 to 1024"),
+            ("\nmemory = \"lots\"", "config.toml:2: `memory`: write it like `8GB` or `512MiB`"),
+        ] {
+            assert_eq!(read(text).unwrap_err(), expected);
+        }
+        assert!(read("threads = ").unwrap_err().starts_with("config.toml:1: "));
+    }
+}

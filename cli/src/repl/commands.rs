@@ -1,0 +1,178 @@
+//! The commands of the prompt that are no SQL: one table for parsing, completion and help.
+
+use tq_engine::sql::nearest;
+
+use crate::errors::{Failure, Problem};
+
+/// What a command does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Action {
+    Tables,
+    Functions,
+    Include,
+    Output,
+    Run,
+    Plot,
+    Report,
+    Open,
+    Timing,
+    Explain,
+    Watch,
+    Set,
+    Quit,
+    Help,
+}
+
+/// What stands behind a command; completion goes by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Argument {
+    Nothing,
+    Table,
+    Function,
+    File,
+    Query,
+    Chart,
+    Setting,
+    Sql,
+}
+
+/// A line of the table.
+#[derive(Debug)]
+pub(super) struct Command {
+    /// The usual name and others.
+    pub(super) names: &'static [&'static str],
+    pub(super) action: Action,
+    pub(super) argument: Argument,
+    /// How it is typed.
+    pub(super) usage: &'static str,
+    pub(super) help: &'static str,
+}
+
+const fn command(
+    names: &'static [&'static str],
+    action: Action,
+    argument: Argument,
+    usage: &'static str,
+    help: &'static str,
+) -> Command {
+    Command { names, action, argument, usage, help }
+}
+
+/// All commands.
+pub(super) const COMMANDS: &[Command] = &[
+    command(&["\\d", "\\dt"], Action::Tables, Argument::Table, "\\d [TABLE]", "the tables, or the columns of one"),
+    command(
+        &["\\f", "\\df"],
+        Action::Functions,
+        Argument::Function,
+        "\\f [FUNCTION]",
+        "the functions, or the documentation of one with an example",
+    ),
+    command(
+        &["\\run"],
+        Action::Run,
+        Argument::Query,
+        "\\run [NAME [key=value …]]",
+        "the saved queries, or the answer of one",
+    ),
+    command(&["\\i", "\\include"], Action::Include, Argument::File, "\\i FILE", "run the statements of a file"),
+    command(
+        &["\\o", "\\out"],
+        Action::Output,
+        Argument::File,
+        "\\o [FILE]",
+        "write the next answer to a file (its extension tells the format), or print again",
+    ),
+    command(
+        &["\\plot"],
+        Action::Plot,
+        Argument::Chart,
+        "\\plot [bar|line] [x=…] [y=…]",
+        "the last answer as bars or a line",
+    ),
+    command(&["\\report"], Action::Report, Argument::File, "\\report [FILE]", "write the report of the open traces"),
+    command(&["\\open"], Action::Open, Argument::File, "\\open TRACE…", "open other traces instead"),
+    command(&["\\explain"], Action::Explain, Argument::Sql, "\\explain SQL;", "how a statement would be answered"),
+    command(
+        &["\\watch"],
+        Action::Watch,
+        Argument::Nothing,
+        "\\watch [SECONDS]",
+        "ask the last statement again and again, until Ctrl-C",
+    ),
+    command(
+        &["\\timing"],
+        Action::Timing,
+        Argument::Nothing,
+        "\\timing",
+        "show how long each statement takes, or stop",
+    ),
+    command(
+        &["\\set"],
+        Action::Set,
+        Argument::Setting,
+        "\\set [NAME VALUE]",
+        "the settings of the prompt, or change one",
+    ),
+    command(&["\\q", "\\quit"], Action::Quit, Argument::Nothing, "\\q", "leave (so does Ctrl-D)"),
+    command(&["\\?", "\\h", "\\help"], Action::Help, Argument::Nothing, "\\?", "this"),
+];
+
+/// What `\?` prints.
+pub(super) fn help() -> String {
+    let width = COMMANDS.iter().map(|command| command.usage.chars().count()).max().unwrap_or(0) + 2;
+    let mut text = String::new();
+    for Command { usage, help, .. } in COMMANDS {
+        let padding = " ".repeat(width - usage.chars().count());
+        text.push_str(&format!("  {usage}{padding}{help}\n"));
+    }
+    text.push_str(
+        "\n\
+SQL ends with `;` and may take several lines; Tab completes names, Up brings back what you typed.
+Ctrl-C ends a query and keeps the prompt. Try:
+  SELECT name, count(*) AS tasks, sum(duration) AS total FROM tasks GROUP BY name ORDER BY total DESC LIMIT 10;
+  \\plot
+",
+    );
+    text
+}
+
+/// The command of a line and what stands behind it. A `;` out of habit is no part of it.
+pub(super) fn parse(line: &str) -> Result<(&'static Command, &str), Failure> {
+    let line = line.trim().trim_end_matches(';').trim_end();
+    let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let found = COMMANDS.iter().find(|command| command.names.contains(&name));
+    let command = found.ok_or_else(|| {
+        let names = COMMANDS.iter().flat_map(|command| command.names).copied();
+        let near = nearest(name, names).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+        Problem::new(format!("no command `{name}`{near}")).hint("`\\?` lists the commands")
+    })?;
+    let rest = rest.trim();
+    if command.argument == Argument::Nothing && command.action != Action::Watch && !rest.is_empty() {
+        return Err(Problem::new(format!("`{name}` takes nothing behind it, and `{rest}` was given")).into());
+    }
+    Ok((command, rest))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_take_what_stands_behind_them() {
+        let parsed = |text| parse(text).ok().map(|(command, rest)| (command.action, rest));
+        assert_eq!(parsed("\\d"), Some((Action::Tables, "")));
+        assert_eq!(parsed("\\d tasks;"), Some((Action::Tables, "tasks")));
+        assert_eq!(parsed("\\run longest-tasks  limit=5 "), Some((Action::Run, "longest-tasks  limit=5")));
+        assert_eq!(parsed("\\frob"), None);
+        assert_eq!(parsed("\\timing on"), None);
+    }
+
+    #[test]
+    fn every_command_is_in_the_help() {
+        for command in COMMANDS {
+            assert!(help().contains(command.usage), "{}", command.usage);
+            assert!(command.usage.starts_with(command.names[0]));
+        }
+    }
+}

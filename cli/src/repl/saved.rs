@@ -1,0 +1,130 @@
+//! What `\d` and `\run` show: the tables of the session, the saved queries.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use datafusion::common::ScalarValue;
+use tq_engine::queries::{Library, SavedQuery};
+use tq_udfs::ticks::Tick;
+
+use crate::ask::{Asker, Params};
+use crate::commands::{listed, tables as documented};
+use crate::errors::{Failure, Problem, did_you_mean};
+use crate::open::unknown_name;
+use crate::output::cells::Cells;
+use crate::talk::terminal_width;
+
+/// The saved queries of the project, of the user, and the built-in ones.
+pub(super) fn library() -> Result<Library, Failure> {
+    let current = std::env::current_dir().ok();
+    let of_project = current
+        .iter()
+        .flat_map(|current| current.ancestors())
+        .map(|directory| directory.join(".tq/queries"))
+        .find(|directory| directory.is_dir());
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
+    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
+    let of_user = folder.map(|folder| folder.join("tq/queries")).filter(|directory| directory.is_dir());
+    let directories: Vec<PathBuf> = of_project.into_iter().chain(of_user).collect();
+    Library::open(&directories).map_err(|error| Problem::new(error.to_string()).into())
+}
+
+/// All saved queries by topic.
+pub(super) fn list(library: &Library) -> Result<String, Failure> {
+    let mut topics: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    for name in library.names() {
+        let (topic, title) = match library.find(name) {
+            Ok(Some(query)) => (query.header.topic.clone(), query.title().to_owned()),
+            Ok(None) => continue,
+            Err(error) => ("broken".to_owned(), error.to_string()),
+        };
+        topics.entry(topic).or_default().push((name.to_owned(), title));
+    }
+    let topic = |(topic, queries): (&String, &Vec<(String, String)>)| {
+        let topic = if topic.is_empty() { "other" } else { topic };
+        format!("{topic}\n{}", listed(queries, terminal_width()))
+    };
+    Ok(format!("{}\n`\\run NAME` answers one.\n", topics.iter().map(topic).collect::<Vec<_>>().join("\n")))
+}
+
+pub(super) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure> {
+    match library.find(name).map_err(|error| Problem::new(error.to_string()))? {
+        Some(query) => Ok(query),
+        None => Err(Problem::new(format!("no saved query `{name}`{}", did_you_mean(name, library.names())))
+            .hint("`\\run` lists the saved queries")
+            .into()),
+    }
+}
+
+/// The values of `key=value` words and the defaults.
+pub(super) fn bind<'a>(
+    query: &SavedQuery,
+    words: impl Iterator<Item = &'a str>,
+    tick: Tick,
+) -> Result<Vec<(String, ScalarValue)>, Failure> {
+    let given = words
+        .map(|word| match word.split_once('=') {
+            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+            None => Err(Failure::from(
+                Problem::new(format!("`{word}` is no key=value"))
+                    .hint(format!("`\\run {} key=value` sets a parameter", query.name)),
+            )),
+        })
+        .collect::<Result<Vec<_>, Failure>>()?;
+    query.bind(&given, tick).map_err(|error| Problem::new(error.to_string()).into())
+}
+
+/// `\d`: all tables with their rows and meaning. `\d NAME`: its columns.
+pub(super) fn tables(asker: &mut Asker, name: Option<&str>) -> Result<String, Failure> {
+    let names = asker.collect(
+        "SELECT t.table_name, d.description \
+         FROM information_schema.tables t LEFT JOIN docs.tables d ON d.name = t.table_name \
+         WHERE t.table_schema = 'main' ORDER BY d.name IS NULL, t.table_name",
+        &Params::new(),
+    )?;
+    let cells = Cells::new(&names)?;
+    let cell = |column, row| {
+        let mut text = String::new();
+        cells.exact(column, row, &mut text).map(|()| text)
+    };
+    let mut found = Vec::new();
+    for row in 0..names.num_rows() {
+        found.push((cell(0, row)?, cell(1, row)?));
+    }
+    let Some(name) = name else {
+        let mut entries = Vec::new();
+        for (table, description) in found {
+            let rows = count(asker, &table)?;
+            entries.push((table, format!("{rows:>10}  {description}").trim_end().to_owned()));
+        }
+        return Ok(format!("Tables, with their rows:\n{}", listed(&entries, terminal_width())));
+    };
+    let name = name.to_lowercase();
+    if let Some(page) = documented::page(&name) {
+        return Ok(page);
+    }
+    if !found.iter().any(|(table, _)| *table == name) {
+        return Err(unknown_name("table", &name, found.iter().map(|(table, _)| table.as_str()), "\\d"));
+    }
+    let columns = asker.collect(&format!("DESCRIBE {}", quoted(&name)), &Params::new())?;
+    let cells = Cells::new(&columns)?;
+    let mut entries = Vec::new();
+    for row in 0..columns.num_rows() {
+        let (mut column, mut data_type) = (String::new(), String::new());
+        cells.exact(0, row, &mut column)?;
+        cells.exact(1, row, &mut data_type)?;
+        entries.push((column, data_type));
+    }
+    Ok(format!("{name}\n\n{}", listed(&entries, terminal_width())))
+}
+
+fn count(asker: &mut Asker, table: &str) -> Result<String, Failure> {
+    let rows = asker.collect(&format!("SELECT count(*) FROM {}", quoted(table)), &Params::new())?;
+    let mut text = String::new();
+    Cells::new(&rows)?.exact(0, 0, &mut text)?;
+    Ok(text)
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

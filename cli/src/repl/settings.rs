@@ -1,0 +1,87 @@
+//! What `\set` changes: how the prompt shows answers.
+
+use tq_engine::sql::nearest;
+
+use crate::errors::{Failure, Problem};
+
+/// How answers are shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Settings {
+    /// Rows that are shown of an answer; `None` = all.
+    pub(super) rows: Option<u64>,
+    /// Whether what is longer than the terminal goes through a pager.
+    pub(super) pager: bool,
+    /// Whether times have units; otherwise they are ticks.
+    pub(super) people: bool,
+    /// Whether each statement is followed by how long it took.
+    pub(super) timing: bool,
+}
+
+/// Name, values and meaning of each setting.
+pub(super) const SETTINGS: [(&str, &str, &str); 4] = [
+    ("rows", "a number, or all", "rows that are shown of an answer"),
+    ("pager", "on or off", "show long answers with $PAGER, or less"),
+    ("times", "people or ticks", "times with units, or as they are stored"),
+    ("timing", "on or off", "how long each statement took"),
+];
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings { rows: Some(500), pager: true, people: true, timing: false }
+    }
+}
+
+impl Settings {
+    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+        let Some((_, values, _)) = SETTINGS.iter().find(|(known, ..)| *known == name) else {
+            let near = nearest(name, SETTINGS.iter().map(|(name, ..)| *name));
+            let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
+            return Err(Problem::new(format!("no setting `{name}`{near}")).hint("`\\set` lists the settings").into());
+        };
+        let wrong = || Failure::from(Problem::new(format!("`{name}` is {values}, not `{value}`")));
+        let one_of = |yes: &str, no: &str| match value {
+            value if value == yes => Ok(true),
+            value if value == no => Ok(false),
+            _ => Err(wrong()),
+        };
+        match name {
+            "rows" => self.rows = if value == "all" { None } else { Some(value.parse().map_err(|_| wrong())?) },
+            "pager" => self.pager = one_of("on", "off")?,
+            "times" => self.people = one_of("people", "ticks")?,
+            _ => self.timing = one_of("on", "off")?,
+        }
+        Ok(())
+    }
+
+    /// All settings with their values.
+    pub(super) fn list(&self) -> String {
+        let word = |on: bool| if on { "on" } else { "off" }.to_owned();
+        let value = |name: &str| match name {
+            "rows" => self.rows.map_or("all".to_owned(), |rows| rows.to_string()),
+            "pager" => word(self.pager),
+            "times" => if self.people { "people" } else { "ticks" }.to_owned(),
+            _ => word(self.timing),
+        };
+        let line = |(name, values, meaning): &(&str, &str, &str)| {
+            format!("  {name:<8}{:<8}{meaning} ({values})\n", value(name))
+        };
+        SETTINGS.iter().map(line).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_take_their_values_only() {
+        let mut settings = Settings::default();
+        settings.set("rows", "all").unwrap();
+        settings.set("times", "ticks").unwrap();
+        assert_eq!((settings.rows, settings.people), (None, false));
+        for (name, value) in [("rows", "-1"), ("pager", "yes"), ("row", "5")] {
+            assert!(settings.set(name, value).is_err(), "{name} {value}");
+        }
+        assert!(settings.list().contains("rows    all"));
+    }
+}

@@ -1,0 +1,412 @@
+//! Reading a database: stretches of rows on several threads, each with a connection of its own.
+//!
+//! A stretch is a range of rowids, the order of storage; a table without rowids (a view) is one stretch. Chunks come back
+//! in the order of the file, on any number of threads.
+
+use std::collections::HashMap;
+use std::ops::RangeInclusive;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use datafusion::arrow::array::{Float64Array, StringArray};
+use datafusion::execution::memory_pool::MemoryReservation;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+use serde_json::{Map, Value};
+
+use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder, RawTask, text};
+use super::events::{EventChunk, EventChunks};
+use super::locations::Known;
+use super::schema::{Schema, Source};
+use super::tasks::{Tasks, reserve};
+use super::times;
+use crate::error::ImportError;
+use crate::importers::sqlite::{Database, quoted};
+use crate::tables::Table;
+use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
+
+const UNKNOWN_LOCATION: Finding = Finding::repaired("unknown_location", Stage::Recording);
+const TABLE_NOT_READ: Finding = Finding::info("table_not_read", Stage::Import);
+const BAD_VALUE: Finding = Finding::repaired("bad_value", Stage::Recording);
+
+/// Stretches of a table at most: rowids may have any gaps.
+const STRETCHES_MAX: i64 = 4096;
+/// Bytes of a text that `runs.args` takes.
+const ARG_BYTES: usize = 64 << 10;
+/// Segments that `runs.args` takes.
+const SEGMENTS_MAX: usize = 10_000;
+/// Tables that are read somewhere, or hold what nobody asks for.
+const KNOWN_TABLES: [&str; 10] = [
+    "trace",
+    "milestone",
+    "trace_milestones",
+    "tag",
+    "location",
+    "exec_info",
+    "daisen$segments",
+    "component_spec",
+    "port",
+    "source",
+];
+
+/// What reading needs.
+pub(super) struct Reader<'a> {
+    pub(super) file: &'a Database,
+    pub(super) schema: &'a Schema,
+    pub(super) threads: usize,
+    pub(super) memory: &'a MemoryReservation,
+}
+
+impl Reader<'_> {
+    /// The rows of `trace`.
+    pub(super) fn tasks(&self, builder: &mut RunBuilder) -> Result<Vec<Chunk>, ImportError> {
+        let names = self.location_names()?;
+        let unit = self.schema.unit;
+        let stretches = self.stretches(&self.schema.trace, |rows, stats: &mut Stats| {
+            let mut chunks = Vec::new();
+            let mut chunk = ChunkBuilder::default();
+            let mut number = String::new();
+            rows(&mut |row, place| {
+                stats.records(1);
+                let cell = |index: usize| row.get_ref(index);
+                let location = cell(4)?;
+                let location = match location {
+                    ValueRef::Integer(key) if names.contains_key(&key) => names.get(&key).map(String::as_str),
+                    ValueRef::Integer(key) if !names.is_empty() => {
+                        stats.note(UNKNOWN_LOCATION, 1, || format!("{}: location {key} has no name", place()));
+                        text(location, &mut number, stats, place)
+                    }
+                    other => text(other, &mut number, stats, place),
+                };
+                let task = RawTask {
+                    id: cell(0)?,
+                    parent: cell(1)?,
+                    kind: cell(2)?,
+                    what: cell(3)?,
+                    location,
+                    start: cell(5)?,
+                    finish: cell(6)?,
+                };
+                chunk.push(&task, unit, stats, place);
+                if chunk.rows() == CHUNK_ROWS {
+                    chunks.push(std::mem::take(&mut chunk).finish());
+                }
+                Ok(())
+            })?;
+            chunks.push(chunk.finish());
+            self.reserve(chunks.iter().map(Chunk::memory).sum())?;
+            Ok(chunks)
+        })?;
+        let mut chunks = Vec::new();
+        for (stretch, stats) in stretches {
+            builder.stats.absorb(stats);
+            chunks.extend(stretch.into_iter().filter(|chunk| chunk.rows() > 0));
+        }
+        Ok(chunks)
+    }
+
+    /// Milestones, then tags. They look up their tasks while they are read.
+    pub(super) fn events(&self, tasks: &Tasks, builder: &mut RunBuilder) -> Result<EventChunks, ImportError> {
+        let mut all = Vec::new();
+        for source in [&self.schema.milestones, &self.schema.tags].into_iter().flatten() {
+            let stretches = self.stretches(source, |rows, stats: &mut Stats| {
+                let mut chunk = EventChunk::default();
+                let mut scratch = String::new();
+                rows(&mut |row, place| {
+                    stats.records(1);
+                    let cells = [0, 1, 2, 3, 4].map(|index| row.get_ref(index));
+                    let [task, time, kind, what, location] = cells;
+                    chunk.push(
+                        tasks,
+                        [task?, time?, kind?, what?, location?],
+                        self.schema.unit,
+                        &mut scratch,
+                        stats,
+                        place,
+                    );
+                    Ok(())
+                })?;
+                self.reserve(chunk.memory())?;
+                Ok(chunk)
+            })?;
+            for (chunk, stats) in stretches {
+                builder.stats.absorb(stats);
+                all.push(chunk);
+            }
+        }
+        Ok(all)
+    }
+
+    /// Tables of metrics become counters.
+    pub(super) fn metrics(&self, connection: &Connection, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        for table in &self.schema.metrics {
+            let sql = format!("SELECT Location, What, Value, Unit FROM {}", quoted(table));
+            let (mut words, mut values): (Vec<[Option<String>; 3]>, Vec<Option<f64>>) = Default::default();
+            let stats = &mut builder.stats;
+            self.each(connection, table, &sql, &mut |row, place| {
+                stats.records(1);
+                let value = row.get_ref(2)?;
+                let number = match value {
+                    ValueRef::Integer(value) => Some(value as f64),
+                    ValueRef::Real(value) => Some(value),
+                    ValueRef::Text(text) => std::str::from_utf8(text).ok().and_then(|text| text.trim().parse().ok()),
+                    ValueRef::Null | ValueRef::Blob(_) => None,
+                };
+                if number.is_none() && value != ValueRef::Null {
+                    stats.note(BAD_VALUE, 1, || format!("{}: {value:?} is no number; taken as NULL", place()));
+                }
+                values.push(number);
+                let mut word = |index: usize| -> rusqlite::Result<Option<String>> {
+                    Ok(text(row.get_ref(index)?, &mut String::new(), stats, place).map(str::to_owned))
+                };
+                words.push([word(0)?, word(1)?, word(3)?]);
+                Ok(())
+            })?;
+            let column =
+                |index: usize| Cells::from(words.iter().map(|row| row[index].as_deref()).collect::<StringArray>());
+            let total = Cells::Word(builder.word(Table::Counters, "kind", "total"));
+            let cells = vec![
+                ("location", column(0)),
+                ("name", column(1)),
+                ("unit", column(2)),
+                ("value", Float64Array::from(values).into()),
+                ("kind", total),
+            ];
+            builder.append(Table::Counters, words.len(), cells)?;
+        }
+        Ok(())
+    }
+
+    /// What the trace says of itself.
+    pub(super) fn describe(&self, connection: &Connection, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        if self.schema.has("exec_info") {
+            let mut properties = Map::new();
+            let sql = "SELECT Property, Value FROM exec_info";
+            let stats = &mut builder.stats;
+            self.each(connection, "exec_info", sql, &mut |row, place| {
+                let property = text(row.get_ref(0)?, &mut String::new(), stats, place).unwrap_or("").to_owned();
+                let value =
+                    text(row.get_ref(1)?, &mut String::new(), stats, place).map(|value| clipped(value).to_owned());
+                properties.insert(property, value.into());
+                Ok(())
+            })?;
+            let said = |property: &str| properties.get(property).and_then(Value::as_str);
+            builder.info.started_at = said("Start Time").and_then(wall_clock);
+            builder.info.program = said("Command").and_then(program);
+            builder.info.args.insert("exec_info".to_owned(), properties.into());
+        }
+        if self.schema.has("daisen$segments") {
+            let sql = "SELECT StartTime, EndTime FROM \"daisen$segments\" ORDER BY StartTime";
+            let (unit, stats) = (self.schema.unit, &mut builder.stats);
+            let mut segments = Vec::new();
+            self.each(connection, "daisen$segments", sql, &mut |row, place| {
+                let mut segment = Vec::with_capacity(2);
+                for index in [0, 1] {
+                    segment.push(Value::from(times::ticks(row.get_ref(index)?, unit, stats, place)));
+                }
+                segments.push(Value::from(segment));
+                Ok(())
+            })?;
+            segments.truncate(SEGMENTS_MAX);
+            builder.info.args.insert("segments".to_owned(), segments.into());
+        }
+        for table in &self.schema.tables {
+            let is_known = KNOWN_TABLES.iter().any(|known| known.eq_ignore_ascii_case(table));
+            if is_known || self.schema.metrics.contains(table) {
+                continue;
+            }
+            let count = connection.query_row(&format!("SELECT count(*) FROM {}", quoted(table)), [], |row| row.get(0));
+            let rows: i64 = count.map_err(|error| self.file.damaged(format!("table `{table}`"), &error))?;
+            builder.stats.note(TABLE_NOT_READ, 1, || format!("table `{table}`: {rows} rows"));
+        }
+        Ok(())
+    }
+
+    /// Ports, components with their specs, and all names of the table of locations.
+    pub(super) fn known_locations(&self, connection: &Connection) -> Result<Vec<Known>, ImportError> {
+        let mut known = Vec::new();
+        let mut stats = Stats::default();
+        let mut read = |table: &str, sql: &str, make: &dyn Fn([Option<String>; 3]) -> Option<Known>| {
+            if !self.schema.has(table) {
+                return Ok(());
+            }
+            self.each(connection, table, sql, &mut |row, place| {
+                let mut word = |index: usize| -> rusqlite::Result<Option<String>> {
+                    Ok(text(row.get_ref(index)?, &mut String::new(), &mut stats, place)
+                        .map(|word| clipped(word).to_owned()))
+                };
+                known.extend(make([word(0)?, word(1)?, word(2)?]));
+                Ok(())
+            })
+        };
+        read("component_spec", "SELECT Name, Type, Spec FROM component_spec", &|[name, kind, spec]| {
+            Some(Known::component(name?, kind, spec))
+        })?;
+        read("port", "SELECT Port, Component, Connection FROM port", &|[name, component, connection]| {
+            Some(Known::port(name?, component, connection))
+        })?;
+        read("location", "SELECT Locale, NULL, NULL FROM location", &|[name, ..]| Some(Known::location(name?)))?;
+        Ok(known)
+    }
+
+    /// The names of locations by key; empty before v5 beta.2.
+    fn location_names(&self) -> Result<HashMap<i64, String>, ImportError> {
+        let mut names = HashMap::new();
+        if self.schema.has("location") {
+            let mut stats = Stats::default();
+            let connection = self.file.connect()?;
+            self.each(&connection, "location", "SELECT ID, Locale FROM location", &mut |row, place| {
+                if let (ValueRef::Integer(key), Some(name)) =
+                    (row.get_ref(0)?, text(row.get_ref(1)?, &mut String::new(), &mut stats, place))
+                {
+                    names.insert(key, name.to_owned());
+                }
+                Ok(())
+            })?;
+        }
+        Ok(names)
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<(), ImportError> {
+        reserve(self.memory, bytes, self.file.path())
+    }
+
+    /// Runs a query and hands over each row, with its place.
+    fn each(
+        &self,
+        connection: &Connection,
+        table: &str,
+        sql: &str,
+        row: &mut dyn FnMut(&Row<'_>, &dyn Fn() -> String) -> rusqlite::Result<()>,
+    ) -> Result<(), ImportError> {
+        let mut number = 0u64;
+        let mut all = || -> rusqlite::Result<()> {
+            let mut statement = connection.prepare(sql)?;
+            let mut rows = statement.query([])?;
+            while let Some(found) = rows.next()? {
+                row(found, &|| format!("table `{table}`, row {number}"))?;
+                number += 1;
+            }
+            Ok(())
+        };
+        let read = all();
+        read.map_err(|error| self.file.damaged(format!("table `{table}`, row {number}"), &error))
+    }
+
+    /// Reads a table stretch by stretch on several threads: `read` is given a function that walks over the rows of one
+    /// stretch. The answers stand in the order of the table.
+    fn stretches<T: Send>(
+        &self,
+        source: &Source,
+        read: impl Fn(&mut Walk<'_>, &mut Stats) -> Result<T, ImportError> + Sync,
+    ) -> Result<Vec<(T, Stats)>, ImportError> {
+        let table = quoted(&source.table);
+        let stretches = {
+            let connection = self.file.connect()?;
+            let bounds = format!("SELECT min(rowid), max(rowid) FROM {table}");
+            match connection.query_row(&bounds, [], |row| Ok((row.get(0)?, row.get(1)?))) {
+                Ok((Some(first), Some(last))) => cut(first, last).into_iter().map(Some).collect(),
+                Ok(_) => Vec::new(),
+                // A view has no rowids; damage will show again.
+                Err(_) => vec![None],
+            }
+        };
+        let (next, stopped) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let done = Mutex::new(Vec::with_capacity(stretches.len()));
+        let work = || -> Result<(), (usize, ImportError)> {
+            let connection = self.file.connect().map_err(|error| (0, error))?;
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let Some(stretch) = stretches.get(number).filter(|_| !stopped.load(Ordering::Relaxed)) else {
+                    return Ok(());
+                };
+                let mut stats = Stats::default();
+                let mut walk = |row: &mut RowReader<'_>| {
+                    let select = format!("SELECT {} FROM {table}", source.columns);
+                    let sql = match stretch {
+                        Some(ids) => format!("{select} WHERE rowid BETWEEN {} AND {}", ids.start(), ids.end()),
+                        None => select,
+                    };
+                    self.each(&connection, &source.table, &sql, row)
+                };
+                match read(&mut walk, &mut stats) {
+                    Ok(answer) => {
+                        done.lock().unwrap_or_else(PoisonError::into_inner).push((number, (answer, stats)));
+                    }
+                    Err(error) => {
+                        stopped.store(true, Ordering::Relaxed);
+                        return Err((number, error));
+                    }
+                }
+            }
+        };
+        let mut failed: Vec<(usize, ImportError)> = std::thread::scope(|scope| {
+            let others: Vec<_> = (1..self.threads.min(stretches.len())).map(|_| scope.spawn(work)).collect();
+            let own = work();
+            let all = others.into_iter().map(|other| match other.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            all.chain([own]).filter_map(Result::err).collect()
+        });
+        failed.sort_by_key(|(number, _)| *number);
+        if let Some((_, error)) = failed.into_iter().next() {
+            return Err(error);
+        }
+        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+        done.sort_by_key(|(number, _)| *number);
+        Ok(done.into_iter().map(|(_, answer)| answer).collect())
+    }
+}
+
+/// What is done with a row and its place.
+type RowReader<'a> = dyn FnMut(&Row<'_>, &dyn Fn() -> String) -> rusqlite::Result<()> + 'a;
+/// Walks over the rows of a stretch.
+type Walk<'a> = dyn FnMut(&mut RowReader<'_>) -> Result<(), ImportError> + 'a;
+
+/// Ranges of rowids of about a chunk each.
+fn cut(first: i64, last: i64) -> Vec<RangeInclusive<i64>> {
+    let span = i128::from(last) - i128::from(first) + 1;
+    let count = (span / CHUNK_ROWS as i128 + 1).min(i128::from(STRETCHES_MAX));
+    let edge = |number: i128| i128::from(first) + number * span / count;
+    (0..count).map(|number| edge(number) as i64..=(edge(number + 1) - 1) as i64).collect()
+}
+
+/// The beginning of a long text.
+fn clipped(text: &str) -> &str {
+    &text[..text.floor_char_boundary(ARG_BYTES)]
+}
+
+/// `2026-11-21 01:57:27.836165330` as ns since 1970. The zone is not told.
+fn wall_clock(text: &str) -> Option<i64> {
+    datafusion::arrow::compute::kernels::cast_utils::string_to_timestamp_nanos(text.trim()).ok()
+}
+
+/// `./mg48-fir` of `./mg48-fir -timing -length 256`, without its folder.
+fn program(command: &str) -> Option<String> {
+    let program = command.split_whitespace().next()?;
+    program.rsplit(['/', '\\']).next().filter(|name| !name.is_empty()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stretches_cover_every_rowid_once() {
+        for (first, last) in [(1, 1), (1, 200_000), (i64::MIN, i64::MAX), (5, 70_000)] {
+            let ranges = cut(first, last);
+            assert_eq!((*ranges[0].start(), *ranges[ranges.len() - 1].end()), (first, last));
+            assert!(ranges.windows(2).all(|pair| pair[0].end() + 1 == *pair[1].start()));
+            assert!(ranges.len() <= STRETCHES_MAX as usize);
+        }
+    }
+
+    #[test]
+    fn programs_and_dates_are_read() {
+        assert_eq!(program("./mg48-fir -timing -length 256").as_deref(), Some("mg48-fir"));
+        assert_eq!(program(""), None);
+        assert_eq!(wall_clock("1970-01-01 00:00:01.500000000"), Some(1_500_000_000));
+        assert_eq!(wall_clock("yesterday"), None);
+    }
+}

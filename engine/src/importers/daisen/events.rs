@@ -1,0 +1,92 @@
+//! Milestones and tags: instants of tasks.
+//!
+//! A milestone is the moment when something that its task waited for is there: Kind says what sort of thing (hardware
+//! resource, queue, data …), What which one. Tags are labels (hit, miss …). Both are at the location of their task; v4 also
+//! says where the milestone happened, which goes to `args` where it is elsewhere. Before v4.5 a milestone has no time.
+
+use datafusion::arrow::array::{Array, Int32Array, Int64Builder, StringBuilder};
+use rusqlite::types::ValueRef;
+
+use super::chunk::{WordColumn, text};
+use super::tasks::Tasks;
+use super::times::{self, Unit};
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
+
+const UNKNOWN_TASK: Finding = Finding::info("event_without_task", Stage::Recording);
+
+/// Events of a trace, in order: milestones, then tags.
+pub(super) type EventChunks = Vec<EventChunk>;
+
+/// A stretch of rows.
+#[derive(Debug, Default)]
+pub(super) struct EventChunk {
+    tasks: Int64Builder,
+    times: Int64Builder,
+    kinds: WordColumn,
+    names: WordColumn,
+    locations: WordColumn,
+    args: StringBuilder,
+}
+
+impl EventChunk {
+    /// Appends the row of a milestone or tag: task, time, kind, what, location.
+    pub(super) fn push(
+        &mut self,
+        tasks: &Tasks,
+        [task, time, kind, what, location]: [ValueRef<'_>; 5],
+        unit: Unit,
+        scratch: &mut String,
+        stats: &mut Stats,
+        place: &dyn Fn() -> String,
+    ) {
+        let id = text(task, scratch, stats, place);
+        let found = id.and_then(|id| tasks.find(id));
+        if found.is_none() {
+            stats.note(UNKNOWN_TASK, 1, || {
+                format!("{}: its task `{}` is not in the trace", place(), id.unwrap_or("NULL"))
+            });
+        }
+        self.tasks.append_option(found.map(|task| task as i64));
+        self.times.append_option(times::ticks(time, unit, stats, place));
+        let of_task = found.and_then(|task| tasks.location(task));
+        let own = text(location, scratch, stats, place).filter(|location| !location.is_empty());
+        self.locations.push(of_task.or(own));
+        let elsewhere = own.filter(|own| of_task.is_some_and(|of_task| of_task != *own));
+        self.args.append_option(elsewhere.map(|location| serde_json::json!({ "location": location }).to_string()));
+        self.kinds.push(text(kind, scratch, stats, place));
+        self.names.push(text(what, scratch, stats, place));
+    }
+
+    pub(super) fn memory(&self) -> usize {
+        let texts = self.args.values_slice().len() + self.args.offsets_slice().len() * size_of::<i32>();
+        texts
+            + 2 * self.tasks.values_slice().len() * size_of::<i64>()
+            + [&self.kinds, &self.names, &self.locations].into_iter().map(WordColumn::memory).sum::<usize>()
+    }
+}
+
+/// Moves events into the builder.
+pub(super) fn append(events: EventChunks, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    for mut event in events {
+        let rows = event.tasks.values_slice().len();
+        let mut word = |column: &'static str, mut words: WordColumn| {
+            words.map_to(builder.words(Table::Events, column));
+            (column, Cells::Words(Int32Array::from(words.keys)))
+        };
+        let mut cells = vec![
+            word("kind", event.kinds),
+            word("name", event.names),
+            word("location", event.locations),
+            ("task", event.tasks.finish().into()),
+            ("time", event.times.finish().into()),
+        ];
+        let args = event.args.finish();
+        if args.null_count() < rows {
+            cells.push(("args", args.into()));
+        }
+        builder.append(Table::Events, rows, cells)?;
+    }
+    Ok(())
+}

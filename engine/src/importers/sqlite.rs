@@ -1,0 +1,220 @@
+//! SQLite databases that are only read, for every format that comes in one.
+//!
+//! A database is opened read-only and *immutable*: no lock is taken, no journal is made or played back, the file may lie on
+//! a read-only disk or belong to a program that writes it. Changes that wait in a `-wal` file beside it would not be seen
+//! that way: database and `-wal` file are then copied to a temporary folder, and SQLite puts them together there.
+//!
+//! Known to be wrong in files found in the wild: a file that was cut off (SQLite reads zeros behind its end, and rows of
+//! nothing) is refused by its length.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OpenFlags};
+use tempfile::TempDir;
+
+use crate::error::ImportError;
+use crate::trace::{Finding, LocalFile, Source, Stage, Stats};
+
+/// The first bytes of a database.
+pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
+
+const WAL_IGNORED: Finding = Finding::lost("wal_ignored", Stage::Import);
+const WAL_READ: Finding = Finding::info("wal_read", Stage::Import);
+
+/// A database on disk, of which any number of connections may read.
+#[derive(Debug)]
+pub(super) struct Database {
+    path: PathBuf,
+    format: &'static str,
+    file: File,
+}
+
+#[derive(Debug)]
+enum File {
+    /// The trace itself, or its decompressed copy: nobody may write it.
+    Immutable(LocalFile),
+    /// A copy of ours with its `-wal` file.
+    Copy { path: PathBuf, _folder: TempDir },
+}
+
+impl Database {
+    /// The database of a source. `format` is named in errors; a `-wal` file is noted in `stats`.
+    ///
+    /// # Errors
+    /// [`ImportError::Damaged`] when pages are missing at the end, [`ImportError::Io`] when it cannot be read.
+    pub(super) fn of(source: &Source, format: &'static str, stats: &mut Stats) -> Result<Database, ImportError> {
+        let local = source.local_file()?;
+        let database = Database { path: source.path().to_owned(), format, file: File::Immutable(local) };
+        database.check_length(source)?;
+        let wal = beside(source.path());
+        let is_original = matches!(&database.file, File::Immutable(LocalFile::Original(_)));
+        if !is_original || !std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
+            return Ok(database);
+        }
+        let wal_name = wal.display().to_string();
+        match copied(source.path(), &wal) {
+            Ok(file) => {
+                let note = || format!("changes in `{wal_name}` were read, in a temporary copy of both files");
+                stats.note(WAL_READ, 1, note);
+                Ok(Database { file, ..database })
+            }
+            Err(error) => {
+                let note = || format!("`{wal_name}` holds changes, but a temporary copy could not be made: {error}");
+                stats.note(WAL_IGNORED, 1, note);
+                Ok(database)
+            }
+        }
+    }
+
+    /// A connection; each thread needs its own.
+    ///
+    /// # Errors
+    /// [`ImportError::Damaged`] when SQLite does not take the file.
+    pub(super) fn connect(&self) -> Result<Connection, ImportError> {
+        let common = OpenFlags::SQLITE_OPEN_URI | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let opened = match &self.file {
+            File::Immutable(local) => {
+                Connection::open_with_flags(uri(local.path(), "immutable=1"), common | OpenFlags::SQLITE_OPEN_READ_ONLY)
+            }
+            File::Copy { path, .. } => {
+                Connection::open_with_flags(uri(path, "mode=rw"), common | OpenFlags::SQLITE_OPEN_READ_WRITE)
+            }
+        };
+        opened.map_err(|error| self.damaged("SQLite".to_owned(), &error))
+    }
+
+    /// The names of tables and views, sorted.
+    ///
+    /// # Errors
+    /// [`ImportError::Damaged`] when the schema cannot be read.
+    pub(super) fn tables(&self, connection: &Connection) -> Result<Vec<String>, ImportError> {
+        let select = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') \
+                      AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
+        self.texts(connection, select, [])
+    }
+
+    /// The columns of a table; none when there is no such table.
+    ///
+    /// # Errors
+    /// [`ImportError::Damaged`] when the schema cannot be read.
+    pub(super) fn columns(&self, connection: &Connection, table: &str) -> Result<Vec<String>, ImportError> {
+        self.texts(connection, "SELECT name FROM pragma_table_info(?)", [table])
+    }
+
+    /// An error of SQLite, with its place.
+    pub(super) fn damaged(&self, place: String, error: &rusqlite::Error) -> ImportError {
+        ImportError::Damaged { path: self.path.clone(), format: self.format, place, what: error.to_string() }
+    }
+
+    /// An error about a database that lacks something.
+    pub(super) fn unusable(&self, what: String) -> ImportError {
+        ImportError::Unusable { path: self.path.clone(), what, hint: None }
+    }
+
+    /// The trace's path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn texts(
+        &self,
+        connection: &Connection,
+        select: &str,
+        parameters: impl rusqlite::Params,
+    ) -> Result<Vec<String>, ImportError> {
+        let texts = || -> rusqlite::Result<Vec<String>> {
+            connection.prepare(select)?.query_map(parameters, |row| row.get(0))?.collect()
+        };
+        texts().map_err(|error| self.damaged("schema".to_owned(), &error))
+    }
+
+    /// Whether all pages are there.
+    ///
+    /// Header: page size at 16 (1 stands for 65 536), number of pages at 28, valid when the counters at 24 and 92 agree.
+    fn check_length(&self, source: &Source) -> Result<(), ImportError> {
+        let File::Immutable(local) = &self.file else { return Ok(()) };
+        let refused = |place: String, what: String| ImportError::Damaged {
+            path: self.path.clone(),
+            format: self.format,
+            place,
+            what,
+        };
+        let head = source.head();
+        let number = |at: usize| head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+        let (Some(pages), Some(changed), Some(valid_for)) = (number(28), number(24), number(92)) else {
+            return Err(refused("header".to_owned(), "cut off within the header".to_owned()));
+        };
+        let page_size = match u64::from(head[16]) << 8 | u64::from(head[17]) {
+            1 => 65_536,
+            size => size,
+        };
+        let length = std::fs::metadata(local.path()).map_err(|error| source.io_error(error))?.len();
+        let expected = u64::from(pages) * page_size;
+        if changed == valid_for && length < expected {
+            let what = format!("cut off: {pages} pages need {expected} bytes, the file has {length}");
+            return Err(refused(format!("byte {length}"), what));
+        }
+        Ok(())
+    }
+}
+
+/// A name as SQL wants it.
+pub(super) fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+/// The `-wal` file of a database.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-wal");
+    name.into()
+}
+
+/// A copy of a database with its `-wal` file. The latter first: what is moved into the database meanwhile is then there
+/// twice, not missing.
+fn copied(path: &Path, wal: &Path) -> std::io::Result<File> {
+    let folder = TempDir::with_prefix("tq-")?;
+    let copy = folder.path().join("database");
+    std::fs::copy(wal, beside(&copy))?;
+    std::fs::copy(path, &copy)?;
+    // The trace may have been read-only; its copy is ours.
+    for file in [&copy, &beside(&copy)] {
+        let mut permissions = std::fs::metadata(file)?.permissions();
+        #[expect(clippy::permissions_set_readonly_false, reason = "in a temporary folder that only its owner sees")]
+        permissions.set_readonly(false);
+        std::fs::set_permissions(file, permissions)?;
+    }
+    Ok(File::Copy { path: copy, _folder: folder })
+}
+
+/// `file:…?parameter`, with the characters escaped that mean something in a URI.
+fn uri(path: &Path, parameter: &str) -> String {
+    let mut uri = "file:".to_owned();
+    for char in path.to_string_lossy().chars() {
+        match char {
+            '?' => uri.push_str("%3f"),
+            '#' => uri.push_str("%23"),
+            '%' => uri.push_str("%25"),
+            other => uri.push(other),
+        }
+    }
+    uri.push('?');
+    uri.push_str(parameter);
+    uri
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_survive_as_uris() {
+        assert_eq!(uri(Path::new("/a b/50%?#.db"), "immutable=1"), "file:/a b/50%25%3f%23.db?immutable=1");
+    }
+
+    #[test]
+    fn names_are_quoted() {
+        assert_eq!(quoted("daisen$segments"), "\"daisen$segments\"");
+        assert_eq!(quoted("a\"b"), "\"a\"\"b\"");
+    }
+}

@@ -1,0 +1,214 @@
+//! DataFusion's messages in the words of users: SQL's names of types, literals as they were typed, no lists of internals.
+//!
+//! A message is recognised by a phrase of it; one that is not known stays, with its types and literals translated.
+
+/// What a message of planning or running means, and what to try.
+pub(super) fn in_words(text: &str) -> (String, Option<String>) {
+    let text = typed_literals(&text.replace("Error during planning: ", "").replace("Execution error: ", ""));
+    let known = unfit_arguments(&text)
+        .or_else(|| not_grouped(&text))
+        .or_else(|| wrong_types(&text))
+        .or_else(|| wrong_values(&text));
+    let (message, hint) = known.unwrap_or((text, None));
+    (sql_types(message.trim().trim_end_matches('.')), hint.map(|hint| sql_types(&hint)))
+}
+
+type Worded = Option<(String, Option<String>)>;
+
+/// A function that does not take what it was given.
+fn unfit_arguments(text: &str) -> Worded {
+    // Our functions say it themselves.
+    if let Some((_, rest)) = text.split_once("user-defined coercion failed with: ") {
+        let message = rest.split(". No function matches").next().unwrap_or(rest);
+        return Some((message.to_owned(), None));
+    }
+    let call = between(text, "given name and argument types '", "'")?;
+    let (name, types) = call.split_once('(')?;
+    let types = types.trim_end_matches(')');
+    let found = if types.is_empty() { "no arguments".to_owned() } else { types.to_owned() };
+    let candidates: Vec<&str> = text
+        .split_once("Candidate functions:")
+        .map(|(_, list)| list.lines().map(str::trim).filter(|line| !line.is_empty()).collect())
+        .unwrap_or_default();
+    let hint = (!candidates.is_empty()).then(|| format!("there is {}", candidates.join(", ")));
+    Some((format!("`{name}` does not take {found}"), hint))
+}
+
+fn not_grouped(text: &str) -> Worded {
+    if let Some(expression) = between(text, "HAVING clause references: ", " must appear in the GROUP BY") {
+        let message =
+            format!("HAVING has `{expression}`, which is neither in GROUP BY nor inside of an aggregate function");
+        return Some((message, Some("a condition on rows belongs into WHERE".to_owned())));
+    }
+    if text.contains("must appear in the GROUP BY clause") {
+        let column = between(text, "column \"", "\"")?;
+        let bare = column.rsplit('.').next().unwrap_or(column);
+        let message = format!("`{column}` is neither in GROUP BY nor inside of an aggregate function");
+        return Some((message, Some(format!("add it to GROUP BY, or take one of its values: `min({bare})`"))));
+    }
+    let where_aggregate = text.contains("Aggregate functions are not allowed in the WHERE clause");
+    where_aggregate.then(|| {
+        let hint = "a condition on groups belongs into HAVING, behind GROUP BY".to_owned();
+        ("WHERE decides about rows before they are grouped, so it has no aggregate functions".to_owned(), Some(hint))
+    })
+}
+
+fn wrong_types(text: &str) -> Worded {
+    if let Some(expression) = between(text, "Cannot coerce arithmetic expression ", " to valid types") {
+        let hint = "`CAST(x AS BIGINT)` makes a number of a text that is one".to_owned();
+        return Some((format!("`{}` cannot be computed", sql_types(expression)), Some(hint)));
+    }
+    if let Some(predicate) = between(text, "non-boolean predicate '", "'") {
+        let (_, found) = text.rsplit_once(" returning ")?;
+        let message = format!("WHERE takes true or false, and `{predicate}` is {found}");
+        return Some((message, Some(format!("compare it: `{predicate} = …`"))));
+    }
+    if let Some((_, found)) = text.split_once("Expected LIMIT to be an integer or null, but got ") {
+        return Some((format!("LIMIT takes a whole number, not {found}"), None));
+    }
+    if text.contains("Unexpected argument type to 'json_get'") {
+        let hint =
+            "`->` binds weaker than a comparison: write `(args->'key')`, or `args->>'key'` for its text".to_owned();
+        return Some((text.to_owned(), Some(hint)));
+    }
+    None
+}
+
+fn wrong_values(text: &str) -> Worded {
+    if let Some((before, rest)) = text.split_once("Cannot cast string '") {
+        let (value, data_type) = rest.rsplit_once("' to value of ")?;
+        let data_type = data_type.trim_end_matches(" type");
+        let known = before.is_empty() || before.ends_with("Cast error: ");
+        let hint = "`TRY_CAST(x AS …)` makes NULL of what cannot be cast".to_owned();
+        return known.then(|| (format!("'{value}' is no {data_type}"), Some(hint)));
+    }
+    if let Some(name) = between(text, "WITH query name \"", "\" specified more than once") {
+        return Some((format!("WITH names `{name}` twice"), None));
+    }
+    if text == "Divide by zero error" {
+        return Some(("division by zero".to_owned(), Some("`x / nullif(y, 0)` is NULL there".to_owned())));
+    }
+    if let Some(place) = between(text, "No files found at file://", ".") {
+        return Some((format!("there is no file `{place}{}`", extension(text, place)), None));
+    }
+    None
+}
+
+/// What follows a path up to the full stop that ends the sentence.
+fn extension<'a>(text: &'a str, path: &str) -> &'a str {
+    let rest = text.split_once(path).map_or("", |(_, rest)| rest);
+    rest.split(". ").next().unwrap_or_default().trim_end_matches('.')
+}
+
+fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let rest = &text[text.find(before)? + before.len()..];
+    Some(&rest[..rest.find(after)?])
+}
+
+/// `Int64(5)` as `5`, `Utf8("a")` as `'a'`: what plans make of literals.
+fn typed_literals(text: &str) -> String {
+    const TYPES: [&str; 6] = ["Int64(", "Float64(", "Boolean(", "Int32(", "UInt64(", "Utf8("];
+    let mut translated = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((at, literal)) = TYPES.iter().filter_map(|name| Some((rest.find(name)?, *name))).min() {
+        let inside = &rest[at + literal.len()..];
+        let begins = !rest[..at].ends_with(|c: char| c.is_alphanumeric());
+        match inside.find(')').filter(|_| begins) {
+            Some(end) => {
+                translated.push_str(&rest[..at]);
+                translated.push_str(&inside[..end].replace('"', "'"));
+                rest = &inside[end + 1..];
+            }
+            None => {
+                translated.push_str(&rest[..at + literal.len()]);
+                rest = inside;
+            }
+        }
+    }
+    translated + rest
+}
+
+/// Arrow's names of types as SQL's.
+pub(super) fn sql_types(text: &str) -> String {
+    const NAMES: [(&str, &str); 13] = [
+        ("Utf8View", "text"),
+        ("LargeUtf8", "text"),
+        ("Utf8", "text"),
+        ("Int64", "BIGINT"),
+        ("Int32", "INT"),
+        ("UInt64", "unsigned BIGINT"),
+        ("Float64", "DOUBLE"),
+        ("Float32", "REAL"),
+        ("Boolean", "BOOLEAN"),
+        ("Date32", "DATE"),
+        ("Timestamp(ns)", "TIMESTAMP"),
+        ("Decimal", "DECIMAL"),
+        ("Null", "NULL"),
+    ];
+    let mut text = text.to_owned();
+    for keys in ["Int32", "UInt32", "Int16", "Int64"] {
+        for values in ["Utf8", "Utf8View", "LargeUtf8"] {
+            text = text.replace(&format!("Dictionary({keys}, {values})"), "text");
+        }
+    }
+    for (arrow, sql) in NAMES {
+        text = replace_word(&text, arrow, sql);
+    }
+    text
+}
+
+fn replace_word(text: &str, word: &str, by: &str) -> String {
+    let mut replaced = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(word) {
+        let (before, after) = (&rest[..at], &rest[at + word.len()..]);
+        let is_part = |c: char| c.is_alphanumeric() || c == '_';
+        let whole = !before.ends_with(is_part) && !after.starts_with(is_part);
+        replaced.push_str(before);
+        replaced.push_str(if whole { by } else { word });
+        rest = after;
+    }
+    replaced + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_speak_sql() {
+        let check = |text: &str, message: &str, hint: Option<&str>| {
+            assert_eq!(in_words(text), (message.to_owned(), hint.map(str::to_owned)), "{text}");
+        };
+        check(
+            "Execution error: Function 'us' user-defined coercion failed with: Error during planning: us takes one number, \
+             found 0 arguments: write us(5). No function matches the given name and argument types 'us()'",
+            "us takes one number, found 0 arguments: write us(5)",
+            None,
+        );
+        check(
+            "Failed to coerce arguments to satisfy a call to 'busy' function: coercion from Dictionary(Int32, Utf8), Int64 \
+             to the signature Exact(Int64, Int64) failed. No function matches the given name and argument types \
+             'busy(Dictionary(Int32, Utf8), Int64)'. You might need to add explicit type casts.\n\tCandidate functions:\n\tbusy(start: Int64, finish: Int64)",
+            "`busy` does not take text, BIGINT",
+            Some("there is busy(start: BIGINT, finish: BIGINT)"),
+        );
+        check(
+            "Cannot create filter with non-boolean predicate 'tasks.name' returning Dictionary(Int32, Utf8)",
+            "WHERE takes true or false, and `tasks.name` is text",
+            Some("compare it: `tasks.name = …`"),
+        );
+        check(
+            "Cast error: Cannot cast string 'a' to value of Int64 type",
+            "'a' is no BIGINT",
+            Some("`TRY_CAST(x AS …)` makes NULL of what cannot be cast"),
+        );
+        check("something of Utf8View and start > Int64(1)", "something of text and start > 1", None);
+    }
+
+    #[test]
+    fn literals_are_as_typed() {
+        assert_eq!(typed_literals("a > Int64(-5) AND b = Utf8(\"x\")"), "a > -5 AND b = 'x'");
+        assert_eq!(typed_literals("MyInt64(5) Int64("), "MyInt64(5) Int64(");
+    }
+}

@@ -1,0 +1,19 @@
+-- title: Hardware resources that tasks waited for most often
+-- topic: waiting
+-- needs: events.kind=hardware_resource
+-- param component: TEXT = NULL -- only tasks of this component and of what is below its name
+-- param limit: BIGINT = 10 -- how many resources
+-- chart: bar x=waits y=resource
+--
+SELECT run, resource, count(*) AS waits, count(DISTINCT task) AS tasks, sum(finish - start) AS waiting_time
+FROM (
+  SELECT e.run, e.task, e.kind, e.name AS resource, e.time AS finish,
+    coalesce(lag(e.time) OVER (PARTITION BY e.task ORDER BY e.time), t.start) AS start
+  FROM events e JOIN tasks t ON t.task = e.task
+  WHERE e.kind <> 'tag'
+    AND ($component IS NULL OR t.location = $component OR starts_with(t.location, $component || '.'))
+)
+WHERE kind = 'hardware_resource'
+GROUP BY run, resource
+ORDER BY waits DESC, run, resource
+LIMIT $limit

@@ -1,0 +1,10 @@
+-- title: Where the tasks of the machine spend their time, by the top of the component names
+-- topic: components
+-- needs: tasks.kind=req_in
+-- chart: bar x=task_time y=component
+--
+SELECT run, split_part(location, '.', 1) AS component, sum(duration) AS task_time, count(*) AS tasks,
+  array_to_string(array_sort(array_agg(DISTINCT kind)), ',') AS kinds
+FROM tasks
+GROUP BY run, component
+ORDER BY task_time DESC, run, component

@@ -1,0 +1,36 @@
+-- title: How many tasks of each kind a component had, over time
+-- topic: components
+-- needs: tasks.kind=req_in
+-- param component: TEXT = NULL -- only tasks of this component and of what is below its name
+-- param bins: BIGINT = 40 -- how many equal stretches of time
+-- param from: TIME = NULL -- where the window begins; the first start of the run
+-- param to: TIME = NULL -- where the window ends; the last finish of the run
+-- param by: TEXT = kind -- kind, or kind-what for the single actions
+-- chart: stacked x=bin_start y=tasks color=series
+--
+-- As the server of Akita v5: a bin counts every task that touches it.
+WITH spans AS (
+  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
+), binned AS (
+  SELECT t.run, CASE WHEN $by = 'kind-what' THEN t.kind || '-' || t.name ELSE t.kind END AS series,
+    greatest(0, least($bins - 1, CAST(floor((t.start - a) * $bins / CAST(b - a AS DOUBLE)) AS BIGINT))) AS first_bin,
+    CAST(ceil((t.finish - a) * $bins / CAST(b - a AS DOUBLE)) AS BIGINT) AS end_bin
+  FROM tasks t JOIN spans USING (run)
+  WHERE a < b AND t.finish > a AND t.start < b
+    AND ($component IS NULL OR t.location = $component OR starts_with(t.location, $component || '.'))
+), changes AS (
+  SELECT run, series, bin, sum(change) AS change
+  FROM (
+    SELECT run, series, first_bin AS bin, 1 AS change FROM binned
+    UNION ALL
+    SELECT run, series, end_bin, -1 FROM binned
+  )
+  GROUP BY run, series, bin
+)
+SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.series,
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.series ORDER BY g.bin)) AS tasks
+FROM (SELECT DISTINCT run, series FROM binned) s
+CROSS JOIN (SELECT value AS bin FROM generate_series(0, $bins - 1)) g
+JOIN spans ON spans.run = s.run
+LEFT JOIN changes c ON c.run = s.run AND c.series = s.series AND c.bin = g.bin
+ORDER BY run, bin, series

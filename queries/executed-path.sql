@@ -1,0 +1,17 @@
+-- title: What the end of the run really waited for, by name: work and waiting of the executed path
+-- topic: makespan
+-- needs: tasks
+-- chart: stacked x=name y=time color=part
+--
+-- Work and waiting of a run add up to its makespan.
+WITH path AS (SELECT run, name, running, wait FROM executed_path()),
+parts AS (
+  SELECT run, name, 'work' AS part, running AS time FROM path
+  UNION ALL
+  SELECT run, name, 'waiting before it' AS part, wait AS time FROM path
+)
+SELECT run, name, part, sum(time) AS time, count(*) AS steps
+FROM parts
+WHERE time > 0
+GROUP BY run, name, part
+ORDER BY run, time DESC, name, part

@@ -1,0 +1,222 @@
+//! The executed path of a run: what its end really waited for, step by step back to its beginning.
+//!
+//! Life of the data: the tasks of each run are numbered ([`Graphs`]) and their times put in that order; links and messages
+//! stream by, and of each task only its latest release is kept ([`releases`]); lanes that the path comes to are cut into
+//! stretches in which one task is the innermost ([`segments`]); the path is walked backwards from the last finish
+//! ([`walk`]).
+//!
+//! ```text
+//! lane 1  [--a--)       [---b---)          links: c -> b
+//! lane 2     [----c----)
+//!         aaaaccccccccccbbbbbbbbb          path: a as far as c's start if c waited for a, c, wait, b
+//! ```
+//! Whatever the links are, the pieces of the path and the waits between them tile the time from the run's first start to
+//! its last finish.
+
+pub(crate) mod releases;
+pub(crate) mod segments;
+pub(crate) mod walk;
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+use datafusion_common::{Result, exec_err};
+
+use crate::graph::NONE;
+use crate::graph::explain::note_counts;
+use crate::graph::load::Graphs;
+use crate::lanes::words::{Words, WordsReading};
+use crate::relation::call::{Call, Work, column};
+use crate::relation::runs::Runs;
+use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter};
+use releases::Releases;
+use segments::Lanes;
+use walk::Step;
+
+/// The inputs `tasks`, `links` and `messages` of the functions of executed paths.
+pub(crate) const TASKS: Parameter = Parameter::Input(InputSpec {
+    name: "tasks",
+    omitted: Omitted::Table("tasks"),
+    columns: &[
+        ColumnSpec::needed("task", ColumnKind::Integer),
+        ColumnSpec::needed("start", ColumnKind::Integer),
+        ColumnSpec::needed("finish", ColumnKind::Integer),
+        ColumnSpec::optional("location", ColumnKind::Text),
+        ColumnSpec::optional("role", ColumnKind::Text),
+        ColumnSpec::optional("name", ColumnKind::Text).only_for(&["name"]),
+    ],
+});
+
+/// See [`TASKS`].
+pub(crate) const MESSAGES: Parameter = Parameter::Input(InputSpec {
+    name: "messages",
+    omitted: Omitted::Table("messages"),
+    columns: &[
+        ColumnSpec::optional("source", ColumnKind::Text),
+        ColumnSpec::optional("source_task", ColumnKind::Integer),
+        ColumnSpec::needed("target_task", ColumnKind::Integer),
+        ColumnSpec::optional("send_time", ColumnKind::Integer),
+        ColumnSpec::optional("receive_time", ColumnKind::Integer),
+    ],
+});
+
+/// The documentation of [`TASKS`], the links and [`MESSAGES`].
+pub(crate) const ARGUMENTS: [(&str, &str); 3] = [
+    ("tasks", "Relation: task, start, finish (BIGINT); optional run, name, location, role."),
+    ("links", "Relation: source, target (tasks, BIGINT); optional run, kind."),
+    (
+        "messages",
+        "Relation: target_task (BIGINT); optional run, source_task, send_time, receive_time (BIGINT), source.",
+    ),
+];
+
+/// The executed paths of all runs.
+pub(crate) struct ExecutedPaths {
+    /// The tasks.
+    pub(crate) graphs: Graphs,
+    /// The kinds of links, by the numbers that steps have.
+    pub(crate) kinds: Words,
+    /// Runs with their steps in the order in which they ran; runs without a timed task are not there.
+    pub(crate) paths: Vec<(usize, Vec<Step>)>,
+}
+
+/// A task without start or finish.
+pub(crate) const UNKNOWN: i64 = i64::MIN;
+
+/// When the tasks of a run ran, by index.
+#[derive(Debug, Default)]
+pub(crate) struct Times {
+    /// First tick, [`UNKNOWN`] for tasks that are left out.
+    pub(crate) start: Vec<i64>,
+    /// First tick after it, never before the start.
+    pub(crate) finish: Vec<i64>,
+    /// The number of the location, [`NONE`] without one.
+    pub(crate) lane: Vec<u32>,
+    /// Whether messages that arrive while it runs are what it waits for.
+    pub(crate) waits: Vec<bool>,
+}
+
+impl Times {
+    /// Whether the task takes part.
+    #[inline]
+    pub(crate) fn known(&self, task: u32) -> bool {
+        self.start[task as usize] != UNKNOWN
+    }
+}
+
+impl ExecutedPaths {
+    /// Reads the three inputs and walks the runs that are wanted.
+    pub(crate) fn find(call: &mut Call, wanted: &dyn Fn(&Runs, usize) -> bool) -> Result<ExecutedPaths> {
+        let mut graphs = Graphs::read_tasks(call)?;
+        let (mut locations, mut times) = (Words::default(), vec![]);
+        let mut counts = Left::default();
+        for run in 0..graphs.graphs.len() {
+            times.push(read_times(&graphs, run, &mut locations, &mut counts, &mut call.work)?);
+        }
+        let mut kinds = Words::default();
+        let mut releases: Vec<Releases> = times.iter().map(|times| Releases::new(times.start.len())).collect();
+        releases::read_links(call, &mut graphs, &times, &mut releases, &mut kinds)?;
+        releases::read_messages(call, &mut graphs, &times, &mut releases, &mut locations)?;
+        note_counts(&graphs.counts, &call.work);
+        counts.note(&call.work);
+        let (mut paths, mut cut) = (vec![], 0);
+        for run in graphs.runs.in_order().into_iter().filter(|run| wanted(&graphs.runs, *run)) {
+            let (times, releases) = (&times[run], &releases[run]);
+            let mut lanes = Lanes::new(times, locations.len(), &mut call.work)?;
+            let Some(path) = walk::walk(times, releases, &mut lanes, &mut call.work)? else {
+                return exec_err!("{}: the makespan{} does not fit a BIGINT", call.name(), of(&graphs, run));
+            };
+            cut += path.cut;
+            if !path.steps.is_empty() {
+                paths.push((run, path.steps));
+            }
+        }
+        if cut > 0 {
+            call.work.note(match cut {
+                1 => {
+                    "1 predecessor on the path ends after the task that it released begins, and is cut there".to_owned()
+                }
+                many => format!(
+                    "{many} predecessors on the path end after the tasks that they released begin, and are cut there"
+                ),
+            });
+        }
+        Ok(ExecutedPaths { graphs, kinds, paths })
+    }
+}
+
+fn of(graphs: &Graphs, run: usize) -> String {
+    match graphs.runs.describe(run) {
+        run if run.is_empty() => run,
+        run => format!(" of {run}"),
+    }
+}
+
+/// Tasks that take no part, or were read otherwise than they are.
+#[derive(Debug, Default)]
+struct Left {
+    without_times: usize,
+    reversed: usize,
+}
+
+impl Left {
+    fn note(&self, work: &Work) {
+        let say = |count: usize, one: &str, many: &str| {
+            if count > 0 {
+                work.note(format!("{count} {}", if count == 1 { one } else { many }));
+            }
+        };
+        say(
+            self.without_times,
+            "task without start or finish was left out",
+            "tasks without start or finish were left out",
+        );
+        say(
+            self.reversed,
+            "task ends before it starts and counts as empty",
+            "tasks end before they start and count as empty",
+        );
+    }
+}
+
+fn read_times(graphs: &Graphs, run: usize, locations: &mut Words, counts: &mut Left, work: &mut Work) -> Result<Times> {
+    let mut start = graphs.by_index(run, "start", UNKNOWN, work)?;
+    let mut finish = graphs.by_index(run, "finish", UNKNOWN, work)?;
+    let ids = &graphs.graphs[run].ids;
+    for (task, (start, finish)) in (0u32..).zip(start.iter_mut().zip(&mut finish)) {
+        if *start == UNKNOWN || *finish == UNKNOWN {
+            counts.without_times += usize::from(ids.row(task).is_some());
+            *start = UNKNOWN;
+        } else if finish < start {
+            counts.reversed += 1;
+            *finish = *start;
+        }
+    }
+    work.grow(start.len() * (size_of::<u32>() + size_of::<bool>()))?;
+    let mut times = Times { lane: vec![NONE; start.len()], waits: vec![false; start.len()], start, finish };
+    let (mut reading, mut role_reading, mut roles) =
+        (WordsReading::default(), WordsReading::default(), Words::default());
+    let mut numbers = vec![];
+    for rows in graphs.rows(run) {
+        work.check()?;
+        let tasks = column(&rows, "task")?.as_primitive::<Int64Type>();
+        let indices = || tasks.values().iter().map(|task| ids.index(*task));
+        if let Some(texts) = rows.column_by_name("location") {
+            numbers.clear();
+            locations.number(&mut reading, texts, &mut numbers)?;
+            for (task, lane) in indices().zip(&numbers) {
+                task.into_iter().for_each(|task| times.lane[task as usize] = *lane);
+            }
+        }
+        if let Some(texts) = rows.column_by_name("role") {
+            numbers.clear();
+            roles.number(&mut role_reading, texts, &mut numbers)?;
+            let waits: Vec<bool> =
+                (0..roles.len() as u32).map(|role| matches!(roles.text(role), "wait" | "communication")).collect();
+            for (task, role) in indices().zip(&numbers) {
+                let waits = waits.get(*role as usize).is_some_and(|waits| *waits);
+                task.into_iter().for_each(|task| times.waits[task as usize] = waits);
+            }
+        }
+    }
+    Ok(times)
+}

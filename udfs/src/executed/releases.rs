@@ -1,0 +1,293 @@
+//! What released each task: of all its links and messages only those that its start or its end waited for.
+//!
+//! A task waits for the latest release that is not after its start. Which one that is does not depend on the path, so
+//! links and messages stream by and one of each is kept per task.
+//!
+//! ```text
+//! p [-----)     link p -> t: t is released when p finishes; cut at t's start when p runs longer
+//! t          [----)
+//! k     [-----)           sync link k -> t, a wait for k inside t: t is released at k's finish, while it runs
+//! ```
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use datafusion_common::Result;
+
+use crate::executed::{Times, UNKNOWN};
+use crate::graph::NONE;
+use crate::graph::load::{Graphs, without_null};
+use crate::lanes::words::{Words, WordsReading};
+use crate::relation::call::{Call, column};
+use crate::relation::runs::Reading;
+
+/// The kinds of links that release nothing.
+const NO_RELEASE: [&str; 2] = ["weak", "flow"];
+/// The kind of links that release the end of a task and not its start.
+const SYNC: &str = "sync";
+
+/// The releases of the tasks of a run, by index.
+#[derive(Debug)]
+pub(crate) struct Releases {
+    /// The predecessor by link that released the start, [`NONE`] without one.
+    by_link: Vec<u32>,
+    /// The number of that link's kind.
+    kind: Vec<u32>,
+    /// Links that released a task while it ran.
+    inside: HashMap<u32, (u32, u32)>,
+    /// The message that released the start.
+    by_message: HashMap<u32, Message>,
+    /// The message that released a task while it ran.
+    inside_message: HashMap<u32, Message>,
+}
+
+/// A message, as far as a path goes along it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Message {
+    /// When it arrived.
+    pub(crate) received: i64,
+    /// When it was sent, never after it arrived.
+    pub(crate) sent: i64,
+    /// The task that sent it, [`NONE`] when only the lane is known.
+    pub(crate) source: u32,
+    /// The lane it was sent from, [`NONE`] when that is not known.
+    pub(crate) lane: u32,
+}
+
+impl Releases {
+    pub(crate) fn new(tasks: usize) -> Self {
+        Releases {
+            by_link: vec![NONE; tasks],
+            kind: vec![NONE; tasks],
+            inside: HashMap::new(),
+            by_message: HashMap::new(),
+            inside_message: HashMap::new(),
+        }
+    }
+
+    /// The predecessor that released a task's start, and the kind of the link.
+    pub(crate) fn link(&self, task: u32) -> Option<(u32, u32)> {
+        let source = self.by_link[task as usize];
+        (source != NONE).then(|| (source, self.kind[task as usize]))
+    }
+
+    /// The task that a task waited for while it ran, and the kind of the link.
+    pub(crate) fn inner_link(&self, task: u32) -> Option<(u32, u32)> {
+        self.inside.get(&task).copied()
+    }
+
+    /// The message that released a task's start.
+    pub(crate) fn message(&self, task: u32) -> Option<Message> {
+        self.by_message.get(&task).copied()
+    }
+
+    /// The message that a task waited for while it ran.
+    pub(crate) fn inner_message(&self, task: u32) -> Option<Message> {
+        self.inside_message.get(&task).copied()
+    }
+
+    /// A link between two timed tasks. `kind` is its number, `sync` whether it releases the end of the target.
+    #[inline]
+    pub(super) fn add_link(&mut self, times: &Times, source: u32, target: u32, kind: u32, sync: bool) {
+        let start = times.start[target as usize];
+        let released = |source: u32| times.finish[source as usize];
+        if sync && released(source) > start && released(source) <= times.finish[target as usize] {
+            let best = self.inside.entry(target).or_insert((source, kind));
+            if (released(source), best.0) > (released(best.0), source) {
+                *best = (source, kind);
+            }
+            return;
+        }
+        // A task that begins with or after the one that it should release did not; unless both take no time.
+        let begins = times.start[source as usize];
+        if begins > start || (begins == start && released(source) > start) {
+            return;
+        }
+        let best = &mut self.by_link[target as usize];
+        let better = *best == NONE || {
+            let (one, other) = (released(source).min(start), released(*best).min(start));
+            one > other || (one == other && source < *best)
+        };
+        if better {
+            *best = source;
+            self.kind[target as usize] = kind;
+        }
+    }
+
+    pub(super) fn add_message(&mut self, times: &Times, target: u32, message: Message) {
+        let (start, finish) = (times.start[target as usize], times.finish[target as usize]);
+        let inside = message.received > start && message.received <= finish && times.waits[target as usize];
+        if message.received > start && !inside {
+            return;
+        }
+        let kept = if inside { &mut self.inside_message } else { &mut self.by_message };
+        let best = kept.entry(target).or_insert(message);
+        if (message.received, best.source) > (best.received, message.source) {
+            *best = message;
+        }
+    }
+}
+
+/// Streams the links by. Of omitted ones and of given ones alike, those of kind `weak` and `flow` release nothing.
+pub(crate) fn read_links(
+    call: &mut Call,
+    graphs: &mut Graphs,
+    times: &[Times],
+    releases: &mut [Releases],
+    kinds: &mut Words,
+) -> Result<()> {
+    let tasks: usize = times.iter().map(|times| times.start.len()).sum();
+    let (links, work) = call.input("links")?;
+    work.grow(tasks * 2 * size_of::<u32>())?;
+    let (mut reading, mut kinds_reading, mut numbers) = (Reading::default(), WordsReading::default(), vec![]);
+    while let Some(batch) = links.next_batch()? {
+        work.check()?;
+        let batch = without_null(batch, &["source", "target"], &mut graphs.counts.links_without_end)?;
+        let (sources, targets) = (integers(&batch, "source")?, integers(&batch, "target")?);
+        numbers.clear();
+        match batch.column_by_name("kind") {
+            Some(texts) => kinds.number(&mut kinds_reading, texts, &mut numbers)?,
+            None => numbers.resize(batch.num_rows(), NONE),
+        }
+        let of_kind = |names: &[&str]| -> Vec<bool> {
+            (0..kinds.len() as u32).map(|kind| names.contains(&kinds.text(kind))).collect()
+        };
+        let (no_release, sync) = (of_kind(&NO_RELEASE), of_kind(&[SYNC]));
+        let is = |these: &[bool], kind: u32| these.get(kind as usize).copied().unwrap_or(false);
+        let runs = batch.column_by_name("run");
+        let of_any_run = runs.is_none() && !graphs.runs.is_single_null();
+        let stretches = if of_any_run { vec![] } else { graphs.runs.find(&mut reading, runs, batch.num_rows())? };
+        let mut add = |run: usize, row: usize| {
+            let ids = &graphs.graphs[run].ids;
+            let (Some(source), Some(target)) = (ids.index(sources.value(row)), ids.index(targets.value(row))) else {
+                return false;
+            };
+            let times = &times[run];
+            if !is(&no_release, numbers[row]) && source != target && times.known(source) && times.known(target) {
+                releases[run].add_link(times, source, target, numbers[row], is(&sync, numbers[row]));
+            }
+            true
+        };
+        let mut nowhere = 0;
+        for stretch in stretches {
+            nowhere += match stretch.run {
+                Some(run) => stretch.rows.filter(|row| !add(run, *row)).count(),
+                None => stretch.rows.len(),
+            };
+        }
+        if of_any_run {
+            for row in 0..batch.num_rows() {
+                // Links that do not say their run are of every run in which both tasks are.
+                let found = (0..times.len()).filter(|run| add(*run, row)).count();
+                nowhere += usize::from(found == 0);
+            }
+        }
+        graphs.counts.links_to_nowhere += nowhere;
+    }
+    Ok(())
+}
+
+/// Bytes that a message takes in a table of the kept ones.
+const MESSAGE_BYTES: usize = 2 * (size_of::<Message>() + size_of::<u32>());
+
+/// Streams the messages by. Those without a target task, a time, or a sender are nobody's release.
+pub(crate) fn read_messages(
+    call: &mut Call,
+    graphs: &mut Graphs,
+    times: &[Times],
+    releases: &mut [Releases],
+    locations: &mut Words,
+) -> Result<()> {
+    let (messages, work) = call.input("messages")?;
+    let (mut reading, mut lanes_reading, mut lanes) = (Reading::default(), WordsReading::default(), vec![]);
+    let (mut nowhere, mut held) = (0, 0);
+    while let Some(batch) = messages.next_batch()? {
+        work.check()?;
+        lanes.clear();
+        match batch.column_by_name("source") {
+            Some(texts) => locations.number(&mut lanes_reading, texts, &mut lanes)?,
+            None => lanes.resize(batch.num_rows(), NONE),
+        }
+        let columns = Columns::of(&batch)?;
+        let runs = batch.column_by_name("run");
+        let of_any_run = runs.is_none() && !graphs.runs.is_single_null();
+        let stretches = if of_any_run { vec![] } else { graphs.runs.find(&mut reading, runs, batch.num_rows())? };
+        let mut add = |run: usize, row: usize| {
+            let ids = &graphs.graphs[run].ids;
+            let Some(target) = value(Some(columns.target_task), row) else { return true };
+            let Some(target) = ids.index(target) else { return false };
+            let source = value(columns.source_task, row).and_then(|task| ids.index(task));
+            let source = source.filter(|source| times[run].known(*source));
+            let message = columns.message(row, source, lanes[row], &times[run]);
+            if let Some(message) = message.filter(|_| times[run].known(target)) {
+                releases[run].add_message(&times[run], target, message);
+            }
+            true
+        };
+        for stretch in stretches {
+            nowhere += match stretch.run {
+                Some(run) => stretch.rows.filter(|row| !add(run, *row)).count(),
+                None => stretch.rows.len(),
+            };
+        }
+        if of_any_run {
+            for row in 0..batch.num_rows() {
+                let found = (0..times.len()).filter(|run| add(*run, row)).count();
+                nowhere += usize::from(found == 0);
+            }
+        }
+        let kept: usize = releases.iter().map(|of_run| of_run.by_message.len() + of_run.inside_message.len()).sum();
+        work.grow((kept - held) * MESSAGE_BYTES)?;
+        held = kept;
+    }
+    if nowhere > 0 {
+        work.note(match nowhere {
+            1 => "1 message to a task that is not there was left out".to_owned(),
+            many => format!("{many} messages to tasks that are not there were left out"),
+        });
+    }
+    Ok(())
+}
+
+/// The columns of a batch of messages.
+struct Columns<'a> {
+    source_task: Option<&'a Int64Array>,
+    target_task: &'a Int64Array,
+    send_time: Option<&'a Int64Array>,
+    receive_time: Option<&'a Int64Array>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch) -> Result<Columns<'a>> {
+        let optional = |name: &str| batch.column_by_name(name).map(|column| column.as_primitive::<Int64Type>());
+        Ok(Columns {
+            source_task: optional("source_task"),
+            target_task: integers(batch, "target_task")?,
+            send_time: optional("send_time"),
+            receive_time: optional("receive_time"),
+        })
+    }
+
+    /// The message of a row; `None` when it cannot be followed. A missing time is the other one; without both it was sent
+    /// and received when its sender finished.
+    fn message(&self, row: usize, source: Option<u32>, lane: u32, times: &Times) -> Option<Message> {
+        let finish = source.map(|source| times.finish[source as usize]);
+        let (sent, received) = (value(self.send_time, row), value(self.receive_time, row));
+        let received = received.or(sent).or(finish)?;
+        let sent = sent.or(finish).unwrap_or(received).min(received);
+        // Sent before its sender began: that cannot be followed back.
+        let begins = source.map_or(i64::MIN, |source| times.start[source as usize]);
+        let from_somewhere = source.is_some() || lane != NONE;
+        (from_somewhere && sent >= begins).then_some(Message { received, sent, source: source.unwrap_or(NONE), lane })
+    }
+}
+
+fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
+    let column: &ArrayRef = column(batch, name)?;
+    Ok(column.as_primitive::<Int64Type>())
+}
+
+fn value(column: Option<&Int64Array>, row: usize) -> Option<i64> {
+    column.filter(|column| column.is_valid(row)).map(|column| column.value(row)).filter(|value| *value != UNKNOWN)
+}

@@ -1,0 +1,324 @@
+//! The path, walked backwards: from a task at a time to what released it.
+//!
+//! The walk stands at a task and a time, the *cursor*: the path ran on this task until then. What of the task's lane lies
+//! before the cursor, and was this task's own, is a piece of the path. Before the piece something released it: the latest
+//! of a link and a message (when the piece begins with the task) and what the lane did before. The time between that
+//! release and the piece is the wait, and the walk goes on there.
+//!
+//! Where a nested task covers the lane just before the cursor, the piece is empty and the lane leads into the nested
+//! task. So each step changes the cursor or the task, and steps and waits tile the whole time.
+
+use std::collections::HashSet;
+
+use datafusion_common::Result;
+
+use crate::executed::Times;
+use crate::executed::releases::{Message, Releases};
+use crate::executed::segments::{Lanes, Segment};
+use crate::graph::NONE;
+use crate::relation::call::Work;
+
+/// A step of the path, in the order in which it ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The task.
+    pub(crate) task: u32,
+    /// What released it.
+    pub(crate) cause: Cause,
+    /// The piece of the task that is on the path: first tick.
+    pub(crate) start: i64,
+    /// First tick after the piece.
+    pub(crate) finish: i64,
+    /// Ticks between the step before and this piece.
+    pub(crate) wait: i64,
+}
+
+/// What released a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Nothing: the path begins here.
+    Begin,
+    /// The step before was what its lane did before.
+    Lane,
+    /// The step before sent a message to it.
+    Message,
+    /// A link of the kind of this number leads from the step before, [`NONE`] for a link without kind.
+    Link(u32),
+}
+
+/// The steps of a run, and how many predecessors were cut.
+#[derive(Debug, Default)]
+pub(crate) struct Path {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) cut: usize,
+}
+
+/// Where the walk goes: the path ran on `task` until `cursor`, and what came then was released at `time`.
+#[derive(Debug, Clone, Copy)]
+struct Release {
+    task: u32,
+    cursor: i64,
+    time: i64,
+    cause: Cause,
+}
+
+/// Walks a run from its last finish to its first start; no steps without tasks. `None`: the makespan is beyond BIGINT.
+pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, work: &mut Work) -> Result<Option<Path>> {
+    let all = || (0..times.start.len() as u32).filter(|task| times.known(*task));
+    let mut path = Path::default();
+    let Some(begin) = all().map(|task| times.start[task as usize]).min() else { return Ok(Some(path)) };
+    let last = all().max_by_key(|task| (times.finish[*task as usize], std::cmp::Reverse(*task)));
+    let mut task = last.unwrap_or(0);
+    let mut cursor = times.finish[task as usize];
+    if cursor.checked_sub(begin).is_none() {
+        return Ok(None);
+    }
+    // Tasks that were stepped on without time passing: tasks that take no time may wait for each other in a circle.
+    let mut here: HashSet<u32> = HashSet::new();
+    loop {
+        if path.steps.len() % 65_536 == 0 {
+            work.check()?;
+            work.grow(65_536 * size_of::<Step>())?;
+        }
+        let own = own_piece(times, lanes, task, cursor, work)?;
+        let inner = own.and_then(|own| inner_release(times, releases, own, cursor));
+        let start = inner.map_or_else(|| own.map_or(cursor, |own| own.start), |inner| inner.time);
+        if start < cursor {
+            here.clear();
+        }
+        here.insert(task);
+        let release = match inner {
+            Some(inner) => Some(inner),
+            None => latest_release(times, releases, lanes, task, start, &here, work)?,
+        };
+        let cause = release.map_or(Cause::Begin, |release| release.cause);
+        let since = release.map_or(begin, |release| release.cursor);
+        path.steps.push(Step { task, cause, start, finish: cursor, wait: start - since });
+        let Some(release) = release else { break };
+        path.cut +=
+            usize::from(matches!(cause, Cause::Link(_)) && times.finish[release.task as usize] > release.cursor);
+        if release.cursor < cursor {
+            here.clear();
+        }
+        (task, cursor) = (release.task, release.cursor);
+    }
+    path.steps.reverse();
+    Ok(Some(path))
+}
+
+/// The task's own piece of its lane just before the cursor; `None` when another one is there, or nothing.
+fn own_piece(times: &Times, lanes: &mut Lanes<'_>, task: u32, cursor: i64, work: &mut Work) -> Result<Option<Segment>> {
+    let place = task as usize;
+    let found = if times.lane[place] == NONE {
+        Some(Segment { start: times.start[place], finish: times.finish[place], task })
+    } else {
+        lanes.before(times.lane[place], cursor, work)?
+    };
+    Ok(found.filter(|piece| piece.task == task && piece.start < cursor && piece.finish >= cursor))
+}
+
+/// What released the task inside its own piece: a task that it was a wait for, or a message.
+fn inner_release(times: &Times, releases: &Releases, own: Segment, cursor: i64) -> Option<Release> {
+    let inside = |time: i64| own.start < time && time <= cursor;
+    let link = releases.inner_link(own.task).and_then(|(source, kind)| {
+        let time = times.finish[source as usize];
+        inside(time).then_some(Release { task: source, cursor: time, time, cause: Cause::Link(kind) })
+    });
+    let message = releases.inner_message(own.task).filter(|message| inside(message.received));
+    let message = message.filter(|message| message.source != NONE).map(|message| followed(&message));
+    later(link, message)
+}
+
+fn followed(message: &Message) -> Release {
+    Release { task: message.source, cursor: message.sent, time: message.received, cause: Cause::Message }
+}
+
+/// The later one; of two at the same time the first.
+fn later(one: Option<Release>, other: Option<Release>) -> Option<Release> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(if other.time > one.time { other } else { one }),
+        (one, other) => one.or(other),
+    }
+}
+
+/// The latest release that is not after `start`: a link or a message where the task begins, or what its lane did before.
+fn latest_release(
+    times: &Times,
+    releases: &Releases,
+    lanes: &mut Lanes<'_>,
+    task: u32,
+    start: i64,
+    here: &HashSet<u32>,
+    work: &mut Work,
+) -> Result<Option<Release>> {
+    let place = task as usize;
+    let fresh = |release: &Release| release.cursor < start || !here.contains(&release.task);
+    let (mut link, mut message) = (None, None);
+    if start == times.start[place] {
+        link = releases.link(task).map(|(source, kind)| {
+            let time = times.finish[source as usize].min(start);
+            Release { task: source, cursor: time, time, cause: Cause::Link(kind) }
+        });
+        message = match releases.message(task) {
+            Some(message) if message.source != NONE => Some(followed(&message)),
+            Some(message) => lane_release(lanes, message.lane, message.sent, work)?.map(|sender| Release {
+                time: message.received,
+                cause: Cause::Message,
+                ..sender
+            }),
+            None => None,
+        };
+    }
+    let lane = lane_release(lanes, times.lane[place], start, work)?;
+    let best = later(link.filter(fresh), message.filter(fresh));
+    Ok(later(best, lane))
+}
+
+/// What a lane did last before a time.
+fn lane_release(lanes: &mut Lanes<'_>, lane: u32, time: i64, work: &mut Work) -> Result<Option<Release>> {
+    Ok(lanes.before(lane, time, work)?.map(|before| {
+        let finish = before.finish.min(time);
+        Release { task: before.task, cursor: finish, time: finish, cause: Cause::Lane }
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    const SYNC: u32 = 1;
+
+    fn walked(times: &Times, links: &[(u32, u32, u32)], messages: &[(u32, Message)]) -> Path {
+        let mut releases = Releases::new(times.start.len());
+        for (source, target, kind) in links.iter().filter(|(source, target, _)| source != target) {
+            releases.add_link(times, *source, *target, *kind, *kind == SYNC);
+        }
+        messages.iter().for_each(|(target, message)| releases.add_message(times, *target, *message));
+        let mut work = Work::for_tests();
+        let mut lanes = Lanes::new(times, 2, &mut work).unwrap();
+        walk(times, &releases, &mut lanes, &mut work).unwrap().unwrap()
+    }
+
+    fn times(tasks: &[(u32, i64, i64)]) -> Times {
+        Times {
+            lane: tasks.iter().map(|task| task.0).collect(),
+            start: tasks.iter().map(|task| task.1).collect(),
+            finish: tasks.iter().map(|task| task.1 + task.2).collect(),
+            waits: vec![true; tasks.len()],
+        }
+    }
+
+    fn steps(path: &Path) -> Vec<(u32, Cause, i64, i64, i64)> {
+        path.steps.iter().map(|step| (step.task, step.cause, step.start, step.finish, step.wait)).collect()
+    }
+
+    #[test]
+    fn a_wait_ends_with_what_it_waited_for() {
+        //        0 1 2 3 4 5 6 7 8 9
+        // host   [l) [---sync----) [)      l -> k launch, k -> sync
+        // stream   [----k----)
+        let tasks = times(&[(0, 0, 1), (0, 2, 6), (1, 1, 5), (0, 9, 1)]);
+        let found = walked(&tasks, &[(0, 2, 0), (2, 1, SYNC)], &[]);
+        let expected = [
+            (0, Cause::Begin, 0, 1, 0),
+            (2, Cause::Link(0), 1, 6, 0),
+            (1, Cause::Link(SYNC), 6, 8, 0),
+            (3, Cause::Lane, 9, 10, 1),
+        ];
+        assert_eq!(steps(&found), expected);
+    }
+
+    #[test]
+    fn a_nested_task_is_on_the_path_and_a_longer_predecessor_is_cut() {
+        // a [---------)      a -> b; c is nested in a and ends with it
+        //     c [-----)
+        // b      [-----------)
+        let tasks = times(&[(0, 0, 5), (0, 2, 3), (1, 3, 6)]);
+        let found = walked(&tasks, &[(0, 2, 0)], &[]);
+        let expected = [
+            (0, Cause::Begin, 0, 2, 0),
+            (1, Cause::Lane, 2, 3, 0),
+            (0, Cause::Lane, 3, 3, 0),
+            (2, Cause::Link(0), 3, 9, 0),
+        ];
+        assert_eq!((steps(&found), found.cut), (expected.to_vec(), 1));
+    }
+
+    #[test]
+    fn tasks_without_time_may_wait_for_each_other() {
+        let tasks = times(&[(0, 5, 0), (1, 5, 0), (NONE, 0, 3)]);
+        let found = walked(&tasks, &[(0, 1, 0), (1, 0, 0), (2, 1, 0)], &[]);
+        assert_eq!(found.steps.iter().map(|step| step.wait + step.finish - step.start).sum::<i64>(), 5);
+    }
+
+    #[test]
+    fn a_makespan_beyond_bigint_is_none() {
+        let tasks =
+            Times { start: vec![i64::MIN + 1, 0], finish: vec![0, i64::MAX], lane: vec![0; 2], waits: vec![false; 2] };
+        let mut work = Work::for_tests();
+        let mut lanes = Lanes::new(&tasks, 1, &mut work).unwrap();
+        assert!(walk(&tasks, &Releases::new(2), &mut lanes, &mut work).unwrap().is_none());
+    }
+
+    proptest! {
+        /// Steps and waits tile the makespan, each step is justified, and by the latest that could have released it.
+        #[test]
+        fn paths_tile_and_are_justified(
+            tasks in vec((prop_oneof![0..2u32, Just(NONE)], 0..12i64, 0..6i64), 1..9),
+            links in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..2u32), 0..10),
+            messages in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..6i64, 0..4i64), 0..4),
+        ) {
+            let times = times(&tasks);
+            let task = |index: &prop::sample::Index| index.index(tasks.len()) as u32;
+            let links: Vec<(u32, u32, u32)> = links.iter().map(|(from, to, kind)| (task(from), task(to), *kind)).collect();
+            let messages: Vec<(u32, Message)> = messages.iter().map(|(from, to, after, takes)| {
+                let source = task(from);
+                let sent = times.start[source as usize] + after;
+                (task(to), Message { sent, received: sent + takes, source, lane: NONE })
+            }).collect();
+            let path = walked(&times, &links, &messages).steps;
+
+            let (begin, end) = (times.start.iter().min().unwrap(), times.finish.iter().max().unwrap());
+            prop_assert_eq!(path[0].start - path[0].wait, *begin);
+            prop_assert_eq!(path[0].cause, Cause::Begin);
+            prop_assert_eq!(path.last().unwrap().finish, *end);
+            let covers = |task: u32, tick: i64| {
+                let place = task as usize;
+                times.start[place] <= tick && tick < times.finish[place]
+            };
+            for step in &path {
+                prop_assert!(step.wait >= 0 && step.start <= step.finish);
+                prop_assert!((step.start..step.finish).all(|tick| covers(step.task, tick)));
+            }
+            for pair in path.windows(2) {
+                let (before, step) = (pair[0], pair[1]);
+                prop_assert_eq!(step.start - step.wait, before.finish);
+                let justified = match step.cause {
+                    Cause::Begin => false,
+                    Cause::Lane => times.lane[before.task as usize] == times.lane[step.task as usize],
+                    Cause::Link(kind) => links.contains(&(before.task, step.task, kind)),
+                    Cause::Message => messages.iter().any(|(to, message)| {
+                        *to == step.task && message.source == before.task && message.sent == before.finish
+                            && message.received <= step.finish
+                    }),
+                };
+                prop_assert!(justified, "{:?} {:?}", before, step);
+                let begins = step.start == times.start[step.task as usize];
+                if begins && step.start > before.finish && step.cause != Cause::Message {
+                    // Nothing that could have released it came later.
+                    for (source, _, _) in links.iter().filter(|(source, to, kind)| {
+                        *to == step.task && source != to && *kind != SYNC && times.start[*source as usize] < step.start
+                    }) {
+                        prop_assert!(times.finish[*source as usize].min(step.start) <= before.finish);
+                    }
+                    let later = messages.iter().any(|(to, message)| {
+                        *to == step.task && message.received <= step.start && message.received > before.finish
+                    });
+                    prop_assert!(!later);
+                }
+            }
+        }
+    }
+}
