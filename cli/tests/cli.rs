@@ -5,9 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
-mod chrome;
 #[path = "cli/checks.rs"]
 mod checks;
+mod chrome;
 #[path = "cli/reports.rs"]
 mod reports;
 #[path = "cli/saved_queries.rs"]
