@@ -92,3 +92,14 @@ fn mutated_taskflow_profiles() {
 fn mutated_tables() {
     mutations_are_answers_or_errors("table", 1_500);
 }
+
+// What the fuzzer found.
+
+/// `"args"` that is no object made `tasks.args` a number.
+#[test]
+fn arguments_that_are_no_object() {
+    for args in ["1617", "[1,{\"a\":2}]", "\"text\"", "null", "true", "NaN"] {
+        let text = format!(r#"[{{"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1,"args":{args}}}]"#);
+        assert_eq!(examine("chrome", text.as_bytes()), Vec::<String>::new(), "{text}");
+    }
+}

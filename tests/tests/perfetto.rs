@@ -204,7 +204,7 @@ fn own_names_come_first_and_views_are_listed_in_their_schema() {
     let session = open(&fixture("chrome/kineto_tiny.json"));
     let other = "WITH slice AS (SELECT 7 AS seven) SELECT * FROM slice";
     assert_eq!(rows(&session, other), ["7"]);
-    assert_eq!(rows(&session, "CREATE VIEW slice AS SELECT 8 AS eight; SELECT * FROM slice"), ["8"]);
+    assert_eq!(rows(&session, "CREATE OR REPLACE VIEW slice AS SELECT 8 AS eight; SELECT * FROM slice"), ["8"]);
     assert_eq!(rows(&session, "SELECT count(*) > 8 FROM perfetto.slice"), ["true"]);
     let listed = "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'main' AND table_name = 'thread'";
     assert_eq!(rows(&session, listed), ["0"]);

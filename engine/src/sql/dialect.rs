@@ -12,7 +12,7 @@ use datafusion::sql::sqlparser::ast::{
     UnaryOperator,
 };
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
-use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -156,9 +156,10 @@ fn glob_follows(parser: &Parser) -> Option<usize> {
     }
     // `SELECT name glob, …`, `… AS glob ORDER BY …`: a name like any other.
     let begins_operand = match &parser.peek_nth_token_ref(words).token {
-        Token::Word(word) => word.keyword == Keyword::NoKeyword || word.keyword == Keyword::CASE,
-        Token::SingleQuotedString(_) | Token::Placeholder(_) => true,
-        Token::LParen => true,
+        Token::Word(word) => {
+            !RESERVED_FOR_COLUMN_ALIAS.contains(&word.keyword) && !RESERVED_FOR_TABLE_ALIAS.contains(&word.keyword)
+        }
+        Token::SingleQuotedString(_) | Token::Placeholder(_) | Token::Number(..) | Token::LParen => true,
         _ => false,
     };
     begins_operand.then_some(words)

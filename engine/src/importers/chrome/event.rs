@@ -257,7 +257,11 @@ fn arguments<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mut Even
     let mut facts = Facts::default();
     match walk_arguments(text.as_bytes(), at, stack, &mut facts) {
         Ok(end) => {
-            event.args = Args::Slice(slice(text, at, end)?);
+            event.args = match slice(text, at, end)? {
+                "null" => Args::None,
+                object if object.starts_with('{') => Args::Slice(object),
+                other => Args::Repaired(as_object(other)),
+            };
             event.facts = facts;
             Ok(end)
         }
@@ -270,10 +274,16 @@ fn arguments<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mut Even
             if walk_arguments(repaired.as_bytes(), 0, stack, &mut facts).is_ok() {
                 event.facts = facts;
             }
-            event.args = Args::Repaired(repaired);
+            let is_object = repaired.starts_with('{');
+            event.args = Args::Repaired(if is_object { repaired } else { as_object(&repaired) });
             Ok(end)
         }
     }
+}
+
+/// `"args": 5` is no object of arguments; it stays as one.
+fn as_object(value: &str) -> String {
+    format!(r#"{{"args":{value}}}"#)
 }
 
 #[inline]
