@@ -663,9 +663,9 @@ fn fill<T: Place>(bins: &mut [Bin], axis: &Axis<T>) {
     let mut filling = [0i64; MEANS];
     for (bin, edges) in bins.iter_mut().zip(axis.edges.windows(2)) {
         let width = edges[1].minus(edges[0]);
-        for mean in 0..MEANS {
-            filling[mean] += i64::from(bin.filling[mean]);
-            bin.time[mean] += filling[mean] as f64 * width;
+        for ((filling, change), time) in filling.iter_mut().zip(bin.filling).zip(&mut bin.time) {
+            *filling += i64::from(change);
+            *time += *filling as f64 * width;
         }
     }
 }

@@ -331,7 +331,8 @@ struct Block {
 /// Rows of level 1 in v5: blocks by their starts, singles before groups, each at the lowest row where all rows that it needs
 /// are free.
 fn rows_in_blocks(group: &mut Vec<usize>, bars: &[Bar], finishes: &[i64]) -> Result<Vec<i64>> {
-    let mut by_parent: HashMap<(Option<i64>, Option<&str>), Vec<usize>, RandomState> = HashMap::default();
+    type Parent<'a> = (Option<i64>, Option<&'a str>);
+    let mut by_parent: HashMap<Parent<'_>, Vec<usize>, RandomState> = HashMap::default();
     for &bar in group.iter() {
         by_parent.entry((bars[bar].parent, bars[bar].parent_id.as_deref())).or_default().push(bar);
     }

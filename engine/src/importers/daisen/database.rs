@@ -277,7 +277,7 @@ impl Reader<'_> {
         connection: &Connection,
         table: &str,
         sql: &str,
-        row: &mut dyn FnMut(&Row<'_>, &dyn Fn() -> String) -> rusqlite::Result<()>,
+        row: &mut RowReader<'_>,
     ) -> Result<(), ImportError> {
         let mut number = 0u64;
         let mut all = || -> rusqlite::Result<()> {

@@ -71,6 +71,9 @@ impl Known {
     }
 }
 
+/// A location with its name, kind and arguments.
+type Row = (String, Kind, Map<String, Value>);
+
 /// Rows for all locations: those that are listed, those that tasks, events and counters name, and all above them.
 pub(super) fn append(listed: Vec<Known>, tasks: &Tasks, builder: &mut RunBuilder) -> Result<(), ImportError> {
     let mut all: HashMap<String, (Kind, Map<String, Value>)> = HashMap::new();
@@ -97,12 +100,10 @@ pub(super) fn append(listed: Vec<Known>, tasks: &Tasks, builder: &mut RunBuilder
         }
     }
     all.remove("");
-    let mut rows: Vec<(String, Kind, Map<String, Value>)> =
-        all.into_iter().map(|(name, (kind, args))| (name, kind, args)).collect();
+    let mut rows: Vec<Row> = all.into_iter().map(|(name, (kind, args))| (name, kind, args)).collect();
     rows.sort_by(|(one, ..), (other, ..)| natural(one, other));
-    let texts = |text: &dyn Fn(&(String, Kind, Map<String, Value>)) -> Option<String>| -> Cells {
-        rows.iter().map(text).collect::<StringArray>().into()
-    };
+    let texts =
+        |text: &dyn Fn(&Row) -> Option<String>| -> Cells { rows.iter().map(text).collect::<StringArray>().into() };
     let role = Cells::Word(builder.word(Table::Locations, "role", "compute"));
     let cells = vec![
         ("location", texts(&|(name, ..)| Some(name.clone()))),

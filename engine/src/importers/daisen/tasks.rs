@@ -64,6 +64,9 @@ struct Related {
     requests: Vec<(u32, u32)>,
 }
 
+/// Rows for a table: how many, and their columns.
+type Appended = (usize, Vec<(&'static str, Cells)>);
+
 /// How many, and the position of the first.
 #[derive(Default, Clone, Copy)]
 struct Cases {
@@ -133,7 +136,7 @@ impl Tasks {
     /// Moves the tasks into the builder, then the messages.
     pub(super) fn append(&mut self, builder: &mut RunBuilder) -> Result<(), ImportError> {
         self.note(&mut builder.stats);
-        let messages = self.messages(builder)?;
+        let messages = self.messages(builder);
         for (column, words) in [("name", &self.names), ("kind", &self.kinds), ("location", &self.locations)] {
             copy_words(words, builder.words(Table::Tasks, column));
         }
@@ -320,7 +323,7 @@ impl Tasks {
     }
 
     /// Requests as messages: from the location of the `req_out` to that of its `req_in`.
-    fn messages(&self, builder: &mut RunBuilder) -> Result<Vec<(usize, Vec<(&'static str, Cells)>)>, ImportError> {
+    fn messages(&self, builder: &mut RunBuilder) -> Vec<Appended> {
         let mut all = Vec::new();
         // The same words in the same order: a location has the same key in all three columns.
         copy_words(&self.locations, builder.words(Table::Messages, "source"));
@@ -353,7 +356,7 @@ impl Tasks {
             ];
             all.push((related.requests.len(), cells));
         }
-        Ok(all)
+        all
     }
 }
 
