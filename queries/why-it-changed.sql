@@ -1,11 +1,13 @@
--- title: Why the run new took longer or shorter than the run base: what the way to the end spent, by name and cause
+-- title: Why the makespan changed from the run base to the run new: what the executed paths spent, by name and cause
 -- topic: comparison
 -- needs: runs.run=base, runs.run=new, tasks
 -- chart: bar x=change_time y=what
 --
-SELECT coalesce(nullif(name, ''), '(no name)') || CASE cause WHEN 'waiting' THEN ': waiting before it'
-    WHEN 'path' THEN ': on one path only' ELSE ': work' END AS what,
-  name, cause, base AS base_time, new AS new_time, change AS change_time
+SELECT CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END
+    || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE ': work' END AS what,
+  base AS base_time, new AS new_time, change AS change_time
+-- The changes of all names add up to the change of the makespan exactly; the thirty largest are shown.
 FROM explain_change(base => 'base', new => 'new')
-ORDER BY greatest(change, -change) DESC, name, cause
+WHERE change <> 0
+ORDER BY greatest(change, -change) DESC, what
 LIMIT 30

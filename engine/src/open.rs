@@ -16,6 +16,9 @@ use crate::tables::ColumnType;
 use crate::time::GivenTime;
 use crate::trace::{Finding, Progress, Run, Severity, Slice, Source, Stage, Stat, stem};
 
+/// `--option align=messages`: the one option that is no format's.
+const ALIGN_OPTION: &str = "align";
+
 /// A trace as the user names it: `[name=]path`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceSpec {
@@ -95,23 +98,37 @@ pub(crate) struct NamedRun {
 /// Reads every trace.
 pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<Opened, ImportError> {
     check_options(&options.import)?;
+    let aligns = options.import.contains_key(ALIGN_OPTION);
     let mut names = HashSet::new();
+    let mut files_of_several = HashSet::new();
     let mut runs: Vec<NamedRun> = Vec::new();
     for spec in &options.traces {
         for file in files(spec, options)? {
             let mut context = ImportContext::new(&options.import, options.threads, Arc::clone(pool), runs.len() as i64);
             match file.sources.as_slice() {
-                [source] => file.importer.import(source, &mut context)?,
+                [source] if !file.is_directory => file.importer.import(source, &mut context)?,
                 sources => file.importer.import_directory(&spec.path, sources, &mut context)?,
             }
             let imported = context.into_runs();
             let several = imported.len() > 1;
+            // Two files of one stem: what is called after the file must be told apart, not only its runs.
+            let base = if several { unique(&file.name, &mut files_of_several) } else { file.name.clone() };
             for (index, mut run) in imported.into_iter().enumerate() {
                 let own = run.info.own_name.clone().filter(|_| several);
-                let name = own.map_or_else(|| file.name.clone(), |own| format!("{}/{own}", file.name));
+                let name = own.map_or_else(|| base.clone(), |own| format!("{base}/{own}"));
+                run.info.study = run.info.study.map(|study| match study.as_str() {
+                    "" => base.clone(),
+                    part => format!("{base}/{part}"),
+                });
                 if index == 0 {
                     run.stats.extend(file.stats.iter().cloned());
                 }
+                let clocks = run.clocks();
+                if aligns {
+                    let path = run.source.clone();
+                    run.align().map_err(|source| ImportError::Internal { path, source })?;
+                }
+                run.flag_impossible(&clocks);
                 runs.push(NamedRun { name: unique(&name, &mut names), format: file.importer.doc().name, run });
             }
         }
@@ -137,6 +154,8 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
 /// A file (or several files of a directory that are one run) with the importer that will read it.
 struct Recognised {
     sources: Vec<Source>,
+    /// Whether they are what a format recognises in a directory that is one run.
+    is_directory: bool,
     importer: &'static dyn Importer,
     name: String,
     stats: Vec<Stat>,
@@ -149,10 +168,10 @@ fn files(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, Imp
     let source = Source::open(&spec.path, options.progress.clone())?;
     let importer = match &options.from_format {
         Some(name) => importers::by_name(name)?,
-        None => importers::recognise(&source, &options.import, true).ok_or_else(|| unrecognised(&source))?,
+        None => importers::recognise(&source, &options.import, true).ok_or_else(|| importers::unrecognised(&source))?,
     };
     let name = spec.name.clone().unwrap_or_else(|| source.stem());
-    Ok(vec![Recognised { sources: vec![source], importer, name, stats: Vec::new() }])
+    Ok(vec![Recognised { sources: vec![source], is_directory: false, importer, name, stats: Vec::new() }])
 }
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
@@ -189,7 +208,13 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
             Some(importer) => {
                 let stem = source.stem();
                 let name = spec.name.as_ref().map_or_else(|| stem.clone(), |name| format!("{name}/{stem}"));
-                recognised.push(Recognised { sources: vec![source], importer, name, stats: Vec::new() });
+                recognised.push(Recognised {
+                    sources: vec![source],
+                    is_directory: false,
+                    importer,
+                    name,
+                    stats: Vec::new(),
+                });
             }
             None => strangers.push(path),
         }
@@ -214,26 +239,28 @@ fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
         let is_of = |file: &Recognised| std::ptr::eq(file.importer.doc(), importer.doc());
         let sources: Vec<Source> =
             recognised.iter().filter(|file| is_of(file)).flat_map(|file| file.sources.iter().cloned()).collect();
-        if sources.len() < 2 || !importer.is_one_run(&sources) {
+        if sources.is_empty() || !importer.is_one_run(&sources) {
             continue;
         }
         let at = recognised.iter().position(&is_of).unwrap_or(0);
         recognised.retain(|file| !is_of(file));
         let name = spec.name.clone().unwrap_or_else(|| stem(&spec.path));
-        recognised.insert(at, Recognised { sources, importer: *importer, name, stats: Vec::new() });
+        let stats = Vec::new();
+        recognised.insert(at, Recognised { sources, is_directory: true, importer: *importer, name, stats });
     }
-}
-
-fn unrecognised(source: &Source) -> ImportError {
-    let head: String =
-        source.head().iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
-    ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
 }
 
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
 fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
-    let known: Vec<&str> =
-        importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key).collect();
+    let of_formats = importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
+    let known: Vec<&str> = of_formats.chain([ALIGN_OPTION]).collect();
+    if let Some(value) = options.get(ALIGN_OPTION).filter(|value| *value != "messages") {
+        return Err(ImportError::BadOption {
+            option: ALIGN_OPTION.to_owned(),
+            value: value.clone(),
+            what: "clocks can be aligned by `messages` only".to_owned(),
+        });
+    }
     for key in options.keys() {
         let matches = |known: &str| match known.strip_suffix(".*") {
             Some(prefix) => key.strip_prefix(prefix).is_some_and(|rest| rest.starts_with('.')),

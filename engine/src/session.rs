@@ -7,6 +7,7 @@ use datafusion::arrow::array::{
     ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
     TimestampNanosecondArray,
 };
+use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider};
 use datafusion::common::ParamValues;
@@ -23,6 +24,7 @@ use tq_udfs::ticks::Tick;
 
 use crate::error::ImportError;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
+use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
 use crate::tables::{ColumnType, TABLES, Table, VIEWS};
 use crate::trace::{ROWS_PER_BATCH, Run, Stat};
@@ -137,6 +139,8 @@ impl Session {
         let runs = opened.runs.iter().map(summary).collect();
         register_tables(main.as_ref(), &opened, threads)?;
         register_documentation(catalog.as_ref(), opened.tick)?;
+        let tasks = task_batches(&opened);
+        perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
         for view in &VIEWS {
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
@@ -170,6 +174,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     Ok(())
 }
 
+fn task_batches(opened: &Opened) -> Vec<RecordBatch> {
+    opened.runs.iter().flat_map(|named| named.run.tables.get(&Table::Tasks).into_iter().flatten().cloned()).collect()
+}
+
 fn summary(named: &NamedRun) -> RunSummary {
     let rows = |batches: &Vec<RecordBatch>| batches.iter().map(|batch| batch.num_rows() as u64).sum();
     RunSummary {
@@ -187,12 +195,29 @@ fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize)
             Table::Runs => vec![runs_batch(opened)?],
             Table::ImportStats => vec![stats_batch(opened)?],
             _ => {
+                let rows = |named: &NamedRun| -> usize {
+                    named.run.tables.get(&table).map_or(0, |batches| batches.iter().map(RecordBatch::num_rows).sum())
+                };
                 let mut batches = Vec::new();
-                for named in &opened.runs {
-                    let run = RunColumn::new(&named.name);
-                    for batch in named.run.tables.get(&table).into_iter().flatten() {
-                        batches.push(run.before(batch, &table.schema())?);
+                let mut from = 0;
+                while from < opened.runs.len() {
+                    // Runs of few rows share a batch: thousands of executions of a study are read as a few batches.
+                    let mut together = 0;
+                    let few = opened.runs[from..].iter().take_while(|&named| {
+                        together += rows(named);
+                        rows(named) <= FEW_ROWS && together <= ROWS_PER_BATCH
+                    });
+                    let to = from + few.count().max(1);
+                    match &opened.runs[from..to] {
+                        [named] => {
+                            let run = RunColumn::new(&named.name);
+                            for batch in named.run.tables.get(&table).into_iter().flatten() {
+                                batches.push(run.before(batch, &table.schema())?);
+                            }
+                        }
+                        several => batches.extend(one_batch(table, several)?),
                     }
+                    from = to;
                 }
                 batches
             }
@@ -231,6 +256,28 @@ impl RunColumn {
     }
 }
 
+/// A run with at most so many rows in a table shares its batch with others of that kind.
+const FEW_ROWS: usize = 512;
+
+/// The rows of several runs as one batch, in which `run` has a word for each; `None` when there are none.
+fn one_batch(table: Table, runs: &[NamedRun]) -> Result<Option<RecordBatch>> {
+    let mut keys = Vec::new();
+    let mut batches = Vec::new();
+    for (key, named) in (0i32..).zip(runs) {
+        for batch in named.run.tables.get(&table).into_iter().flatten() {
+            keys.extend(std::iter::repeat_n(key, batch.num_rows()));
+            batches.push(batch);
+        }
+    }
+    let Some(first) = batches.first() else { return Ok(None) };
+    let rows = concat_batches(&first.schema(), batches.iter().copied())?;
+    let names = StringArray::from_iter_values(runs.iter().map(|named| named.name.as_str()));
+    let mut columns: Vec<ArrayRef> =
+        vec![Arc::new(DictionaryArray::<Int32Type>::try_new(keys.into(), Arc::new(names))?)];
+    columns.extend(rows.columns().iter().cloned());
+    Ok(Some(RecordBatch::try_new(table.schema(), columns)?))
+}
+
 fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
     let runs = &opened.runs;
     let texts = |value: &dyn Fn(&NamedRun) -> Option<String>| {
@@ -264,8 +311,10 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
         integers(&|named| named.run.info.repetition),
         texts(&|named| {
             let args = &named.run.info.args;
-            (!args.is_empty()).then(|| serde_json::Value::Object(args.clone()).to_string())
+            // A map of JSON values always has a text.
+            (!args.is_empty()).then(|| serde_json::to_string(args).unwrap_or_default())
         }),
+        texts(&|named| named.run.info.study.clone()),
     ];
     typed(Table::Runs, columns)
 }

@@ -213,6 +213,7 @@ pub static TABLES: [TableSpec; 8] = [
             column("size_order", Integer, "Rank of the problem size within a scalability study."),
             column("repetition", Integer, "Number of the repetition within a study, from 0."),
             column("args", Text, "Machine, commit, parameters, `--run-arg k=v`: a JSON object."),
+            column("study", Word, "The scalability study that it is an execution of; NULL for a run that is none."),
         ],
     },
     TableSpec {
@@ -353,8 +354,9 @@ pub static VIEWS: [ViewSpec; 2] = [
     ViewSpec {
         name: "executions",
         description: "Scalability studies: one row per run, region and repetition.",
-        sql: "SELECT t.run, t.name AS region, p.name AS parent_region, r.argument, r.size_order, r.cores, r.repetition, t.duration AS time \
-              FROM tasks t JOIN runs r ON r.run = t.run LEFT JOIN tasks p ON p.task = t.parent WHERE t.kind = 'region'",
+        sql: "SELECT t.run, t.region, p.name AS parent_region, r.argument, r.size_order, r.cores, r.repetition, t.time, r.study \
+              FROM (SELECT run, name AS region, min(parent) AS parent, sum(duration) AS time FROM tasks WHERE kind = 'region' \
+              GROUP BY run, name) t JOIN runs r ON r.run = t.run LEFT JOIN tasks p ON p.task = t.parent",
         columns: &[
             ("run", "The execution."),
             ("region", "The region's name; '' for the whole program."),
@@ -363,7 +365,8 @@ pub static VIEWS: [ViewSpec; 2] = [
             ("size_order", "Rank of the problem size."),
             ("cores", "Cores used."),
             ("repetition", "Number of the repetition."),
-            ("time", "Its duration."),
+            ("time", "How long the region ran, all of its occurrences together; NULL when that is not known."),
+            ("study", "The study that the run belongs to: efficiencies are compared within one."),
         ],
     },
 ];

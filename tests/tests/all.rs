@@ -2,10 +2,15 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod damaged;
+mod import_actorprof;
 mod import_chrome;
 mod import_daisen;
+mod import_parsec;
+mod import_pascal;
 mod import_table;
 mod import_tfprof;
+mod perfetto;
 mod queries;
 mod relations;
 mod slt;

@@ -12,18 +12,21 @@ mod aggregate;
 pub mod busy;
 pub mod call_tree;
 pub mod checked;
+pub mod clock_offsets;
 pub mod cluster_view;
 pub mod compare_runs;
 pub mod component_metrics;
 pub mod component_rows;
 pub mod concurrency;
 pub mod critical_path;
+pub mod efficiency_diffs;
 mod executed;
 pub mod executed_path;
 pub mod explain_change;
 pub mod family;
 pub mod floating_row;
 pub mod gaps;
+pub mod glob;
 pub mod graph;
 pub mod imbalance;
 pub mod intersect;
@@ -65,6 +68,7 @@ pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(time::ToMs::new(tick)),
         ScalarUDF::from(time::ToS::new(tick)),
         ScalarUDF::from(time::TimeText::new(tick)),
+        ScalarUDF::from(glob::Glob::new()),
         ScalarUDF::from(scaling::Speedup::new()),
         ScalarUDF::from(scaling::Efficiency::new()),
         ScalarUDF::from(CheckedAdd::new()),
@@ -114,7 +118,9 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(component_metrics::ComponentMetrics),
         Arc::new(component_rows::ComponentRows),
         Arc::new(message_matrix::MessageMatrix),
+        Arc::new(clock_offsets::ClockOffsets),
         Arc::new(what_if::WhatIf),
+        Arc::new(efficiency_diffs::EfficiencyDiffs),
     ]
 }
 

@@ -1,20 +1,23 @@
 //! `message_matrix(messages, locations)`: who sends how much to whom.
 //!
-//! Life of the data: the locations of both inputs are numbered ([`crate::lanes`]); each run gets a square of sums, into which
-//! its messages are added while they are read through; the square is sent on row by row, with the sums of its borders.
+//! Life of the data: messages are read through batch by batch and none is kept; their ends are numbered ([`Words`]) and each
+//! run has a square of sums, which grows with the ends that are met; the square is sent on row by row, with the sums of its
+//! borders and the locations that are silent.
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::lanes::{Lanes, Nulls};
-use crate::relation::call::Call;
+use crate::graph::load::without_null;
+use crate::lanes::words::{Words, WordsReading};
+use crate::relation::call::{Call, Work, column};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
-use crate::relation::runs::Runs;
+use crate::relation::runs::{Reading, Runs};
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction};
 
 /// The relation function `message_matrix`.
@@ -93,32 +96,26 @@ impl RelationFunction for MessageMatrix {
 
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
-        let messages = Rows::read(call, "messages", Role::First, &["source", "target"], &mut runs)?;
-        match messages.left_out {
-            0 => {}
-            1 => call.work.note("1 message without source or target was left out"),
-            many => call.work.note(format!("{many} messages without source or target were left out")),
-        }
-        let locations = Rows::read(call, "locations", Role::Other, &["location"], &mut runs)?;
-        let mut lanes = Lanes::new();
-        lanes.number(&locations, Some("location"), Nulls::NoLane, &mut call.work)?;
-        let sources = lanes.number(&messages, Some("source"), Nulls::NoLane, &mut call.work)?;
-        let targets = lanes.number(&messages, Some("target"), Nulls::NoLane, &mut call.work)?;
+        let mut words = Words::default();
+        let mut squares = add_up(call, &mut runs, &mut words)?;
+        let silent = locations(call, &mut runs, &mut words)?;
         for run in runs.in_order() {
-            let square = Square::new(&lanes, run);
-            if square.pairs() > PAIRS_MAX {
-                return exec_err!(
-                    "message_matrix: {} locations are {} pairs, {PAIRS_MAX} are possible",
-                    square.lanes.len(),
-                    square.pairs()
-                );
+            let square = std::mem::take(&mut squares[run]);
+            let bytes = square.bytes_held();
+            // The locations that can send first, then those that only messages name.
+            let mut order: Vec<u32> = Vec::new();
+            let mut listed = vec![false; words.len()];
+            let given =
+                silent.iter().filter(|(of_run, _)| *of_run == run || *of_run == EVERY_RUN).map(|(_, word)| *word);
+            let mut named = square.words.clone();
+            named.sort_unstable_by_key(|word| words.text(*word));
+            for word in given.chain(named) {
+                if !std::mem::replace(&mut listed[word as usize], true) {
+                    order.push(word);
+                }
             }
-            let bytes = square.pairs() * 2 * size_of::<i64>();
-            call.work.grow(bytes)?;
-            let Some(sums) = square.fill(&messages, run, &sources, &targets) else {
-                return exec_err!("message_matrix: a sum does not fit a BIGINT");
-            };
-            emit(call, &runs, run, &lanes, &square, &sums)?;
+            check_pairs(order.len())?;
+            emit(call, &runs, run, &words, &square, &order)?;
             call.work.shrink(bytes);
         }
         Ok(())
@@ -127,105 +124,178 @@ impl RelationFunction for MessageMatrix {
 
 const PAIRS_MAX: usize = 1 << 26;
 
-/// The locations of a run.
-struct Square {
-    /// Lanes in order, each with the lane of every run that has the same text.
-    lanes: Vec<usize>,
-    /// Per lane of all runs: its place in the square.
-    place: Vec<u32>,
+fn check_pairs(locations: usize) -> Result<()> {
+    match locations.saturating_mul(locations) {
+        pairs if pairs > PAIRS_MAX => {
+            exec_err!("message_matrix: {locations} locations are {pairs} pairs, {PAIRS_MAX} are possible")
+        }
+        _ => Ok(()),
+    }
 }
 
-/// The sums of a square, row by row.
-#[derive(Debug, PartialEq, Eq)]
-struct Sums {
-    counts: Vec<i64>,
-    bytes: Vec<i64>,
+/// The sums of the pairs of a run while its messages are read through.
+#[derive(Debug, Default)]
+struct Square {
+    /// By place: the word of a location.
+    words: Vec<u32>,
+    /// By word: its place.
+    places: Vec<u32>,
+    /// How many places there is room for.
+    side: usize,
+    /// Messages and bytes by place of the source, then of the target.
+    sums: Vec<(i64, i64)>,
 }
 
 impl Square {
-    fn new(lanes: &Lanes, run: usize) -> Square {
-        let mut square = Square { lanes: vec![], place: vec![NONE; lanes.len()] };
-        for lane in 0..lanes.len() {
-            let of = lanes.lane(lane);
-            // A location of every run and the same one of this run are one: the first has the place.
-            let same = match of.run {
-                EVERY_RUN => lanes.find(run, of.word),
-                of_run if of_run == run => lanes.find(EVERY_RUN, of.word),
-                _ => continue,
-            };
-            let known = same.map_or(NONE, |same| square.place[same]);
-            square.place[lane] = if known == NONE { square.lanes.len() as u32 } else { known };
-            if known == NONE {
-                square.lanes.push(lane);
-            }
+    fn bytes_held(&self) -> usize {
+        self.sums.len() * size_of::<(i64, i64)>()
+    }
+
+    fn place(&mut self, word: u32, work: &mut Work) -> Result<usize> {
+        if let Some(place) = self.places.get(word as usize).filter(|place| **place != NONE) {
+            return Ok(*place as usize);
         }
-        square
+        if self.places.len() <= word as usize {
+            self.places.resize(word as usize + 1, NONE);
+        }
+        let place = self.words.len();
+        self.words.push(word);
+        self.places[word as usize] = place as u32;
+        if place == self.side {
+            self.widen(work)?;
+        }
+        Ok(place)
     }
 
-    fn pairs(&self) -> usize {
-        self.lanes.len().saturating_mul(self.lanes.len())
+    /// Makes room for twice as many places.
+    fn widen(&mut self, work: &mut Work) -> Result<()> {
+        check_pairs(self.words.len())?;
+        let (before, side) = (self.side, (self.side * 2).max(16));
+        let held = self.bytes_held();
+        work.grow(side * side * size_of::<(i64, i64)>())?;
+        let mut sums = vec![(0, 0); side * side];
+        for row in 0..before {
+            sums[row * side..row * side + before].copy_from_slice(&self.sums[row * before..(row + 1) * before]);
+        }
+        (self.side, self.sums) = (side, sums);
+        work.shrink(held);
+        Ok(())
     }
 
-    /// The sums over the messages of a run; `None` when one does not fit.
-    fn fill(&self, messages: &Rows, run: usize, sources: &[u32], targets: &[u32]) -> Option<Sums> {
-        let mut sums = Sums { counts: vec![0; self.pairs()], bytes: vec![0; self.pairs()] };
-        for batch in messages.batches() {
-            let integers =
-                |name: &str| batch.batch.column_by_name(name).map(|column| column.as_primitive::<Int64Type>());
-            let (counts, bytes) = (integers("count"), integers("bytes"));
-            let value = |column: Option<&Int64Array>, row: usize| {
-                column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
-            };
-            for stretch in batch.stretches.iter().filter(|stretch| stretch.run == Some(run)) {
-                for row in stretch.rows.clone() {
-                    let (source, target) = (sources[batch.first + row], targets[batch.first + row]);
-                    let (source, target) = (self.place[source as usize] as usize, self.place[target as usize] as usize);
-                    let pair = source * self.lanes.len() + target;
-                    let count = value(counts, row).unwrap_or(1);
-                    sums.counts[pair] = sums.counts[pair].checked_add(count)?;
-                    sums.bytes[pair] = sums.bytes[pair].checked_add(value(bytes, row).unwrap_or(0))?;
+    /// The sums of a pair of words.
+    fn of(&self, source: u32, target: u32) -> (i64, i64) {
+        let place = |word: u32| self.places.get(word as usize).copied().filter(|place| *place != NONE);
+        match (place(source), place(target)) {
+            (Some(source), Some(target)) => self.sums[source as usize * self.side + target as usize],
+            _ => (0, 0),
+        }
+    }
+}
+
+/// Reads the messages through; none of them is kept.
+fn add_up(call: &mut Call, runs: &mut Runs, words: &mut Words) -> Result<Vec<Square>> {
+    let (input, work) = call.input("messages")?;
+    let mut squares: Vec<Square> = Vec::new();
+    let (mut reading_runs, mut reading) = (Reading::default(), [WordsReading::default(), WordsReading::default()]);
+    let (mut sources, mut targets) = (Vec::new(), Vec::new());
+    let (mut left_out, mut noted_bytes) = (0, 0);
+    while let Some(batch) = input.next_batch()? {
+        work.check()?;
+        let batch = without_null(batch, &["source", "target"], &mut left_out)?;
+        let stretches = runs.learn(&mut reading_runs, batch.column_by_name("run"), batch.num_rows())?;
+        squares.resize_with(runs.len(), Square::default);
+        sources.clear();
+        targets.clear();
+        words.number(&mut reading[0], column(&batch, "source")?, &mut sources)?;
+        words.number(&mut reading[1], column(&batch, "target")?, &mut targets)?;
+        if words.size() > noted_bytes {
+            work.grow(words.size() - noted_bytes)?;
+            noted_bytes = words.size();
+        }
+        let integers = |name: &str| batch.column_by_name(name).map(|column| column.as_primitive::<Int64Type>());
+        let (counts, bytes) = (integers("count"), integers("bytes"));
+        let value = |column: Option<&Int64Array>, row: usize| {
+            column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
+        };
+        for stretch in stretches {
+            let Some(square) = stretch.run.map(|run| &mut squares[run]) else { continue };
+            for row in stretch.rows {
+                let source = square.place(sources[row], work)?;
+                let target = square.place(targets[row], work)?;
+                let sums = &mut square.sums[source * square.side + target];
+                let count = sums.0.checked_add(value(counts, row).unwrap_or(1));
+                let size = sums.1.checked_add(value(bytes, row).unwrap_or(0));
+                match (count, size) {
+                    (Some(count), Some(size)) => *sums = (count, size),
+                    _ => return too_large(),
                 }
             }
         }
-        Some(sums)
     }
+    match left_out {
+        0 => {}
+        1 => work.note("1 message without source or target was left out"),
+        many => work.note(format!("{many} messages without source or target were left out")),
+    }
+    Ok(squares)
 }
 
-impl Sums {
-    /// The sums of the rows and of the columns; `None` when one does not fit.
-    fn totals(&self, side: usize) -> Option<(Vec<i64>, Vec<i64>)> {
-        let (mut sources, mut targets) = (vec![0i64; side], vec![0i64; side]);
-        for (pair, count) in self.counts.iter().enumerate() {
-            sources[pair / side] = sources[pair / side].checked_add(*count)?;
-            targets[pair % side] = targets[pair % side].checked_add(*count)?;
+/// The locations: a run, or [`EVERY_RUN`], and a word.
+fn locations(call: &mut Call, runs: &mut Runs, words: &mut Words) -> Result<Vec<(usize, u32)>> {
+    let locations = Rows::read(call, "locations", Role::Other, &["location"], runs)?;
+    let mut reading = WordsReading::default();
+    let (mut found, mut numbers) = (Vec::new(), Vec::new());
+    for batch in locations.batches() {
+        numbers.clear();
+        words.number(&mut reading, column(&batch.batch, "location")?, &mut numbers)?;
+        for stretch in &batch.stretches {
+            if let Some(run) = stretch.run {
+                found.extend(numbers[stretch.rows.clone()].iter().map(|word| (run, *word)));
+            }
         }
-        Some((sources, targets))
     }
+    Ok(found)
 }
 
-fn emit(call: &mut Call, runs: &Runs, run: usize, lanes: &Lanes, square: &Square, sums: &Sums) -> Result<()> {
-    let side = square.lanes.len();
-    let Some((sources, targets)) = sums.totals(side) else {
-        return exec_err!("message_matrix: a sum does not fit a BIGINT");
-    };
-    let texts = lanes.texts(square.lanes.iter().copied())?;
+fn too_large<T>() -> Result<T> {
+    exec_err!("message_matrix: a sum does not fit a BIGINT")
+}
+
+/// The sums of rows and columns; `None` when one does not fit.
+fn totals(square: &Square, order: &[u32]) -> Option<(Vec<i64>, Vec<i64>)> {
+    let (mut sources, mut targets) = (vec![0i64; order.len()], vec![0i64; order.len()]);
+    for (row, source) in order.iter().enumerate() {
+        for (column, target) in order.iter().enumerate() {
+            let (count, _) = square.of(*source, *target);
+            sources[row] = sources[row].checked_add(count)?;
+            targets[column] = targets[column].checked_add(count)?;
+        }
+    }
+    Some((sources, targets))
+}
+
+fn emit(call: &mut Call, runs: &Runs, run: usize, words: &Words, square: &Square, order: &[u32]) -> Result<()> {
+    let side = order.len();
+    let Some((sources, targets)) = totals(square, order) else { return too_large() };
+    let texts = take(&words.texts(), &UInt32Array::from(order.to_vec()), None)?;
     // Some rows of the square at a time.
     let lines = (65_536 / side.max(1)).max(1);
     for from in (0..side).step_by(lines) {
         let pairs = from * side..side.min(from + lines) * side;
         call.work.check()?;
         let pick = |of: &dyn Fn(usize) -> u32| -> Result<ArrayRef> {
-            let places = arrow::array::UInt32Array::from_iter_values(pairs.clone().map(of));
-            Ok(arrow::compute::take(&texts, &places, None)?)
+            let places = UInt32Array::from_iter_values(pairs.clone().map(of));
+            Ok(take(&texts, &places, None)?)
         };
         let integers =
             |values: &mut dyn Iterator<Item = i64>| -> ArrayRef { Arc::new(Int64Array::from_iter_values(values)) };
+        let sums = |pair: usize| square.of(order[pair / side], order[pair % side]);
         let columns = vec![
             runs.column(&[(run, pairs.len())], call.output().field(0).data_type())?,
             pick(&|pair| (pair / side) as u32)?,
             pick(&|pair| (pair % side) as u32)?,
-            integers(&mut sums.counts[pairs.clone()].iter().copied()),
-            integers(&mut sums.bytes[pairs.clone()].iter().copied()),
+            integers(&mut pairs.clone().map(|pair| sums(pair).0)),
+            integers(&mut pairs.clone().map(|pair| sums(pair).1)),
             integers(&mut pairs.clone().map(|pair| sources[pair / side])),
             integers(&mut pairs.clone().map(|pair| targets[pair % side])),
         ];
@@ -240,18 +310,39 @@ mod tests {
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    /// A square of these messages: source, target, count.
+    fn square(messages: &[(u32, u32, i64)]) -> Square {
+        let (mut square, mut work) = (Square::default(), Work::for_tests());
+        for (source, target, count) in messages {
+            let source = square.place(*source, &mut work).unwrap();
+            let target = square.place(*target, &mut work).unwrap();
+            square.sums[source * square.side + target].0 += count;
+        }
+        assert_eq!(work.size(), square.bytes_held());
+        square
+    }
+
     proptest! {
         #[test]
-        fn totals_are_the_sums_of_rows_and_columns(counts in vec(0..9i64, 9)) {
-            let sums = Sums { counts: counts.clone(), bytes: vec![0; 9] };
-            let of_source = |source: usize| (0..3).map(|target| counts[source * 3 + target]).sum::<i64>();
-            let of_target = |target: usize| (0..3).map(|source| counts[source * 3 + target]).sum::<i64>();
-            prop_assert_eq!(sums.totals(3), Some(((0..3).map(of_source).collect(), (0..3).map(of_target).collect())));
+        fn sums_survive_growing_and_totals_are_those_of_rows_and_columns(messages in vec((0..60u32, 0..60u32, 0..9i64), 0..300)) {
+            let square = square(&messages);
+            let order: Vec<u32> = (0..60).collect();
+            let (sources, targets) = totals(&square, &order).unwrap();
+            let sum = |keep: &dyn Fn(&(u32, u32, i64)) -> bool| -> i64 {
+                messages.iter().filter(|message| keep(message)).map(|message| message.2).sum()
+            };
+            for one in 0..60u32 {
+                prop_assert_eq!(sources[one as usize], sum(&|message| message.0 == one));
+                prop_assert_eq!(targets[one as usize], sum(&|message| message.1 == one));
+                for other in 0..60u32 {
+                    prop_assert_eq!(square.of(one, other).0, sum(&|message| (message.0, message.1) == (one, other)));
+                }
+            }
         }
     }
 
     #[test]
     fn totals_that_do_not_fit() {
-        assert_eq!(Sums { counts: vec![i64::MAX, 1, 0, 0], bytes: vec![0; 4] }.totals(2), None);
+        assert_eq!(totals(&square(&[(0, 0, i64::MAX), (0, 1, 1)]), &[0, 1]), None);
     }
 }

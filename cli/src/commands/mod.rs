@@ -3,8 +3,8 @@
 pub(crate) mod completions;
 pub(crate) mod formats;
 pub(crate) mod functions;
-pub(crate) mod queries;
 pub(crate) mod man;
+pub(crate) mod queries;
 pub(crate) mod query;
 pub(crate) mod tables;
 

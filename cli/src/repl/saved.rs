@@ -1,12 +1,12 @@
 //! What `\d` and `\run` show: the tables of the session, the saved queries.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use datafusion::common::ScalarValue;
 use tq_engine::queries::{Library, SavedQuery};
 use tq_udfs::ticks::Tick;
 
+use crate::args::LibraryArgs;
 use crate::ask::{Asker, Params};
 use crate::commands::{listed, tables as documented};
 use crate::errors::{Failure, Problem, did_you_mean};
@@ -16,17 +16,7 @@ use crate::talk::terminal_width;
 
 /// The saved queries of the project, of the user, and the built-in ones.
 pub(super) fn library() -> Result<Library, Failure> {
-    let current = std::env::current_dir().ok();
-    let of_project = current
-        .iter()
-        .flat_map(|current| current.ancestors())
-        .map(|directory| directory.join(".tq/queries"))
-        .find(|directory| directory.is_dir());
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
-    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
-    let of_user = folder.map(|folder| folder.join("tq/queries")).filter(|directory| directory.is_dir());
-    let directories: Vec<PathBuf> = of_project.into_iter().chain(of_user).collect();
-    Library::open(&directories).map_err(|error| Problem::new(error.to_string()).into())
+    crate::library::open(&LibraryArgs::default())
 }
 
 /// All saved queries by topic.

@@ -3,8 +3,12 @@
 //! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`]. It never knows
 //! another format, never prints, and never stops at a damaged record that it can count and step over.
 
+mod actorprof;
 mod chrome;
 mod daisen;
+pub mod examine;
+mod parsec;
+mod pascal;
 mod sqlite;
 mod tfprof;
 
@@ -15,7 +19,7 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::MemoryPool;
 
 use crate::error::ImportError;
-use crate::trace::{Run, RunBuilder, Source};
+use crate::trace::{Part, Run, RunBuilder, Source};
 
 mod table;
 
@@ -134,6 +138,15 @@ impl<'a> ImportContext<'a> {
         Ok(())
     }
 
+    /// Takes the runs that a builder holds one after the other.
+    ///
+    /// # Errors
+    /// As [`RunBuilder::finish_in_parts`].
+    pub fn finish_in_parts(&mut self, builder: RunBuilder, parts: Vec<Part>) -> Result<(), ImportError> {
+        self.runs.extend(builder.finish_in_parts(parts)?);
+        Ok(())
+    }
+
     /// The memory pool, for buffers that an importer holds besides the builder's columns.
     pub fn pool(&self) -> &Arc<dyn MemoryPool> {
         &self.pool
@@ -147,7 +160,42 @@ impl<'a> ImportContext<'a> {
 /// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
-    &[&tfprof::Tfprof, &chrome::Chrome, &daisen::Daisen, &table::TableImporter]
+    &[
+        &parsec::Parsec,
+        &tfprof::Tfprof,
+        &pascal::Pascal,
+        &actorprof::ActorProf,
+        &chrome::Chrome,
+        &daisen::Daisen,
+        &table::TableImporter,
+    ]
+}
+
+/// The runs of a source, without a session around them: in the format of that name, else in the one that recognises it.
+///
+/// # Errors
+/// As [`Importer::import`]; [`ImportError::Unrecognised`], [`ImportError::UnknownFormat`].
+pub fn import(
+    source: &Source,
+    format: Option<&str>,
+    options: &ImportOptions,
+    threads: usize,
+    pool: Arc<dyn MemoryPool>,
+) -> Result<Vec<Run>, ImportError> {
+    let importer = match format {
+        Some(name) => by_name(name)?,
+        None => recognise(source, options, true).ok_or_else(|| unrecognised(source))?,
+    };
+    let mut context = ImportContext::new(options, threads, pool, 0);
+    importer.import(source, &mut context)?;
+    Ok(context.into_runs())
+}
+
+/// No format wants the source: the first bytes say why.
+pub(crate) fn unrecognised(source: &Source) -> ImportError {
+    let head: String =
+        source.head().iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+    ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
 }
 
 /// The first format that recognises the source, else the first that accepts it.

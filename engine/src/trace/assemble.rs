@@ -79,8 +79,72 @@ pub(super) fn assemble(chunks: Vec<Chunk>, shared: &Shared, threads: usize) -> R
     Ok(whole)
 }
 
+/// Assembles a table of several runs, `rows` of each: its batches run by run. What a run refers to and its own identities
+/// begin with `first_identity` of its number.
+///
+/// # Errors
+/// As [`assemble`], and rows that are not as many as there are.
+pub(super) fn cut(
+    chunks: Vec<Chunk>,
+    shared: &Shared,
+    rows: &[usize],
+    first_identity: impl Fn(usize) -> i64,
+) -> Result<Vec<Vec<RecordBatch>>, DataFusionError> {
+    let mut runs: Vec<Vec<RecordBatch>> = vec![Vec::new(); rows.len()];
+    let identities: Vec<usize> = (1..shared.table.spec().columns.len())
+        .filter(|&column| shared.table.spec().columns[column].column_type == ColumnType::Identity)
+        .map(|column| column - 1)
+        .collect();
+    let (mut run, mut done) = (0, 0);
+    for mut chunk in chunks {
+        if shared.table == Table::Tasks {
+            complete_spans(0, &mut chunk.columns);
+        }
+        let mut columns = Vec::with_capacity(chunk.columns.len());
+        for (index, column) in chunk.columns.into_iter().enumerate().skip(1) {
+            columns.push(match &shared.words[index] {
+                Some(values) => {
+                    let keys = column.as_primitive::<Int32Type>().clone();
+                    Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
+                }
+                // Filled in per run below; never NULL, whatever stands here now.
+                None if index == 1 && shared.table.has_identity() => Arc::new(Int64Array::from_value(0, chunk.rows)),
+                None => column,
+            });
+        }
+        let whole = RecordBatch::try_new(Arc::clone(&shared.schema), columns)?;
+        let mut offset = 0;
+        while offset < chunk.rows {
+            let Some(&wanted) = rows.get(run) else {
+                return Err(DataFusionError::Internal(format!("{}: more rows than the runs have", shared.table)));
+            };
+            if done == wanted {
+                (run, done) = (run + 1, 0);
+                continue;
+            }
+            let taken = (wanted - done).min(chunk.rows - offset).min(ROWS_PER_BATCH);
+            let part = whole.slice(offset, taken);
+            let first = first_identity(run);
+            let mut columns = part.columns().to_vec();
+            for &column in &identities {
+                if column == 0 && shared.table.has_identity() {
+                    let from = first + done as i64;
+                    columns[column] = Arc::new(Int64Array::from_iter_values(from..from + taken as i64));
+                } else if columns[column].null_count() < taken {
+                    let positions = columns[column].as_primitive::<Int64Type>();
+                    columns[column] = Arc::new(positions.unary::<_, Int64Type>(|position| position + first));
+                }
+            }
+            runs[run].push(RecordBatch::try_new(Arc::clone(&shared.schema), columns)?);
+            offset += taken;
+            done += taken;
+        }
+    }
+    Ok(runs)
+}
+
 /// Maps items on up to `threads` threads; answers stand in the order of the items.
-fn in_order<T: Send, R: Send>(items: Vec<T>, threads: usize, map: impl Fn(T) -> R + Sync) -> Vec<R> {
+pub(crate) fn in_order<T: Send, R: Send>(items: Vec<T>, threads: usize, map: impl Fn(T) -> R + Sync) -> Vec<R> {
     if threads <= 1 || items.len() <= 1 {
         return items.into_iter().map(map).collect();
     }

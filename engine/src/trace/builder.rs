@@ -32,6 +32,9 @@ use crate::tables::{ColumnType, Table};
 /// Rows of a batch of a session table.
 pub const ROWS_PER_BATCH: usize = 8192;
 
+/// The rows of a constant column in a table that has no more.
+const FEW_ROWS: usize = 32;
+
 /// `task` and `message` are `run_number · 2^40 + position`.
 const POSITION_BITS: u32 = 40;
 
@@ -110,6 +113,9 @@ pub struct RunInfo {
     pub size_order: Option<i64>,
     /// Number of the repetition.
     pub repetition: Option<i64>,
+    /// The scalability study that the run is an execution of: what follows the trace's name in its name, `""` for a trace
+    /// that is one study.
+    pub study: Option<String>,
     /// Everything else, a JSON object.
     pub args: serde_json::Map<String, serde_json::Value>,
 }
@@ -124,6 +130,17 @@ pub struct RunBuilder {
     run_number: i64,
     tables: BTreeMap<Table, TableBuilder>,
     memory: MemoryReservation,
+}
+
+/// One of the runs that a builder holds one after the other (see [`RunBuilder::finish_in_parts`]).
+#[derive(Default)]
+pub struct Part {
+    /// What the trace says about this run.
+    pub info: RunInfo,
+    /// Findings of this run.
+    pub stats: Stats,
+    /// How many of the rows of each table are its own, and how many of those came from records of the trace.
+    pub rows: Vec<(Table, usize, u64)>,
 }
 
 /// A finished run. Times are still in the run's own tick.
@@ -172,6 +189,11 @@ impl RunBuilder {
             tables: BTreeMap::new(),
             memory: MemoryConsumer::new(format!("tables of {}", source.display())).register(pool),
         }
+    }
+
+    /// The file or directory of the trace.
+    pub fn source(&self) -> &Path {
+        &self.source
     }
 
     /// The key of a word in a column of a table. All `location` columns, `messages.source` and `messages.target` included,
@@ -316,6 +338,46 @@ impl RunBuilder {
         })
     }
 
+    /// Like [`RunBuilder::finish`], for a trace of many small runs whose rows were appended one run after the other: the runs
+    /// share dictionaries and buffers, so that a run of twenty rows costs twenty rows and not the setting up of tables.
+    /// References to tasks are positions within their run. The builder's own `info` and `stats` belong to no run.
+    ///
+    /// # Errors
+    /// As [`RunBuilder::finish`]; [`ImportError::Internal`] when the parts have other rows than were appended.
+    pub fn finish_in_parts(mut self, parts: Vec<Part>) -> Result<Vec<Run>, ImportError> {
+        let failed = |path: &Path, source| ImportError::Internal { path: path.to_owned(), source };
+        let mut runs: Vec<Run> = Vec::with_capacity(parts.len());
+        let mut rows: Vec<Vec<(Table, usize, u64)>> = Vec::with_capacity(parts.len());
+        for (run_number, part) in (self.run_number..).zip(parts) {
+            rows.push(part.rows);
+            let from_records = rows.last().into_iter().flatten().map(|(.., records)| records).sum();
+            runs.push(Run {
+                info: part.info,
+                stats: part.stats.close(from_records),
+                source: self.source.clone(),
+                run_number,
+                tables: BTreeMap::new(),
+                // A session drops the runs of a trace together: all of it is the first one's.
+                memory: match runs.first() {
+                    None => self.memory.take(),
+                    Some(first) => first.memory.new_empty(),
+                },
+            });
+        }
+        for (table, builder) in std::mem::take(&mut self.tables) {
+            let counts = rows.iter().map(|rows| rows.iter().find(|row| row.0 == table).map_or(0, |row| row.1));
+            let (chunks, shared) = builder.into_parts(table, 0).map_err(|error| failed(&self.source, error.into()))?;
+            let batches = assemble::cut(chunks, &shared, &counts.collect::<Vec<_>>(), |part| {
+                first_identity(self.run_number + part as i64)
+            })
+            .map_err(|error| failed(&self.source, error))?;
+            for (run, batches) in runs.iter_mut().zip(batches).filter(|(_, batches)| !batches.is_empty()) {
+                run.tables.insert(table, batches);
+            }
+        }
+        Ok(runs)
+    }
+
     /// The array of a given column, and the bytes that it adds.
     fn array(
         &mut self,
@@ -365,7 +427,9 @@ impl RunBuilder {
         if let Some(array) = known.filter(|array| array.len() >= rows) {
             return (array.slice(0, rows), 0);
         }
-        let capacity = rows.next_power_of_two().max(ROWS_PER_BATCH);
+        // A run of few rows pays for few.
+        let least = if rows <= FEW_ROWS { FEW_ROWS } else { ROWS_PER_BATCH };
+        let capacity = rows.next_power_of_two().max(least);
         let array: ArrayRef = match (value, storage_type(column_type)) {
             (None, data_type) => new_null_array(&data_type, capacity),
             (Some(value), DataType::Int32) => Arc::new(Int32Array::from_value(value as i32, capacity)),

@@ -7,17 +7,21 @@
 mod assemble;
 mod blocks;
 mod builder;
+mod clocks;
 mod dictionary;
 mod nesting;
 mod slice;
+mod sound;
 mod source;
 mod stats;
 mod words;
 
+pub(crate) use assemble::in_order;
 pub use blocks::{Block, Ending, parse_blocks, parse_reader};
-pub use builder::{Cells, Location, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
+pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub use slice::Slice;
+pub use sound::faults;
 pub(crate) use source::stem;
 pub use source::{LocalFile, Progress, Source};
 pub use stats::{Finding, Severity, Stage, Stat, Stats};

@@ -220,7 +220,7 @@ pub(crate) fn read_messages(
             let source = value(columns.source_task, row).and_then(|task| ids.index(task));
             let source = source.filter(|source| times[run].known(*source));
             let message = columns.message(row, source, lanes[row], &times[run]);
-            if let Some(message) = message.filter(|_| times[run].known(target)) {
+            if let Some(message) = message.filter(|message| times[run].known(target) && message.source != target) {
                 releases[run].add_message(&times[run], target, message);
             }
             true

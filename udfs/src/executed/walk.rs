@@ -80,13 +80,13 @@ pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, wo
             work.check()?;
             work.grow(65_536 * size_of::<Step>())?;
         }
+        here.insert(task);
         let own = own_piece(times, lanes, task, cursor, work)?;
-        let inner = own.and_then(|own| inner_release(times, releases, own, cursor));
+        let inner = own.and_then(|own| inner_release(times, releases, own, cursor, &here));
         let start = inner.map_or_else(|| own.map_or(cursor, |own| own.start), |inner| inner.time);
         if start < cursor {
             here.clear();
         }
-        here.insert(task);
         let release = match inner {
             Some(inner) => Some(inner),
             None => latest_release(times, releases, lanes, task, start, &here, work)?,
@@ -118,15 +118,22 @@ fn own_piece(times: &Times, lanes: &mut Lanes<'_>, task: u32, cursor: i64, work:
 }
 
 /// What released the task inside its own piece: a task that it was a wait for, or a message.
-fn inner_release(times: &Times, releases: &Releases, own: Segment, cursor: i64) -> Option<Release> {
+fn inner_release(
+    times: &Times,
+    releases: &Releases,
+    own: Segment,
+    cursor: i64,
+    here: &HashSet<u32>,
+) -> Option<Release> {
     let inside = |time: i64| own.start < time && time <= cursor;
+    let fresh = |release: &Release| release.cursor < cursor || !here.contains(&release.task);
     let link = releases.inner_link(own.task).and_then(|(source, kind)| {
         let time = times.finish[source as usize];
         inside(time).then_some(Release { task: source, cursor: time, time, cause: Cause::Link(kind) })
     });
     let message = releases.inner_message(own.task).filter(|message| inside(message.received));
     let message = message.filter(|message| message.source != NONE).map(|message| followed(&message));
-    later(link, message)
+    later(link.filter(fresh), message.filter(fresh))
 }
 
 fn followed(message: &Message) -> Release {
@@ -195,7 +202,9 @@ mod tests {
         for (source, target, kind) in links.iter().filter(|(source, target, _)| source != target) {
             releases.add_link(times, *source, *target, *kind, *kind == SYNC);
         }
-        messages.iter().for_each(|(target, message)| releases.add_message(times, *target, *message));
+        for (target, message) in messages.iter().filter(|(target, message)| *target != message.source) {
+            releases.add_message(times, *target, *message);
+        }
         let mut work = Work::for_tests();
         let mut lanes = Lanes::new(times, 2, &mut work).unwrap();
         walk(times, &releases, &mut lanes, &mut work).unwrap().unwrap()
@@ -314,7 +323,10 @@ mod tests {
                         prop_assert!(times.finish[*source as usize].min(step.start) <= before.finish);
                     }
                     let later = messages.iter().any(|(to, message)| {
-                        *to == step.task && message.received <= step.start && message.received > before.finish
+                        *to == step.task
+                            && message.source != *to
+                            && message.received <= step.start
+                            && message.received > before.finish
                     });
                     prop_assert!(!later);
                 }

@@ -56,6 +56,12 @@ pub trait RelationFunction: Debug + Send + Sync {
         false
     }
 
+    /// The input column that tells the runs apart. A function that compares the runs of a study with each other has the
+    /// study here: then that is what `run` is in its answer, and what a filter on `run` is about.
+    fn runs_from(&self) -> &'static str {
+        "run"
+    }
+
     /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
     /// calls [`call::Work::check`] every some ten thousand rows.
     fn compute(&self, call: &mut Call) -> Result<()>;
@@ -188,6 +194,8 @@ pub enum ColumnKind {
     Integer,
     /// Any number; comes as `Float64`.
     Double,
+    /// Any number; whole ones come as `Int64`, others as `Float64`.
+    Number,
     /// Any text; comes as it is: `Utf8`, `LargeUtf8`, `Utf8View` or a dictionary of one of them.
     Text,
     /// Anything; comes as it is.
@@ -201,6 +209,8 @@ impl ColumnKind {
         match self {
             ColumnKind::Integer => (given.is_integer() || null).then_some(DataType::Int64),
             ColumnKind::Double => (given.is_numeric() || null).then_some(DataType::Float64),
+            ColumnKind::Number if given.is_integer() || null => Some(DataType::Int64),
+            ColumnKind::Number => given.is_numeric().then_some(DataType::Float64),
             ColumnKind::Text if null => Some(DataType::Utf8View),
             ColumnKind::Text => is_text(given).then(|| given.clone()),
             ColumnKind::Any => Some(given.clone()),
@@ -212,6 +222,7 @@ impl ColumnKind {
         match self {
             ColumnKind::Integer => "BIGINT",
             ColumnKind::Double => "DOUBLE",
+            ColumnKind::Number => "a number",
             ColumnKind::Text => "VARCHAR",
             ColumnKind::Any => "any type",
         }

@@ -234,7 +234,7 @@ fn type_handed_on(function: &dyn RelationFunction, inputs: &[LogicalPlan], field
 fn run_type(function: &dyn RelationFunction, specs: &[&InputSpec], inputs: &[GivenInput]) -> Result<Option<DataType>> {
     let mut first: Option<(&str, DataType)> = None;
     for (spec, input) in specs.iter().zip(inputs) {
-        let Some(column) = find_column(function, spec, &input.plan, "run")? else {
+        let Some(column) = find_column(function, spec, &input.plan, function.runs_from())? else {
             if first.is_none() {
                 return Ok(None);
             }
@@ -278,7 +278,7 @@ fn normalise(
         Ok(())
     };
     if let Some(run_type) = run_type
-        && let Some(run) = find_column(function, spec, &input, "run")?
+        && let Some(run) = find_column(function, spec, &input, function.runs_from())?
     {
         take("run", run, run_type)?;
     }

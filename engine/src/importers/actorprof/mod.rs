@@ -1,0 +1,339 @@
+//! ActorProf (HClib-Actor on Conveyors): directories of message-passing actor programs.
+//!
+//! ```text
+//! PE0_send.csv  PE0_phase2_send.csv     a line per send, before aggregation        send
+//! PE0_PAPI.csv                          a line per handled message                 papi
+//! overall.txt                           cycles per PE, in the program's output     overall
+//! physical.txt                          a line per buffer on the wire              physical
+//! ```
+//!
+//! | the format's word | here |
+//! | --- | --- |
+//! | PE | a location `PE<i>` of kind `pe`, inside of `node <n>` |
+//! | send | a message of kind `logical` |
+//! | handled message | a message of kind `handled`, with `delta` counters; mailbox and sends in `args` |
+//! | MAIN line | `delta` counters without a message |
+//! | buffer | a message of kind `local_send` or `nonblock_send`; between hops, not ends |
+//! | `nonblock_progress` | an event |
+//! | T_MAIN, T_COMM, T_PROC … | `total` counters in cycles |
+//! | phase | `messages.tag` |
+//!
+//! A directory is one run; sub-runs of `overall.txt` are runs of their own when there are several. The number of PEs is the
+//! largest that any file or line names: a PE that sends nothing has no file.
+//!
+//! Life of the data: [`names`] says which file is what → blocks of lines become columns on several threads ([`line`]: byte by
+//! byte, no text) → [`reading`] keeps them until the origin is known, then moves them into the tables. Cost: twelve bytes a
+//! send, and eight for its identity.
+//!
+//! Known to be wrong in files found in the wild: a killed run's last line; lines of several processes written into each other;
+//! files left over from an earlier run in the same directory; negative cycles printed as unsigned.
+
+mod line;
+mod names;
+mod overall;
+mod papi;
+mod physical;
+mod reading;
+mod send;
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use self::line::{Fields, cut_at_line};
+use self::names::Kind;
+use self::overall::Overall;
+use self::reading::Reading;
+use super::{FormatDoc, ImportContext, Importer};
+use crate::error::ImportError;
+use crate::trace::{Ending, Finding, Source, Stage, parse_blocks};
+
+static DOC: FormatDoc = FormatDoc {
+    name: "actorprof",
+    title: "ActorProf: directories of HClib-Actor programs on Conveyors",
+    dialects: &[
+        "PE<i>_send.csv and .dat with 5 or 6 columns, with phases",
+        "PE<i>_PAPI.csv with 9, 10 or more columns",
+        "overall.txt with any labels and sub-runs, also in the form of the paper",
+        "physical.txt; any subset of these files, also one of them alone",
+    ],
+    fills: "locations (nodes, PEs), messages (logical, handled, local_send, nonblock_send; tag = phase), counters (PAPI, cycles), \
+            events (nonblock_progress)",
+    loses: "the counts of overall.txt, which are printed with a wrong width; lines of others between them",
+    options: &[],
+};
+
+// What may be found.
+const BAD_LINES: Finding = Finding::lost("bad_lines", Stage::Recording);
+const TORN_LINES: Finding = Finding::lost("torn_lines", Stage::Recording);
+const TORN_PIECES: Finding = Finding::lost("other_lines", Stage::Recording);
+const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
+const DUPLICATE_FILE: Finding = Finding::lost("duplicate_file", Stage::Recording);
+
+const NODE_CONFLICTS: Finding = Finding::repaired("node_conflicts", Stage::Recording);
+const NEGATIVE_CYCLES: Finding = Finding::repaired("negative_cycles", Stage::Recording);
+const MIXED_RUNS: Finding = Finding::repaired("mixed_runs", Stage::Recording);
+
+const OTHER_LINES: Finding = Finding::info("other_lines", Stage::Recording);
+const BLANK_LINES: Finding = Finding::info("blank_lines", Stage::Recording);
+const TRAILING_COMMA_LINES: Finding = Finding::info("trailing_comma_lines", Stage::Recording);
+const CRLF_LINES: Finding = Finding::info("crlf_lines", Stage::Recording);
+const TIGHT_LINES: Finding = Finding::info("lines_without_blanks", Stage::Recording);
+const MESSAGES_WITHOUT_TIME: Finding = Finding::info("messages_without_time", Stage::Recording);
+const TIME_STEPS_BACKWARDS: Finding = Finding::info("time_steps_backwards", Stage::Recording);
+const EMPTY_FILE: Finding = Finding::info("empty_file", Stage::Recording);
+const MISSING_FILE: Finding = Finding::info("missing_file_for_known_pe", Stage::Recording);
+const WARNING_LINES: Finding = Finding::info("total_differs_from_finish", Stage::Recording);
+const RELATIVE_LINES: Finding = Finding::info("relative_lines", Stage::Import);
+const OVERALL_LINES: Finding = Finding::info("overall_lines", Stage::Import);
+const MAIN_LINES: Finding = Finding::info("main_lines", Stage::Import);
+
+/// ActorProf.
+pub(super) struct ActorProf;
+
+impl Importer for ActorProf {
+    fn doc(&self) -> &'static FormatDoc {
+        &DOC
+    }
+
+    fn recognise(&self, source: &Source) -> bool {
+        kind_of(source).is_some()
+    }
+
+    fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
+        let kind = match kind_of(source).or_else(|| names::kind(source.path())) {
+            Some(kind) => kind,
+            None => {
+                let (path, format) = (source.path().to_owned(), DOC.name);
+                let what = "neither a PE's file by its name nor lines of overall.txt or physical.txt".to_owned();
+                return Err(ImportError::Damaged { path, format, place: "byte 0".to_owned(), what });
+            }
+        };
+        import_files(source.path(), &[(kind, source.clone())], &[], &[], context)
+    }
+
+    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
+        // An empty file says that its PE sent nothing: it is read with the others.
+        let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
+        let is_other = |sibling: &PathBuf| names::kind(sibling).is_some() && !is_empty(sibling);
+        names::kind(file).is_some() && is_empty(file) && siblings.iter().any(is_other)
+    }
+
+    fn is_one_run(&self, sources: &[Source]) -> bool {
+        sources.iter().any(|source| names::kind(source.path()).is_some())
+    }
+
+    fn import_directory(
+        &self,
+        directory: &Path,
+        sources: &[Source],
+        context: &mut ImportContext<'_>,
+    ) -> Result<(), ImportError> {
+        let mut files: Vec<(Kind, Source)> = Vec::new();
+        let mut empty: Vec<(Kind, PathBuf)> = Vec::new();
+        let mut known = BTreeSet::new();
+        let mut duplicates = Vec::new();
+        // All files of the directory that have a name of ours: also those that recognition could not judge.
+        for path in paths(directory)? {
+            let Some(kind) = names::kind(&path) else { continue };
+            if !known.insert(kind.clone()) {
+                duplicates.push(path);
+                continue;
+            }
+            let given = sources.iter().find(|source| source.path() == path);
+            match given.map_or_else(|| Source::open(&path, None), |source| Ok(source.clone())) {
+                Ok(source) => files.push((kind, source)),
+                Err(ImportError::Empty { .. }) => empty.push((kind, path)),
+                Err(error) => return Err(error),
+            }
+        }
+        files.sort_by(|(one, _), (other, _)| one.cmp(other));
+        import_files(directory, &files, &empty, &duplicates, context)?;
+        // Output that was redirected to files of other names: each an execution of its own.
+        for source in sources.iter().filter(|source| names::kind(source.path()).is_none()) {
+            self.import(source, context)?;
+        }
+        Ok(())
+    }
+}
+
+/// The files of a directory, in the order of their names.
+fn paths(directory: &Path) -> Result<Vec<PathBuf>, ImportError> {
+    let failed = |source| ImportError::Io { path: directory.to_owned(), source };
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_file() {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// What a source is, by its content and, for the files of a PE, its name as well.
+fn kind_of(source: &Source) -> Option<Kind> {
+    let head = source.head();
+    match names::kind(source.path()) {
+        Some(kind @ Kind::Send { .. }) => return numbers_of_first_line(head, 5, 6).then_some(kind),
+        Some(kind @ Kind::Papi { .. }) => return numbers_of_first_line(head, 9, 16).then_some(kind),
+        _ => {}
+    }
+    // Neither begins like JSON, whose texts may hold anything.
+    if matches!(head.trim_ascii_start().first(), Some(b'{' | b'[')) {
+        return None;
+    }
+    if head.split(|byte| *byte == b'\n').any(|line| physical::buffer(line.trim_ascii()).is_some()) {
+        return Some(Kind::Physical);
+    }
+    let speaks_of_pes = memchr::memmem::find(head, b"[PE").is_some();
+    (speaks_of_pes && overall::looks_like(&String::from_utf8_lossy(head))).then_some(Kind::Overall)
+}
+
+/// Whether the first line with something in it has so many fields, the first five of them whole numbers.
+fn numbers_of_first_line(head: &[u8], least: usize, most: usize) -> bool {
+    let mut lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let Some(line) = lines.next() else { return false };
+    let line = line.strip_suffix(b",").unwrap_or(line);
+    let count = line.split(|byte| *byte == b',').count();
+    let mut fields = Fields::new(line);
+    let numbers = (0..5).take_while(|field| (*field == 0 || fields.comma()) && fields.integer().is_some()).count();
+    (least..=most).contains(&count) && numbers == 5
+}
+
+/// Reads the files of one directory, or one of them alone.
+fn import_files(
+    path: &Path,
+    files: &[(Kind, Source)],
+    empty: &[(Kind, PathBuf)],
+    duplicates: &[PathBuf],
+    context: &mut ImportContext<'_>,
+) -> Result<(), ImportError> {
+    let mut reading = Reading::new(path, context);
+    let mut overall = None;
+    let mut with_sends: BTreeSet<i32> = BTreeSet::new();
+    reading.builder.stats.note(DUPLICATE_FILE, duplicates.len() as u64, || {
+        format!(
+            "{}: another file of that PE and phase was read",
+            duplicates.first().map_or_else(String::new, |path| name_of(path))
+        )
+    });
+    for (kind, path) in empty {
+        if let Kind::Send { pe, .. } | Kind::Papi { pe, .. } = kind {
+            reading.meet(*pe);
+        }
+        if let Kind::Send { pe, .. } = kind {
+            with_sends.insert(*pe);
+        }
+        reading.builder.stats.note(EMPTY_FILE, 1, || name_of(path));
+    }
+    for (kind, source) in files {
+        let name = name_of(source.path());
+        // A short file is not worth a thread.
+        let threads = if source.head_is_whole() { 1 } else { context.threads };
+        let ending = match kind {
+            Kind::Send { phase, pe } => {
+                reading.meet(*pe);
+                with_sends.insert(*pe);
+                let take = |block| reading.take_sends(&name, phase.as_deref(), block);
+                let ending = parse_blocks(source, threads, cut_at_line, send::parse, take)?;
+                reading.end_file(&name, true);
+                ending
+            }
+            Kind::Papi { phase, pe } => {
+                reading.meet(*pe);
+                let take = |block| reading.take_sections(&name, phase.as_deref(), block);
+                let ending = parse_blocks(source, threads, cut_at_line, papi::parse, take)?;
+                // A main part is written when it is done, not when it ran.
+                reading.end_file(&name, false);
+                ending
+            }
+            Kind::Physical => {
+                let take = |block| reading.take_buffers(&name, block);
+                parse_blocks(source, threads, cut_at_line, physical::parse, take)?
+            }
+            Kind::Overall => {
+                overall = Some((name.clone(), overall::read(&String::from_utf8_lossy(&source.read_all()?))));
+                Ending::Whole
+            }
+        };
+        if ending == Ending::CutOff {
+            reading.builder.stats.note(TRUNCATED, 1, || format!("{name}: the compressed file breaks off"));
+        }
+    }
+    let sub_runs = match &mut overall {
+        Some((name, overall)) => take_overall(name, overall, &mut reading)?,
+        None => Vec::new(),
+    };
+    if files.len() + empty.len() > 1 && !with_sends.is_empty() {
+        let missing: Vec<i32> = (0..reading.pes).filter(|pe| !with_sends.contains(pe)).collect();
+        let first = missing.first().copied().unwrap_or_default();
+        let example = || format!("PE{first} sent nothing: it has no _send file");
+        reading.builder.stats.note(MISSING_FILE, missing.len() as u64, example);
+    }
+    let (pes, has_more) = (reading.pes, files.iter().any(|(kind, _)| *kind != Kind::Overall));
+    if has_more || sub_runs.is_empty() {
+        reading.finish(context)?;
+    } else {
+        // Nothing but sub-runs: what was counted belongs to the first of them.
+        let stats = std::mem::take(&mut reading.builder.stats);
+        return sub_runs_of(path, sub_runs, pes, Some(stats), context);
+    }
+    sub_runs_of(path, sub_runs, pes, None, context)
+}
+
+/// Books an `overall.txt`. One sub-run goes into the run; several are handed back, to be runs of their own.
+fn take_overall(name: &str, overall: &mut Overall, reading: &mut Reading) -> Result<Vec<overall::SubRun>, ImportError> {
+    let Overall { foreign, relative, warnings, bad, negative, .. } = *overall;
+    let stats = &mut reading.builder.stats;
+    stats.records(foreign + relative + warnings + bad);
+    stats.left_out(OTHER_LINES, foreign, || format!("{name}: output of others"));
+    stats.left_out(RELATIVE_LINES, relative, || format!("{name}: ratios are computed from the absolute lines"));
+    stats.left_out(WARNING_LINES, warnings, || format!("{name}: printed before the selector had finished"));
+    let (bad_line, negative_line) = (overall.bad_example.take(), overall.negative_example.take());
+    stats.left_out(BAD_LINES, bad, || format!("{name}: `{}`", bad_line.unwrap_or_default()));
+    stats.note(NEGATIVE_CYCLES, negative, || format!("{name}: `{}`", negative_line.unwrap_or_default()));
+    reading.builder.info.program = overall.program.take();
+    if let Some(pe) = overall.largest_pe {
+        reading.meet(pe);
+    }
+    let mut sub_runs = std::mem::take(&mut overall.sub_runs);
+    if sub_runs.len() == 1
+        && let Some(only) = sub_runs.pop()
+    {
+        reading.take_sub_run(&only)?;
+        if !only.label.is_empty() {
+            reading.builder.info.args.insert("label".to_owned(), only.label.into());
+        }
+    }
+    Ok(sub_runs)
+}
+
+/// Makes each sub-run a run, with the PEs of all of them.
+fn sub_runs_of(
+    path: &Path,
+    sub_runs: Vec<overall::SubRun>,
+    pes: i32,
+    mut stats: Option<crate::trace::Stats>,
+    context: &mut ImportContext<'_>,
+) -> Result<(), ImportError> {
+    for sub_run in sub_runs {
+        let mut reading = Reading::new(path, context);
+        if let Some(stats) = stats.take() {
+            reading.builder.stats.absorb(stats);
+        }
+        reading.pes = pes;
+        reading.take_sub_run(&sub_run)?;
+        let label = if sub_run.label.is_empty() { "overall" } else { &sub_run.label };
+        let own_name = if sub_run.number == 0 { label.to_owned() } else { format!("{label} #{}", sub_run.number + 1) };
+        let info = &mut reading.builder.info;
+        info.own_name = Some(own_name);
+        info.args.insert("label".to_owned(), sub_run.label.into());
+        info.args.insert("sub_run".to_owned(), sub_run.number.into());
+        reading.finish(context)?;
+    }
+    Ok(())
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}

@@ -1,0 +1,453 @@
+//! The run while its files are read: columns wait here for the smallest stamp of all files, which is the run's origin.
+//!
+//! Words need no look-up: PEs are interned in the order of their numbers when everything is read, so that a number is its
+//! key. Waiting columns are the final ones: they move into the tables without a copy.
+
+use std::path::Path;
+
+use datafusion::arrow::array::{Array, Float64Array, Int32Array, Int64Array, StringArray, StringBuilder};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+
+use super::line::{NO_TIME, Tally};
+use super::overall::SubRun;
+use super::papi::{MAIN, Sections, counter_name};
+use super::physical::{Buffers, Type};
+use super::send::{Mostly, Nodes, Sends, Stamps};
+use super::{
+    BAD_LINES, BLANK_LINES, CRLF_LINES, MAIN_LINES, MESSAGES_WITHOUT_TIME, MIXED_RUNS, NODE_CONFLICTS, OTHER_LINES,
+    TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES, TRAILING_COMMA_LINES,
+};
+use crate::error::ImportError;
+use crate::importers::ImportContext;
+use crate::tables::Table;
+use crate::trace::{Cells, Location, RunBuilder};
+
+/// Rows that wait for the origin.
+struct Waiting {
+    table: Table,
+    rows: usize,
+    /// Whether they stand for records of the trace.
+    of_records: bool,
+    cells: Vec<(&'static str, Cells)>,
+    /// A column of times, nanoseconds since 1970 or [`NO_TIME`]; empty when no row has one.
+    times: Option<(&'static str, Vec<i64>)>,
+}
+
+/// Stamps of a file.
+struct FileStamps {
+    name: String,
+    least: i64,
+    most: i64,
+}
+
+/// What is known of the run so far.
+pub(super) struct Reading {
+    pub(super) builder: RunBuilder,
+    /// The number of PEs.
+    pub(super) pes: i32,
+    pub(super) nodes: Nodes,
+    waiting: Vec<Waiting>,
+    messages: i64,
+    files: Vec<FileStamps>,
+    /// Stamps of the file that is being read.
+    stamps: Stamps,
+    memory: MemoryReservation,
+}
+
+impl Reading {
+    pub(super) fn new(path: &Path, context: &ImportContext<'_>) -> Reading {
+        let builder = context.begin_at(path);
+        Reading {
+            builder,
+            pes: 0,
+            nodes: Nodes::default(),
+            waiting: Vec::new(),
+            messages: 0,
+            files: Vec::new(),
+            stamps: Stamps::none(),
+            memory: MemoryConsumer::new(format!("reading {}", path.display())).register(context.pool()),
+        }
+    }
+
+    /// Notes that there is a PE of this number.
+    pub(super) fn meet(&mut self, pe: i32) {
+        self.pes = self.pes.max(pe + 1);
+    }
+
+    /// Ends a file with stamps. `in_order`: its lines are in the order of their stamps as long as the clock runs evenly.
+    pub(super) fn end_file(&mut self, name: &str, in_order: bool) {
+        let stamps = std::mem::replace(&mut self.stamps, Stamps::none());
+        let backwards = if in_order { stamps.backwards } else { 0 };
+        self.builder.stats.note(TIME_STEPS_BACKWARDS, backwards, || name.to_owned());
+        if stamps.first != NO_TIME {
+            self.files.push(FileStamps { name: name.to_owned(), least: stamps.least, most: stamps.most });
+        }
+    }
+
+    /// Takes a block of sends.
+    pub(super) fn take_sends(&mut self, file: &str, phase: Option<&str>, block: Sends) -> Result<(), ImportError> {
+        self.tally(file, &block.tally);
+        self.stamps.then(&block.stamps);
+        self.take_nodes(&block.nodes);
+        if let Some((pe, node)) = block.own_node {
+            self.nodes.correct(pe, node);
+        }
+        self.builder.stats.note(MESSAGES_WITHOUT_TIME, block.without_time, || file.to_owned());
+        let rows = block.targets.len();
+        let mut cells = vec![
+            ("source", mostly_words(block.sources)),
+            ("target", block.targets.into()),
+            ("bytes", mostly(block.bytes)),
+            ("count", Cells::Integer(1)),
+            ("kind", Cells::Word(self.builder.word(Table::Messages, "kind", "logical"))),
+        ];
+        if let Some(phase) = phase {
+            cells.push(("tag", Cells::Word(self.builder.word(Table::Messages, "tag", phase))));
+        }
+        let times = if block.without_time as usize == rows { Vec::new() } else { block.times };
+        self.wait(Waiting { table: Table::Messages, rows, of_records: true, cells, times: Some(("send_time", times)) })
+    }
+
+    /// Takes a block of what a PE handled.
+    pub(super) fn take_sections(
+        &mut self,
+        file: &str,
+        phase: Option<&str>,
+        block: Sections,
+    ) -> Result<(), ImportError> {
+        self.tally(file, &block.tally);
+        self.stamps.then(&block.stamps);
+        self.take_nodes(&block.nodes);
+        let first = self.messages;
+        self.counters_of(&block, first)?;
+        let handled: Vec<_> = block.sections.iter().filter(|section| section.mailbox != MAIN).collect();
+        let mains = (block.sections.len() - handled.len()) as u64;
+        self.builder.stats.left_out(MAIN_LINES, mains, || format!("{file}: they become counters"));
+        let mut args = StringBuilder::with_capacity(handled.len(), handled.len() * 32);
+        let mut text = String::new();
+        for section in &handled {
+            use std::fmt::Write as _;
+            text.clear();
+            // Writing to memory does not fail.
+            let _ = write!(text, "{{\"mailbox\":{},\"num_sends\":{}}}", section.mailbox, section.sends);
+            args.append_value(&text);
+        }
+        let mut bytes = Mostly::None;
+        for (row, section) in handled.iter().enumerate() {
+            bytes.push(section.bytes, row);
+        }
+        let mut cells = vec![
+            ("source", handled.iter().map(|section| section.source).collect::<Vec<i32>>().into()),
+            ("target", handled.iter().map(|section| section.target).collect::<Vec<i32>>().into()),
+            ("bytes", mostly(bytes)),
+            ("count", Cells::Integer(1)),
+            ("kind", Cells::Word(self.builder.word(Table::Messages, "kind", "handled"))),
+            ("args", args.finish().into()),
+        ];
+        if let Some(phase) = phase {
+            cells.push(("tag", Cells::Word(self.builder.word(Table::Messages, "tag", phase))));
+        }
+        let times = handled.iter().map(|section| section.time).collect();
+        let (rows, times) = (handled.len(), Some(("receive_time", times)));
+        self.wait(Waiting { table: Table::Messages, rows, of_records: true, cells, times })
+    }
+
+    /// The counters of sections; handled messages are numbered from `message` on.
+    fn counters_of(&mut self, block: &Sections, mut message: i64) -> Result<(), ImportError> {
+        let (mut names, mut values) = (Vec::new(), Vec::new());
+        let (mut locations, mut messages, mut times) = (Vec::new(), Vec::new(), Vec::new());
+        let sends = self.builder.word(Table::Counters, "name", "NUM_SENDS");
+        let mut known: Vec<(usize, Vec<i32>)> = Vec::new();
+        for section in &block.sections {
+            let of = section.counted;
+            if !known.iter().any(|(counted, _)| *counted == of) {
+                let words =
+                    (0..of).map(|counter| self.builder.word(Table::Counters, "name", &counter_name(counter, of)));
+                known.push((of, words.collect()));
+            }
+            let words = known.iter().find(|(counted, _)| *counted == of).map_or(&[][..], |(_, words)| words);
+            let is_main = section.mailbox == MAIN;
+            let mut push = |name: i32, value: i64| {
+                names.push(name);
+                values.push(value as f64);
+                locations.push(section.target);
+                messages.push((!is_main).then_some(message));
+                times.push(section.time);
+            };
+            for (name, value) in words.iter().zip(section.counters) {
+                push(*name, value);
+            }
+            if is_main {
+                push(sends, section.sends);
+            } else {
+                message += 1;
+            }
+        }
+        let cells = vec![
+            ("location", locations.into()),
+            ("name", names.into()),
+            ("message", messages.into()),
+            ("kind", Cells::Word(self.builder.word(Table::Counters, "kind", "delta"))),
+        ];
+        let rows = values.len();
+        let cells = cells.into_iter().chain([("value", Float64Array::from(values).into())]).collect();
+        self.wait(Waiting { table: Table::Counters, rows, of_records: false, cells, times: Some(("time", times)) })
+    }
+
+    /// Takes a block of buffers.
+    pub(super) fn take_buffers(&mut self, file: &str, block: Buffers) -> Result<(), ImportError> {
+        let stats = &mut self.builder.stats;
+        stats.records(block.lines);
+        stats.left_out(OTHER_LINES, block.foreign, || format!("{file}: output of others"));
+        let torn = block.example.unwrap_or_default();
+        stats.left_out(TORN_PIECES, block.torn, || format!("{file}: `{torn}`"));
+        for buffer in &block.buffers {
+            self.pes = self.pes.max(buffer.source.max(buffer.target) + 1);
+        }
+        let (progress, sends): (Vec<_>, Vec<_>) =
+            block.buffers.into_iter().partition(|buffer| buffer.kind == Type::NonblockProgress);
+        let local = self.builder.word(Table::Messages, "kind", "local_send");
+        let remote = self.builder.word(Table::Messages, "kind", "nonblock_send");
+        let kind = |kind: Type| if kind == Type::LocalSend { local } else { remote };
+        let cells = vec![
+            ("source", sends.iter().map(|buffer| buffer.source).collect::<Vec<i32>>().into()),
+            ("target", sends.iter().map(|buffer| buffer.target).collect::<Vec<i32>>().into()),
+            ("bytes", sends.iter().map(|buffer| buffer.bytes).collect::<Vec<i64>>().into()),
+            ("kind", sends.iter().map(|buffer| kind(buffer.kind)).collect::<Vec<i32>>().into()),
+            ("count", Cells::Integer(1)),
+        ];
+        self.wait(Waiting { table: Table::Messages, rows: sends.len(), of_records: true, cells, times: None })?;
+        let args =
+            progress.iter().map(|buffer| format!("{{\"bytes\":{},\"target\":\"PE{}\"}}", buffer.bytes, buffer.target));
+        let cells = vec![
+            ("location", progress.iter().map(|buffer| buffer.source).collect::<Vec<i32>>().into()),
+            ("name", Cells::Word(self.builder.word(Table::Events, "name", "nonblock_progress"))),
+            ("kind", Cells::Word(self.builder.word(Table::Events, "kind", "nonblock_progress"))),
+            ("args", StringArray::from_iter_values(args).into()),
+        ];
+        self.wait(Waiting { table: Table::Events, rows: progress.len(), of_records: true, cells, times: None })
+    }
+
+    /// Takes the cycles of a sub-run.
+    pub(super) fn take_sub_run(&mut self, run: &SubRun) -> Result<(), ImportError> {
+        self.builder.stats.records(run.records);
+        for value in &run.values {
+            self.meet(value.pe);
+        }
+        let cells = vec![
+            ("location", run.values.iter().map(|value| value.pe).collect::<Vec<i32>>().into()),
+            ("value", Float64Array::from_iter_values(run.values.iter().map(|value| value.value)).into()),
+            ("kind", Cells::Word(self.builder.word(Table::Counters, "kind", "total"))),
+        ];
+        let words = |builder: &mut RunBuilder, column, word: fn(&super::overall::Value) -> &'static str| {
+            let keys = run.values.iter().map(|value| builder.word(Table::Counters, column, word(value)));
+            Cells::from(keys.collect::<Vec<i32>>())
+        };
+        let names = words(&mut self.builder, "name", |value| value.name);
+        let units = words(&mut self.builder, "unit", |value| value.unit);
+        let cells = cells.into_iter().chain([("name", names), ("unit", units)]).collect();
+        // A line of components is a row; one of totals is four.
+        let of_sub_run = run.values.len() as u64;
+        self.builder
+            .stats
+            .left_out(super::OVERALL_LINES, run.records, || format!("{of_sub_run} counters come from them"));
+        self.wait(Waiting { table: Table::Counters, rows: run.values.len(), of_records: false, cells, times: None })
+    }
+
+    fn take_nodes(&mut self, nodes: &Nodes) {
+        self.nodes.absorb(nodes);
+        if let Some(largest) = nodes.largest() {
+            self.meet(largest);
+        }
+    }
+
+    fn tally(&mut self, file: &str, tally: &Tally) {
+        let stats = &mut self.builder.stats;
+        stats.records(tally.lines);
+        if tally.is_clean() {
+            return;
+        }
+        let example = |what: &str| format!("{file}{what}");
+        let line = tally.example.as_deref().unwrap_or_default();
+        stats.left_out(TORN_LINES, tally.torn, || example(&format!(": `{line}`")));
+        stats.left_out(BAD_LINES, tally.bad, || example(&format!(": `{line}`")));
+        stats.note(BLANK_LINES, tally.blank, || example(""));
+        stats.note(TRAILING_COMMA_LINES, tally.trailing_comma, || example(""));
+        stats.note(CRLF_LINES, tally.carriage_return, || example(""));
+        stats.note(TIGHT_LINES, tally.tight, || example(""));
+    }
+
+    fn wait(&mut self, waiting: Waiting) -> Result<(), ImportError> {
+        if waiting.rows == 0 {
+            return Ok(());
+        }
+        let cells = waiting.cells.iter().map(|(_, cells)| match cells {
+            Cells::Array(array) => array.get_buffer_memory_size(),
+            Cells::Words(keys) => keys.get_buffer_memory_size(),
+            Cells::Word(_) | Cells::Integer(_) => 0,
+        });
+        let times = waiting.times.as_ref().map_or(0, |(_, times)| times.capacity() * size_of::<i64>());
+        self.memory.try_grow(cells.sum::<usize>() + times).map_err(|error| ImportError::Memory {
+            path: self.builder.source().to_owned(),
+            what: error.strip_backtrace(),
+        })?;
+        if waiting.table == Table::Messages {
+            self.messages += waiting.rows as i64;
+        }
+        self.waiting.push(waiting);
+        Ok(())
+    }
+
+    /// Moves everything into the tables, with locations for so many PEs.
+    pub(super) fn finish(mut self, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
+        self.note_mixed_runs();
+        let conflicts = self.nodes.conflicts();
+        let first = conflicts.first().copied().unwrap_or_default();
+        self.builder
+            .stats
+            .note(NODE_CONFLICTS, conflicts.len() as u64, || format!("PE{first} is said to be on several nodes"));
+        let origin = self.files.iter().map(|file| file.least).min();
+        self.builder.info.origin = origin;
+        self.builder.info.started_at = origin;
+        self.builder.info.time_unit = "s";
+        self.intern_pes();
+        self.locations()?;
+        let base = origin.unwrap_or(0);
+        // The tables account for the columns as they take them over.
+        self.memory.free();
+        for Waiting { table, rows, of_records, mut cells, times } in std::mem::take(&mut self.waiting) {
+            if let Some((column, mut times)) = times.filter(|(_, times)| !times.is_empty()) {
+                let is_missing = times.contains(&NO_TIME);
+                let array: Int64Array = match is_missing {
+                    false => {
+                        times.iter_mut().for_each(|time| *time = time.saturating_sub(base));
+                        times.into()
+                    }
+                    true => {
+                        let since = |time: i64| (time != NO_TIME).then(|| time.saturating_sub(base));
+                        times.into_iter().map(since).collect()
+                    }
+                };
+                if array.null_count() < rows {
+                    cells.push((column, array.into()));
+                }
+            }
+            match of_records {
+                true => self.builder.append(table, rows, cells)?,
+                false => self.builder.append_derived(table, rows, cells)?,
+            }
+        }
+        context.finish(self.builder)
+    }
+
+    /// Interns PEs in the order of their numbers, so that a number is its key.
+    fn intern_pes(&mut self) {
+        for pe in 0..self.pes {
+            let name = location(pe);
+            for (table, column) in [
+                (Table::Messages, "source"),
+                (Table::Messages, "target"),
+                (Table::Counters, "location"),
+                (Table::Events, "location"),
+            ] {
+                let key = self.builder.word(table, column, &name);
+                debug_assert_eq!(key, pe);
+            }
+        }
+    }
+
+    fn locations(&mut self) -> Result<(), ImportError> {
+        let pes = 0..self.pes;
+        let mut nodes: Vec<i32> = pes.clone().filter_map(|pe| self.nodes.node(pe)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        for node in &nodes {
+            let (location, name) = (node_location(*node), node.to_string());
+            self.builder.location(&Location {
+                location: &location,
+                parent: None,
+                kind: "node",
+                name: Some(&name),
+                process: None,
+                role: "compute",
+                clock: Some(&location),
+                sort_index: None,
+            })?;
+        }
+        // Columns, not a location at a time: there may be hundreds of thousands.
+        let builder = &mut self.builder;
+        let mut column = |column: &'static str, word: &dyn Fn(i32) -> Option<String>| -> Cells {
+            let keys: Int32Array =
+                pes.clone().map(|pe| word(pe).map(|word| builder.word(Table::Locations, column, &word))).collect();
+            Cells::Words(keys)
+        };
+        let nodes = &self.nodes;
+        let node = |pe: i32| nodes.node(pe).map(node_location);
+        let mut cells = vec![
+            ("location", column("location", &|pe| Some(location(pe)))),
+            ("parent", column("parent", &node)),
+            ("clock", column("clock", &node)),
+            ("process", column("process", &|pe| Some(pe.to_string()))),
+            ("kind", column("kind", &|_| Some("pe".to_owned()))),
+            ("role", column("role", &|_| Some("compute".to_owned()))),
+        ];
+        let first = builder.rows(Table::Locations) as i64;
+        cells.push(("sort_index", pes.clone().map(|pe| first + i64::from(pe)).collect::<Vec<i64>>().into()));
+        cells.push(("name", StringArray::from_iter_values(pes.clone().map(location)).into()));
+        builder.append_derived(Table::Locations, self.pes as usize, cells)
+    }
+
+    /// Files of two executions in one directory: when their stamps fall into two groups that are farther apart than
+    /// either is long, one of them is left over from an earlier run.
+    fn note_mixed_runs(&mut self) {
+        self.files.sort_by_key(|file| file.least);
+        let mut most = i64::MIN;
+        for at in 0..self.files.len() {
+            let (before, from) = self.files.split_at(at);
+            let next = from[0].least;
+            if !before.is_empty() && next > most {
+                let gap = next.saturating_sub(most);
+                let last = from.iter().map(|file| file.most).max().unwrap_or(next);
+                let spans = most.saturating_sub(before[0].least).max(last.saturating_sub(next));
+                if gap > spans && gap > LEAST_GAP {
+                    let (count, seconds) = (before.len(), gap as f64 / 1e9);
+                    let (earlier, later) = (&before[before.len() - 1].name, &from[0].name);
+                    self.builder.stats.note(MIXED_RUNS, count.min(from.len()) as u64, || {
+                        format!(
+                            "{earlier} ends {seconds:.3} s before {later} begins: one is left over from another run"
+                        )
+                    });
+                }
+            }
+            most = most.max(self.files[at].most);
+        }
+    }
+}
+
+/// PEs of one run start within this time: a tenth of a second.
+const LEAST_GAP: i64 = 100_000_000;
+
+/// The location of a PE.
+pub(super) fn location(pe: i32) -> String {
+    format!("PE{pe}")
+}
+
+fn node_location(node: i32) -> String {
+    format!("node {node}")
+}
+
+fn mostly(values: Mostly<i64>) -> Cells {
+    match values {
+        Mostly::None => Cells::Integer(0),
+        Mostly::One(value) => Cells::Integer(value),
+        Mostly::Each(values) => values.into(),
+    }
+}
+
+fn mostly_words(keys: Mostly<i32>) -> Cells {
+    match keys {
+        Mostly::None => Cells::Word(0),
+        Mostly::One(key) => Cells::Word(key),
+        Mostly::Each(keys) => keys.into(),
+    }
+}

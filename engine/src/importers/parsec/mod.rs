@@ -1,0 +1,398 @@
+//! PaRSEC: traces of the distributed task runtime (`--mca profile_filename`) and its task graphs (`--mca profile_dot`).
+//!
+//! ```text
+//! chol-0.prof  chol-1.prof      events of each rank, binary                       file, types, pair, rank
+//! chol-0.dot   chol-1.dot       tasks executed on each rank, edges that enter it  dot
+//! chol.h5                       both converted by profile2h5                      refused, with a way out
+//! ```
+//! | PaRSEC's word | here |
+//! | --- | --- |
+//! | rank | location `rank 0`, with a clock of its own: ranks are not synchronised |
+//! | stream ("thread") | location `rank 0/stream 1`: its place in the file |
+//! | pair of events | a row of `tasks`: kind `task`, `runtime`, `communication`, `copy` or `user` |
+//! | `NAME` in the graph, else (taskpool, tcid, tid) | `tasks.id`; executions of one task share it |
+//! | edge | a row of `links` of kind `dependency`, named by its flows |
+//! | `MPI_DATA_PLD_SND` with `…_RCV` | a row of `messages` of kind `mpi` |
+//!
+//! Life of the data: ranks and graphs are read side by side; [`join`] finds the executions of each node, [`messages`] the two
+//! sides of each message; [`build`] moves the columns into the tables.
+//! Cost: each file is in memory once while it is read, and 32 bytes an event.
+//!
+//! Known to be wrong in files found in the wild: ids that are not unique ([`pair`]); a killed run leaves no magic and half of a
+//! graph; offsets are trusted by the original reader, which crashes on a cut file and loops on a cycle ([`mod@file`]).
+
+mod build;
+mod clock;
+mod dot;
+mod file;
+mod join;
+mod messages;
+mod pair;
+mod rank;
+#[cfg(test)]
+mod tests;
+mod types;
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+
+use self::build::Part;
+use self::clock::Unit;
+use self::dot::Graph;
+use self::rank::Rank;
+use super::{FormatDoc, ImportContext, Importer, OptionDoc};
+use crate::error::ImportError;
+use crate::trace::{Finding, RunBuilder, Source, Stage, Stats, in_order, stem};
+
+const DOT_OPTION: &str = "parsec.dot";
+
+static DOC: FormatDoc = FormatDoc {
+    name: "parsec",
+    title: "PaRSEC, the distributed task runtime: binary profiles and task graphs of all ranks",
+    dialects: &[
+        ".prof files (PBT) of PaRSEC and DAGuE, either byte order, with and without the size of the world",
+        "DOT task graphs (profile_dot) of PTG and DTD programs: beside the .prof files, or alone",
+        "a directory with a file per rank is one run, with a clock per rank",
+        "PTT files (HDF5) are recognised and refused: open the .prof files that they were made from",
+    ],
+    fills: "locations (ranks, streams, devices), tasks (kind task, runtime, communication, copy, user), links (dependency, \
+            communication), messages (kind mpi, control), counters (memory, PAPI), events",
+    loses: "the format holds no date, no common clock of ranks and no size of the job; payloads that ride inside an \
+            activation are no messages of their own; colours of events",
+    options: &[
+        OptionDoc {
+            key: DOT_OPTION,
+            description: "the DOT file, or the directory of DOT files, where they do not lie beside the .prof files under their names",
+        },
+        OptionDoc { key: clock::UNIT_OPTION, description: "the unit of the trace's times: ns (default), us or cycles" },
+        OptionDoc { key: clock::GHZ_OPTION, description: "times are processor cycles at this many GHz, as 2.45" },
+    ],
+};
+
+const NOT_READ: Finding = Finding::lost("file_not_read", Stage::Recording);
+const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
+const DUPLICATE: Finding = Finding::lost("rank_given_twice", Stage::Recording);
+const OTHER_RANKS: Finding = Finding::info("other_ranks_beside", Stage::Import);
+
+/// PaRSEC's profiles and task graphs.
+pub(super) struct Parsec;
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Content {
+    Profile,
+    Graph,
+    /// HDF5 of profile2h5.
+    Ptt,
+}
+
+impl Content {
+    fn of(source: &Source) -> Option<Content> {
+        let head = source.head();
+        if file::recognise(head).is_some() {
+            Some(Content::Profile)
+        } else if dot::recognise(head, source.head_is_whole()) {
+            Some(Content::Graph)
+        } else {
+            let is_pandas = head.starts_with(b"\x89HDF\r\n\x1a\n")
+                && memchr::memmem::find(head, b"PYTABLES_FORMAT_VERSION").is_some();
+            (is_pandas && holds(source, b"event_types")).then_some(Content::Ptt)
+        }
+    }
+}
+
+/// Whether a text stands anywhere in a file: names of groups of HDF5 may.
+fn holds(source: &Source, text: &[u8]) -> bool {
+    let Ok(mut reader) = source.reader() else { return false };
+    let (mut buffer, mut kept) = (vec![0; 1 << 20], 0);
+    loop {
+        let Ok(read) = reader.read(&mut buffer[kept..]) else { return false };
+        if memchr::memmem::find(&buffer[..kept + read], text).is_some() {
+            return true;
+        }
+        if read == 0 {
+            return false;
+        }
+        let end = kept + read;
+        kept = end.min(text.len() - 1);
+        buffer.copy_within(end - kept..end, 0);
+    }
+}
+
+impl Importer for Parsec {
+    fn doc(&self) -> &'static FormatDoc {
+        &DOC
+    }
+
+    fn recognise(&self, source: &Source) -> bool {
+        Content::of(source).is_some()
+    }
+
+    fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
+        let mut builder = context.begin(source);
+        let mut files = vec![source.clone()];
+        match Content::of(source) {
+            Some(Content::Profile) => {
+                if !context.options.contains_key(DOT_OPTION) {
+                    files.extend(graph_beside(source));
+                }
+                note_other_ranks(source, &mut builder);
+            }
+            Some(Content::Graph) => {}
+            Some(Content::Ptt) => return Err(ptt(source)),
+            None => {
+                let what = "neither a .prof file (`#PARSEC BINARY PROFILE` at byte 8) nor a task graph (`digraph G {`)";
+                return Err(damaged(source, "byte 0".to_owned(), what.to_owned()));
+            }
+        }
+        read_run(&files, context, &mut builder)?;
+        context.finish(builder)
+    }
+
+    fn is_one_run(&self, sources: &[Source]) -> bool {
+        // Files of several runs fall apart again in `import_directory`.
+        sources.len() > 1
+    }
+
+    fn import_directory(
+        &self,
+        directory: &Path,
+        sources: &[Source],
+        context: &mut ImportContext<'_>,
+    ) -> Result<(), ImportError> {
+        let runs = runs_of(sources)?;
+        for (name, files) in runs {
+            let mut builder = context.begin_at(directory);
+            builder.info.own_name = Some(name);
+            read_run(&files, context, &mut builder)?;
+            context.finish(builder)?;
+        }
+        Ok(())
+    }
+}
+
+/// `chol-3` is rank 3 of `chol`.
+fn base_and_rank(stem: &str) -> (&str, Option<i64>) {
+    match stem.rsplit_once('-') {
+        Some((base, rank)) if !base.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()) => {
+            rank.parse().map_or((stem, None), |rank| (base, Some(rank)))
+        }
+        _ => (stem, None),
+    }
+}
+
+/// The program that a profile names, without reading more than its head.
+fn program(source: &Source) -> Vec<u8> {
+    let name = source.head().get(52..180).unwrap_or_default();
+    name.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
+}
+
+/// Files by run: base name and program tell runs apart, as nothing in a file does.
+fn runs_of(sources: &[Source]) -> Result<Vec<(String, Vec<Source>)>, ImportError> {
+    let mut profiles: BTreeMap<(String, Vec<u8>), Vec<Source>> = BTreeMap::new();
+    let mut graphs: BTreeMap<String, Vec<Source>> = BTreeMap::new();
+    let mut converted = None;
+    for source in sources {
+        let base = base_and_rank(&source.stem()).0.to_owned();
+        match Content::of(source) {
+            Some(Content::Profile) => profiles.entry((base, program(source))).or_default().push(source.clone()),
+            Some(Content::Graph) => graphs.entry(base).or_default().push(source.clone()),
+            _ => converted = Some(source),
+        }
+    }
+    // A converted file beside what it was made from adds nothing.
+    if let Some(source) = converted.filter(|_| profiles.is_empty()) {
+        return Err(ptt(source));
+    }
+    let alone = profiles.len() == 1 && graphs.len() == 1;
+    let mut runs = Vec::new();
+    for ((base, _), mut files) in profiles {
+        let own = if alone { graphs.pop_first().map(|(_, files)| files) } else { graphs.remove(&base) };
+        files.extend(own.into_iter().flatten());
+        runs.push((base, files));
+    }
+    runs.extend(graphs);
+    Ok(runs)
+}
+
+/// The task graph of the same name.
+fn graph_beside(source: &Source) -> Option<Source> {
+    if source.path() == Path::new("-") {
+        return None;
+    }
+    ["", ".gz", ".zst"].iter().find_map(|compression| {
+        let path = source.path().with_file_name(format!("{}.dot{compression}", source.stem()));
+        let file = path.is_file().then(|| Source::open(&path, None).ok()).flatten()?;
+        (Content::of(&file) == Some(Content::Graph)).then_some(file)
+    })
+}
+
+/// One file of a job was opened: it knows nothing of what the others know.
+fn note_other_ranks(source: &Source, builder: &mut RunBuilder) {
+    let own = source.stem();
+    let (base, Some(rank)) = base_and_rank(&own) else { return };
+    let folder = source.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    let others: Vec<PathBuf> = entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| {
+            let other = stem(path);
+            let is_profile = path.file_name().is_some_and(|name| name.to_string_lossy().contains(".prof"));
+            let (other_base, other_rank) = base_and_rank(&other);
+            is_profile && other_base == base && other_rank.is_some_and(|other| other != rank)
+        })
+        .collect();
+    builder.stats.note(OTHER_RANKS, others.len() as u64, || {
+        "only this rank was opened; open the directory to have all ranks in one run".to_owned()
+    });
+}
+
+/// The graphs that the user named.
+fn named_graphs(context: &ImportContext<'_>) -> Result<Vec<Source>, ImportError> {
+    let Some(named) = context.options.get(DOT_OPTION) else { return Ok(Vec::new()) };
+    let path = Path::new(named);
+    let mut paths = vec![path.to_owned()];
+    if path.is_dir() {
+        let failed = |source| ImportError::Io { path: path.to_owned(), source };
+        let entries = std::fs::read_dir(path).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+        paths = entries.iter().map(std::fs::DirEntry::path).filter(|path| path.is_file()).collect();
+        paths.sort();
+    }
+    let open = |path: &PathBuf| Source::open(path, None);
+    let opened: Result<Vec<Source>, ImportError> = paths.iter().map(open).collect();
+    let graphs: Vec<Source> =
+        opened?.into_iter().filter(|source| Content::of(source) == Some(Content::Graph)).collect();
+    if graphs.is_empty() {
+        return Err(ImportError::BadOption {
+            option: DOT_OPTION.to_owned(),
+            value: named.clone(),
+            what: "no task graph of PaRSEC is there".to_owned(),
+        });
+    }
+    Ok(graphs)
+}
+
+/// What one file became.
+enum Read {
+    Profile(Box<Rank>),
+    Graph(i64, Box<Graph>, Stats),
+}
+
+/// Reads the files of a run.
+fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    let unit = Unit::of(context.options)?;
+    builder.info.time_unit = unit.name;
+    let mut files = files.to_vec();
+    let named = named_graphs(context)?;
+    if !named.is_empty() {
+        files.retain(|file| Content::of(file) != Some(Content::Graph));
+        files.extend(named);
+    }
+    let read = in_order(files, context.threads, |file| {
+        let read = read_file(&file, unit, context.pool());
+        (file, read)
+    });
+    let mut parts: BTreeMap<i64, Part> = BTreeMap::new();
+    let mut failed = None;
+    for (file, read) in read {
+        let (rank, read) = match read {
+            Ok(read @ Read::Profile(_)) => (profile_rank(&read), read),
+            Ok(read @ Read::Graph(rank, ..)) => (rank, read),
+            Err(error @ ImportError::Damaged { .. }) => {
+                // The other ranks are still worth reading, and so is the graph of a run that was killed.
+                builder.stats.note(NOT_READ, 1, || error.to_string());
+                failed.get_or_insert(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        let part = parts.entry(rank).or_insert_with(|| Part {
+            rank,
+            profile: None,
+            graph: None,
+            graph_stats: Stats::default(),
+        });
+        let twice = match read {
+            Read::Profile(profile) => part.profile.replace(*profile).is_some(),
+            Read::Graph(_, graph, stats) => {
+                part.graph_stats = stats;
+                part.graph.replace(*graph).is_some()
+            }
+        };
+        builder.stats.note(DUPLICATE, u64::from(twice), || {
+            format!("{}: rank {rank} was there already; the last file counts", file.path().display())
+        });
+    }
+    match failed {
+        Some(error) if parts.is_empty() => Err(error),
+        _ => build::build(parts.into_values().collect(), builder),
+    }
+}
+
+fn profile_rank(read: &Read) -> i64 {
+    match read {
+        Read::Profile(profile) => profile.rank,
+        Read::Graph(rank, ..) => *rank,
+    }
+}
+
+fn read_file(source: &Source, unit: Unit, pool: &std::sync::Arc<dyn MemoryPool>) -> Result<Read, ImportError> {
+    let (bytes, is_cut) = read_bytes(source)?;
+    // The bytes themselves, and what is kept of each event or statement until it is a row.
+    let _memory = reserve(source, bytes.len().saturating_mul(3), pool)?;
+    if Content::of(source) == Some(Content::Graph) {
+        let mut stats = Stats::default();
+        let graph = Graph::parse(&bytes, &mut stats);
+        note_cut(is_cut, bytes.len(), &mut stats);
+        return Ok(Read::Graph(base_and_rank(&source.stem()).1.unwrap_or(0), Box::new(graph), stats));
+    }
+    let mut rank = Rank::read(source, &bytes, unit)?;
+    note_cut(is_cut, bytes.len(), &mut rank.stats);
+    Ok(Read::Profile(Box::new(rank)))
+}
+
+/// All bytes, and whether a compressed file broke off behind them.
+fn read_bytes(source: &Source) -> Result<(Vec<u8>, bool), ImportError> {
+    let mut bytes = Vec::with_capacity(source.known_bytes().unwrap_or(0) as usize);
+    match source.reader()?.read_to_end(&mut bytes) {
+        Ok(_) => Ok((bytes, false)),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok((bytes, true)),
+        Err(error) => Err(source.io_error(error)),
+    }
+}
+
+fn note_cut(is_cut: bool, bytes: usize, stats: &mut Stats) {
+    stats.note(TRUNCATED, u64::from(is_cut), || format!("the compressed file breaks off behind {bytes} bytes"));
+}
+
+fn reserve(
+    source: &Source,
+    bytes: usize,
+    pool: &std::sync::Arc<dyn MemoryPool>,
+) -> Result<MemoryReservation, ImportError> {
+    let memory = MemoryConsumer::new(format!("reading {}", source.path().display())).register(pool);
+    memory
+        .try_grow(bytes)
+        .map_err(|error| ImportError::Memory { path: source.path().to_owned(), what: error.strip_backtrace() })?;
+    Ok(memory)
+}
+
+/// HDF5 holds what the .prof files hold, in part as pickled Python objects.
+fn ptt(source: &Source) -> ImportError {
+    ImportError::Unusable {
+        path: source.path().to_owned(),
+        what: "a PTT file (HDF5, written by profile2h5): its tables are pickled Python objects, which tq does not execute".to_owned(),
+        hint: Some(
+            "open the .prof files that it was converted from: `tq DIRECTORY` reads all ranks. Without them, export the events in \
+             Python, `pandas.read_hdf(FILE, 'events').to_csv('events.csv')`, and open the CSV"
+                .to_owned(),
+        ),
+    }
+}
+
+fn damaged(source: &Source, place: String, what: String) -> ImportError {
+    ImportError::Damaged { path: source.path().to_owned(), format: DOC.name, place, what }
+}

@@ -1,0 +1,12 @@
+-- title: Which PE handles how many messages of which mailbox
+-- topic: communication
+-- needs: messages.kind=handled
+-- chart: stacked x=pe y=handled color=mailbox
+--
+SELECT m.run, m.target AS pe, 'mailbox ' || (m.args->>'mailbox') AS mailbox, count(*) AS handled,
+  sum(CAST(m.args->>'num_sends' AS BIGINT)) AS sends_from_handlers
+FROM messages m
+JOIN locations l ON l.run = m.run AND l.location = m.target
+WHERE m.kind = 'handled'
+GROUP BY m.run, m.target, l.sort_index, m.args->>'mailbox'
+ORDER BY m.run, l.sort_index, mailbox

@@ -1,0 +1,15 @@
+-- title: Which PE sends how many buffers to which hop: the physical heat map
+-- topic: communication
+-- needs: messages.kind=local_send
+-- param type: TEXT = 'local_send' -- or 'nonblock_send'; '' is both
+-- param self_sends: BOOLEAN = true -- whether buffers of a PE to itself count
+-- chart: heatmap x=target y=source value=count totals=true
+--
+SELECT m.run, m.source, m.target, m.count, m.bytes, m.source_total, m.target_total
+FROM message_matrix(
+  (SELECT run, source, target, count, bytes FROM messages
+   WHERE kind IN ('local_send', 'nonblock_send') AND ($type = '' OR kind = $type) AND ($self_sends OR source <> target)),
+  (SELECT run, location FROM locations WHERE kind = 'pe')) m
+JOIN locations s ON s.run = m.run AND s.location = m.source
+JOIN locations t ON t.run = m.run AND t.location = m.target
+ORDER BY m.run, s.sort_index, t.sort_index

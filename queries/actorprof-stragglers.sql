@@ -1,0 +1,36 @@
+-- title: Which PEs stand out: far above the others in messages, instructions or cycles
+-- topic: communication
+-- needs: locations.kind=pe
+-- chart: bar x=times_mean y=what
+--
+WITH pes AS (
+  SELECT run, location, sort_index FROM locations WHERE kind = 'pe'
+), kinds AS (
+  SELECT DISTINCT run, kind FROM messages WHERE kind IN ('logical', 'local_send', 'nonblock_send')
+), sums AS (
+  SELECT run, kind, 'send' AS direction, source AS location, sum(count) AS messages FROM messages GROUP BY run, kind, source
+  UNION ALL
+  SELECT run, kind, 'recv', target, sum(count) FROM messages GROUP BY run, kind, target
+), totals AS (
+  SELECT p.run, k.kind, d.direction, p.location AS pe, p.sort_index, coalesce(s.messages, 0) AS messages
+  FROM pes p
+  JOIN kinds k ON k.run = p.run
+  CROSS JOIN (VALUES ('send'), ('recv')) AS d(direction)
+  LEFT JOIN sums s ON s.run = p.run AND s.kind = k.kind AND s.direction = d.direction AND s.location = p.location
+), measures AS (
+  SELECT run, pe, sort_index, kind || ' ' || direction AS measure, CAST(messages AS DOUBLE) AS value FROM totals
+  UNION ALL
+  SELECT p.run, p.location, p.sort_index, n.name, coalesce(s.value, 0)
+  FROM pes p
+  JOIN (SELECT DISTINCT run, name FROM counters WHERE name IN ('PAPI_TOT_INS', 'T_MAIN', 'T_COMM', 'T_PROC')) n ON n.run = p.run
+  LEFT JOIN (SELECT run, location, name, sum(value) AS value FROM counters GROUP BY run, location, name) s
+    ON s.run = p.run AND s.location = p.location AND s.name = n.name
+), spread AS (
+  SELECT run, measure, avg(value) AS mean, percentile_cont(value, 0.25) AS q1, percentile_cont(value, 0.75) AS q3
+  FROM measures GROUP BY run, measure
+)
+SELECT m.run, m.pe, m.measure, m.value, round(m.value / nullif(s.mean, 0), 3) AS times_mean, m.measure || ' of ' || m.pe AS what
+FROM measures m
+JOIN spread s ON s.run = m.run AND s.measure = m.measure
+WHERE m.value > s.q3 + 1.5 * (s.q3 - s.q1)
+ORDER BY m.run, times_mean DESC, m.measure, m.sort_index

@@ -1,0 +1,10 @@
+-- title: How hardware counters (PAPI) advance between readings, per thread
+-- topic: parsec
+-- needs: counters
+-- chart: line x=time y=value by=location panel=name
+--
+SELECT run, location, name, time, value,
+  value - lag(value) OVER (PARTITION BY run, location, name ORDER BY time) AS since_last
+FROM counters
+WHERE kind = 'level'
+ORDER BY run, location, name, time

@@ -1,0 +1,13 @@
+-- title: Tasks that start before an input from another rank was ready: how far the clocks of two ranks are apart at least
+-- topic: parsec
+-- needs: tasks, links, locations
+--
+SELECT r.run, before.rank AS source_rank, after.rank AS target_rank, count(*) AS tasks,
+  count(*) FILTER (WHERE r.delay < 0) AS impossible, min(r.delay) AS min_delay_time
+FROM ready((SELECT * FROM tasks WHERE kind = 'task'), (SELECT * FROM links WHERE kind = 'dependency')) r
+JOIN tasks b ON b.task = r.released_by
+JOIN (SELECT run, location, 'rank ' || process AS rank, clock FROM locations) before ON before.run = r.run AND before.location = b.location
+JOIN (SELECT run, location, 'rank ' || process AS rank, clock FROM locations) after ON after.run = r.run AND after.location = r.location
+WHERE before.rank <> after.rank
+GROUP BY r.run, before.rank, after.rank
+ORDER BY min_delay_time, r.run, source_rank, target_rank

@@ -1,0 +1,10 @@
+-- title: How much memory is in use over time, by device or process
+-- topic: parsec
+-- needs: counters
+-- chart: line x=time y=bytes by=series
+--
+SELECT run, location || ' ' || name AS series, location, name, time,
+  sum(value) OVER (PARTITION BY run, location, name ORDER BY time RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS bytes
+FROM counters
+WHERE kind = 'delta' AND unit = 'bytes'
+ORDER BY run, series, time

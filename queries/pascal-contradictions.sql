@@ -1,0 +1,27 @@
+-- title: Which steps contradict scalability: where efficiency falls, and by how much
+-- topic: scalability
+-- needs: executions
+-- param epsilon: DOUBLE = 0.005 -- how far efficiency may fall before a step contradicts
+-- param with_base: BOOLEAN = false -- whether the column of the fewest cores, which is 1 by definition, counts
+-- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
+-- chart: bar x=difference y=step
+--
+WITH cells AS (
+  SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY size_order) AS size_place,
+    dense_rank() OVER (PARTITION BY run ORDER BY cores) AS cores_place
+  FROM efficiency_diffs(executions, method => $method)
+), steps AS (
+  SELECT run, region, 1 AS place, 'scalable' AS property, argument, size_place, cores, cores_place, diff_size AS difference
+  FROM cells WHERE diff_size IS NOT NULL AND ($with_base OR cores_place > 1)
+  UNION ALL
+  SELECT run, region, 2, 'strongly scalable', argument, size_place, cores, cores_place, diff_cores
+  FROM cells WHERE diff_cores IS NOT NULL AND ($with_base OR cores_place > 2)
+  UNION ALL
+  SELECT run, region, 3, 'weakly scalable', argument, size_place, cores, cores_place, diff_both
+  FROM cells WHERE diff_both IS NOT NULL AND ($with_base OR cores_place > 2)
+)
+SELECT run, region, property, argument, cores, round(difference, 6) AS difference,
+  property || ': ' || coalesce(argument, '') || ' on ' || cores || CASE region WHEN '' THEN '' ELSE ' (' || region || ')' END AS step
+FROM steps
+WHERE difference < -$epsilon
+ORDER BY run, region, place, difference, size_place, cores

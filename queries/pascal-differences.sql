@@ -1,0 +1,17 @@
+-- title: Whether efficiency rises or falls when the problem grows, cores are added, or both (PaScal's colours)
+-- topic: scalability
+-- needs: executions
+-- param region: TEXT = '' -- the region; '' is the whole program
+-- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
+-- chart: heatmap x=cores y=argument value=value panel=diagram palette=pascal
+--
+WITH cells AS (
+  SELECT * FROM efficiency_diffs((SELECT * FROM executions WHERE region = $region), method => $method)
+), diagrams AS (
+  SELECT 1 AS place, 'size grows' AS diagram, run, argument, size_order, cores, diff_size AS value FROM cells
+  UNION ALL SELECT 2, 'cores grow', run, argument, size_order, cores, diff_cores FROM cells
+  UNION ALL SELECT 3, 'both grow', run, argument, size_order, cores, diff_both FROM cells
+)
+SELECT diagram, run, argument, cores, round(value, 6) AS value
+FROM diagrams
+ORDER BY run, place, size_order, cores

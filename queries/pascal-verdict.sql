@@ -1,0 +1,63 @@
+-- title: Is the program scalable, strongly, weakly; and from which size or number of cores on?
+-- topic: scalability
+-- needs: executions
+-- param epsilon: DOUBLE = 0.005 -- how far efficiency may fall before a step contradicts
+-- param with_base: BOOLEAN = false -- whether the column of the fewest cores, which is 1 by definition, counts
+-- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
+--
+WITH cells AS (
+  SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY size_order) AS size_place,
+    dense_rank() OVER (PARTITION BY run ORDER BY cores) AS cores_place
+  FROM efficiency_diffs(executions, method => $method)
+), steps AS (
+  SELECT run, region, 1 AS place, 'scalable' AS property, argument, size_place, cores, cores_place, diff_size AS difference
+  FROM cells WHERE diff_size IS NOT NULL AND ($with_base OR cores_place > 1)
+  UNION ALL
+  SELECT run, region, 2, 'strongly scalable', argument, size_place, cores, cores_place, diff_cores
+  FROM cells WHERE diff_cores IS NOT NULL AND ($with_base OR cores_place > 2)
+  UNION ALL
+  SELECT run, region, 3, 'weakly scalable', argument, size_place, cores, cores_place, diff_both
+  FROM cells WHERE diff_both IS NOT NULL AND ($with_base OR cores_place > 2)
+), judged AS (
+  SELECT run, region, place, property, count(*) AS steps, count(*) FILTER (WHERE difference >= -$epsilon) AS holding,
+    max(size_place) FILTER (WHERE difference < -$epsilon) AS last_size, max(size_place) AS sizes,
+    max(cores_place) FILTER (WHERE difference < -$epsilon) AS last_cores, max(cores_place) AS cores,
+    min(cores_place) FILTER (WHERE difference < -$epsilon) AS first_cores, min(cores_place) AS least_cores,
+    min(difference) AS worst,
+    first_value(argument ORDER BY size_place, cores_place) FILTER (WHERE difference < -$epsilon) AS at_argument,
+    first_value(cores ORDER BY size_place, cores_place) FILTER (WHERE difference < -$epsilon) AS at_cores
+  FROM steps
+  GROUP BY run, region, place, property
+), properties AS (
+  SELECT c.run, c.region, p.place, p.property
+  FROM (SELECT DISTINCT run, region FROM cells) c
+  CROSS JOIN (VALUES (1, 'scalable'), (2, 'strongly scalable'), (3, 'weakly scalable')) AS p(place, property)
+), sizes AS (
+  SELECT DISTINCT run, size_place, argument FROM cells
+), core_counts AS (
+  SELECT DISTINCT run, cores_place, cores FROM cells
+), answers AS (
+  SELECT p.run, p.region, p.place, p.property, j.steps, j.holding, j.worst, j.at_argument, j.at_cores,
+    CASE WHEN j.steps IS NULL THEN 'unknown' WHEN j.holding = j.steps THEN 'yes' WHEN j.holding = 0 THEN 'no' ELSE 'partly' END AS verdict,
+    CASE WHEN j.last_size < j.sizes THEN s.argument END AS from_argument,
+    CASE WHEN j.last_cores < j.cores THEN c.cores END AS from_cores,
+    CASE WHEN j.first_cores > j.least_cores THEN u.cores END AS up_to_cores
+  FROM properties p
+  LEFT JOIN judged j ON j.run IS NOT DISTINCT FROM p.run AND j.region = p.region AND j.place = p.place
+  LEFT JOIN sizes s ON s.run IS NOT DISTINCT FROM p.run AND s.size_place = j.last_size + 1
+  LEFT JOIN core_counts c ON c.run IS NOT DISTINCT FROM p.run AND c.cores_place = j.last_cores + 1
+  LEFT JOIN core_counts u ON u.run IS NOT DISTINCT FROM p.run AND u.cores_place = j.first_cores - 1
+)
+SELECT run, region, property, verdict, steps, holding, round(worst, 6) AS worst_difference, from_argument, from_cores, up_to_cores,
+  CASE region WHEN '' THEN 'The program' ELSE region END
+  || CASE verdict WHEN 'yes' THEN ' is ' || property || ': none of ' || steps || ' steps loses more than ' || $epsilon
+    WHEN 'unknown' THEN ' may be ' || property || ' or not: there are no two sizes or core counts to compare'
+    ELSE ' is ' || CASE verdict WHEN 'no' THEN 'not ' ELSE 'partly ' END || property || ': efficiency holds in '
+      || holding || ' of ' || steps || ' steps'
+      || CASE WHEN from_argument IS NOT NULL THEN ', from size ' || from_argument || ' on in all' ELSE '' END
+      || CASE WHEN from_cores IS NOT NULL THEN ', from ' || from_cores || ' cores on in all' ELSE '' END
+      || CASE WHEN up_to_cores IS NOT NULL THEN ', up to ' || up_to_cores || ' cores in all' ELSE '' END
+      || '; it falls first at size ' || coalesce(at_argument, 'none') || ' on ' || at_cores || ' cores' END
+  || CASE WHEN $with_base OR verdict = 'unknown' THEN '' ELSE ' (without the column of the fewest cores)' END || '.' AS words
+FROM answers
+ORDER BY run, region, place

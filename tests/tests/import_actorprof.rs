@@ -1,0 +1,513 @@
+//! ActorProf's directories: our fixtures in full, every matrix and sum computed independently, damage.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use datafusion::arrow::array::Array;
+use datafusion::arrow::util::display::array_value_to_string;
+use tempfile::TempDir;
+use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::queries::Library;
+use tq_engine::session::Session;
+use tq_tests::{fixture, shared};
+
+fn open(path: &Path) -> Session {
+    let mut open = OpenOptions::new(2 << 30, 2);
+    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
+    let session = Session::open(&open).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let unaccounted = rows(&session, "SELECT run, example FROM import_stats WHERE what = 'unaccounted'");
+    assert!(unaccounted.is_empty(), "{}: {unaccounted:?}", path.display());
+    session
+}
+
+/// A directory of these files.
+fn directory(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, text) in files {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+/// The answer, a line per row, cells separated by `|`; NULL is `-`.
+fn rows(session: &Session, sql: &str) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let batches = runtime.block_on(async {
+        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    });
+    cells(&batches)
+}
+
+/// The answer of a saved query.
+fn saved(session: &Session, name: &str, given: &[(&str, &str)]) -> Vec<Vec<String>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let query = Library::default().find(name).unwrap().unwrap();
+    let given: Vec<(String, String)> = given.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let values = query.bind(&given, session.tick()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let params = (!values.is_empty()).then(|| values.into());
+    let batches = runtime.block_on(async {
+        let frame = session.execute(&query.statement, params).await;
+        let frame = frame.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        frame.collect().await.unwrap_or_else(|error| panic!("{name}: {error}"))
+    });
+    cells(&batches).into_iter().map(|row| row.split('|').map(str::to_owned).collect()).collect()
+}
+
+fn cells(batches: &[datafusion::arrow::array::RecordBatch]) -> Vec<String> {
+    let mut rows = Vec::new();
+    for batch in batches {
+        for row in 0..batch.num_rows() {
+            let cell = |column: &datafusion::arrow::array::ArrayRef| match column.is_null(row) {
+                true => "-".to_owned(),
+                false => array_value_to_string(column, row).unwrap(),
+            };
+            rows.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join("|"));
+        }
+    }
+    rows
+}
+
+fn findings(session: &Session) -> String {
+    let sql = "SELECT severity || ' ' || what || ' ' || sum(count) FROM import_stats \
+               WHERE what NOT IN ('records_read', 'relative_lines', 'overall_lines', 'main_lines') \
+               GROUP BY severity, what ORDER BY 1";
+    rows(session, sql).join(", ")
+}
+
+// Our fixtures.
+
+#[test]
+fn quirks_are_read_and_counted() {
+    let session = open(&fixture("actorprof/quirks"));
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT source, target, sum(count), sum(bytes) FROM messages WHERE kind = 'logical' GROUP BY source, target ORDER BY source, target"
+        ),
+        [
+            "PE0|PE0|1|16",
+            "PE0|PE2|2|32",
+            "PE0|PE4|1|16",
+            "PE0|PE5|1|24",
+            "PE3|PE4|1|16",
+            "PE3|PE5|1|16",
+            "PE4|PE0|1|16",
+            "PE4|PE1|1|16",
+            "PE5|PE0|1|16"
+        ]
+    );
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT kind, source, target, sum(count), sum(bytes) FROM messages WHERE kind LIKE '%_send' GROUP BY kind, source, target ORDER BY kind, source, target"
+        ),
+        [
+            "local_send|PE0|PE1|1|0",
+            "local_send|PE0|PE2|2|4000",
+            "local_send|PE4|PE4|1|400",
+            "local_send|PE4|PE5|1|400",
+            "nonblock_send|PE0|PE4|1|1600"
+        ]
+    );
+    assert_eq!(
+        rows(&session, "SELECT location, name, kind, time, args FROM events ORDER BY location"),
+        [
+            r#"PE0|nonblock_progress|nonblock_progress|-|{"bytes":8,"target":"PE4"}"#,
+            r#"PE3|nonblock_progress|nonblock_progress|-|{"bytes":8,"target":"PE5"}"#
+        ]
+    );
+    // A PE without a file and one with an empty file are there.
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT location, parent, kind, name, process, clock FROM locations WHERE run = 'quirks' ORDER BY sort_index"
+        ),
+        [
+            "node 0|-|node|0|-|node 0",
+            "node 1|-|node|1|-|node 1",
+            "node 2|-|node|2|-|node 2",
+            "PE0|node 0|pe|PE0|0|node 0",
+            "PE1|node 0|pe|PE1|1|node 0",
+            "PE2|node 0|pe|PE2|2|node 0",
+            "PE3|node 0|pe|PE3|3|node 0",
+            "PE4|node 1|pe|PE4|4|node 1",
+            "PE5|node 2|pe|PE5|5|node 2"
+        ]
+    );
+    // Stamps count from the least one, exactly; a line without one has none.
+    assert_eq!(
+        rows(&session, "SELECT send_time FROM messages WHERE source = 'PE0' AND kind = 'logical' ORDER BY message"),
+        ["0", "1000", "-", "2000", "3000"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT origin, started_at FROM runs WHERE run = 'quirks'"),
+        ["1732150000000001000|2024-11-21T00:46:40.000001Z"]
+    );
+    assert_eq!(
+        findings(&session),
+        "info blank_lines 1, info crlf_lines 2, info empty_file 1, info lines_without_blanks 1, info messages_without_time 1, \
+         info missing_file_for_known_pe 1, info other_lines 6, info time_steps_backwards 1, info total_differs_from_finish 1, \
+         info trailing_comma_lines 1, lost other_lines 3, lost torn_lines 1, repaired negative_cycles 1, repaired node_conflicts 1"
+    );
+}
+
+#[test]
+fn papi_lines_are_handled_messages_with_counters() {
+    let session = open(&fixture("actorprof/quirks"));
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT m.source, m.target, m.receive_time, m.args, c.location, c.name, c.value, c.kind, c.time FROM messages m \
+             JOIN counters c ON c.message = m.message WHERE m.kind = 'handled' AND m.source = 'PE4' ORDER BY c.name"
+        ),
+        [
+            r#"PE4|PE0|500019000|{"mailbox":0,"num_sends":1}|PE0|PAPI_LST_INS|22.0|delta|500019000"#,
+            r#"PE4|PE0|500019000|{"mailbox":0,"num_sends":1}|PE0|PAPI_TOT_INS|75.0|delta|500019000"#
+        ]
+    );
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT location, name, value FROM counters WHERE message IS NULL AND kind = 'delta' ORDER BY location, name"
+        ),
+        [
+            "PE0|NUM_SENDS|5.0",
+            "PE0|PAPI_LST_INS|130.0",
+            "PE0|PAPI_TOT_INS|400.0",
+            "PE4|NUM_SENDS|2.0",
+            "PE4|PAPI_LST_INS|66.0",
+            "PE4|PAPI_TOT_INS|210.0"
+        ]
+    );
+    let mailboxes: Vec<String> =
+        saved(&session, "actorprof-by-mailbox", &[]).iter().map(|row| row[1..].join(" ")).collect();
+    assert_eq!(mailboxes, ["PE0 mailbox 0 2 1", "PE0 mailbox 1 1 0", "PE4 mailbox 0 2 0"]);
+}
+
+#[test]
+fn sub_runs_of_overall_are_runs() {
+    let session = open(&fixture("actorprof/quirks"));
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT run, location, CAST(max(value) FILTER (WHERE name = 'T_MAIN') AS BIGINT), CAST(max(value) FILTER (WHERE name = 'T_COMM') AS BIGINT), \
+             CAST(max(value) FILTER (WHERE name = 'T_PROC') AS BIGINT), CAST(max(value) FILTER (WHERE name = 'T_TOTAL') AS BIGINT), max(unit) \
+             FROM counters WHERE kind = 'total' AND name IN ('T_MAIN', 'T_COMM', 'T_PROC', 'T_TOTAL') GROUP BY run, location ORDER BY run, location"
+        ),
+        [
+            "quirks/Run 1|PE0|200|850|150|1200|cycles",
+            "quirks/Run 1|PE1|100|700|200|1000|cycles",
+            "quirks/Run 2|PE0|210|-50|300|460|cycles",
+            "quirks/Run 2|PE1|110|690|210|1010|cycles",
+            "quirks/overall|PE2|0|0|0|0|cycles",
+            "quirks/overall #2|PE2|5|90|5|100|cycles"
+        ]
+    );
+    let relative = saved(&session, "actorprof-cycles-relative", &[]);
+    let comm = relative.iter().find(|row| row[0] == "quirks/Run 2" && row[1] == "PE0" && row[2] == "T_COMM").unwrap();
+    assert_eq!(comm[5], "-0.108696");
+    let nothing = relative.iter().find(|row| row[0] == "quirks/overall").unwrap();
+    assert_eq!(nothing[5], "-");
+}
+
+#[test]
+fn any_subset_of_files_is_a_run() {
+    let send = "0, 0, 0, 1, 16, 100.5\n0, 0, 0, 1, 16, 100.25\n";
+    let physical = "hello\nlocal_send, 40, 0, 3\n";
+    let overall = "x [PE0] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 1, 2, 3, 6\n";
+    for (files, expected) in [
+        (vec![("PE0_send.csv", send)], "2|2"),
+        (vec![("physical.txt", physical)], "1|4"),
+        (vec![("Overall.txt", overall)], "0|1"),
+        (vec![("PE0_my_phase_send.csv", send), ("PE5_my_phase_send.csv", "")], "2|6"),
+        (
+            vec![("PE0_send.csv", send), ("physical.txt", physical), ("overall.txt", overall), ("notes.md", "hello")],
+            "3|4",
+        ),
+    ] {
+        let folder = directory(&files);
+        let session = open(folder.path());
+        let sql = "SELECT (SELECT count(*) FROM messages), count(*) FROM locations WHERE kind = 'pe'";
+        assert_eq!(rows(&session, sql), [expected], "{files:?}");
+        let run = folder.path().file_name().unwrap().to_string_lossy().trim_start_matches('.').to_owned();
+        assert!(rows(&session, "SELECT run FROM runs")[0].contains(&run), "{files:?}");
+    }
+    let folder = directory(&[("PE3_my_phase_send.csv", send)]);
+    let alone = open(&folder.path().join("PE3_my_phase_send.csv"));
+    assert_eq!(rows(&alone, "SELECT DISTINCT source, tag FROM messages"), ["PE0|my_phase"]);
+    // The lines of a stranger's CSV are not taken for sends.
+    std::fs::write(folder.path().join("numbers.csv"), send).unwrap();
+    let mut options = OpenOptions::new(1 << 30, 1);
+    options.traces.push(TraceSpec { name: None, path: folder.path().join("numbers.csv") });
+    assert!(Session::open(&options).is_err());
+}
+
+#[test]
+fn files_of_two_runs_are_noticed() {
+    let lines = |pe: usize, second: usize| {
+        (0..50).map(|line| format!("0, {pe}, 0, 1, 16, {second}.{line:06}\n")).collect::<String>()
+    };
+    let mixed = directory(&[
+        ("PE0_send.csv", &lines(0, 5000)),
+        ("PE1_send.csv", &lines(1, 5000)),
+        ("PE2_send.csv", &lines(2, 100)),
+    ]);
+    let session = open(mixed.path());
+    assert!(findings(&session).contains("repaired mixed_runs 1"), "{}", findings(&session));
+    assert_eq!(
+        rows(&session, "SELECT example FROM import_stats WHERE what = 'mixed_runs'"),
+        ["PE2_send.csv ends 4900.000 s before PE0_send.csv begins: one is left over from another run"]
+    );
+    let one = directory(&[("PE0_send.csv", &lines(0, 5000)), ("PE1_send.csv", &lines(1, 5000))]);
+    assert_eq!(findings(&open(one.path())), "");
+}
+
+#[test]
+fn matrices_count_with_and_without_self_sends() {
+    let session = open(&fixture("actorprof/triangle_range"));
+    let total = |given: &[(&str, &str)]| -> i64 {
+        saved(&session, "actorprof-logical-matrix", given).iter().map(|row| row[3].parse::<i64>().unwrap()).sum()
+    };
+    let own: i64 =
+        rows(&session, "SELECT count(*) FROM messages WHERE kind = 'logical' AND source = target")[0].parse().unwrap();
+    assert_eq!((total(&[]), total(&[("self_sends", "false")])), (1663, 1663 - own));
+    assert_eq!(total(&[("phase", "none")]), 0);
+    assert_eq!(saved(&session, "actorprof-logical-matrix", &[]).len(), 256);
+    assert!(saved(&session, "actorprof-soundness", &[]).is_empty());
+}
+
+// Independent answers.
+
+fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<String>>());
+    let header = lines.next().unwrap();
+    lines.map(|line| header.iter().cloned().zip(line).collect()).collect()
+}
+
+/// Compares a matrix with totals; the number of its cells.
+fn compare_matrix(path: &Path, ours: &[Vec<String>]) -> usize {
+    let of: BTreeMap<(&str, &str), &Vec<String>> =
+        ours.iter().map(|row| ((row[1].trim_start_matches("PE"), row[2].trim_start_matches("PE")), row)).collect();
+    let mut cells = 0;
+    for line in csv(path) {
+        let source = line["src_pe"].as_str();
+        for (column, value) in &line {
+            let Some(target) = column.strip_prefix("dst_") else { continue };
+            let is_total = source == "total_recv";
+            let row = of[&(if is_total { "0" } else { source }, target)];
+            assert_eq!(&row[if is_total { 6 } else { 3 }], value, "{} {source} {column}", path.display());
+            if !is_total {
+                assert_eq!(row[5], line["total_send"], "{} {source}", path.display());
+            }
+            cells += 1;
+        }
+    }
+    cells
+}
+
+#[test]
+fn every_matrix_and_sum_agrees() {
+    let Some(folder) = shared("expected/actorprof") else { return };
+    let (mut matrices, mut cells) = (0, 0);
+    let summary = csv(&folder.join("summary.csv"));
+    let quartiles = csv(&folder.join("quartiles.csv"));
+    for entry in std::fs::read_dir(&folder).unwrap() {
+        let expected = entry.unwrap().path();
+        let name = expected.file_name().unwrap().to_string_lossy().into_owned();
+        if !name.starts_with("tc_") {
+            continue;
+        }
+        let session = open(&shared(&format!("traces/actorprof/{name}")).unwrap());
+        for entry in std::fs::read_dir(&expected).unwrap() {
+            let path = entry.unwrap().path();
+            let figure = path.file_stem().unwrap().to_string_lossy().into_owned();
+            let matrix = match figure.as_str() {
+                "logical_matrix" => saved(&session, "actorprof-logical-matrix", &[]),
+                "physical_local_send_matrix" => saved(&session, "actorprof-physical-matrix", &[]),
+                "physical_nonblock_send_matrix" => {
+                    saved(&session, "actorprof-physical-matrix", &[("type", "nonblock_send")])
+                }
+                "physical_all_sends_matrix" => saved(&session, "actorprof-physical-matrix", &[("type", "")]),
+                other => match other.strip_prefix("logical_matrix_") {
+                    Some(phase) => saved(&session, "actorprof-logical-matrix", &[("phase", phase)]),
+                    None => continue,
+                },
+            };
+            cells += compare_matrix(&path, &matrix);
+            matrices += 1;
+        }
+        compare_by_source(&expected, &session);
+        compare_papi(&expected, &session);
+        compare_cycles(&expected, &session);
+        compare_summary(&summary, &name, &session);
+        compare_quartiles(&quartiles, &name, &session);
+        if rows(&session, "SELECT count(*) FROM messages WHERE kind = 'handled'") != ["0"] {
+            assert!(saved(&session, "actorprof-soundness", &[]).is_empty(), "{name}");
+        }
+    }
+    assert!(matrices > 25 && cells > 10_000, "{matrices} matrices, {cells} cells");
+}
+
+fn compare_by_source(expected: &Path, session: &Session) {
+    let sql = "SELECT kind || ' ' || source, count(*), sum(bytes) FROM messages WHERE kind IN ('local_send', 'nonblock_send') GROUP BY kind, source \
+               UNION ALL SELECT 'nonblock_progress ' || location, count(*), sum(CAST(args->>'bytes' AS BIGINT)) FROM events GROUP BY location";
+    let mut ours = rows(session, sql);
+    ours.sort();
+    let mut expected: Vec<String> = csv(&expected.join("physical_by_src.csv"))
+        .iter()
+        .map(|line| format!("{} PE{}|{}|{}", line["type"], line["src_pe"], line["buffers"], line["bytes"]))
+        .collect();
+    expected.sort();
+    assert_eq!(ours, expected);
+}
+
+fn compare_papi(expected: &Path, session: &Session) {
+    let path = expected.join("papi_by_pe.csv");
+    if !path.exists() {
+        return;
+    }
+    let sums: BTreeMap<String, f64> = saved(session, "actorprof-papi", &[])
+        .iter()
+        .map(|row| (format!("{} {} {}", row[1], row[2], row[3]), row[4].parse().unwrap()))
+        .collect();
+    for line in csv(&path) {
+        let of =
+            |counter: &str, part: &str| sums.get(&format!("PE{} {counter} {part}", line["pe"])).copied().unwrap_or(0.0);
+        for counter in ["PAPI_TOT_INS", "PAPI_LST_INS"] {
+            let (main, handlers) = (of(counter, "main"), of(counter, "handlers"));
+            let expected = |part: &str| line[&format!("{counter}_{part}")].parse::<f64>().unwrap();
+            assert_eq!(
+                (main, handlers, main + handlers),
+                (expected("main"), expected("proc"), expected("total")),
+                "{line:?}"
+            );
+        }
+        let sends = format!(
+            "SELECT CAST(sum(value) AS BIGINT) FROM counters WHERE name = 'NUM_SENDS' AND location = 'PE{}'",
+            line["pe"]
+        );
+        assert_eq!(rows(session, &sends), [line["main_num_sends"].clone()]);
+        let handled = format!("SELECT count(*) FROM messages WHERE kind = 'handled' AND target = 'PE{}'", line["pe"]);
+        assert_eq!(rows(session, &handled), [line["handled_messages"].clone()]);
+    }
+}
+
+fn compare_cycles(expected: &Path, session: &Session) {
+    let ours: BTreeMap<String, Vec<String>> = saved(session, "actorprof-cycles-relative", &[])
+        .into_iter()
+        .map(|row| (format!("{} {}", row[1], row[2]), row))
+        .collect();
+    for line in csv(&expected.join("overall.csv")) {
+        for (part, column, ratio) in
+            [("T_MAIN", "t_main", "rel_main"), ("T_COMM", "t_comm", "rel_comm"), ("T_PROC", "t_proc", "rel_proc")]
+        {
+            let row = &ours[&format!("PE{} {part}", line["pe"])];
+            let number = |text: &str| text.parse::<f64>().unwrap();
+            assert_eq!(
+                (number(&row[3]), number(&row[4])),
+                (number(&line[column]), number(&line["t_total"])),
+                "{line:?}"
+            );
+            assert!((number(&row[5]) - number(&line[ratio])).abs() <= 1e-6, "{line:?}");
+        }
+    }
+}
+
+fn compare_summary(summary: &[BTreeMap<String, String>], name: &str, session: &Session) {
+    let line = summary.iter().find(|line| line["trace"] == name).unwrap();
+    let ours = saved(session, "actorprof-summary", &[]).remove(0);
+    let columns = [
+        "pes",
+        "messages",
+        "bytes",
+        "self_sends",
+        "max_send_pe",
+        "max_send",
+        "max_recv_pe",
+        "max_recv",
+        "messages_above_diagonal",
+        "pes_without_sends",
+    ];
+    for (place, column) in (1..).zip(columns) {
+        assert_eq!(ours[place], line[column], "{name} {column}");
+    }
+}
+
+fn compare_quartiles(quartiles: &[BTreeMap<String, String>], name: &str, session: &Session) {
+    let ours = saved(session, "actorprof-quartiles", &[]);
+    for line in quartiles.iter().filter(|line| line["trace"] == name) {
+        let kind = line["level"].trim_start_matches("physical_");
+        let Some(row) = ours.iter().find(|row| row[1] == kind && row[2] == line["direction"]) else {
+            assert!(!["logical", "local_send", "nonblock_send"].contains(&kind), "{line:?}");
+            continue;
+        };
+        for (place, column) in (3..).zip(["min", "q1", "median", "q3", "max", "mean", "sum", "max_over_mean"]) {
+            let (our, expected): (f64, f64) = (row[place].parse().unwrap(), line[column].parse().unwrap());
+            assert!((our - expected).abs() <= 1e-5 * expected.abs().max(1.0), "{name} {line:?} {column}: {our}");
+        }
+    }
+}
+
+#[test]
+fn recorded_outputs_agree() {
+    let (Some(traces), Some(expected)) =
+        (shared("traces/actorprof/recorded_overall"), shared("expected/actorprof/recorded_overall"))
+    else {
+        return;
+    };
+    let session = open(&traces);
+    assert_eq!(rows(&session, "SELECT run FROM runs ORDER BY run"), ["histo_2pe", "ig_2pe", "triangle_8pe_excerpt"]);
+    for run in ["histo_2pe", "ig_2pe", "triangle_8pe_excerpt"] {
+        for line in csv(&expected.join(format!("{run}.csv"))) {
+            for (name, column) in
+                [("T_MAIN", "t_main"), ("T_COMM", "t_comm"), ("T_PROC", "t_proc"), ("T_TOTAL", "t_total")]
+            {
+                let sql = format!(
+                    "SELECT CAST(value AS BIGINT) FROM counters WHERE run = '{run}' AND location = 'PE{}' AND name = '{name}'",
+                    line["pe"]
+                );
+                assert_eq!(rows(&session, &sql), [line[column].clone()], "{run} {line:?}");
+            }
+        }
+    }
+}
+
+// Damage.
+
+#[test]
+fn every_prefix_and_flipped_bytes_are_counted() {
+    let folder = TempDir::new().unwrap();
+    let whole: Vec<(&str, Vec<u8>)> = ["PE0_send.csv", "PE0_PAPI.csv", "overall.txt", "physical.txt"]
+        .map(|name| (name, std::fs::read(fixture(&format!("actorprof/quirks/{name}"))).unwrap()))
+        .to_vec();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    for (name, bytes) in &whole {
+        write(name, bytes);
+    }
+    let check = || {
+        let mut options = OpenOptions::new(1 << 28, 1);
+        options.traces.push(TraceSpec { name: None, path: folder.path().to_owned() });
+        let session = Session::open(&options).unwrap();
+        assert_eq!(rows(&session, "SELECT count(*) FROM import_stats WHERE what = 'unaccounted'"), ["0"]);
+    };
+    for (name, bytes) in &whole {
+        for length in (0..bytes.len()).step_by((bytes.len() / 40).max(1)) {
+            write(name, &bytes[..length]);
+            check();
+        }
+        let mut seed = 11u64;
+        for _ in 0..40 {
+            let mut flipped = bytes.clone();
+            for _ in 0..3 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                let place = (seed >> 33) as usize % flipped.len();
+                flipped[place] ^= 1 << ((seed >> 20) & 7);
+            }
+            write(name, &flipped);
+            check();
+        }
+        write(name, bytes);
+    }
+}
