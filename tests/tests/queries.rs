@@ -14,6 +14,8 @@ const FIXTURES: &[&str] = &[
     "tfprof/zero_40.tfp",
     "chrome/kineto_tiny.json",
     "chrome/torch215_cpu.json.gz",
+    "chrome/nccl_ranks",
+    "nsys/two_streams.sqlite",
     "table/render_log.csv",
     "tfprof/fib_36.json",
     "actorprof/triangle_range",

@@ -200,8 +200,11 @@ fn no_stray_lines(text: &str, end: usize) -> Result<(), HeaderError> {
         let is_meant = comment.contains(':') || comment.ends_with("no rows");
         let near = nearest(&word.to_lowercase(), KEYS).filter(|_| is_meant && word.len() >= 4);
         if let Some(key) = near.filter(|key| *key != word || is_header_line(comment)) {
-            return Err(HeaderError::new(index + 1, format!("`{word}` stands below the header, where it has no effect"))
-                .hint(format!("the header ends with a bare `--`, a blank line or the SQL; move `{key}` above that")));
+            return Err(HeaderError::new(
+                index + 1,
+                format!("`{word}` stands below the header, where it has no effect"),
+            )
+            .hint(format!("the header ends with a bare `--`, a blank line or the SQL; move `{key}` above that")));
         }
     }
     Ok(())
@@ -571,7 +574,10 @@ mod tests {
             ("-- expect every row: x > 1 y", "1: `every row: x > 1 y`: `y` stands behind the condition"),
             ("-- title: a\n\n-- expect no rows", "3: `expect` stands below the header, where it has no effect"),
             ("-- title: a\n--\n-- expct no rows", "3: `expct` stands below the header, where it has no effect"),
-            ("-- title: a\n--\n-- Metric x: better=lower", "3: `Metric` stands below the header, where it has no effect"),
+            (
+                "-- title: a\n--\n-- Metric x: better=lower",
+                "3: `Metric` stands below the header, where it has no effect",
+            ),
             ("-- title: a\n-- title: b", "2: a second `title:`"),
             ("-- title:", "1: `title:` says nothing"),
             ("-- topic tasks", "1: `topic` wants a colon: `-- topic: …`"),
