@@ -3,11 +3,11 @@
 -- needs: runs.run=base, runs.run=new, tasks
 -- chart: bar x=change_time y=what
 --
--- The changes of all names add up to the change of the makespan exactly; the thirty largest are shown.
 SELECT CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END
-    || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE '' END AS what,
+    || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE ': work' END AS what,
   base AS base_time, new AS new_time, change AS change_time
-FROM explain_change()
+-- The changes of all names add up to the change of the makespan exactly; the thirty largest are shown.
+FROM explain_change(base => 'base', new => 'new')
 WHERE change <> 0
-ORDER BY abs(change) DESC, what
+ORDER BY greatest(change, -change) DESC, what
 LIMIT 30

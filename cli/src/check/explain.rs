@@ -1,7 +1,8 @@
 //! Why a metric got worse: which work and which waiting grew between the baseline and the new traces.
 //!
-//! One run of each side is opened in a session of its own, as `base` and `new`, and the saved query `what-changed` is
-//! asked; a project that has a better one puts it into `.tq/queries`.
+//! One run of each side is opened in a session of its own, as `base` and `new`, and the saved query `why-it-changed` is
+//! asked, which is `explain_change`: its rows add up to the difference of the makespans. A project that has a better one
+//! puts it into `.tq/queries`.
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
@@ -14,7 +15,7 @@ use crate::errors::Failure;
 use crate::library;
 
 /// The saved query that explains.
-const EXPLANATION: &str = "what-changed";
+const EXPLANATION: &str = "why-it-changed";
 /// How many lines of it are shown.
 const ROWS_SHOWN: usize = 10;
 

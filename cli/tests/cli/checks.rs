@@ -502,7 +502,7 @@ fn the_job_of_the_documentation_gates() {
     let slower = project.run(&steps[0].1);
     assert_eq!(slower.0, Some(1), "{}", slower.1);
     assert!(slower.1.contains("::error file=.tq/checks/path-composition.sql,line=4,"), "{}", slower.1);
-    assert!(project.summary().contains("work in encode"), "{}", project.summary());
+    assert!(project.summary().contains("encode: work"), "{}", project.summary());
     assert!(project.file("check.xml").contains("<failure"));
     assert!(project.file("offends.svg").starts_with("<svg"));
 

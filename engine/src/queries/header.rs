@@ -11,8 +11,8 @@
 //! --
 //! ```
 //!
-//! A header decides whether a check in CI can fail, so nothing in it is skipped: an unknown key, a word too much or a
-//! header line further below is an error with its line.
+//! A bare `--` ends it; prose may follow. A header decides whether a check in CI can fail, so nothing in it is skipped: an
+//! unknown key, a word too much, or what looks like a header line further below is an error with its line.
 
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
@@ -157,7 +157,7 @@ pub fn has_header(text: &str) -> bool {
 pub fn parse(text: &str) -> Result<Header, HeaderError> {
     let mut header = Header::default();
     let mut end = 0;
-    for (number, line) in comment_block(text) {
+    for (number, line) in comment_block(text).take_while(|(_, line)| !line.is_empty()) {
         end = number;
         header.read(line, number)?;
     }
@@ -191,19 +191,20 @@ fn is_header_line(line: &str) -> bool {
     }
 }
 
-/// A header line below the header would be a comment: a check that never runs.
+/// A header line below the header would be a comment: a check that never runs. A misspelt one is found as well.
 fn no_stray_lines(text: &str, end: usize) -> Result<(), HeaderError> {
     for (index, line) in text.lines().enumerate().skip(end) {
         let Some(comment) = line.trim().strip_prefix("--") else { continue };
         let comment = comment.trim();
-        if let Some(key) = key_of(comment).filter(|key| KEYS.contains(key))
-            && is_header_line(comment)
-        {
+        let Some(word) = key_of(comment) else { continue };
+        let is_meant = comment.contains(':') || comment.ends_with("no rows");
+        let near = nearest(&word.to_lowercase(), KEYS).filter(|_| is_meant && word.len() >= 4);
+        if let Some(key) = near.filter(|key| *key != word || is_header_line(comment)) {
             return Err(HeaderError::new(
                 index + 1,
-                format!("`{key}` stands below the header, where it has no effect"),
+                format!("`{word}` stands below the header, where it has no effect"),
             )
-            .hint("the header is the first block of comment lines; move the line there"));
+            .hint(format!("the header ends with a bare `--`, a blank line or the SQL; move `{key}` above that")));
         }
     }
     Ok(())
@@ -212,8 +213,7 @@ fn no_stray_lines(text: &str, end: usize) -> Result<(), HeaderError> {
 impl Header {
     fn read(&mut self, line: &str, number: usize) -> Result<(), HeaderError> {
         let Some(key) = key_of(line) else {
-            // A bare `--` keeps the header apart from the SQL; `-- : x` is nothing.
-            return if line.is_empty() { Ok(()) } else { Err(unknown_key("", number)) };
+            return Err(unknown_key("", number));
         };
         let rest = line[key.len()..].trim_start();
         let wrong = |message: String| HeaderError::new(number, message);
@@ -258,7 +258,7 @@ impl Header {
 fn unknown_key(word: &str, line: usize) -> HeaderError {
     let near = nearest(&word.to_lowercase(), KEYS).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
     HeaderError::new(line, format!("`{word}` is no key of a header{near}"))
-        .hint(format!("a header has the keys {}; other comments go below the first line of SQL", KEYS.join(", ")))
+        .hint(format!("a header has the keys {}; other comments go below a bare `--`", KEYS.join(", ")))
 }
 
 /// What stands behind the colon of `key: value`.
@@ -573,6 +573,11 @@ mod tests {
             ("-- expect every row: x >", "1: `every row: x >`: Expected: an expression, found: EOF"),
             ("-- expect every row: x > 1 y", "1: `every row: x > 1 y`: `y` stands behind the condition"),
             ("-- title: a\n\n-- expect no rows", "3: `expect` stands below the header, where it has no effect"),
+            ("-- title: a\n--\n-- expct no rows", "3: `expct` stands below the header, where it has no effect"),
+            (
+                "-- title: a\n--\n-- Metric x: better=lower",
+                "3: `Metric` stands below the header, where it has no effect",
+            ),
             ("-- title: a\n-- title: b", "2: a second `title:`"),
             ("-- title:", "1: `title:` says nothing"),
             ("-- topic tasks", "1: `topic` wants a colon: `-- topic: …`"),
@@ -605,6 +610,12 @@ mod tests {
         ] {
             assert_eq!(error(header), expected, "{header}");
         }
+    }
+
+    #[test]
+    fn prose_follows_a_bare_comment() {
+        let text = "-- title: a\n--\n-- A task counts there with its first:\n-- the parameters: k, n. No rows\nSELECT 1 -- expected: one";
+        assert_eq!(parse(text).unwrap().title, "a");
     }
 
     #[test]

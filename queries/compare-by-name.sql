@@ -1,0 +1,8 @@
+-- title: How the tasks of each name changed from base to new: how many, how long in all and each, how busy
+-- topic: comparison
+-- needs: runs.run=base, runs.run=new, tasks
+--
+SELECT key AS name, base_count, new_count, base_total, new_total, change, change_percent, base_median, new_median, base_busy, new_busy, matched
+FROM compare_runs(tasks, base => 'base', new => 'new', by => 'name')
+ORDER BY greatest(change, -change) DESC, name
+LIMIT 50
