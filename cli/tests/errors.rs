@@ -26,7 +26,10 @@ const FILES: &[(&str, &str)] = &[
     ("kind.sql", "-- title: A title\n-- topic: tasks\n-- chart: baar x=duration y=name\n--\nSELECT * FROM tasks\n"),
     ("needs.sql", "-- title: A title\n-- topic: tasks\n-- needs: messages\n--\nSELECT * FROM messages\n"),
     ("two.sql", "-- title: A title\n-- topic: tasks\n--\nSELECT 1;\nSELECT 2;\n"),
-    ("limit.sql", "-- title: A title\n-- topic: tasks\n-- param limit: BIGINT = 3 -- how many\n--\nSELECT * FROM tasks LIMIT $limit\n"),
+    (
+        "limit.sql",
+        "-- title: A title\n-- topic: tasks\n-- param limit: BIGINT = 3 -- how many\n--\nSELECT * FROM tasks LIMIT $limit\n",
+    ),
     ("config/tq/config.toml", "# the defaults\n"),
     ("wrong/tq/config.toml", "threads = 2\nmemroy = \"2GB\"\n"),
 ];
@@ -53,7 +56,9 @@ fn every_wrong_input_gets_its_message() {
     }
     assert!(commands >= 60, "{commands} wrong inputs");
     // None of these belongs into a message, whatever the table says.
-    for internal in ["Utf8", "Int64(", "Dictionary", "panicked", "RUST_BACKTRACE", "DataFusionError", "Error during", "Some("] {
+    for internal in
+        ["Utf8", "Int64(", "Dictionary", "panicked", "RUST_BACKTRACE", "DataFusionError", "Error during", "Some("]
+    {
         assert!(!answered.contains(internal), "`{internal}` in a message:\n{answered}");
     }
     if std::env::var_os("UPDATE_EXPECT").is_some() {

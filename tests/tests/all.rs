@@ -5,8 +5,8 @@
 mod import_actorprof;
 mod import_chrome;
 mod import_daisen;
-mod import_pascal;
 mod import_parsec;
+mod import_pascal;
 mod import_table;
 mod import_tfprof;
 mod queries;

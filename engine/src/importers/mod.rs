@@ -6,9 +6,9 @@
 mod actorprof;
 mod chrome;
 mod daisen;
-mod sqlite;
-mod pascal;
 mod parsec;
+mod pascal;
+mod sqlite;
 mod tfprof;
 
 use std::collections::BTreeMap;
