@@ -3,9 +3,10 @@
 -- needs: tasks
 -- chart: heatmap x=tile_column y=tile_row value=work_time
 --
+WITH
 -- The parameters of a task class are its coordinates: m is the row, n the column, and k stands for the one that a class
 -- lacks, so POTRF(k) is the tile (k, k), TRSM(m, k) is (m, k), GEMM(m, n, k) is (m, n). Other programs have other letters.
-WITH parameters AS (
+parameters AS (
   SELECT run, duration, json_get_int(args, 'm') AS m, json_get_int(args, 'n') AS n, json_get_int(args, 'k') AS k
   FROM tasks WHERE kind = 'task' AND role = 'work'),
 tiles AS (SELECT run, coalesce(m, k) AS tile_row, coalesce(n, k) AS tile_column, duration FROM parameters)

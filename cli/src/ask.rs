@@ -97,7 +97,18 @@ impl Asker {
             Part::Rows(batch) if begun => output.rows(&batch),
             Part::Rows(_) => Ok(()),
         })?;
-        if begun { output.end() } else { Ok(()) }
+        if !begun {
+            return Ok(());
+        }
+        while let Some(sql) = output.further() {
+            for statement in sql::parse(sql)? {
+                self.stream(&statement, &Params::new(), Ok, &mut |part| match part {
+                    Part::Schema(_) => Ok(()),
+                    Part::Rows(batch) => output.rows(&batch),
+                })?;
+            }
+        }
+        output.end()
     }
 
     /// The answer of a statement of ours in one batch: for sections of a report, lists of names, small things.

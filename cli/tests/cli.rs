@@ -7,6 +7,7 @@
 
 #[path = "cli/checks.rs"]
 mod checks;
+mod chrome;
 #[path = "cli/reports.rs"]
 mod reports;
 #[path = "cli/saved_queries.rs"]

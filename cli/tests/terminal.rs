@@ -30,7 +30,7 @@ fn prompt(place: &TempDir) -> PtySession {
         .env("XDG_STATE_HOME", place.path().join("state"))
         .env("XDG_CONFIG_HOME", place.path().join("config"));
     let mut session = spawn_command(command, Some(PATIENCE_MS)).unwrap();
-    session.exp_string("run (tfprof): 3 tasks on 2 locations").unwrap();
+    session.exp_string("run (tfprof): 3 tasks on 3 locations").unwrap();
     session.exp_string("tq> ").unwrap();
     session
 }

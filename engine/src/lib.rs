@@ -9,6 +9,7 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub mod error;
 pub mod importers;
 pub mod open;
+pub mod perfetto;
 pub mod queries;
 pub mod session;
 pub mod sql;

@@ -168,7 +168,7 @@ fn files(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, Imp
     let source = Source::open(&spec.path, options.progress.clone())?;
     let importer = match &options.from_format {
         Some(name) => importers::by_name(name)?,
-        None => importers::recognise(&source, &options.import, true).ok_or_else(|| unrecognised(&source))?,
+        None => importers::recognise(&source, &options.import, true).ok_or_else(|| importers::unrecognised(&source))?,
     };
     let name = spec.name.clone().unwrap_or_else(|| source.stem());
     Ok(vec![Recognised { sources: vec![source], is_directory: false, importer, name, stats: Vec::new() }])
@@ -248,12 +248,6 @@ fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
         let stats = Vec::new();
         recognised.insert(at, Recognised { sources, is_directory: true, importer: *importer, name, stats });
     }
-}
-
-fn unrecognised(source: &Source) -> ImportError {
-    let head: String =
-        source.head().iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
-    ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
 }
 
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.

@@ -26,6 +26,7 @@ pub mod explain_change;
 pub mod family;
 pub mod floating_row;
 pub mod gaps;
+pub mod glob;
 pub mod graph;
 pub mod imbalance;
 pub mod intersect;
@@ -67,6 +68,7 @@ pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(time::ToMs::new(tick)),
         ScalarUDF::from(time::ToS::new(tick)),
         ScalarUDF::from(time::TimeText::new(tick)),
+        ScalarUDF::from(glob::Glob::new()),
         ScalarUDF::from(scaling::Speedup::new()),
         ScalarUDF::from(scaling::Efficiency::new()),
         ScalarUDF::from(CheckedAdd::new()),

@@ -15,6 +15,7 @@ use crate::ask::{Asker, Params};
 use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
 use crate::errors::{Failure, Problem, did_you_mean};
+use crate::output::chrome::{Chrome, LOCATIONS, Places};
 use crate::output::{self, Destination, Format, Look, Picture};
 use crate::{library, pictures, statements};
 
@@ -61,7 +62,13 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     let (destination, writer) = Destination::open(target)?;
     let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
     let arrange = format.arrange(picture.chart.as_ref());
-    let mut output = output::create(format, writer, &look, target, picture);
+    let mut output: Box<dyn output::Output> = match format {
+        Format::Chrome => {
+            let places = Places::of(&asker.collect(LOCATIONS, &Params::new())?)?;
+            Box::new(Chrome::new(writer, tick, places))
+        }
+        _ => output::create(format, writer, &look, target, picture),
+    };
     for statement in &statements {
         let placed = |failure: Failure| match &file {
             Some(file) => failure.in_file(file, Some(statement.line)),

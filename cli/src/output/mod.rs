@@ -9,7 +9,7 @@ mod arrow;
 pub(crate) mod buffer;
 pub(crate) mod cells;
 mod chart;
-mod chrome;
+pub(crate) mod chrome;
 mod delimited;
 mod json;
 pub(crate) mod markdown;
@@ -44,6 +44,11 @@ pub(crate) trait Output {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure>;
     /// Some of its rows.
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure>;
+    /// A query of the session whose rows belong to the result, asked when the rows so far are complete; its rows follow by
+    /// [`Output::rows`].
+    fn further(&mut self) -> Option<&'static str> {
+        None
+    }
     /// The result is complete.
     fn end(&mut self) -> Result<(), Failure>;
     /// The last result is complete: footers, flush.
@@ -196,7 +201,7 @@ pub(crate) fn create(
             }
             _ => Box::new(svg::Svg::new(writer, look.tick, picture)),
         },
-        Format::Chrome => Box::new(chrome::Chrome::new(writer, look.tick)),
+        Format::Chrome => Box::new(chrome::Chrome::new(writer, look.tick, chrome::Places::default())),
     }
 }
 

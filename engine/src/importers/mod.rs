@@ -6,6 +6,8 @@
 mod actorprof;
 mod chrome;
 mod daisen;
+pub mod examine;
+mod nsys;
 mod parsec;
 mod pascal;
 mod sqlite;
@@ -166,8 +168,36 @@ pub fn importers() -> &'static [&'static dyn Importer] {
         &actorprof::ActorProf,
         &chrome::Chrome,
         &daisen::Daisen,
+        &nsys::Nsys,
         &table::TableImporter,
     ]
+}
+
+/// The runs of a source, without a session around them: in the format of that name, else in the one that recognises it.
+///
+/// # Errors
+/// As [`Importer::import`]; [`ImportError::Unrecognised`], [`ImportError::UnknownFormat`].
+pub fn import(
+    source: &Source,
+    format: Option<&str>,
+    options: &ImportOptions,
+    threads: usize,
+    pool: Arc<dyn MemoryPool>,
+) -> Result<Vec<Run>, ImportError> {
+    let importer = match format {
+        Some(name) => by_name(name)?,
+        None => recognise(source, options, true).ok_or_else(|| unrecognised(source))?,
+    };
+    let mut context = ImportContext::new(options, threads, pool, 0);
+    importer.import(source, &mut context)?;
+    Ok(context.into_runs())
+}
+
+/// No format wants the source: the first bytes say why.
+pub(crate) fn unrecognised(source: &Source) -> ImportError {
+    let head: String =
+        source.head().iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+    ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
 }
 
 /// The first format that recognises the source, else the first that accepts it.

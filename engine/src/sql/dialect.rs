@@ -1,4 +1,5 @@
-//! The SQL dialect: sqlparser's generic one, which DataFusion speaks by default, and `TABLE(SELECT …)` as an argument.
+//! The SQL dialect: sqlparser's generic one, which DataFusion speaks by default, `TABLE(SELECT …)` as an argument, and the
+//! operator `GLOB` of SQLite and PerfettoSQL.
 //!
 //! A dialect is asked about some three hundred features one by one, so this one forwards each answer in which
 //! [`GenericDialect`] differs from the default of the trait. A test compares the two: after an update of sqlparser it
@@ -6,7 +7,14 @@
 
 use std::any::TypeId;
 
-use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    UnaryOperator,
+};
+use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
+use datafusion::sql::sqlparser::keywords::Keyword;
+use datafusion::sql::sqlparser::parser::{Parser, ParserError};
+use datafusion::sql::sqlparser::tokenizer::Token;
 
 /// Generic SQL with `f(TABLE(SELECT …))`.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,7 +34,27 @@ impl Dialect for TqDialect {
         TypeId::of::<GenericDialect>()
     }
 
-    /// The one difference.
+    /// `name GLOB 'a*'` and `name NOT GLOB 'a*'` bind like LIKE.
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        glob_follows(parser).map(|_| Ok(self.prec_value(Precedence::Like)))
+    }
+
+    /// They become `glob('a*', name)`.
+    fn parse_infix(&self, parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+        let words = glob_follows(parser)?;
+        let mut place = parser.next_token().span;
+        if words == 2 {
+            place = parser.next_token().span;
+        }
+        let matches = |pattern| glob(Ident::with_span(place, "glob"), pattern, left.clone());
+        let matched = parser.parse_subexpr(precedence).map(matches);
+        Some(match words {
+            1 => matched,
+            _ => matched.map(|matched| Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(matched) }),
+        })
+    }
+
+    /// A difference to the generic dialect.
     fn supports_subquery_as_function_arg(&self) -> bool {
         true
     }
@@ -115,9 +143,64 @@ impl Dialect for TqDialect {
     }
 }
 
+/// How many words `GLOB` or `NOT GLOB` are, if they come next and something to match follows.
+fn glob_follows(parser: &Parser) -> Option<usize> {
+    let word = |at: usize| match parser.peek_nth_token_ref(at).token {
+        Token::Word(ref word) if word.quote_style.is_none() => Some(word),
+        _ => None,
+    };
+    let first = word(0)?;
+    let words = if first.keyword == Keyword::NOT { 2 } else { 1 };
+    if !word(words - 1)?.value.eq_ignore_ascii_case("glob") {
+        return None;
+    }
+    // `SELECT name glob, …`, `… AS glob ORDER BY …`: a name like any other.
+    let begins_operand = match &parser.peek_nth_token_ref(words).token {
+        Token::Word(word) => word.keyword == Keyword::NoKeyword || word.keyword == Keyword::CASE,
+        Token::SingleQuotedString(_) | Token::Placeholder(_) => true,
+        Token::LParen => true,
+        _ => false,
+    };
+    begins_operand.then_some(words)
+}
+
+fn glob(name: Ident, pattern: Expr, text: Expr) -> Expr {
+    let argument = |value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value));
+    Expr::Function(Function {
+        name: ObjectName::from(vec![name]),
+        uses_odbc_syntax: false,
+        parameters: FunctionArguments::None,
+        args: FunctionArguments::List(FunctionArgumentList {
+            duplicate_treatment: None,
+            args: vec![argument(pattern), argument(text)],
+            clauses: vec![],
+        }),
+        filter: None,
+        null_treatment: None,
+        over: None,
+        within_group: vec![],
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn glob_is_an_operator_where_something_follows_it() {
+        let parsed = |sql: &str| match Parser::parse_sql(&TqDialect, sql) {
+            Ok(statements) => statements[0].to_string(),
+            Err(error) => error.to_string(),
+        };
+        for (sql, expected) in [
+            ("SELECT 1 FROM t WHERE a GLOB 'x*' AND b = 1", "SELECT 1 FROM t WHERE glob('x*', a) AND b = 1"),
+            ("SELECT a NOT glob 'x' || b FROM t", "SELECT NOT glob('x' || b, a) FROM t"),
+            ("SELECT name glob, 1 AS glob FROM t AS glob", "SELECT name AS glob, 1 AS glob FROM t AS glob"),
+            ("SELECT glob('x', a) FROM t ORDER BY glob", "SELECT glob('x', a) FROM t ORDER BY glob"),
+        ] {
+            assert_eq!(parsed(sql), expected);
+        }
+    }
 
     /// Fails when [`TqDialect`] forgets a flag that [`GenericDialect`] sets.
     macro_rules! assert_equal_flags {

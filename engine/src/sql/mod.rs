@@ -18,6 +18,7 @@ pub mod dialect;
 pub mod errors;
 pub mod nearest;
 pub mod parse;
+mod perfetto;
 pub mod relations;
 pub mod rewrite;
 pub mod settings;

@@ -11,6 +11,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::SqlError;
+use crate::sql::perfetto;
 
 /// One statement of a text.
 #[derive(Debug, Clone)]
@@ -25,7 +26,7 @@ pub struct Statement {
     pub source: Arc<str>,
 }
 
-/// Splits a text into statements. Empty ones are left out; the first that does not parse is the error.
+/// Splits a text into statements. Empty ones (and `INCLUDE PERFETTO MODULE …`) are left out; the first that does not parse is the error.
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     let source: Arc<str> = Arc::from(text);
     let tokens = Tokenizer::new(&TqDialect, text)
@@ -37,7 +38,8 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
         let mut spoken = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
         let Some(first) = spoken.next() else { continue };
         let last = spoken.next_back().unwrap_or(first);
-        let parsed = parse_tokens(tokens).map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
+        let Some(tokens) = perfetto::plain(tokens) else { continue };
+        let parsed = parse_tokens(&tokens).map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
         let text = &text[lines.offset(first.span.start)..lines.offset(last.span.end)];
         statements.push(Statement {
             parsed,

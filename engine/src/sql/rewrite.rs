@@ -21,8 +21,8 @@ use std::ops::ControlFlow;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, SetExpr, Spanned,
-    Statement, TableFactor, TableFunctionArgs, TableSampleKind, Value, VisitMut, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, Select, SetExpr,
+    Spanned, Statement, TableFactor, TableFunctionArgs, TableSampleKind, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
@@ -30,6 +30,7 @@ use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
 
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::error_at;
+use crate::sql::perfetto;
 use crate::sql::relations::{find_function, parameter_of};
 use crate::sql::settings;
 
@@ -66,6 +67,13 @@ struct Rewriter;
 impl VisitorMut for Rewriter {
     type Break = DataFusionError;
 
+    fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<DataFusionError> {
+        match perfetto::relations_of_columns(select) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
     /// Called for outer factors first; a nested call that becomes a subquery here is met again inside it.
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<DataFusionError> {
         match rewrite_factor(factor) {
@@ -88,6 +96,7 @@ fn rewrite_factor(factor: &mut TableFactor) -> Result<()> {
         ));
     }
     call_instead_of_wrapper(factor);
+    perfetto::relation_of_one(factor)?;
     let TableFactor::Table { name, args: Some(arguments), .. } = factor else { return Ok(()) };
     let Some(function) = find_function(name) else { return Ok(()) };
     let span = name.span();

@@ -1,7 +1,7 @@
 //! Blocks: a long source is cut at borders between records and parsed on several threads; results come back in the order
 //! of the source.
 //!
-//! Life of the data: whichever thread is free takes the lock, reads the next [`BLOCK_BYTES`] into a buffer of its own, cuts
+//! Life of the data: whichever thread is free takes the lock, reads the next [`BLOCK_BYTES`] (unless the source says otherwise) into a buffer of its own, cuts
 //! behind the last whole record (the rest is carried over to the next block), releases the lock and parses. The calling
 //! thread receives the results and hands them on by block number. Blocks are cut in the same places on any number of
 //! threads, so what depends on the cuts (the order in which words are met) does not depend on the machine.
@@ -68,7 +68,7 @@ pub fn parse_reader<R: Send>(
     parse: impl Fn(Block<'_>) -> R + Sync,
     mut take: impl FnMut(R) -> Result<bool, ImportError>,
 ) -> Result<Ending, ImportError> {
-    let mut cutter = Cutter::new(reader, BLOCK_BYTES);
+    let mut cutter = Cutter::new(reader, source.block_bytes());
     if threads <= 1 {
         let mut buffer = Buffer::default();
         while let Some(place) = cutter.next(&mut buffer, &cut).map_err(|error| source.io_error(error))? {

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::read::MultiGzDecoder;
 use tempfile::NamedTempFile;
 
+use super::blocks::BLOCK_BYTES;
 use crate::error::ImportError;
 
 /// How many decompressed bytes recognition may look at.
@@ -31,13 +32,14 @@ pub struct Source {
     compression: Compression,
     stored_bytes: Option<u64>,
     head: Arc<[u8]>,
+    block_bytes: usize,
     progress: Option<Arc<dyn Progress>>,
 }
 
 #[derive(Clone)]
 enum Input {
     File,
-    /// Standard input, read to its end.
+    /// Standard input, read to its end, or bytes that a program holds.
     Memory(Arc<[u8]>),
 }
 
@@ -55,21 +57,39 @@ impl Source {
     /// [`ImportError::Io`] when it cannot be read, [`ImportError::Empty`] when it has no bytes.
     pub fn open(path: &Path, progress: Option<Arc<dyn Progress>>) -> Result<Source, ImportError> {
         let failed = |source| ImportError::Io { path: path.to_owned(), source };
-        let (input, stored_bytes) = if path == Path::new("-") {
+        if path == Path::new("-") {
             let mut bytes = Vec::new();
             io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-            let length = bytes.len() as u64;
-            (Input::Memory(bytes.into()), Some(length))
-        } else {
-            let metadata = std::fs::metadata(path).map_err(failed)?;
-            (Input::File, metadata.is_file().then_some(metadata.len()))
-        };
+            return Ok(Source { progress, ..Source::of_bytes(bytes)? });
+        }
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        Source::new(path, Input::File, metadata.is_file().then_some(metadata.len()), progress)
+    }
+
+    /// The bytes of a trace that a program holds, as if they came from standard input.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub fn of_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Source, ImportError> {
+        let bytes = bytes.into();
+        let length = bytes.len() as u64;
+        Source::new(Path::new("-"), Input::Memory(bytes), Some(length), None)
+    }
+
+    fn new(
+        path: &Path,
+        input: Input,
+        stored_bytes: Option<u64>,
+        progress: Option<Arc<dyn Progress>>,
+    ) -> Result<Source, ImportError> {
+        let failed = |source| ImportError::Io { path: path.to_owned(), source };
         let mut source = Source {
             path: path.to_owned(),
             input,
             compression: Compression::None,
             stored_bytes,
             head: Arc::from([]),
+            block_bytes: BLOCK_BYTES,
             progress: None,
         };
         let magic = source.read_head().map_err(failed)?;
@@ -90,6 +110,17 @@ impl Source {
         }
         source.progress = progress;
         Ok(source)
+    }
+
+    /// The same bytes, read in blocks of about this size: tests of what happens at borders need no large texts.
+    #[must_use]
+    pub fn in_blocks_of(self, block_bytes: usize) -> Source {
+        Source { block_bytes: block_bytes.max(1), ..self }
+    }
+
+    /// How many bytes a reader on several threads takes at once.
+    pub(super) fn block_bytes(&self) -> usize {
+        self.block_bytes
     }
 
     /// The path as the user gave it (`-` for standard input).

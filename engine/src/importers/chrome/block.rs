@@ -37,17 +37,17 @@ pub(super) fn parse(block: Block<'_>) -> Parsed {
         text: text.text(),
         at: 0,
         stack: Vec::new(),
-        phases: Phases::new(block.bytes.len(), block.offset),
+        phases: Phases::new(block.bytes.len(), text.places(block)),
         commas: Commas { seen: true, missing: 0, extra: 0 },
     };
     let ending = parser.run(block.last);
     let Commas { missing, extra, seen } = parser.commas;
     let mut records = parser.phases.into_records();
-    let place = |at: usize| format!("block at byte {}, near byte {at} of it", block.offset);
-    records.stats.note(COMMA_MISSING, missing, || place(0));
-    records.stats.note(COMMA_TOO_MANY, extra, || place(0));
+    let place = || format!("in the events from byte {} on", block.offset);
+    records.stats.note(COMMA_MISSING, missing, place);
+    records.stats.note(COMMA_TOO_MANY, extra, place);
     if let (Ending::Closed(at), true) = (ending, seen && parser_saw_events(&records)) {
-        records.stats.note(TRAILING_COMMA, 1, || format!("byte {}", block.offset + at as u64));
+        records.stats.note(TRAILING_COMMA, 1, || format!("byte {}", text.places(block).of(at)));
     }
     records.stats.note(NOT_UTF8, text.invalid, || format!("byte {}", block.offset + text.first as u64));
     let tail = match ending {
@@ -56,8 +56,8 @@ pub(super) fn parse(block: Block<'_>) -> Parsed {
     };
     let ending = match ending {
         Ending::Border => ending,
-        Ending::Closed(at) => Ending::Closed(text.place(at, block.bytes)),
-        Ending::Inside(at) => Ending::Inside(text.place(at, block.bytes)),
+        Ending::Closed(at) => Ending::Closed(text.place(at, block)),
+        Ending::Inside(at) => Ending::Inside(text.place(at, block)),
     };
     Parsed { records, ending, offset: block.offset, last: block.last, tail }
 }
@@ -123,21 +123,41 @@ impl<'b> Utf8<'b> {
         &self.bytes
     }
 
-    /// Where in `bytes` the byte `at` of the text stands: U+FFFD is three bytes, what it replaced may be one.
-    fn place(&self, at: usize, bytes: &[u8]) -> usize {
-        if self.invalid == 0 {
-            return at;
-        }
-        let (mut in_text, mut in_bytes) = (0, 0);
-        for chunk in bytes.utf8_chunks() {
-            if at <= in_text + chunk.valid().len() {
-                return in_bytes + (at - in_text);
-            }
-            in_text += chunk.valid().len() + char::REPLACEMENT_CHARACTER.len_utf8();
-            in_bytes += chunk.valid().len() + chunk.invalid().len();
-        }
-        bytes.len()
+    /// Where in the block the byte `at` of the text stands.
+    fn place(&self, at: usize, block: Block<'_>) -> usize {
+        if self.invalid == 0 { at } else { place_in(block.bytes, at) }
     }
+
+    fn places<'p>(&self, block: Block<'p>) -> Place<'p> {
+        Place { offset: block.offset, damaged: (self.invalid > 0).then_some(block.bytes) }
+    }
+}
+
+/// Where a place of a block's text stands in the file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'b> {
+    offset: u64,
+    /// The bytes of the block, where its text differs from them.
+    damaged: Option<&'b [u8]>,
+}
+
+impl Place<'_> {
+    pub(super) fn of(&self, at: usize) -> u64 {
+        self.offset + self.damaged.map_or(at, |bytes| place_in(bytes, at)) as u64
+    }
+}
+
+/// Where in `bytes` the byte `at` of their text stands: U+FFFD is three bytes, what it replaced may be one.
+fn place_in(bytes: &[u8], at: usize) -> usize {
+    let (mut in_text, mut in_bytes) = (0, 0);
+    for chunk in bytes.utf8_chunks() {
+        if at <= in_text + chunk.valid().len() {
+            return in_bytes + (at - in_text);
+        }
+        in_text += chunk.valid().len() + char::REPLACEMENT_CHARACTER.len_utf8();
+        in_bytes += chunk.valid().len() + chunk.invalid().len();
+    }
+    bytes.len()
 }
 
 struct Commas {

@@ -114,7 +114,8 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     let mut links = launches.links(recording, kinds);
     links.extend(kineto::operator_links(recording, kinds));
     links.extend(kineto::sync_links(recording, &launches, shared, kinds));
-    links.extend(flows::links(recording, &nesting, &launches, kinds));
+    let flows = flows::links(recording, &nesting, &launches, kinds, &links);
+    links.extend(flows);
     recording.forget_joins();
     Joined { nesting, parents, links, patches }
 }

@@ -10,6 +10,8 @@
 //! starts before the call that causes it); with several, each step and end is bound to the latest start or step before it.
 //! Ids are used again, ends are repeated, and many Kineto ends have no start at all: those are counted, not warned of.
 //!
+//! `tq` itself writes links of kind `dependency` as flows of category `tq:dependency`, and so on for every kind.
+//!
 //! Kineto's `ac2g` flows repeat what `correlation` says; only what that does not say becomes a link here.
 
 use std::collections::BTreeMap;
@@ -24,6 +26,14 @@ use super::{FLOW_UNBOUND, LAUNCH_FLOWS};
 
 /// Kineto's flows from calls to what they launch.
 const LAUNCH: &str = "ac2g";
+
+/// The kind of a link that `tq` wrote as a flow of this category.
+fn kind_of(category: &str) -> Option<&'static str> {
+    const KINDS: [&str; 9] =
+        ["flow", "launch", "operator", "sync", "dependency", "weak", "spawn", "async", "communication"];
+    let written = category.strip_prefix("tq:")?;
+    Some(KINDS.into_iter().find(|kind| *kind == written).unwrap_or("flow"))
+}
 
 /// An end of an arrow that is bound to a task.
 struct Point {
@@ -45,7 +55,15 @@ enum Role {
 type Identity = (i32, i32, FlowId);
 
 /// The links of a file's flows.
-pub(super) fn links(recording: &mut Recording, nesting: &Nesting, launches: &Launches, kinds: &Kinds) -> Vec<Link> {
+///
+/// `others` are the links that are known already: what `tq` wrote as flows may be among them.
+pub(super) fn links(
+    recording: &mut Recording,
+    nesting: &Nesting,
+    launches: &Launches,
+    kinds: &Kinds,
+    others: &[Link],
+) -> Vec<Link> {
     let mut identities: BTreeMap<Identity, Vec<Point>> = BTreeMap::new();
     let launch = recording.texts.find(LAUNCH).unwrap_or(NO_WORD);
     // Without such flows nothing is looked up.
@@ -74,12 +92,21 @@ pub(super) fn links(recording: &mut Recording, nesting: &Nesting, launches: &Lau
     let mut links = Vec::new();
     let mut unbound = 0;
     for ((category, name, _), points) in &mut identities {
-        let kind = if *category == launch && launch != NO_WORD { "launch" } else { "flow" };
-        let name = if *name < 0 { LinkName::None } else { LinkName::Key(*name) };
+        let is_launch = *category == launch && launch != NO_WORD;
+        let ours = kind_of(recording.text(*category));
+        let kind = ours.unwrap_or(if is_launch { "launch" } else { "flow" });
+        let is_named = *name >= 0 && !(ours.is_some() && recording.text(*name).is_empty());
+        let name = if is_named { LinkName::Key(*name) } else { LinkName::None };
         unbound += bind_all(points, |source, target| links.push(Link { source, target, kind, name }));
     }
+    if links.iter().any(|link| link.kind != "flow") {
+        let known: HashSet<_> = others.iter().map(|link| (link.source, link.target, link.kind)).collect();
+        let before = links.len();
+        links.retain(|link| !known.contains(&(link.source, link.target, link.kind)));
+        said += (before - links.len()) as u64;
+    }
     links.sort_unstable_by_key(|link| (link.target, link.source));
-    recording.stats.note(LAUNCH_FLOWS, said, || format!("`{LAUNCH}` events that say what `correlation` says"));
+    recording.stats.note(LAUNCH_FLOWS, said, || "flows that say what arguments say".to_owned());
     recording.stats.note(FLOW_UNBOUND, unbound, || "no start, no end, or no task where it points".to_owned());
     links
 }

@@ -10,7 +10,7 @@
 //! | `M` | facts about locations |
 //! | `=` `c` | counted: they only matter when traces are merged |
 
-use super::block::Recent;
+use super::block::{Place, Recent};
 use super::chunk::{
     Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_WORD, Python, Records, SEPARATOR,
     Sample, Tasks, UNFINISHED,
@@ -37,7 +37,7 @@ pub(super) struct Phases<'t> {
     lists: Lists,
     stats: Stats,
     /// Where the block begins, for places in messages.
-    offset: u64,
+    place: Place<'t>,
     records: u64,
     rounded: u64,
     rounded_example: String,
@@ -52,7 +52,7 @@ pub(super) struct Phases<'t> {
 }
 
 impl<'t> Phases<'t> {
-    pub(super) fn new(bytes: usize, offset: u64) -> Phases<'t> {
+    pub(super) fn new(bytes: usize, place: Place<'t>) -> Phases<'t> {
         let mut tasks = Tasks::default();
         let rows = bytes / EVENT_BYTES;
         tasks.starts.reserve(rows);
@@ -71,7 +71,7 @@ impl<'t> Phases<'t> {
             joins: Joins::default(),
             lists: Lists::default(),
             stats: Stats::default(),
-            offset,
+            place,
             records: 0,
             rounded: 0,
             rounded_example: String::new(),
@@ -107,8 +107,8 @@ impl<'t> Phases<'t> {
     }
 
     pub(super) fn note(&mut self, finding: Finding, at: usize, what: impl FnOnce() -> String) {
-        let place = self.offset + at as u64;
-        self.stats.note(finding, 1, || format!("byte {place}: {}", what()));
+        let place = self.place;
+        self.stats.note(finding, 1, || format!("byte {}: {}", place.of(at), what()));
     }
 
     /// Counts a record that becomes no row.
@@ -119,8 +119,8 @@ impl<'t> Phases<'t> {
 
     /// The same for a record that is booked already.
     fn dropped(&mut self, finding: Finding, at: usize, what: impl FnOnce() -> String) {
-        let place = self.offset + at as u64;
-        self.stats.left_out(finding, 1, || format!("byte {place}: {}", what()));
+        let place = self.place;
+        self.stats.left_out(finding, 1, || format!("byte {}: {}", place.of(at), what()));
     }
 
     /// Takes the event that begins at `at`.
@@ -422,8 +422,8 @@ impl<'t> Phases<'t> {
             Err(_) => {
                 self.records += series.len() as u64 - 1;
                 let count = series.len() as u64;
-                let place = self.offset + at as u64;
-                self.stats.left_out(BAD_TIME, count - 1, || format!("byte {place}: `ts` of a counter"));
+                let place = self.place;
+                self.stats.left_out(BAD_TIME, count - 1, || format!("byte {}: `ts` of a counter", place.of(at)));
                 self.left_out(BAD_TIME, at, || "`ts` of a counter is no time".to_owned());
                 return;
             }
@@ -541,7 +541,7 @@ impl<'t> Phases<'t> {
 
     fn rounded(&mut self, at: usize, event: &Event<'t>) {
         if self.rounded == 0 {
-            let place = self.offset + at as u64;
+            let place = self.place.of(at);
             self.rounded_example = format!("byte {place}: ts {} dur {}, rounded to 1 ns", event.ts, event.dur);
         }
         self.rounded += 1;

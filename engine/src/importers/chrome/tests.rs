@@ -168,3 +168,16 @@ fn memory_does_not_follow_sizes_that_the_text_claims() {
     let digits = format!("[{{\"ph\":\"X\",\"name\":\"a\",\"ts\":{},\"dur\":1}}]", "9".repeat(4_000));
     assert_eq!(count(&import(digits.as_bytes(), 1).expect("readable"), "bad_time"), 1);
 }
+
+/// What is no UTF-8 becomes another number of bytes; places are those of the file all the same.
+#[test]
+fn places_are_those_of_the_file() {
+    let mut text = b"[{\"ph\":\"X\",\"name\":\"".to_vec();
+    text.extend_from_slice(&[0xff; 40]);
+    text.extend_from_slice(b"\",\"ts\":1,\"dur\":1},\n");
+    let bad = text.len();
+    text.extend_from_slice(b"{\"ph\":\"X\",\"name\":\"b\",\"ts\":\"now\",\"dur\":1}]");
+    let run = import(&text, 1).expect("readable");
+    let example = run.stats.iter().find(|stat| stat.finding.what == "bad_time").map(|stat| stat.example.clone());
+    assert!(example.as_deref().is_some_and(|example| example.starts_with(&format!("byte {bad}:"))), "{example:?}");
+}

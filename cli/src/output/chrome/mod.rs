@@ -1,0 +1,613 @@
+//! `chrome`: tasks, links and counters as a Chrome trace, to open a stretch in a trace viewer (Perfetto, chrome://tracing).
+//!
+//! What a query's rows are is told by their columns:
+//!
+//! ```text
+//! start, finish (or duration)    tasks; with `task` also what the session knows of them: links between tasks that are
+//!                                shown, counters and instants of their processes in their stretch
+//! source, target                 links, and the tasks at their ends
+//! time, value                    counters
+//! ```
+//! A task is a complete event (`"ph":"X"`) with times in microseconds, exact to the tick; one that never ended begins
+//! (`"ph":"B"`) and does not end. Viewers want the events of a thread to nest: tasks that overlap otherwise go to further
+//! threads of their location (`w0 (2)`), asynchronous ones are asynchronous events. A link is a flow (`"ph":"s"`, `"f"`) of
+//! category `tq:KIND` between moments at which nothing inside of its tasks runs, for a flow belongs to the innermost task
+//! of its moment. `args` are the arguments; columns that are none of ours join them. What cannot be shown is counted.
+//! Ids, names and clock of a Chrome trace stay as they were ([`places`]), so that it reads back as the same tables.
+
+mod places;
+mod text;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write as _;
+use std::io::Write;
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef};
+use datafusion::common::Column;
+use datafusion::dataframe::DataFrame;
+use datafusion::error::Result as PlanResult;
+use datafusion::logical_expr::{Expr, cast};
+use tq_udfs::ticks::Tick;
+
+use self::places::Sort;
+pub(crate) use self::places::{LOCATIONS, Places};
+use self::text::{json, members, microseconds};
+use super::cells::{Kind, kinds};
+use super::{Cells, Output, Writer, only_one, svg};
+use crate::errors::Failure;
+use crate::open::plural;
+use crate::talk;
+
+/// Columns that are not arguments: those of `tasks`, which the trace itself shows.
+const KNOWN: [&str; 14] = [
+    "run",
+    "location",
+    "name",
+    "kind",
+    START,
+    FINISH,
+    "task",
+    "id",
+    "parent",
+    "stack_parent",
+    "role",
+    "duration",
+    "depth",
+    "args",
+];
+/// What [`arrange`] calls the times, so that they do not collide with the result's own columns.
+const START: &str = "start";
+const FINISH: &str = "finish";
+
+/// What the next rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rows {
+    Tasks,
+    Links,
+    Counters,
+    Events,
+}
+
+pub(crate) struct Chrome {
+    writer: Writer,
+    tick: Tick,
+    places: Places,
+    results: usize,
+    events: u64,
+    /// Rows that no viewer could place.
+    left_out: u64,
+    /// Links whose ends are no slices of a thread.
+    unbound: u64,
+    rows: Rows,
+    /// What is still to be asked for.
+    wanted: Vec<Rows>,
+    /// The links that were asked for themselves: source, target, kind, name.
+    links: Vec<(i64, i64, String, String)>,
+    /// The tasks at their ends: others are not shown.
+    only: Option<HashSet<i64>>,
+    shown: HashMap<i64, Shown>,
+    processes: HashMap<String, i64>,
+    /// Locations with the threads that show them.
+    locations: HashMap<(String, String), Vec<Thread>>,
+    /// Processes that are shown, and locations without one.
+    shown_processes: HashSet<String>,
+    stretch: Option<(i64, i64)>,
+    threads: i64,
+    flows: u64,
+}
+
+/// A thread of the viewer with its open tasks: the end, and the task.
+struct Thread {
+    ids: Ids,
+    open: Vec<(i64, Option<i64>)>,
+}
+
+/// A pid and a tid as JSON.
+#[derive(Debug, Clone)]
+struct Ids {
+    process: String,
+    thread: String,
+}
+
+impl std::fmt::Display for Ids {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, r#""pid":{},"tid":{}"#, self.process, self.thread)
+    }
+}
+
+/// A task that links can be drawn to.
+struct Shown {
+    /// `None` for asynchronous tasks.
+    ids: Option<Ids>,
+    start: i64,
+    finish: i64,
+    /// The earliest moment at which nothing inside of it runs, as far as is known.
+    free: i64,
+}
+
+impl Shown {
+    /// A moment that belongs to no task inside of it, if there is one.
+    fn moment(&self) -> i64 {
+        if self.free < self.finish { self.free } else { self.start }
+    }
+}
+
+impl Chrome {
+    pub(crate) fn new(writer: Writer, tick: Tick, places: Places) -> Chrome {
+        let threads = places.free_thread;
+        Chrome {
+            writer,
+            tick,
+            places,
+            results: 0,
+            events: 0,
+            left_out: 0,
+            unbound: 0,
+            rows: Rows::Tasks,
+            wanted: Vec::new(),
+            links: Vec::new(),
+            only: None,
+            shown: HashMap::new(),
+            processes: HashMap::new(),
+            locations: HashMap::new(),
+            shown_processes: HashSet::new(),
+            stretch: None,
+            threads,
+            flows: 0,
+        }
+    }
+
+    fn event(&mut self, event: &str, text: &mut String) {
+        text.push_str(if self.events == 0 { "\n" } else { ",\n" });
+        text.push_str(event);
+        self.events += 1;
+    }
+
+    /// A time on the clock of the trace.
+    fn time(&self, ticks: i64) -> String {
+        let origin = if self.tick == Tick::Nanosecond { self.places.origin } else { 0 };
+        microseconds(ticks.saturating_add(origin), self.tick)
+    }
+
+    fn process(&mut self, run: &str, text: &mut String) -> String {
+        if let Some(&number) = self.processes.get(run) {
+            return number.to_string();
+        }
+        let number = self.processes.len() as i64 + 1;
+        self.processes.insert(run.to_owned(), number);
+        let name = json(if run.is_empty() { "trace" } else { run });
+        self.event(
+            &format!(r#"{{"ph":"M","name":"process_name","pid":{number},"tid":0,"args":{{"name":{name}}}}}"#),
+            text,
+        );
+        number.to_string()
+    }
+
+    /// The process that counters and instants of a location belong to.
+    fn process_of(&mut self, run: &str, location: &str, text: &mut String) -> String {
+        match self.places.get(location) {
+            Some(known) => known.process.clone(),
+            None => self.process(run, text),
+        }
+    }
+
+    /// The thread that a task nests in: an open task either ends before it starts or after it finishes.
+    fn thread(&mut self, run: &str, location: &str, span: (i64, i64), task: Option<i64>, text: &mut String) -> Ids {
+        let (start, finish) = span;
+        let process = self.process_of(run, location, text);
+        self.shown_processes.insert(process.clone());
+        let key = (process.clone(), location.to_owned());
+        for thread in self.locations.entry(key.clone()).or_default() {
+            while thread.open.last().is_some_and(|&(end, _)| end <= start) {
+                thread.open.pop();
+            }
+            if thread.open.last().is_none_or(|&(end, _)| finish <= end) {
+                let around = thread.open.last().and_then(|&(_, task)| self.shown.get_mut(&task?));
+                if let Some(around) = around.filter(|around| start <= around.free) {
+                    around.free = around.free.max(finish.saturating_add(1));
+                }
+                thread.open.push((finish, task));
+                return thread.ids.clone();
+            }
+        }
+        let place = self.locations.get(&key).map_or(0, Vec::len) + 1;
+        let ids = match self.places.get(location) {
+            Some(known) if place == 1 => Ids { process, thread: known.thread.clone() },
+            _ => {
+                self.threads += 1;
+                let ids = Ids { process, thread: self.threads.to_string() };
+                let name = if place == 1 { json(location) } else { json(&format!("{location} ({place})")) };
+                self.event(&format!(r#"{{"ph":"M","name":"thread_name",{ids},"args":{{"name":{name}}}}}"#), text);
+                let index = self.threads;
+                let sort = format!(r#"{{"ph":"M","name":"thread_sort_index",{ids},"args":{{"sort_index":{index}}}}}"#);
+                self.event(&sort, text);
+                ids
+            }
+        };
+        self.locations.entry(key).or_default().push(Thread { ids: ids.clone(), open: vec![(finish, task)] });
+        ids
+    }
+
+    fn tasks(&mut self, batch: &RecordBatch, text: &mut String) -> Result<(), Failure> {
+        let cells = Cells::new(batch)?;
+        let columns = Columns::of(batch, &cells);
+        let (Some(starts), Some(finishes)) = (columns.integers(START), columns.integers(FINISH)) else { return Ok(()) };
+        let tasks = columns.integers("task");
+        for row in 0..batch.num_rows() {
+            let task = tasks.filter(|tasks| tasks.is_valid(row)).map(|tasks| tasks.value(row));
+            if self.only.as_ref().is_some_and(|only| task.is_none_or(|task| !only.contains(&task))) {
+                continue;
+            }
+            let start = starts.value(row);
+            let finish = finishes.is_valid(row).then(|| finishes.value(row));
+            if starts.is_null(row) || finish.is_some_and(|finish| finish < start) {
+                self.left_out += 1;
+                continue;
+            }
+            let end = finish.unwrap_or(start);
+            let (from, to) = self.stretch.unwrap_or((start, end));
+            self.stretch = Some((from.min(start), to.max(end)));
+            let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
+            let name = format!(r#""name":{}"#, json(&columns.text("name", row)?));
+            let mut rest = format!(r#""ts":{}"#, self.time(start));
+            let duration = finish.map(|finish| microseconds(finish.saturating_sub(start), self.tick));
+            let sort = self.places.get(&location).map(|known| known.sort);
+            if let Some(duration) = duration.as_ref().filter(|_| sort != Some(Sort::Async)) {
+                let _ = write!(rest, r#","dur":{duration}"#);
+            }
+            if columns.has("kind") {
+                let _ = write!(rest, r#","cat":{}"#, json(&columns.text("kind", row)?));
+            }
+            let args = columns.args(row)?;
+            if !args.is_empty() {
+                let _ = write!(rest, r#","args":{{{args}}}"#);
+            }
+            let ids = match self.places.get(&location).cloned() {
+                Some(known) if known.sort == Sort::Async => {
+                    let id = columns.text("id", row)?;
+                    let id = if id.is_empty() { json(&format!("tq{}", self.events)) } else { json(&id) };
+                    self.shown_processes.insert(known.process.clone());
+                    let ids = format!(r#""pid":{},"id":{id}"#, known.process);
+                    self.event(&format!(r#"{{"ph":"b",{name},{ids},{rest}}}"#), text);
+                    if let Some(finish) = finish {
+                        let (ts, category) = (self.time(finish), json(&columns.text("kind", row)?));
+                        self.event(&format!(r#"{{"ph":"e",{name},{ids},"ts":{ts},"cat":{category}}}"#), text);
+                    }
+                    None
+                }
+                Some(known) if known.sort == Sort::State => {
+                    let ids = Ids { process: known.process, thread: known.thread };
+                    self.event(&format!(r#"{{"ph":"T",{name},{ids},{rest}}}"#), text);
+                    None
+                }
+                _ => {
+                    let ids = self.thread(&run, &location, (start, finish.unwrap_or(i64::MAX)), task, text);
+                    let phase = if finish.is_some() { "X" } else { "B" };
+                    self.event(&format!(r#"{{"ph":"{phase}",{name},{ids},{rest}}}"#), text);
+                    Some(ids)
+                }
+            };
+            if let Some(task) = task {
+                let finish = finish.unwrap_or(i64::MAX);
+                self.shown.insert(task, Shown { ids, start, finish, free: start });
+            }
+        }
+        Ok(())
+    }
+
+    fn link(&mut self, source: i64, target: i64, kind: &str, name: &str, text: &mut String) {
+        let end = |task: i64| {
+            let shown = self.shown.get(&task)?;
+            Some((shown.ids.clone()?, self.time(shown.moment())))
+        };
+        let (Some((from, sent)), Some((to, received))) = (end(source), end(target)) else {
+            self.unbound += u64::from(self.shown.contains_key(&source) && self.shown.contains_key(&target));
+            return;
+        };
+        self.flows += 1;
+        let flow = format!(r#""cat":{},"name":{},"id":{}"#, json(&format!("tq:{kind}")), json(name), self.flows);
+        self.event(&format!(r#"{{"ph":"s",{flow},{from},"ts":{sent}}}"#), text);
+        self.event(&format!(r#"{{"ph":"f","bp":"e",{flow},{to},"ts":{received}}}"#), text);
+    }
+
+    fn links(&mut self, batch: &RecordBatch, text: &mut String) -> Result<(), Failure> {
+        let cells = Cells::new(batch)?;
+        let columns = Columns::of(batch, &cells);
+        let (Some(sources), Some(targets)) = (columns.integers("source"), columns.integers("target")) else {
+            return Ok(());
+        };
+        for row in 0..batch.num_rows() {
+            if sources.is_null(row) || targets.is_null(row) {
+                self.left_out += 1;
+                continue;
+            }
+            let (source, target) = (sources.value(row), targets.value(row));
+            let (kind, name) = (columns.text("kind", row)?, columns.text("name", row)?);
+            let kind = if kind.is_empty() { "flow".to_owned() } else { kind };
+            match &mut self.only {
+                // The tasks come later.
+                Some(only) => {
+                    only.extend([source, target]);
+                    self.links.push((source, target, kind, name));
+                }
+                None => self.link(source, target, &kind, &name, text),
+            }
+        }
+        Ok(())
+    }
+
+    fn counters(&mut self, batch: &RecordBatch, text: &mut String) -> Result<(), Failure> {
+        let cells = Cells::new(batch)?;
+        let columns = Columns::of(batch, &cells);
+        let Some(times) = columns.integers("time") else { return Ok(()) };
+        let values = columns.at("value").and_then(|at| batch.column(at).as_primitive_opt::<Float64Type>());
+        let Some(values) = values else { return Ok(()) };
+        for row in 0..batch.num_rows() {
+            let (time, value) = (times.value(row), values.value(row));
+            if times.is_null(row) || values.is_null(row) || !value.is_finite() {
+                self.left_out += 1;
+                continue;
+            }
+            if self.stretch.is_some_and(|(from, to)| time < from || to < time) {
+                continue;
+            }
+            let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
+            let process = self.process_of(&run, &location, text);
+            if self.stretch.is_some() && !self.shown_processes.contains(&process) {
+                continue;
+            }
+            let mut name = columns.text("name", row)?;
+            if self.places.get(&location).is_none_or(|known| known.sort != Sort::Process) && !location.is_empty() {
+                // A counter belongs to a process, whose other locations may have it too.
+                let _ = write!(name, " {location}");
+            }
+            let (name, ts, value) = (json(&name), self.time(time), serde_json::Value::from(value));
+            self.event(&format!(r#"{{"ph":"C","name":{name},"pid":{process},"ts":{ts},"args":{{"":{value}}}}}"#), text);
+        }
+        Ok(())
+    }
+
+    fn instants(&mut self, batch: &RecordBatch, text: &mut String) -> Result<(), Failure> {
+        let cells = Cells::new(batch)?;
+        let columns = Columns::of(batch, &cells);
+        let Some(times) = columns.integers("time") else { return Ok(()) };
+        for row in 0..batch.num_rows() {
+            let time = times.value(row);
+            if times.is_null(row) || self.stretch.is_none_or(|(from, to)| time < from || to < time) {
+                continue;
+            }
+            let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
+            let (scope, ids) = match (self.places.get(&location), location.is_empty()) {
+                (Some(known), _) if known.sort == Sort::Thread || known.sort == Sort::State => {
+                    ("t", format!(r#""pid":{},"tid":{},"#, known.process, known.thread))
+                }
+                (Some(known), _) => ("p", format!(r#""pid":{},"#, known.process)),
+                (None, true) => ("g", String::new()),
+                (None, false) => {
+                    let process = self.process(&run, text);
+                    let threads = self.locations.get(&(process, location));
+                    let Some(thread) = threads.and_then(|threads| threads.first()) else { continue };
+                    ("t", format!("{},", thread.ids))
+                }
+            };
+            let (name, ts, args) = (json(&columns.text("name", row)?), self.time(time), columns.args(row)?);
+            let args = if args.is_empty() { String::new() } else { format!(r#","args":{{{args}}}"#) };
+            self.event(&format!(r#"{{"ph":"i","s":"{scope}",{ids}"name":{name},"ts":{ts}{args}}}"#), text);
+        }
+        Ok(())
+    }
+}
+
+/// The columns of a batch by name.
+struct Columns<'a> {
+    batch: &'a RecordBatch,
+    cells: &'a Cells<'a>,
+    kinds: Vec<Kind>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(batch: &'a RecordBatch, cells: &'a Cells<'a>) -> Columns<'a> {
+        Columns { batch, cells, kinds: kinds(&batch.schema()) }
+    }
+
+    fn at(&self, name: &str) -> Option<usize> {
+        self.batch.schema_ref().fields().iter().position(|field| field.name() == name)
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.at(name).is_some()
+    }
+
+    fn integers(&self, name: &str) -> Option<&'a datafusion::arrow::array::Int64Array> {
+        self.batch.column(self.at(name)?).as_primitive_opt::<Int64Type>()
+    }
+
+    /// The cell as text; '' for NULL and for what is no column.
+    fn text(&self, name: &str, row: usize) -> Result<String, Failure> {
+        let mut text = String::new();
+        if let Some(column) = self.at(name) {
+            self.cells.exact(column, row, &mut text)?;
+        }
+        Ok(text)
+    }
+
+    /// The arguments of a row: the members of `args`, and the columns that are none of ours.
+    fn args(&self, row: usize) -> Result<String, Failure> {
+        let given = self.text("args", row)?;
+        let mut args = match members(&given) {
+            Some(members) => members.to_owned(),
+            None if given.is_empty() => String::new(),
+            None => format!(r#""args":{}"#, json(&given)),
+        };
+        for (column, field) in self.batch.schema_ref().fields().iter().enumerate() {
+            if KNOWN.contains(&field.name().as_str()) || field.name() == "time" || self.cells.is_null(column, row) {
+                continue;
+            }
+            let value = self.text(field.name(), row)?;
+            let is_number = self.kinds[column].is_right()
+                && (self.kinds[column] != Kind::Float || value.parse::<f64>().is_ok_and(f64::is_finite));
+            let value = if is_number { value } else { json(&value) };
+            let comma = if args.is_empty() { "" } else { "," };
+            let _ = write!(args, "{comma}{}:{value}", json(field.name()));
+        }
+        Ok(args)
+    }
+}
+
+/// What the rows of a result are, by its columns.
+fn rows_of(has: impl Fn(&str) -> bool) -> Rows {
+    if has(START) && (has(FINISH) || has("duration")) {
+        Rows::Tasks
+    } else if has("source") && has("target") {
+        Rows::Links
+    } else if has("time") && has("value") {
+        Rows::Counters
+    } else {
+        Rows::Tasks
+    }
+}
+
+/// Tasks are sorted by start, and get `start` and `finish` beside whatever else the result has. Counters are sorted by time.
+pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
+    let by = |name: &str, ascending| Expr::Column(Column::from_name(name)).sort(ascending, false);
+    let has = |name: &str| frame.schema().fields().iter().any(|field| field.name() == name);
+    let (first, sort) = match rows_of(has) {
+        Rows::Links => return Ok(frame),
+        Rows::Counters => {
+            let cell = |name: &str, data_type| cast(Expr::Column(Column::from_name(name)), data_type).alias(name);
+            (vec![cell("time", DataType::Int64), cell("value", DataType::Float64)], vec![by("time", true)])
+        }
+        Rows::Tasks | Rows::Events => {
+            let (start, finish) = svg::span(&frame, "chrome writes tasks, links and counters")?;
+            let cell = |expr, name: &str| cast(expr, DataType::Int64).alias(name);
+            (vec![cell(start, START), cell(finish, FINISH)], vec![by(START, true), by(FINISH, false)])
+        }
+    };
+    let mut columns = first;
+    let mut seen: HashSet<String> = columns.iter().map(|column| column.schema_name().to_string()).collect();
+    let others: Vec<Expr> = frame
+        .schema()
+        .iter()
+        .filter(|(_, field)| seen.insert(field.name().clone()))
+        .map(|(qualifier, field)| Expr::Column(Column::from((qualifier, field))).alias(field.name()))
+        .collect();
+    columns.extend(others);
+    frame.select(columns)?.sort(sort)
+}
+
+impl Output for Chrome {
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
+        if self.results > 0 {
+            return Err(only_one("chrome"));
+        }
+        self.results += 1;
+        let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
+        self.rows = rows_of(has);
+        // Taken from the end.
+        self.wanted = match self.rows {
+            Rows::Tasks if has("task") => vec![Rows::Events, Rows::Counters, Rows::Links],
+            Rows::Links => {
+                self.only = Some(HashSet::new());
+                vec![Rows::Tasks]
+            }
+            _ => Vec::new(),
+        };
+        let mut text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[".to_owned();
+        for event in self.places.metadata() {
+            self.event(&event, &mut text);
+        }
+        Ok(self.writer.write_all(text.as_bytes())?)
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+        let mut text = String::new();
+        match self.rows {
+            Rows::Tasks => self.tasks(batch, &mut text)?,
+            Rows::Links => self.links(batch, &mut text)?,
+            Rows::Counters => self.counters(batch, &mut text)?,
+            Rows::Events => self.instants(batch, &mut text)?,
+        }
+        Ok(self.writer.write_all(text.as_bytes())?)
+    }
+
+    fn further(&mut self) -> Option<&'static str> {
+        self.rows = self.wanted.pop()?;
+        Some(match self.rows {
+            Rows::Tasks => "SELECT * FROM tasks ORDER BY start, finish DESC, task",
+            Rows::Links => "SELECT source, target, kind, name FROM links",
+            Rows::Counters => {
+                "SELECT run, location, name, time, value FROM counters WHERE time IS NOT NULL ORDER BY time"
+            }
+            Rows::Events => "SELECT run, location, name, time, args FROM events WHERE time IS NOT NULL ORDER BY time",
+        })
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        let mut text = String::new();
+        for (source, target, kind, name) in std::mem::take(&mut self.links) {
+            self.link(source, target, &kind, &name, &mut text);
+        }
+        text.push_str("\n]}\n");
+        self.writer.write_all(text.as_bytes())?;
+        if self.left_out > 0 {
+            talk::note(&format!(
+                "{} {} without a start (or time, or value), or with a finish before it, cannot be shown",
+                self.left_out,
+                plural(self.left_out, "row")
+            ));
+        }
+        if self.unbound > 0 {
+            talk::note(&format!(
+                "{} {} of asynchronous tasks cannot be shown: a flow needs a thread",
+                self.unbound,
+                plural(self.unbound, "link")
+            ));
+        }
+        Ok(self.writer.flush()?)
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
+
+    use super::*;
+    use crate::output::testing::{Buffer, write};
+
+    #[test]
+    fn a_trace_is_valid_json_whose_threads_nest() {
+        // w  0 [---------------) 10
+        // w  2   [-----) 5                 nests
+        // w  4       [---------) 12        does not
+        // w  11                    [--     never ends
+        let batch = RecordBatch::try_from_iter([
+            ("start", Arc::new(Int64Array::from(vec![Some(0), Some(2), Some(4), Some(11), None])) as ArrayRef),
+            ("finish", Arc::new(Int64Array::from(vec![Some(10), Some(5), Some(12), None, None]))),
+            ("name", Arc::new(StringArray::from(vec!["a\"", "b", "c", "d", "e"]))),
+            ("location", Arc::new(StringArray::from(vec!["w"; 5]))),
+            ("ratio", Arc::new(Float64Array::from(vec![0.5, f64::NAN, 1.0, 1.0, 1.0]))),
+        ])
+        .unwrap();
+        let buffer = Buffer::default();
+        write(&mut Chrome::new(buffer.writer(), Tick::Nanosecond, Places::default()), &[batch]);
+        let trace: serde_json::Value = serde_json::from_slice(&buffer.bytes()).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let tasks: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
+        assert_eq!(tasks.len(), 3);
+        assert_eq!(tasks[0]["tid"], tasks[1]["tid"]);
+        assert_ne!(tasks[0]["tid"], tasks[2]["tid"]);
+        assert_eq!(tasks[0]["name"], "a\"");
+        assert_eq!(tasks[0]["args"]["ratio"], 0.5);
+        assert_eq!(tasks[1]["args"]["ratio"], "NaN");
+        let begun: Vec<_> = events.iter().filter(|event| event["ph"] == "B").collect();
+        assert_eq!((begun.len(), &begun[0]["name"], begun[0].get("dur")), (1, &"d".into(), None));
+        assert!(events.iter().any(|event| event["name"] == "thread_name" && event["args"]["name"] == "w (2)"));
+    }
+}

@@ -1,0 +1,44 @@
+//! Round trips of `--format chrome`.
+
+use std::path::Path;
+use std::process::Command;
+
+/// What a query's rows, columns and tables say, a line per row.
+fn answer(trace: &Path, sql: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_tq")).arg("query").arg(trace).args(["-c", sql]).output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{sql}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Tasks, links and counters that are written as a Chrome trace are the same when it is opened.
+#[test]
+fn a_written_chrome_trace_reads_back_as_the_same_tables() {
+    const TASKS: &str =
+        "SELECT name, kind, location, start, finish, depth, args FROM tasks ORDER BY start, finish, name, location";
+    const PARENTS: &str = "SELECT c.name, c.start, p.name, p.start FROM tasks c JOIN tasks p ON p.task = c.stack_parent ORDER BY 2, 1, 4, 3";
+    const LINKS: &str = "SELECT l.kind, coalesce(l.name, ''), s.name, s.start, t.name, t.start FROM links l JOIN tasks s ON s.task = l.source \
+                         JOIN tasks t ON t.task = l.target ORDER BY 1, 2, 4, 6, 3, 5";
+    const COUNTERS: &str = "SELECT location, name, time, value FROM counters ORDER BY time, name, location";
+    const LOCATIONS: &str = "SELECT location, name, kind, sort_index FROM locations WHERE kind IN ('process', 'thread', 'stream') \
+                             AND location IN (SELECT location FROM tasks) ORDER BY 1";
+    const ORIGIN: &str = "SELECT origin, makespan FROM runs";
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/chrome");
+    let folder = tempfile::tempdir().unwrap();
+    for name in ["phases.json", "kineto_tiny.json", "torch215_cpu.json.gz", "node20_trace_events.json.gz"] {
+        let (trace, again) = (fixtures.join(name), folder.path().join(name.trim_end_matches(".gz")));
+        let written = Command::new(env!("CARGO_BIN_EXE_tq"))
+            .arg("query")
+            .arg(&trace)
+            .args(["-c", "SELECT * FROM tasks", "--format", "chrome", "-o"])
+            .arg(&again)
+            .output()
+            .unwrap();
+        assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+        let text = std::fs::read_to_string(&again).unwrap();
+        assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{name} is no JSON");
+        for sql in [TASKS, PARENTS, LINKS, COUNTERS, LOCATIONS, ORIGIN] {
+            assert_eq!(answer(&again, sql), answer(&trace, sql), "{name}: {sql}");
+        }
+    }
+}

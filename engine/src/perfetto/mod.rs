@@ -1,0 +1,52 @@
+//! The schema `perfetto`: the tables of Perfetto's trace processor as views over ours, so that PerfettoSQL runs as it is.
+//!
+//! ```text
+//! SELECT name, dur FROM slice WHERE name GLOB 'cuda*'      slice        → perfetto.slice, a view over tasks and events
+//!   AND EXTRACT_ARG(arg_set_id, 'args.stream') = 7         EXTRACT_ARG  → a look-up in tasks.args by task
+//! SELECT * FROM ancestor_slice(42)                         → ancestors(…), rewritten in `sql::perfetto`
+//! ```
+//! Names without a schema are found here when nothing in `main` is called so ([`schema`]); a table or view that the user
+//! creates under such a name hides it. Views are planned when somebody names them: a session that does not pays nothing.
+//!
+//! What differs from the original is said by the views' documentation ([`views`]); on top of it every view has `run`, and
+//! ids are those of `tasks`, not row numbers.
+
+mod arguments;
+mod extract_arg;
+mod schema;
+mod views;
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::catalog::{CatalogProvider, SchemaProvider};
+use datafusion::error::Result;
+use datafusion::execution::FunctionRegistry;
+use datafusion::logical_expr::ScalarUDF;
+use datafusion::prelude::SessionContext;
+use tq_udfs::ticks::Tick;
+
+pub use views::VIEWS;
+
+use self::arguments::FlatArguments;
+use self::extract_arg::{Arguments, ExtractArg};
+use self::schema::{Fallback, Views};
+
+/// The name of the schema.
+pub const SCHEMA: &str = "perfetto";
+
+/// Registers the views and their functions. `tasks` are all batches of the table, in the order of their ids.
+pub(crate) fn register(
+    context: &mut SessionContext,
+    catalog: &dyn CatalogProvider,
+    main: Arc<dyn SchemaProvider>,
+    tasks: &[RecordBatch],
+    tick: Tick,
+) -> Result<()> {
+    context.register_udf(Arc::new(ScalarUDF::from(ExtractArg::new(Arguments::new(tasks)))))?;
+    context.register_udf(Arc::new(ScalarUDF::from(FlatArguments::new())))?;
+    let views: Arc<dyn SchemaProvider> = Arc::new(Views::of(context, tick));
+    catalog.register_schema("main", Arc::new(Fallback::new(main, Arc::clone(&views))))?;
+    catalog.register_schema(SCHEMA, views)?;
+    Ok(())
+}

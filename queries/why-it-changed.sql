@@ -1,0 +1,13 @@
+-- title: Why the makespan changed from the run base to the run new: what the executed paths spent, by name and cause
+-- topic: comparison
+-- needs: runs.run=base, runs.run=new, tasks
+-- chart: bar x=change_time y=what
+--
+-- The changes of all names add up to the change of the makespan exactly; the thirty largest are shown.
+SELECT CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END
+    || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE '' END AS what,
+  base AS base_time, new AS new_time, change AS change_time
+FROM explain_change()
+WHERE change <> 0
+ORDER BY abs(change) DESC, what
+LIMIT 30
