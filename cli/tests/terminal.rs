@@ -1,6 +1,7 @@
 //! The prompt in a terminal: what a person types and sees. Runs `tq` behind a pseudo-terminal of 80 columns.
 //!
-//! Every step waits for what it expects, so a slow machine makes the test slow and not red.
+//! Every step waits for what it expects and for the next prompt, so a slow machine makes the test slow and not red; what is
+//! typed before the prompt is there is lost.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
@@ -72,7 +73,9 @@ fn a_session_at_the_prompt() {
 
     // Settings: ticks, and rows with a count of the others.
     enter(&mut session, "\\set times ticks");
+    expect(&mut session, "\\set times ticks");
     enter(&mut session, "\\set rows 2");
+    expect(&mut session, "\\set rows 2");
     enter(&mut session, "SELECT duration FROM tasks;");
     session.exp_string("40000").unwrap();
     expect(&mut session, "(the first 2 of 3 rows)");
