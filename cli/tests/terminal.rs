@@ -1,6 +1,7 @@
 //! The prompt in a terminal: what a person types and sees. Runs `tq` behind a pseudo-terminal of 80 columns.
 //!
-//! Every step waits for what it expects, so a slow machine makes the test slow and not red.
+//! Every step waits for what it expects and for the next prompt, so a slow machine makes the test slow and not red; what is
+//! typed before the prompt is there is lost.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
@@ -30,9 +31,15 @@ fn prompt(place: &TempDir) -> PtySession {
         .env("XDG_STATE_HOME", place.path().join("state"))
         .env("XDG_CONFIG_HOME", place.path().join("config"));
     let mut session = spawn_command(command, Some(PATIENCE_MS)).unwrap();
-    session.exp_string("run (tfprof): 3 tasks on 2 locations").unwrap();
+    session.exp_string("run (tfprof): 3 tasks on 3 locations").unwrap();
     session.exp_string("tq> ").unwrap();
     session
+}
+
+/// Waits for an answer and for the prompt behind it.
+fn expect(session: &mut PtySession, answer: &str) {
+    session.exp_string(answer).unwrap();
+    session.exp_string("tq> ").unwrap();
 }
 
 /// Types a line and Enter.
@@ -51,30 +58,31 @@ fn a_session_at_the_prompt() {
     enter(&mut session, "SELECT name, duration");
     enter(&mut session, "FROM tasks ORDER BY name;");
     session.exp_string("40.0 µs").unwrap();
-    session.exp_string("(3 rows)").unwrap();
+    expect(&mut session, "(3 rows)");
     enter(&mut session, "\\plot");
     session.exp_string("duration by name").unwrap();
-    session.exp_string("█").unwrap();
+    expect(&mut session, "█");
 
     // An error keeps the prompt.
     enter(&mut session, "SELECT * FROM taks;");
-    session.exp_string("did you mean `tasks`?").unwrap();
+    expect(&mut session, "did you mean `tasks`?");
 
     // Tab completes a column of the table in FROM.
-    session.send("SELECT max(dura\t) FROM tasks;\r").unwrap();
-    session.flush().unwrap();
-    session.exp_string("60.0 µs").unwrap();
+    enter(&mut session, "SELECT name FROM tasks WHERE dura\t = 60000;");
+    expect(&mut session, "(1 row)");
 
     // Settings: ticks, and rows with a count of the others.
     enter(&mut session, "\\set times ticks");
+    expect(&mut session, "\\set times ticks");
     enter(&mut session, "\\set rows 2");
+    expect(&mut session, "\\set rows 2");
     enter(&mut session, "SELECT duration FROM tasks;");
     session.exp_string("40000").unwrap();
-    session.exp_string("(the first 2 of 3 rows)").unwrap();
+    expect(&mut session, "(the first 2 of 3 rows)");
 
     // A saved query, by its name.
     enter(&mut session, "\\run longest-tasks limit=1");
-    session.exp_string("(1 row)").unwrap();
+    expect(&mut session, "(1 row)");
 
     // Ctrl-D leaves, and the history is there.
     session.send_control('d').unwrap();
@@ -91,9 +99,9 @@ fn ctrl_c_ends_the_query_and_not_the_prompt() {
     // Only a query that runs shows this; earlier the editor would take the key.
     session.exp_string("Ctrl-C ends it").unwrap();
     session.send_control('c').unwrap();
-    session.exp_string("interrupted").unwrap();
+    expect(&mut session, "interrupted");
     enter(&mut session, "SELECT 41 + 1;");
-    session.exp_string("42").unwrap();
+    expect(&mut session, "42");
     enter(&mut session, "\\q");
     session.exp_eof().unwrap();
 }

@@ -11,8 +11,8 @@ use super::sheet::{Categories, MARGIN, Sheet, WIDTH, counted, shown};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, text_width};
 
-const COLUMNS_MAX: usize = 240;
-const ROWS_MAX: usize = 160;
+/// Columns and rows of a matrix, and where there are several panels.
+const CELLS_MAX: [(usize, usize); 2] = [(160, 128), (60, 48)];
 const PANELS_MAX: usize = 12;
 const CELL_WIDTH_MAX: f64 = 56.0;
 const CELL_HEIGHT_MAX: f64 = 24.0;
@@ -48,7 +48,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if values.values.is_empty() {
         return Ok(sheet.empty("no rows"));
     }
-    let (columns, rows) = (Side::new(&x, &y.codes, COLUMNS_MAX), Side::new(&y, &x.codes, ROWS_MAX));
+    let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.is_some())];
+    let (columns, rows) = (Side::new(&x, &y.codes, columns_max), Side::new(&y, &x.codes, rows_max));
     let mut matrices = matrices(&values.values, &columns, &rows, panels.as_ref());
     let missing = values.values.iter().filter(|value| value.is_nan()).count();
     if missing > 0 {

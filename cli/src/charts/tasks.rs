@@ -20,6 +20,8 @@ const ROW_MIN: f64 = 3.0;
 const SUBTASKS_HEIGHT: f64 = 460.0;
 const LABELS: f64 = 62.0;
 const BETWEEN: f64 = 14.0;
+/// Bars that are drawn.
+const BARS_MAX: usize = 20_000;
 
 struct Bar {
     band: usize,
@@ -108,6 +110,8 @@ struct View {
     from: i64,
     to: i64,
     tick: Tick,
+    /// Pixels that narrow tasks share.
+    grain: f64,
 }
 
 impl View {
@@ -123,7 +127,11 @@ impl View {
         let from = bars.iter().map(|bar| bar.start).min().unwrap_or(0);
         let to = bars.iter().map(|bar| bar.finish).max().unwrap_or(1).max(from.saturating_add(1));
         let plot = Plot { left: MARGIN + LABELS, right: WIDTH - MARGIN, top, bottom: y };
-        View { plot, bands, from, to, tick }
+        let mut view = View { plot, bands, from, to, tick, grain: 1.0 };
+        while bars.len() - view.hidden(bars) > BARS_MAX && view.grain < WIDTH {
+            view.grain *= 2.0;
+        }
+        view
     }
 
     fn x(&self, time: i64) -> f64 {
@@ -132,13 +140,13 @@ impl View {
         self.plot.left + share * self.plot.width()
     }
 
+    /// Whether a narrow task stands where one was drawn already.
     fn is_hidden(&self, last: &mut (usize, usize, f64), bar: &Bar) -> bool {
         let (x, end) = (self.x(bar.start), self.x(bar.finish));
-        let pixel = (bar.band, bar.row, x.floor());
-        let hidden = end - x < 0.7 && *last == pixel;
-        *last = (bar.band, bar.row, end.floor());
-        if end - x < 0.7 {
-            *last = pixel;
+        let pixel = |x: f64| (bar.band, bar.row, (x / self.grain).floor());
+        let hidden = end - x < 0.7 * self.grain && *last == pixel(x);
+        if !hidden {
+            *last = pixel(if end - x < 0.7 * self.grain { x } else { end });
         }
         hidden
     }

@@ -268,7 +268,7 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
         DataFusionError::Internal(_) => {
             (format!("internal error: {text}"), Some("this is a bug of tq or DataFusion".to_owned()))
         }
-        _ => in_words(&text),
+        _ => describe_plan(&text, names),
     }
 }
 
@@ -576,7 +576,7 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
 /// Where the name that a message speaks of first stands, if the text has it once.
 fn place_of_name(source: &str, message: &str) -> Option<Place> {
     let name = message.split('`').nth(1)?;
-    let bare = name.rsplit('.').next().filter(|bare| !bare.is_empty() && !bare.contains(' '))?;
+    let bare = name.rsplit('.').next().filter(|bare| !bare.is_empty() && !name.contains([' ', '/']))?;
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut places = source
         .match_indices(bare)

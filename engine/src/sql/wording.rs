@@ -24,7 +24,7 @@ fn unfit_arguments(text: &str) -> Worded {
     }
     let call = between(text, "given name and argument types '", "'")?;
     let (name, types) = call.split_once('(')?;
-    let types = types.trim_end_matches(')');
+    let types = types.strip_suffix(')').unwrap_or(types);
     let found = if types.is_empty() { "no arguments".to_owned() } else { types.to_owned() };
     let candidates: Vec<&str> = text
         .split_once("Candidate functions:")
