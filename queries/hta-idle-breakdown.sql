@@ -5,7 +5,7 @@
 --
 WITH ranks AS (
   -- A Kineto file is a rank: that of the directory, else of `distributedInfo`, else 0. So is a process of Nsight Systems.
-  SELECT l.run, l.location, coalesce(CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
+  SELECT l.run, l.location, coalesce(TRY_CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
     THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank,
     -- The file's own time, in ns, at our 0.
     r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero

@@ -112,7 +112,7 @@ impl<'a> Reader<'a> {
             let select = self.select(&table, columns)?;
             let connection = Rc::clone(&self.connection);
             let read = each(&connection, &select, |number, cells| {
-                if number % ROWS_PER_BATCH as u64 == 0 {
+                if number.is_multiple_of(ROWS_PER_BATCH as u64) {
                     self.reserve(ROWS_PER_BATCH * ROW_BYTES)?;
                 }
                 self.stats.records(1);
