@@ -1,6 +1,7 @@
 -- title: How much of the run each location was busy, those that never ran included
 -- topic: locations
 -- needs: locations, tasks
+-- chart: bar x=share y=location color=run
 --
 SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time, r.makespan,
   round(1.0 * coalesce(busy(t.start, t.finish), 0) / nullif(r.makespan, 0), 3) AS share

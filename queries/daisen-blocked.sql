@@ -5,9 +5,9 @@
 -- param id: TEXT = NULL -- only the task with this id
 -- param limit: BIGINT = 100 -- how many intervals
 --
--- A milestone is the moment when what a task waited for is there: it was blocked on that since the milestone before, or
--- since its start. After its last milestone nothing is said.
 SELECT e.run, e.task, t.id, t.location, t.kind AS task_kind, e.kind AS reason, e.name AS resource,
+  -- A milestone is the moment when what a task waited for is there: it was blocked on that since the milestone before, or
+  -- since its start. After its last milestone nothing is said.
   coalesce(lag(e.time) OVER (PARTITION BY e.task ORDER BY e.time), t.start) AS start,
   e.time AS finish,
   e.time - coalesce(lag(e.time) OVER (PARTITION BY e.task ORDER BY e.time), t.start) AS duration

@@ -5,6 +5,7 @@
 -- param from: DOUBLE = NULL -- where the window begins, in ticks; the first start
 -- param to: DOUBLE = NULL -- where the window ends; the last finish
 -- param rules: TEXT = plain -- plain, or v3 or v5 for what the servers of these versions answer
+-- chart: heatmap x=bin y=location value=concurrent_task
 --
 SELECT *
 FROM component_metrics(tasks, bins => $bins, from => $from, to => $to, rules => $rules)

@@ -6,10 +6,10 @@
 -- param from: TIME = NULL -- where the window begins; the first start of the run
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- param by: TEXT = kind -- kind, or kind-what for the single actions
--- chart: stacked x=bin_start y=tasks color=series
+-- chart: stacked x=begins y=tasks color=series
 --
--- As the server of Akita v5: a bin counts every task that touches it.
 WITH spans AS (
+  -- As the server of Akita v5: a bin counts every task that touches it.
   SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
 ), binned AS (
   SELECT t.run, CASE WHEN $by = 'kind-what' THEN t.kind || '-' || t.name ELSE t.kind END AS series,
@@ -28,9 +28,10 @@ WITH spans AS (
   GROUP BY run, series, bin
 )
 SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.series,
-  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.series ORDER BY g.bin)) AS tasks
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.series ORDER BY g.bin)) AS tasks,
+  time_text(a + g.bin * (b - a) / $bins) AS begins
 FROM (SELECT DISTINCT run, series FROM binned) s
-CROSS JOIN (SELECT value AS bin FROM generate_series(0, $bins - 1)) g
+CROSS JOIN (SELECT unnest(range(0, $bins)) AS bin) g
 JOIN spans ON spans.run = s.run
 LEFT JOIN changes c ON c.run = s.run AND c.series = s.series AND c.bin = g.bin
 ORDER BY run, bin, series

@@ -5,16 +5,16 @@
 -- param bins: BIGINT = 40 -- how many equal stretches of time
 -- param from: TIME = NULL -- where the window begins; the first start of the run
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
--- chart: stacked x=bin_start y=tasks color=reason
+-- chart: stacked x=begins y=tasks color=reason
 --
--- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:
--- one step behind what it is blocked on (daisen-milestones).
 WITH spans AS (
+  -- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:
+  -- one step behind what it is blocked on (daisen-milestones).
   SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
 ), bins AS (
   SELECT run, value AS bin, a + value * (b - a) / $bins AS bin_start,
     a + value * (b - a) / CAST($bins AS DOUBLE) AS begins, a + (value + 1) * (b - a) / CAST($bins AS DOUBLE) AS ends
-  FROM spans CROSS JOIN generate_series(0, $bins - 1) WHERE a < b
+  FROM spans CROSS JOIN (SELECT unnest(range(0, $bins)) AS value) WHERE a < b
 ), resolved AS (
   SELECT e.run, e.kind AS reason, t.start, t.finish,
     CASE WHEN lag(e.time) OVER of_task IS NULL THEN NULL ELSE e.time END AS holds_from,
@@ -24,7 +24,7 @@ WITH spans AS (
     AND t.finish > s.a AND t.start < s.b
   WINDOW of_task AS (PARTITION BY e.task ORDER BY e.time)
 )
-SELECT b.run, b.bin, b.bin_start, reasons.reason, count(r.reason) AS tasks
+SELECT b.run, b.bin, b.bin_start, reasons.reason, count(r.reason) AS tasks, time_text(b.bin_start) AS begins
 FROM bins b JOIN (SELECT DISTINCT run, reason FROM resolved) reasons ON reasons.run = b.run
 LEFT JOIN resolved r ON r.run = b.run AND r.reason = reasons.reason AND r.start <= b.ends AND r.finish >= b.begins
   AND (r.holds_from IS NULL OR r.holds_from <= b.begins) AND (r.holds_until IS NULL OR r.holds_until > b.begins)

@@ -7,10 +7,10 @@
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- param resource: TEXT = NULL -- only waits for this resource, of tasks that met it as hardware_resource
 -- param by: TEXT = kind -- kind, or kind-what for the single resources
--- chart: stacked x=bin_start y=blocked color=reason
+-- chart: stacked x=begins y=blocked color=reason
 --
--- As the server of Akita v5: a bin counts every interval that touches it.
 WITH spans AS (
+  -- As the server of Akita v5: a bin counts every interval that touches it.
   SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
 ), intervals AS (
   SELECT e.run, e.task, e.name AS resource, CASE WHEN $by = 'kind-what' THEN e.kind || '-' || e.name ELSE e.kind END AS reason,
@@ -37,9 +37,10 @@ WITH spans AS (
   GROUP BY run, reason, bin
 )
 SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.reason,
-  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY g.bin)) AS blocked
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY g.bin)) AS blocked,
+  time_text(a + g.bin * (b - a) / $bins) AS begins
 FROM (SELECT DISTINCT run, reason FROM binned) s
-CROSS JOIN (SELECT value AS bin FROM generate_series(0, $bins - 1)) g
+CROSS JOIN (SELECT unnest(range(0, $bins)) AS bin) g
 JOIN spans ON spans.run = s.run
 LEFT JOIN changes c ON c.run = s.run AND c.reason = s.reason AND c.bin = g.bin
 ORDER BY run, bin, reason

@@ -5,8 +5,8 @@
 -- chart: bar x=mean_wait_time y=location
 -- metric mean_wait_time: better=lower, tolerance=5%, by=location
 --
--- From the start of a req_in to the start of the first req_out below it.
 SELECT run, location, count(*) AS requests, CAST(avg(wait) AS BIGINT) AS mean_wait_time, CAST(median(wait) AS BIGINT) AS median_wait_time,
+  -- From the start of a req_in to the start of the first req_out below it.
   max(wait) AS longest_wait_time
 FROM (
   SELECT i.run, i.task, i.location, min(o.start) - i.start AS wait

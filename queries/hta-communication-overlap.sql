@@ -1,11 +1,13 @@
 -- title: HTA's communication/computation overlap: the share of each rank's communication that runs beside computation
 -- topic: gpu
--- needs: tasks
+-- needs: tasks.kind=kernel
 -- chart: bar x=overlap_percent y=rank
 --
 WITH ranks AS (
-  -- A file is a rank: that of the directory, else of `distributedInfo`, else 0. `zero` is the file's own time, in ns, at our 0.
-  SELECT l.run, l.location, coalesce(CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), 0) AS rank,
+  -- A Kineto file is a rank: that of the directory, else of `distributedInfo`, else 0. So is a process of Nsight Systems.
+  SELECT l.run, l.location, coalesce(CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
+    THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank,
+    -- The file's own time, in ns, at our 0.
     r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero
   FROM locations l JOIN runs r ON r.run = l.run
   LEFT JOIN locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock

@@ -1,7 +1,7 @@
 -- title: What idle locations waited for: idle time by the name of the task that ended it
 -- topic: locations
 -- needs: tasks
--- chart: bar x=idle_time y=name_after
+-- chart: bar x=idle_time y=name_after color=run
 --
 SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
   max(g.duration) AS longest_time,

@@ -1,9 +1,10 @@
 -- title: The longest tasks
 -- topic: tasks
 -- needs: tasks
+-- param limit: BIGINT = 20 -- how many to show
 --
 SELECT run, task, name, location, start, duration
 FROM tasks
 WHERE duration IS NOT NULL
 ORDER BY duration DESC, task
-LIMIT 20
+LIMIT $limit

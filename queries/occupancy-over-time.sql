@@ -1,6 +1,7 @@
 -- title: How busy the locations were over time, in 50 equal stretches
 -- topic: time
 -- needs: tasks
+-- chart: occupancy x=bin_start y=occupancy panel=run
 --
 SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy
 FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 50)

@@ -1,6 +1,7 @@
 -- title: Tasks that took far longer than others of their kind
 -- topic: tasks
 -- needs: tasks
+-- chart: bar x=times_median y=name color=run
 --
 WITH usual AS (
   SELECT run, kind, count(*) AS tasks, CAST(median(duration) AS BIGINT) AS median_time

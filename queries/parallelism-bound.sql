@@ -1,6 +1,6 @@
 -- title: How far the run is from what its dependencies and its lanes allow
 -- topic: dependencies
--- needs: tasks, links
+-- needs: tasks, links.kind=dependency
 --
 WITH work AS (
   SELECT run, sum(self_time) AS work_time FROM self_time(tasks) GROUP BY run

@@ -14,7 +14,7 @@ SELECT b.run, b.region, a.argument AS argument_from, b.argument AS argument_to, 
   CASE WHEN abs(try_cast(b.argument AS DOUBLE) / try_cast(a.argument AS DOUBLE) / (1.0 * b.cores / a.cores) - 1) < 1e-6 THEN 'yes'
     WHEN try_cast(b.argument AS DOUBLE) / try_cast(a.argument AS DOUBLE) IS NULL THEN 'unknown' ELSE 'no' END AS same_rate
 FROM cells b
-JOIN cells a ON a.run IS NOT DISTINCT FROM b.run AND a.region = b.region
+JOIN cells a ON (a.run IS NOT DISTINCT FROM b.run) AND a.region = b.region
   AND a.size_place = b.size_place - 1 AND a.cores_place = b.cores_place - 1
 WHERE b.diff_both IS NOT NULL
 ORDER BY b.run, b.region, b.size_place, b.cores

@@ -43,10 +43,10 @@ WITH cells AS (
     CASE WHEN j.last_cores < j.cores THEN c.cores END AS from_cores,
     CASE WHEN j.first_cores > j.least_cores THEN u.cores END AS up_to_cores
   FROM properties p
-  LEFT JOIN judged j ON j.run IS NOT DISTINCT FROM p.run AND j.region = p.region AND j.place = p.place
-  LEFT JOIN sizes s ON s.run IS NOT DISTINCT FROM p.run AND s.size_place = j.last_size + 1
-  LEFT JOIN core_counts c ON c.run IS NOT DISTINCT FROM p.run AND c.cores_place = j.last_cores + 1
-  LEFT JOIN core_counts u ON u.run IS NOT DISTINCT FROM p.run AND u.cores_place = j.first_cores - 1
+  LEFT JOIN judged j ON (j.run IS NOT DISTINCT FROM p.run) AND j.region = p.region AND j.place = p.place
+  LEFT JOIN sizes s ON (s.run IS NOT DISTINCT FROM p.run) AND s.size_place = j.last_size + 1
+  LEFT JOIN core_counts c ON (c.run IS NOT DISTINCT FROM p.run) AND c.cores_place = j.last_cores + 1
+  LEFT JOIN core_counts u ON (u.run IS NOT DISTINCT FROM p.run) AND u.cores_place = j.first_cores - 1
 )
 SELECT run, region, property, verdict, steps, holding, round(worst, 6) AS worst_difference, from_argument, from_cores, up_to_cores,
   CASE region WHEN '' THEN 'The program' ELSE region END

@@ -1,6 +1,6 @@
 -- title: Tasks that waited longest after all that they depend on had finished
 -- topic: dependencies
--- needs: tasks, links
+-- needs: tasks, links.kind=dependency
 --
 SELECT r.run, r.task, r.name, r.location, r.ready_time, r.start, r.delay AS delay_time, before.name AS released_by_name
 FROM ready() r

@@ -1,6 +1,6 @@
 -- title: Which tasks may get slower for free: slack by name
 -- topic: dependencies
--- needs: tasks, links
+-- needs: tasks, links.kind=dependency
 --
 SELECT run, name, count(*) AS tasks, min(slack) AS least_slack_time, max(slack) AS most_slack_time,
   count(*) FILTER (WHERE on_path) AS on_path

@@ -1,6 +1,7 @@
 -- title: Where the time went, by name of task, nested tasks not counted twice
 -- topic: tasks
 -- needs: tasks
+-- chart: bar x=total_self_time y=name color=run
 --
 SELECT run, name, count(*) AS tasks, sum(self_time) AS total_self_time, sum(duration) AS total_time,
   round(100.0 * sum(self_time) / nullif(sum(sum(self_time)) OVER (PARTITION BY run), 0), 2) AS share_percent

@@ -157,6 +157,9 @@ pub(crate) struct ReportArgs {
     /// Write one self-contained HTML page
     #[arg(long)]
     pub(crate) html: bool,
+    /// Tables where pictures would be, e.g. for the summary of a job in CI
+    #[arg(long, conflicts_with_all = ["embed", "html"])]
+    pub(crate) tables: bool,
     #[command(flatten)]
     pub(crate) library: LibraryArgs,
 }

@@ -1,5 +1,6 @@
 //! Asking: a session, the runtime that its queries run on, and the one way in which statements become rows.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ pub(crate) type Arrange = fn(DataFrame) -> Result<DataFrame, DataFusionError>;
 pub(crate) struct Asker {
     session: Arc<Session>,
     runtime: QueryRuntime,
+    /// Notes that were told, where one is told once only.
+    told: Option<HashSet<String>>,
     running: Running,
 }
 
@@ -47,12 +50,19 @@ impl Asker {
     /// Opens the traces of a command line.
     pub(crate) fn open(args: &OpenArgs) -> Result<Asker, Failure> {
         let session = Arc::new(open::open(args)?);
-        Ok(Asker { session, runtime: QueryRuntime::new(open::threads(args))?, running: Running::default() })
+        let runtime = QueryRuntime::new(open::threads(args))?;
+        Ok(Asker { session, runtime, told: None, running: Running::default() })
     }
 
     /// Without traces: functions and empty tables.
     pub(crate) fn empty() -> Result<Asker, Failure> {
-        Ok(Asker { session: Arc::new(open::empty()?), runtime: QueryRuntime::new(1)?, running: Running::default() })
+        let session = Arc::new(open::empty()?);
+        Ok(Asker { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
+    }
+
+    /// From now on a note is told once, however many queries have it: for pages that ask much.
+    pub(crate) fn tell_notes_once(&mut self) {
+        self.told.get_or_insert_default();
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -178,7 +188,10 @@ impl Asker {
             take,
         );
         for note in self.session.take_notes() {
-            talk::note(&note.to_string());
+            let note = note.to_string();
+            if self.told.as_mut().is_none_or(|told| told.insert(note.clone())) {
+                talk::note(&note);
+            }
         }
         Ok(answered??)
     }

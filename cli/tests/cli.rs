@@ -5,7 +5,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+#[path = "cli/checks.rs"]
+mod checks;
 mod chrome;
+#[path = "cli/reports.rs"]
+mod reports;
+#[path = "cli/saved_queries.rs"]
+mod saved_queries;
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -58,11 +64,21 @@ impl Place {
     }
 
     fn tq_with(&self, arguments: &str, stdin: &str) -> Answer {
+        let arguments = split(arguments);
+        self.run(&arguments.iter().map(String::as_str).collect::<Vec<_>>(), stdin)
+    }
+
+    fn tq_args(&self, arguments: &[&str]) -> Answer {
+        self.run(arguments, "")
+    }
+
+    fn run(&self, arguments: &[&str], stdin: &str) -> Answer {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
-            .args(split(arguments))
+            .args(arguments)
             .current_dir(self.0.path())
             .env_remove("RUST_BACKTRACE")
             .env("XDG_STATE_HOME", self.0.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.0.path().join("config"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -648,165 +664,12 @@ fn a_chrome_trace_has_exact_microseconds() {
 }
 
 #[test]
-fn a_report_is_a_page_with_a_picture() {
-    let place = Place::with_links();
-    place.tq("report run.json -o page.md").check(&expect![[r#"
-        --- stderr
-        wrote page.md
-        next: `tq run.json` opens the prompt
-        --- exit 0
-    "#]]);
-    expect![[r#"
-        # run
-
-        - The run took **80.0 µs** from its first start to its last finish; its 2 locations were busy for **68.8 %** of that.
-        - Most task time went into **b**: 54.5 %, 60.0 µs in one task. The longest single task, **b** on **E0/W1**, took 60.0 µs.
-        - The longest chain of dependent tasks (2 steps) takes 50.0 µs, **62.5 %** of the makespan: the dependencies alone would allow a run 1.6 × as fast; the rest is waiting, imbalance or overhead.
-
-        ![Timeline of run: a lane per location](page.svg)
-
-        ## Occupancy per location
-
-        Occupancy is the share of the makespan (80.0 µs) during which at least one task of the location ran.
-
-        | location | tasks | busy_time | occupancy |
-        | --- | ---: | ---: | ---: |
-        | E0/W0 | 2 | 50.0 µs | 0.625 |
-        | E0/W1 | 1 | 60.0 µs | 0.75 |
-
-        ## Load imbalance
-
-        The busiest location, **E0/W1**, worked 60.0 µs; the least busy one 50.0 µs. That is 1.09 × the mean (imbalance), a load balance of 0.92 (1 = everyone works the same), and 16.7 % of what could be lost to imbalance at worst.
-
-        ## Time by name
-
-        The time of a task that runs inside of another counts for both.
-
-        | name | tasks | total_time | percent | mean_time | max_time |
-        | --- | ---: | ---: | ---: | ---: | ---: |
-        | b | 1 | 60.0 µs | 54.5 | 60.0 µs | 60.0 µs |
-        | a | 1 | 40.0 µs | 36.4 | 40.0 µs | 40.0 µs |
-        | c | 1 | 10.0 µs | 9.1 | 10.0 µs | 10.0 µs |
-
-        ## Longest tasks
-
-        | task | name | kind | location | start | duration |
-        | ---: | --- | --- | --- | ---: | ---: |
-        | 2 | b | static | E0/W1 | 20.0 µs | 60.0 µs |
-        | 0 | a | static | E0/W0 | 0 s | 40.0 µs |
-        | 1 | c | static | E0/W0 | 50.0 µs | 10.0 µs |
-
-        ## Critical path
-
-        The longest chain of tasks that wait for each other by `dependency` links has 2 steps and takes 50.0 µs.
-
-        | name | steps | total_time | percent |
-        | --- | ---: | ---: | ---: |
-        | a | 1 | 40.0 µs | 80.0 |
-        | c | 1 | 10.0 µs | 20.0 |
-
-        Its steps, in order:
-
-        | step | task | name | location | start | duration | path_time |
-        | ---: | ---: | --- | --- | ---: | ---: | ---: |
-        | 0 | 0 | a | E0/W0 | 0 s | 40.0 µs | 40.0 µs |
-        | 1 | 1 | c | E0/W0 | 50.0 µs | 10.0 µs | 50.0 µs |
-
-        ## What was read
-
-        | format | source | program | started_at | time_unit | tasks | locations | cores | makespan |
-        | --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: |
-        | tfprof | run.json | *NULL* | *NULL* | us | 3 | 3 | *NULL* | 80.0 µs |
-
-        Tables: 3 rows of `locations`, 3 rows of `tasks`, 1 rows of `links`.
-
-        Nothing was skipped or repaired.
-
-        | what | severity | stage | count | example |
-        | --- | --- | --- | ---: | --- |
-        | dot_nodes_joined | info | import | 3 | \`a\` |
-        | records_read | info | import | 7 | 4 became rows |
-
-        ## The questions behind the figures
-
-        At the prompt, each can be asked again and changed.
-
-        ```sql
-        SELECT format, source, program, started_at, time_unit, tasks, locations, cores, makespan
-        FROM runs WHERE run = 'run';
-
-        SELECT what, severity, stage, count, example
-        FROM import_stats WHERE run = 'run' ORDER BY severity DESC, what, stage;
-
-        CREATE OR REPLACE TABLE report_lanes AS
-        WITH ran AS (
-          SELECT location, count(*) AS tasks, busy(start, finish) AS busy
-          FROM tasks WHERE run = 'run' GROUP BY location
-        ),
-        lanes AS (
-          SELECT location, sort_index FROM locations WHERE run = 'run' AND kind IN (
-            SELECT kind FROM locations JOIN ran USING (location) WHERE run = 'run')
-        )
-        SELECT location, sort_index, coalesce(tasks, 0) AS tasks, coalesce(busy, 0) AS busy
-        FROM lanes FULL JOIN ran USING (location);
-
-        SELECT count(*) AS lanes, sum(busy) AS busy, imbalance(busy) AS imbalance,
-          load_balance(busy) AS load_balance, imbalance_percent(busy) AS imbalance_percent,
-          max(busy) AS max_busy_time, min(busy) AS min_busy_time
-        FROM report_lanes;
-
-        SELECT location, tasks, busy AS busy_time, round(1.0 * busy / 80000, 3) AS occupancy
-        FROM report_lanes ORDER BY sort_index, location LIMIT 100;
-
-        SELECT location, busy FROM report_lanes ORDER BY busy DESC, location LIMIT 1;
-
-        SELECT name, count(*) AS tasks, sum(duration) AS total_time,
-          round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (), 0), 1) AS percent,
-          CAST(avg(duration) AS BIGINT) AS mean_time, max(duration) AS max_time
-        FROM tasks WHERE run = 'run' AND duration IS NOT NULL GROUP BY name
-        ORDER BY total_time DESC, name LIMIT 15;
-
-        SELECT task, name, kind, location, start, duration
-        FROM tasks WHERE run = 'run' AND duration IS NOT NULL ORDER BY duration DESC, task LIMIT 10;
-
-        SELECT count(*) AS links FROM links WHERE run = 'run' AND kind = 'dependency';
-
-        CREATE OR REPLACE TABLE report_path AS
-        SELECT * FROM critical_path() WHERE run = 'run';
-
-        SELECT count(*) AS steps, max(path_time) AS path_time FROM report_path;
-
-        SELECT name, count(*) AS steps, sum(duration) AS total_time,
-          round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (), 0), 1) AS percent
-        FROM report_path GROUP BY name ORDER BY total_time DESC, name LIMIT 10;
-
-        SELECT step, task, name, location, start, duration, path_time
-        FROM (SELECT * FROM report_path ORDER BY duration DESC, step LIMIT 15) ORDER BY step;
-        ```
-    "#]].assert_eq(&place.read("page.md"));
-    assert!(place.read("page.svg").contains("critical path"));
-    let piped = place.tq("report run.json").stdout;
-    assert!(piped.contains("](data:image/svg+xml;base64,"), "{piped}");
-    assert_eq!(piped, place.tq("report run.json").stdout);
-    place.tq("report").check(&expect![[r#"
-        --- stderr
-        error: a report needs a trace
-        hint: `tq report TRACE`
-        --- exit 2
-    "#]]);
-}
-
-#[test]
 fn usage_is_exit_2_and_help_is_not() {
     let place = Place::new();
     place.tq("query run.json").check(&expect![[r#"
         --- stderr
-        error: the following required arguments were not provided:
-          <--command <SQL>|--file <FILE>>
-
-        Usage: tq query <--command <SQL>|--file <FILE>> <TRACE>...
-
-        For more information, try '--help'.
+        error: there is no question behind the trace `run.json`
+        hint: give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them
         --- exit 2
     "#]]);
     place.tq("query run.json -c 'SELECT 1' --format xml").check(&expect![[r#"

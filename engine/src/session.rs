@@ -9,7 +9,7 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::concat_batches;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
-use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider};
+use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::ParamValues;
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
@@ -27,7 +27,7 @@ use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
 use crate::tables::{ColumnType, TABLES, Table, VIEWS};
-use crate::trace::{ROWS_PER_BATCH, Run, Stat};
+use crate::trace::{Later, ROWS_PER_BATCH, Run, Stat};
 
 /// Tables, functions and SQL over the opened traces.
 pub struct Session {
@@ -192,42 +192,49 @@ fn summary(named: &NamedRun) -> RunSummary {
 fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize) -> Result<()> {
     for table in Table::ALL {
         let batches = match table {
-            Table::Runs => vec![runs_batch(opened)?],
-            Table::ImportStats => vec![stats_batch(opened)?],
-            _ => {
-                let rows = |named: &NamedRun| -> usize {
-                    named.run.tables.get(&table).map_or(0, |batches| batches.iter().map(RecordBatch::num_rows).sum())
-                };
-                let mut batches = Vec::new();
-                let mut from = 0;
-                while from < opened.runs.len() {
-                    // Runs of few rows share a batch: thousands of executions of a study are read as a few batches.
-                    let mut together = 0;
-                    let few = opened.runs[from..].iter().take_while(|&named| {
-                        together += rows(named);
-                        rows(named) <= FEW_ROWS && together <= ROWS_PER_BATCH
-                    });
-                    let to = from + few.count().max(1);
-                    match &opened.runs[from..to] {
-                        [named] => {
-                            let run = RunColumn::new(&named.name);
-                            for batch in named.run.tables.get(&table).into_iter().flatten() {
-                                batches.push(run.before(batch, &table.schema())?);
-                            }
-                        }
-                        several => batches.extend(one_batch(table, several)?),
-                    }
-                    from = to;
-                }
-                batches
-            }
+            Table::Runs => vec![(runs_batch(opened)?, None)],
+            Table::ImportStats => vec![(stats_batch(opened)?, None)],
+            _ => batches_of(table, &opened.runs)?,
         };
-        schema.register_table(
-            table.name().to_owned(),
-            Arc::new(MemTable::try_new(table.schema(), partitions(&batches, threads))?),
-        )?;
+        let (batches, firsts): (Vec<RecordBatch>, Vec<Option<i64>>) = batches.into_iter().unzip();
+        let shares = partitions(&batches, threads);
+        let provider: Arc<dyn TableProvider> = match firsts.iter().any(Option::is_some) {
+            true => Arc::new(Later::try_new(table.schema(), shares, &firsts)?),
+            false => Arc::new(MemTable::try_new(table.schema(), shares)?),
+        };
+        schema.register_table(table.name().to_owned(), provider)?;
     }
     Ok(())
+}
+
+/// The batches of a table over all runs, each with the identity of its first row where identities are filled in later. Runs
+/// of few rows share a batch: thousands of executions of a study are read as a few batches.
+fn batches_of(table: Table, runs: &[NamedRun]) -> Result<Vec<(RecordBatch, Option<i64>)>> {
+    let rows = |named: &NamedRun| -> usize {
+        named.run.tables.get(&table).map_or(0, |batches| batches.iter().map(RecordBatch::num_rows).sum())
+    };
+    let mut batches = Vec::new();
+    let mut rest = runs;
+    while let Some(first) = rest.first() {
+        let mut together = 0;
+        let few = rest.iter().take_while(|&named| {
+            together += rows(named);
+            rows(named) <= FEW_ROWS && together <= ROWS_PER_BATCH
+        });
+        let (now, later) = rest.split_at(few.count().max(1));
+        rest = later;
+        if now.len() > 1 {
+            batches.extend(one_batch(table, now)?.map(|batch| (batch, None)));
+            continue;
+        }
+        let run = RunColumn::new(&first.name);
+        let mut identity = (table == Table::Messages).then(|| first.run.first_later_identity()).flatten();
+        for batch in first.run.tables.get(&table).into_iter().flatten() {
+            batches.push((run.before(batch, &table.schema())?, identity));
+            identity = identity.map(|identity| identity + batch.num_rows() as i64);
+        }
+    }
+    Ok(batches)
 }
 
 /// Contiguous shares of the batches, one per thread, so that each partition keeps the order of the trace.

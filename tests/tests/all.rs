@@ -3,9 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
 mod damaged;
+mod gpu_figures;
 mod import_actorprof;
 mod import_chrome;
 mod import_daisen;
+mod import_nsys;
 mod import_parsec;
 mod import_pascal;
 mod import_table;

@@ -12,6 +12,7 @@ use rusqlite::Connection;
 use rusqlite::types::Value;
 use tempfile::TempDir;
 use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::queries::Library;
 use tq_engine::session::Session;
 use tq_tests::{fixture, shared};
 
@@ -37,12 +38,16 @@ fn batches(session: &Session, sql: &str) -> Vec<RecordBatch> {
 
 /// The answer as text; NULL is `-`.
 fn rows(session: &Session, sql: &str) -> Vec<Vec<String>> {
+    texts(&batches(session, sql))
+}
+
+fn texts(batches: &[RecordBatch]) -> Vec<Vec<String>> {
     let cell = |column: &datafusion::arrow::array::ArrayRef, row: usize| match column.is_null(row) {
         true => "-".to_owned(),
         false => array_value_to_string(column, row).unwrap(),
     };
     let row = |batch: &RecordBatch, row: usize| batch.columns().iter().map(|column| cell(column, row)).collect();
-    batches(session, sql)
+    batches
         .iter()
         .flat_map(|batch| (0..batch.num_rows()).map(|number| row(batch, number)).collect::<Vec<_>>())
         .collect()
@@ -106,6 +111,11 @@ fn recorded(trace: &str) -> Option<PathBuf> {
         None => format!("{trace}.sqlite3.zst"),
     };
     Some(shared("traces/daisen")?.join(file))
+}
+
+/// A time of a server in ticks, to the thousandth.
+fn tick(text: &str, server: &str) -> f64 {
+    (text.parse::<f64>().unwrap() * unit(server) * 1e3).round() / 1e3
 }
 
 /// Ticks of a unit of the server's times: seconds, and picoseconds.
@@ -205,10 +215,9 @@ fn components_and_tasks_are_found_as_the_servers_find_them() {
             let window = if from.is_empty() {
                 String::new()
             } else {
-                let tick = |text: &str| text.parse::<f64>().unwrap() * unit(server);
                 // The CSV backend takes a window that is closed at both ends.
                 let (after, before) = if trace.ends_with("csv") { (">=", "<=") } else { (">", "<") };
-                format!(" AND t.finish {after} {:?} AND t.start {before} {:?}", tick(from), tick(to))
+                format!(" AND t.finish {after} {:?} AND t.start {before} {:?}", tick(from, server), tick(to, server))
             };
             let sql = format!(
                 "SELECT t.id FROM tasks t LEFT JOIN tasks p ON p.task = t.parent WHERE {filter}{window} ORDER BY t.task"
@@ -228,57 +237,59 @@ type Request = (String, String, String, usize);
 
 #[test]
 fn component_metrics_equal_the_servers() {
-    let mut compared = 0;
-    for (trace, server) in ANSWERED {
-        let (Some(path), Some(answers)) = (recorded(trace), expected(&format!("compinfo__{trace}__{server}.csv")))
-        else {
-            return;
-        };
-        let session = open(&path);
-        let mut requests: BTreeMap<Request, Vec<(String, usize, f64)>> = BTreeMap::new();
-        for answer in answers {
-            // The server crashed over a missing parent.
-            if answer["value"].starts_with("error") {
-                continue;
-            }
-            let dots = answer["num_dots"].parse().unwrap();
-            let request =
-                (answer["component"].clone(), answer["window_start"].clone(), answer["window_end"].clone(), dots);
-            let metric = answer["metric"].clone();
-            let value = (metric, answer["dot"].parse().unwrap(), answer["value"].parse().unwrap());
-            requests.entry(request).or_default().push(value);
+    let compared: usize = std::thread::scope(|scope| {
+        let traces = ANSWERED.map(|(trace, server)| scope.spawn(move || compare_metrics(trace, server)));
+        traces.into_iter().map(|trace| trace.join().unwrap()).sum()
+    });
+    assert!(compared > 48_000 || shared("expected/daisen").is_none(), "{compared} values");
+}
+
+/// Returns how many values were compared.
+fn compare_metrics(trace: &str, server: &str) -> usize {
+    let Some(path) = recorded(trace) else { return 0 };
+    let Some(answers) = expected(&format!("compinfo__{trace}__{server}.csv")) else { return 0 };
+    let session = open(&path);
+    let mut requests: BTreeMap<Request, Vec<(String, usize, f64)>> = BTreeMap::new();
+    for answer in answers {
+        // The server crashed over a missing parent.
+        if answer["value"].starts_with("error") {
+            continue;
         }
-        // Rates are per second, latencies in ticks.
-        let (rules, rate, time) = if server == "v5" { ("v5", 1e-12, 1.0) } else { ("v3", 1.0, 1e-12) };
-        for ((component, from, to, bins), values) in requests {
-            let tick = |text: &str| text.parse::<f64>().unwrap() * unit(server);
-            let sql = format!(
-                "SELECT req_in_count * {rate:e} AS \"ReqInCount\", req_complete_count * {rate:e} AS \"ReqCompleteCount\", \
-                 avg_latency * {time:e} AS \"AvgLatency\", concurrent_task AS \"ConcurrentTask\", \
-                 buffer_pressure AS \"BufferPressure\", request_buffer_pressure AS \"RequestBufferPressure\", \
-                 response_buffer_pressure AS \"ResponseBufferPressure\", pending_req_out AS \"PendingReqOut\" \
-                 FROM component_metrics((SELECT * FROM tasks WHERE starts_with(location, '{component}')), \
-                 bins => {bins}, from => {:?}, to => {:?}, rules => '{rules}') WHERE location = '{component}' ORDER BY bin",
-                tick(&from),
-                tick(&to)
+        let bins = answer["num_dots"].parse().unwrap();
+        let request = (answer["component"].clone(), answer["window_start"].clone(), answer["window_end"].clone(), bins);
+        let value = (answer["metric"].clone(), answer["dot"].parse().unwrap(), answer["value"].parse().unwrap());
+        requests.entry(request).or_default().push(value);
+    }
+    // Rates are per second, latencies in ticks.
+    let (rules, rate, time) = if server == "v5" { ("v5", 1e-12, 1.0) } else { ("v3", 1.0, 1e-12) };
+    let mut compared = 0;
+    for ((component, from, to, bins), values) in requests {
+        let sql = format!(
+            "SELECT req_in_count * {rate:e} AS \"ReqInCount\", req_complete_count * {rate:e} AS \"ReqCompleteCount\", \
+             avg_latency * {time:e} AS \"AvgLatency\", concurrent_task AS \"ConcurrentTask\", \
+             buffer_pressure AS \"BufferPressure\", request_buffer_pressure AS \"RequestBufferPressure\", \
+             response_buffer_pressure AS \"ResponseBufferPressure\", pending_req_out AS \"PendingReqOut\" \
+             FROM component_metrics((SELECT * FROM tasks WHERE starts_with(location, '{component}')), \
+             bins => {bins}, from => {:?}, to => {:?}, rules => '{rules}') WHERE location = '{component}' ORDER BY bin",
+            tick(&from, server),
+            tick(&to, server)
+        );
+        let batches = batches(&session, &sql);
+        let answer = datafusion::arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap();
+        assert_eq!(answer.num_rows(), bins, "{trace}: {sql}");
+        for (metric, dot, value) in values {
+            let found = answer.column_by_name(&metric).unwrap().as_primitive::<Float64Type>();
+            assert!(found.is_valid(dot), "{trace}: {sql}: {metric}");
+            let difference = (found.value(dot) - value).abs();
+            assert!(
+                difference <= 1e-9 * value.abs() || difference <= 1e-12,
+                "{trace}: {component} {metric} dot {dot} of {bins} in {from}..{to}: {} here, {value} there",
+                found.value(dot)
             );
-            let batches = batches(&session, &sql);
-            let answer = datafusion::arrow::compute::concat_batches(&batches[0].schema(), &batches).unwrap();
-            assert_eq!(answer.num_rows(), bins, "{trace}: {sql}");
-            for (metric, dot, value) in values {
-                let found = answer.column_by_name(&metric).unwrap().as_primitive::<Float64Type>();
-                assert!(found.is_valid(dot), "{trace}: {sql}: {metric}");
-                let difference = (found.value(dot) - value).abs();
-                assert!(
-                    difference <= 1e-9 * value.abs() || difference <= 1e-12,
-                    "{trace}: {component} {metric} dot {dot} of {bins} in {from}..{to}: {} here, {value} there",
-                    found.value(dot)
-                );
-                compared += 1;
-            }
+            compared += 1;
         }
     }
-    assert!(compared > 48_000, "{compared} values");
+    compared
 }
 
 #[test]
@@ -299,7 +310,7 @@ fn component_rows_equal_the_frontends() {
         for (case, answers) in cases {
             let of = &answers[0]["component_or_parent"];
             let sql = if answers[0]["view"] == "component" {
-                let tick = |column: &str| answers[0][column].parse::<f64>().unwrap() * unit(server);
+                let tick = |column: &str| tick(&answers[0][column], server);
                 let window = format!("finish > {:?} AND start < {:?}", tick("window_start"), tick("window_end"));
                 let component = of.trim_start_matches("scope=");
                 let rules = if server == "v5" { "v5" } else { "v3" };
@@ -335,6 +346,121 @@ fn component_rows_equal_the_frontends() {
     assert!(compared > 20_000 || shared("expected/daisen").is_none(), "{compared} rows");
 }
 
+/// The answer of a saved query.
+fn saved(session: &Session, name: &str, given: &[(&str, &str)]) -> Vec<Vec<String>> {
+    let query = Library::default().find(name).unwrap_or_else(|error| panic!("{error}")).unwrap();
+    let given: Vec<(String, String)> =
+        given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let values = query.bind(&given, session.tick()).unwrap_or_else(|error| panic!("{error}"));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let batches = runtime.block_on(async {
+        let params = (!values.is_empty()).then(|| values.into());
+        let frame = session.execute(&query.statement, params).await.unwrap_or_else(|error| panic!("{name}: {error:?}"));
+        frame.collect().await.unwrap_or_else(|error| panic!("{name}: {error}"))
+    });
+    texts(&batches)
+}
+
+/// Counts of a saved query by key and bin.
+fn matrix(answer: &[Vec<String>], key: usize, bin: usize, count: usize) -> HashMap<(String, usize), String> {
+    answer.iter().map(|row| ((row[key].clone(), row[bin].parse().unwrap()), row[count].clone())).collect()
+}
+
+#[test]
+fn milestones_over_time_equal_the_servers() {
+    for (trace, server) in ANSWERED.into_iter().filter(|(_, server)| matches!(*server, "v48" | "v5")) {
+        let (Some(path), Some(answers)) = (recorded(trace), expected(&format!("milestones__{trace}__{server}.csv")))
+        else {
+            return;
+        };
+        let session = open(&path);
+        let mut requests: BTreeMap<[String; 5], Vec<HashMap<String, String>>> = BTreeMap::new();
+        for answer in answers {
+            let request =
+                ["component", "group", "window_start", "window_end", "num_dots"].map(|key| answer[key].clone());
+            requests.entry(request).or_default().push(answer);
+        }
+        for ([component, group, from, to, bins], answers) in requests {
+            let (from, to) = (tick(&from, server).to_string(), tick(&to, server).to_string());
+            let mut given = vec![
+                ("component", component.as_str()),
+                ("bins", bins.as_str()),
+                ("from", from.as_str()),
+                ("to", to.as_str()),
+            ];
+            let name = if server == "v5" { "daisen-milestones" } else { "daisen-milestones-v4" };
+            if server == "v5" {
+                given.push(("by", group.as_str()));
+            }
+            let found = matrix(&saved(&session, name, &given), 3, 1, 4);
+            for answer in &answers {
+                let key = (answer["reason"].clone(), answer["dot"].parse().unwrap());
+                let value = found.get(&key).map_or("0", String::as_str);
+                assert_eq!(value, answer["value"], "{trace}: {name} {given:?} {key:?}");
+            }
+            let known: HashSet<&str> = answers.iter().map(|answer| answer["reason"].as_str()).collect();
+            let more: Vec<_> =
+                found.iter().filter(|((reason, _), count)| !known.contains(reason.as_str()) && *count != "0").collect();
+            assert!(more.is_empty(), "{trace}: {name} {given:?} {more:?}");
+        }
+    }
+}
+
+#[test]
+fn lists_and_timelines_equal_the_server_of_v5() {
+    for trace in ["v5-virtualmem40", "v5-virtualmem300", "v5-mesh"] {
+        let (Some(path), Some(answers)) = (recorded(trace), expected(&format!("v5misc__{trace}.csv"))) else { return };
+        let session = open(&path);
+        let end = answers.iter().find(|answer| answer["field"] == "end_time").unwrap()["value"].clone();
+        // The bins of the other endpoints end with the last task.
+        let last = column(&session, "SELECT max(finish) FROM tasks").swap_remove(0);
+        let window = [("bins", "20"), ("from", "0"), ("to", last.as_str())];
+        assert_eq!(column(&session, "SELECT args->'exec_info'->>'End Virtual Time' AS last FROM runs"), [end]);
+        let totals = saved(&session, "daisen-component-time", &[]);
+        for answer in answers {
+            let (endpoint, item, field, value) =
+                (&answer["endpoint"], &answer["item"], &answer["field"], &answer["value"]);
+            let cells = |row: &[String], columns: &[usize]| {
+                columns.iter().map(|column| row[*column].clone()).collect::<Vec<_>>().join("|")
+            };
+            let sum_of = |found: &[Vec<String>]| -> Vec<i64> {
+                let mut bins = vec![0; 20];
+                for row in found {
+                    bins[row[1].parse::<usize>().unwrap()] += row[4].parse::<i64>().unwrap();
+                }
+                bins
+            };
+            let integers = |text: &str| text.split(' ').map(|bin| bin.parse().unwrap()).collect::<Vec<i64>>();
+            match endpoint.split(' ').next().unwrap() {
+                "components" => {
+                    let row = totals.iter().find(|row| row[1] == *field).unwrap();
+                    assert_eq!(cells(row, &[2, 4]), *value, "{trace} {field}");
+                }
+                "top_blocking_resources" => {
+                    let scope = endpoint.split_once("scope=").map(|(_, scope)| ("component", scope));
+                    let given: Vec<_> = scope.into_iter().chain([("limit", "100")]).collect();
+                    let found = saved(&session, "daisen-blocking-resources", &given);
+                    let row = found.iter().find(|row| row[1] == *field).unwrap();
+                    assert_eq!(cells(row, &[2, 3]), *value, "{trace} {endpoint} {field}");
+                }
+                "resource_blocking" if field == "bins" => {
+                    let given = [&window[..], &[("resource", item.as_str())]].concat();
+                    let found = saved(&session, "daisen-milestones", &given);
+                    assert_eq!(sum_of(&found), integers(value), "{trace} {endpoint} {item}");
+                }
+                "component_timeline" if field != "total" => {
+                    let by = endpoint.split_once("group=").unwrap().1;
+                    let given = [&window[..], &[("component", item.as_str()), ("by", by)]].concat();
+                    let found = saved(&session, "daisen-component-timeline", &given);
+                    let of_field: Vec<_> = found.into_iter().filter(|row| row[3] == *field).collect();
+                    assert_eq!(sum_of(&of_field), integers(value), "{trace} {endpoint} {item} {field}");
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
 #[test]
 fn fixtures_are_read_whole() {
     for name in FIXTURES {
@@ -346,22 +472,20 @@ fn fixtures_are_read_whole() {
     let session = open(&fixture("daisen/virtualmem_v5.sqlite3.zst"));
     let answer = rows(
         &session,
-        "SELECT r.program, r.time_unit, r.args->'exec_info'->>'End Virtual Time', \
-                (SELECT count(*) FROM tasks), (SELECT count(*) FROM messages), (SELECT count(*) FROM events WHERE kind = 'tag'), \
-                (SELECT count(*) FROM events WHERE kind <> 'tag') FROM runs r",
+        "SELECT r.program, r.time_unit, r.args->'exec_info'->>'End Virtual Time' AS last, \
+                (SELECT count(*) FROM tasks) AS tasks, (SELECT count(*) FROM messages) AS messages, \
+                (SELECT count(*) FROM events WHERE kind = 'tag') AS tags, \
+                (SELECT count(*) FROM events WHERE kind <> 'tag') AS milestones FROM runs r",
     );
     assert_eq!(answer.concat().join(" "), "ak5-virtualmem ps 1453000 3584 522 406 4290");
-    let ports = "SELECT location, parent, process, kind, args->>'connection' FROM locations WHERE location LIKE 'L2Cache%' ORDER BY sort_index LIMIT 4";
-    insta(&rows(&session, ports), &["L2Cache - L2Cache component -", "L2Cache.Bottom L2Cache L2Cache port Conn7"]);
-    let spec = "SELECT args->'spec'->>'freq' FROM locations WHERE location = 'MemCtrl'";
+    let ports = "SELECT location, parent, process, kind, args->>'connection' AS connection FROM locations \
+                 WHERE location LIKE 'L2Cache%' ORDER BY sort_index LIMIT 2";
+    let ports: Vec<String> = rows(&session, ports).into_iter().map(|row| row.join(" ")).collect();
+    assert_eq!(ports, ["L2Cache - L2Cache component -", "L2Cache.Bottom L2Cache L2Cache port Conn7"]);
+    let spec = "SELECT args->'spec'->>'freq' AS freq FROM locations WHERE location = 'MemCtrl'";
     assert_eq!(column(&session, spec), ["1000000000"]);
     let session = open(&fixture("daisen/queue_v49.sqlite3.zst"));
     assert_eq!(column(&session, "SELECT args->>'segments' FROM runs"), ["[[3000000,7000000],[12000000,15000000]]"]);
-}
-
-fn insta(found: &[Vec<String>], begins_with: &[&str]) {
-    let found: Vec<String> = found.iter().map(|row| row.join(" ")).collect();
-    assert_eq!(found[..begins_with.len()], *begins_with, "{found:?}");
 }
 
 // Databases made for a test.

@@ -107,7 +107,7 @@ fn tracks_threads_and_processes_of_the_golden_cases() {
         let sql = "SELECT slice.name, ts, dur FROM slice JOIN process_track ON slice.track_id = process_track.id";
         assert_eq!(rows(&session, sql), expected);
     }
-    check("json_metadata_missing_or_invalid_ts", "select pid, name from process where pid = 1 or pid > 1");
+    check("json_metadata_missing_or_invalid_ts", "select pid, name from process");
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn common_statements_run_as_they_are() {
     let session = open(&fixture("chrome/kineto_tiny.json"));
     for (sql, expected) in [
         ("SELECT count(*) FROM slice WHERE name GLOB 'cuda*'", &["2"][..]),
-        ("select name, dur from slice where name glob '*gemm*' or name not glob '*[a-zA-Z]*'", &["gemm|30000"]),
+        ("select name, dur from slice where name glob '*gemm*' or name not glob '*[a-zA-Z]*'", &["gemm|90123"]),
         ("SELECT count(*) FROM slice WHERE dur = -1", &["0"]),
         (
             "SELECT name, EXTRACT_ARG(arg_set_id, 'args.correlation') AS correlation FROM slice WHERE name = 'gemm'",
@@ -172,8 +172,8 @@ fn common_statements_run_as_they_are() {
             &["cudaLaunchKernel|gemm"],
         ),
         (
-            "SELECT string_value FROM args JOIN slice USING (arg_set_id) WHERE cat = 'kernel' AND flat_key = 'args.Collective name'",
-            &["allreduce"],
+            "SELECT string_value FROM args JOIN slice USING (arg_set_id) WHERE cat = 'kernel' AND flat_key = 'args.Comms Id'",
+            &["18446744073709551617"],
         ),
         (
             "INCLUDE PERFETTO MODULE slices.with_context; SELECT thread_name, count(*) FROM thread_slice WHERE tid = 7 GROUP BY 1",
@@ -181,7 +181,7 @@ fn common_statements_run_as_they_are() {
         ),
         (
             "CREATE PERFETTO VIEW big AS SELECT * FROM slice WHERE dur > 29000; SELECT count(*) FROM big WHERE cat = 'kernel'",
-            &["1"],
+            &["2"],
         ),
         ("SELECT (end_ts - start_ts) > 0 FROM trace_bounds", &["true"]),
     ] {
@@ -234,7 +234,7 @@ fn what_cannot_be_asked_is_refused() {
         ("SELECT * FROM ancestor_slice()", "takes the id of a slice"),
         ("SELECT * FROM slice JOIN ancestor_slice(slice.id) USING (id)", "cannot take a slice relation"),
         ("SELECT glob('x')", "glob"),
-        ("SELECT name GLOB 5 FROM slice", "glob"),
+        ("SELECT 5 GLOB name FROM slice", "glob"),
     ] {
         let error = try_rows(&session, sql).unwrap_err();
         assert!(error.contains(word), "{sql}: {error}");

@@ -11,8 +11,11 @@ use tq_engine::session::Session;
 const FIXTURES: &[&str] = &[
     "tfprof/wavefront_40.tfp",
     "tfprof/nested_40.tfp",
+    "tfprof/zero_40.tfp",
     "chrome/kineto_tiny.json",
     "chrome/torch215_cpu.json.gz",
+    "chrome/nccl_ranks",
+    "nsys/two_streams.sqlite",
     "table/render_log.csv",
     "tfprof/fib_36.json",
     "actorprof/triangle_range",

@@ -12,7 +12,7 @@ use tq_engine::queries::{Expect, Expectation, Origin, SavedQuery};
 use tq_engine::sql;
 
 use super::csv::{self, Difference};
-use super::{Evidence, Verdict, params};
+use super::{Evidence, Verdict, params, type_in_words};
 use crate::args::CheckArgs;
 use crate::ask::Asker;
 use crate::commands::counted;
@@ -89,7 +89,9 @@ fn offending(
         return Ok(rows.values().iter().map(|&row| row as u64).collect());
     }
     let Some(held) = held.as_boolean_opt() else {
-        return Err(Problem::new(format!("it is {}, and must be true or false", held.data_type())).into());
+        return Err(
+            Problem::new(format!("it is {}, and must be true or false", type_in_words(held.data_type()))).into()
+        );
     };
     let mut offending: Vec<u64> = (rows.values().iter().enumerate())
         .filter(|(at, _)| held.is_null(*at) || !held.value(*at))
@@ -115,6 +117,11 @@ fn numbered(answer: &RecordBatch) -> Result<RecordBatch, ArrowError> {
 /// The condition stands in a line of its own; a caret under SQL of ours would point nowhere.
 fn without_excerpt(failure: Failure, query: &SavedQuery, line: usize, condition: &str) -> Failure {
     let Failure::Told(mut problem) = failure else { return failure };
+    // Beside the number of the row an aggregate is refused, in words about a column that nobody has written.
+    if problem.message.contains(ROW) {
+        problem.message = "an aggregate looks at all rows, and the condition is asked of each".to_owned();
+        problem.hints = vec!["aggregate in the query, or use a window function: `max(x) OVER ()`".to_owned()];
+    }
     problem.message = format!("`{condition}`: {}", problem.message);
     problem.excerpt = None;
     Failure::Told(problem).in_file(&query.file(), Some(line as u64))

@@ -4,6 +4,7 @@
 //! a change fails when it is beyond the tolerance and the test of [`super::significance`] says that it is no noise; with
 //! fewer, and where so few runs could never say so, the tolerance alone decides, and the output says that.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ use tq_engine::queries::{Better, Metric};
 use tq_udfs::ticks::{Tick, is_time, time_field};
 
 use super::significance::{self, Significance};
-use super::{Evidence, Side, Verdict};
+use super::{Evidence, Side, Verdict, type_in_words};
 use crate::commands::counted;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::Cells;
@@ -41,6 +42,8 @@ struct Change {
     /// How much worse the new side is: positive is worse.
     worse: f64,
     test: Option<Significance>,
+    /// Whether it is worse by more than the tolerance.
+    beyond: bool,
     fails: bool,
 }
 
@@ -85,7 +88,7 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Res
     } else {
         format!("{} of {} worse by more than {}", failed.len(), changes.len(), metric.tolerance)
     };
-    summary.push_str(&decided_by(&changes));
+    summary.push_str(&worst(&changes).map(decided_by).unwrap_or_default());
     summary.push_str(&unmatched);
     let count = failed.len();
     let mut evidence = Evidence::new(summary, Some(table(metric, failed, new.is_time)?), count);
@@ -133,10 +136,10 @@ impl Samples {
                 } else {
                     "name more columns in `by=`, or group the rows"
                 };
+                let of = if key.is_empty() { "a run".to_owned() } else { format!("{} of one run", named(&key)) };
                 return Err(Problem::new(format!(
-                    "metric `{}`: {who} answer more than one row for {} of one run",
-                    metric.column,
-                    named(&key)
+                    "metric `{}`: the answer of {who} has more than one row for {of}",
+                    metric.column
                 ))
                 .hint(hint)
                 .into());
@@ -155,7 +158,12 @@ impl Samples {
 fn numbers(metric: &Metric, column: &ArrayRef) -> Result<Float64Array, Failure> {
     let data_type = column.data_type();
     if !(data_type.is_numeric() || data_type == &DataType::Null) {
-        return Err(Problem::new(format!("metric `{}` is {data_type}, and must be numbers", metric.column)).into());
+        return Err(Problem::new(format!(
+            "metric `{}` is {}, and must be a number",
+            metric.column,
+            type_in_words(data_type)
+        ))
+        .into());
     }
     Ok(cast(column, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
 }
@@ -176,7 +184,7 @@ impl Change {
             significance::larger(&signed(&base), &signed(&new))
         });
         let is_noise = test.is_some_and(|test| test.least < SIGNIFICANT && test.p >= SIGNIFICANT);
-        Change { key, base, new, worse, test, fails: beyond && !is_noise }
+        Change { key, base, new, worse, test, beyond, fails: beyond && !is_noise }
     }
 
     fn percent(&self) -> Option<f64> {
@@ -194,38 +202,38 @@ impl Change {
     }
 }
 
-/// How the verdict was found, for the change with the most runs.
-fn decided_by(changes: &[Change]) -> String {
-    let runs = |change: &Change| (change.base.len(), change.new.len());
-    let Some(change) = changes.iter().max_by_key(|change| runs(change).0.min(runs(change).1)) else {
-        return String::new();
-    };
-    let (base, new) = runs(change);
+/// How the verdict was found, for the worst change.
+fn decided_by(change: &Change) -> String {
+    let runs = format!("{} against {}", change.base.len(), counted(change.new.len(), "run"));
     match change.test {
-        None => format!("; {base} against {}: the tolerance alone decides", counted(new, "run")),
-        Some(test) if test.least >= SIGNIFICANT => {
-            format!(
-                "; {base} against {} cannot give p < {SIGNIFICANT}: the tolerance alone decides",
-                counted(new, "run")
-            )
+        None => format!("; {runs}: the tolerance alone decides"),
+        Some(test) if change.beyond && test.least >= SIGNIFICANT => {
+            format!("; {runs} whose medians cannot give p < {SIGNIFICANT}: the tolerance alone decides")
         }
-        Some(test) if changes.len() == 1 => format!("; {base} against {}, p = {:.3}", counted(new, "run"), test.p),
-        Some(_) => format!("; {base} against {}", counted(new, "run")),
+        Some(test) if change.beyond && !change.fails => format!("; {runs}, p = {:.3}: no more than noise", test.p),
+        Some(test) if change.beyond => format!("; {runs}, p = {:.3}", test.p),
+        Some(_) => format!("; {runs}"),
     }
+}
+
+/// The change that says most about the verdict: the worst of those that fail, else the worst.
+fn worst(changes: &[Change]) -> Option<&Change> {
+    changes
+        .iter()
+        .max_by(|one, other| (one.fails, one.worse).partial_cmp(&(other.fails, other.worse)).unwrap_or(Ordering::Equal))
 }
 
 /// What is said of a metric that held.
 fn best_known(metric: &Metric, changes: &[Change]) -> String {
-    let worst = changes.iter().max_by(|one, other| one.worse.total_cmp(&other.worse));
     let mut text = if metric.by.is_empty() { String::new() } else { format!("{} compared, ", changes.len()) };
-    if let Some(change) = worst {
+    if let Some(change) = worst(changes) {
         let percent =
             change.percent().map_or_else(|| format!("{:+}", round(change.worse)), |percent| format!("{percent:+.1} %"));
         let of = if change.key.is_empty() { String::new() } else { format!(" ({})", named(&change.key)) };
         let label = if changes.len() == 1 { "changed" } else { "worst" };
-        let _ = write!(text, "{label} {percent}{of}");
+        let _ = write!(text, "{label} {percent}{of}{}", decided_by(change));
     }
-    text + &decided_by(changes)
+    text
 }
 
 fn unmatched(only_base: usize, only_new: usize) -> String {

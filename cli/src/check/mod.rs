@@ -18,6 +18,7 @@ mod significance;
 mod suite;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::DataType;
 use tq_engine::queries::{Need, SavedQuery};
 use tq_udfs::ticks::Tick;
 
@@ -213,6 +214,18 @@ fn not_interrupted<T>(result: Result<T, Failure>) -> Result<Result<T, Problem>, 
 
 fn told(result: Result<Verdict, Failure>) -> Result<Verdict, Failure> {
     Ok(not_interrupted(result)?.unwrap_or_else(|problem| Verdict::NotRun(Box::new(problem))))
+}
+
+/// What a column holds, for people.
+fn type_in_words(data_type: &DataType) -> &'static str {
+    match data_type {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => "text",
+        DataType::Dictionary(_, values) => type_in_words(values),
+        DataType::Boolean => "true or false",
+        DataType::Timestamp(..) | DataType::Date32 | DataType::Date64 => "a date",
+        data_type if data_type.is_numeric() => "a number",
+        _ => "a compound value",
+    }
 }
 
 impl Outcome {

@@ -28,7 +28,7 @@ use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode
 use tq_engine::queries::Library;
 use tq_engine::sql::{self, Statement};
 
-use crate::args::{Args, Command, OpenArgs};
+use crate::args::{Args, Command, LibraryArgs, OpenArgs};
 use crate::ask::{Asker, Params};
 use crate::commands::print;
 use crate::errors::{Failure, Problem};
@@ -86,7 +86,7 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
         asker: Asker::open(args)?,
         open: args.clone(),
         settings,
-        library: saved::library()?,
+        library: crate::library::open(&LibraryArgs::default())?,
         words: Arc::default(),
         output: None,
         last: None,
@@ -307,12 +307,14 @@ impl Prompt {
             let text = saved::list(&self.library)?;
             return self.show(&text);
         };
-        let query = saved::find(&self.library, name)?;
+        let query = crate::library::find(&self.library, name)?;
+        self.asker.meets(&query)?;
         let params = saved::bind(&query, words, self.asker.session().tick())?;
         if io::stdout().is_terminal() {
             talk::line(query.title());
         }
         self.ask(&query.statement, &params)
+            .map_err(|failure| failure.in_file(&query.file(), Some(query.statement.line)))
     }
 
     fn plot(&mut self, words: &str) -> Result<(), Failure> {

@@ -1,7 +1,6 @@
 //! What `\d` and `\run` show: the tables of the session, the saved queries.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use datafusion::common::ScalarValue;
 use tq_engine::queries::{Library, SavedQuery};
@@ -9,25 +8,10 @@ use tq_udfs::ticks::Tick;
 
 use crate::ask::{Asker, Params};
 use crate::commands::{listed, tables as documented};
-use crate::errors::{Failure, Problem, did_you_mean};
+use crate::errors::{Failure, Problem};
 use crate::open::unknown_name;
 use crate::output::cells::Cells;
 use crate::talk::terminal_width;
-
-/// The saved queries of the project, of the user, and the built-in ones.
-pub(super) fn library() -> Result<Library, Failure> {
-    let current = std::env::current_dir().ok();
-    let of_project = current
-        .iter()
-        .flat_map(|current| current.ancestors())
-        .map(|directory| directory.join(".tq/queries"))
-        .find(|directory| directory.is_dir());
-    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path: &PathBuf| path.is_absolute());
-    let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")));
-    let of_user = folder.map(|folder| folder.join("tq/queries")).filter(|directory| directory.is_dir());
-    let directories: Vec<PathBuf> = of_project.into_iter().chain(of_user).collect();
-    Library::open(&directories).map_err(|error| Problem::new(error.to_string()).into())
-}
 
 /// All saved queries by topic.
 pub(super) fn list(library: &Library) -> Result<String, Failure> {
@@ -47,15 +31,6 @@ pub(super) fn list(library: &Library) -> Result<String, Failure> {
     Ok(format!("{}\n`\\run NAME` answers one.\n", topics.iter().map(topic).collect::<Vec<_>>().join("\n")))
 }
 
-pub(super) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure> {
-    match library.find(name).map_err(|error| Problem::new(error.to_string()))? {
-        Some(query) => Ok(query),
-        None => Err(Problem::new(format!("no saved query `{name}`{}", did_you_mean(name, library.names())))
-            .hint("`\\run` lists the saved queries")
-            .into()),
-    }
-}
-
 /// The values of `key=value` words and the defaults.
 pub(super) fn bind<'a>(
     query: &SavedQuery,
@@ -71,7 +46,7 @@ pub(super) fn bind<'a>(
             )),
         })
         .collect::<Result<Vec<_>, Failure>>()?;
-    query.bind(&given, tick).map_err(|error| Problem::new(error.to_string()).into())
+    Ok(query.bind(&given, tick)?)
 }
 
 /// `\d`: all tables with their rows and meaning. `\d NAME`: its columns.

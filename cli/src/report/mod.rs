@@ -34,7 +34,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
     };
     let mut asker = Asker::open(&args.open)?;
-    let page = render::page(&mut asker, &parts)?;
+    let page = render::page(&mut asker, &parts, !args.tables)?;
     let file = page_file(args, &asker);
     // A page in a pipe has nothing beside it.
     let text = if args.html {

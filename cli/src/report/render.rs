@@ -18,7 +18,7 @@ use crate::output::markdown::{self, escape};
 use crate::pictures;
 
 /// Rows of a table; more are counted.
-const ROWS_SHOWN: usize = 30;
+const ROWS_SHOWN: usize = 15;
 /// Sentences of a block of facts.
 const FACTS: usize = 3;
 
@@ -50,8 +50,11 @@ pub(super) fn address(number: usize) -> String {
     format!("tq-picture:{number}")
 }
 
-pub(super) fn page(asker: &mut Asker, parts: &[Part]) -> Result<Page, Failure> {
-    let mut renderer = Renderer { picture: picture(asker)?, asker, pictures: Vec::new(), asked: Vec::new() };
+/// Asks everything. Without pictures, rows are shown where a chart would be.
+pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
+    asker.tell_notes_once();
+    let picture = picture(asker)?;
+    let mut renderer = Renderer { picture, asker, with_pictures, pictures: Vec::new(), asked: Vec::new() };
     let mut pieces = Vec::new();
     for part in parts {
         pieces.push(match part {
@@ -122,6 +125,7 @@ struct Renderer<'a> {
     asker: &'a mut Asker,
     /// Runs and the order of locations.
     picture: Picture,
+    with_pictures: bool,
     pictures: Vec<Drawn>,
     /// The names of the saved queries that were answered.
     asked: Vec<String>,
@@ -140,7 +144,13 @@ impl Renderer<'_> {
         let params = self.params(question)?;
         let query = &question.query;
         let mut text = String::new();
-        if !query.header.charts.is_empty() && !block.table {
+        let has_chart = !query.header.charts.is_empty();
+        // Without pictures, a section that shows both has its table already, and a timeline has no table worth reading.
+        let is_timeline = query.header.charts.iter().any(|chart| chart.kind == "gantt");
+        if !self.with_pictures && is_timeline && !block.table {
+            return Ok(Piece::Text(String::new()));
+        }
+        if has_chart && !block.table && self.with_pictures {
             for svg in pictures::of_query(self.asker, query, &params, &self.picture_of(query))? {
                 self.pictures
                     .push(Drawn { name: if query.name.is_empty() { "picture" } else { &query.name }.to_owned(), svg });
@@ -148,7 +158,7 @@ impl Renderer<'_> {
                 add(&mut text, &format!("![{}]({})", escape(title), address(self.pictures.len() - 1)));
             }
         }
-        if block.table || block.both || query.header.charts.is_empty() {
+        if block.table || block.both || !has_chart || !self.with_pictures {
             let answer = self.answer(query, &params)?;
             if block.if_rows && answer.num_rows() == 0 {
                 return Ok(Piece::LeftOut("there is nothing to show".to_owned()));

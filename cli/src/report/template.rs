@@ -26,6 +26,7 @@ use std::path::Path;
 
 use tq_engine::queries::header::has_header;
 use tq_engine::queries::{Library, Origin, SavedQuery};
+use tq_udfs::ticks::Tick;
 
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::library;
@@ -179,7 +180,10 @@ fn named(line: &str, library: &Library) -> Result<Question, Failure> {
     let name = words.next().unwrap_or_default();
     let query = if library::is_file(name) { SavedQuery::read(Path::new(name))? } else { library::find(library, name)? };
     let given = words.filter_map(|word| word.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned()));
-    Ok(Question { query, given: given.collect(), is_named: true })
+    let given: Vec<(String, String)> = given.collect();
+    // Wrong values show here, where the line is known; the length of a tick does not matter for that.
+    query.bind(&given, Tick::Nanosecond)?;
+    Ok(Question { query, given, is_named: true })
 }
 
 /// SQL in the template; lines that errors name are those of the template.
@@ -187,6 +191,7 @@ fn written(sql: &str, file: &str, line: usize) -> Result<Question, Failure> {
     let padded = format!("{}{sql}", "\n".repeat(line));
     let headed = if has_header(sql) { padded } else { format!("{}--\n{sql}", "\n".repeat(line.saturating_sub(1))) };
     let query = SavedQuery::parse("", Origin::File(file.into()), &headed)?;
+    query.bind(&[], Tick::Nanosecond).map_err(|error| Failure::from(error).in_file(file, Some(line as u64)))?;
     Ok(Question { query, given: Vec::new(), is_named: false })
 }
 
@@ -225,6 +230,10 @@ mod tests {
             (
                 "a\n```sql\n-- titel: a\n-- needs: tasks\nSELECT 1\n```",
                 "t.md:3: `titel` is no key of a header; did you mean `title`?",
+            ),
+            (
+                "a\n```sql\nlongest-tasks limit=x\n```",
+                "t.md:3: parameter `limit` of `longest-tasks`: `x` is no whole number",
             ),
             ("```sql\nSELECT 1;\nSELECT 2\n```", "t.md:3: a saved query is one statement, and this is the second"),
         ] {

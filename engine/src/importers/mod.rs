@@ -7,6 +7,7 @@ mod actorprof;
 mod chrome;
 mod daisen;
 pub mod examine;
+mod nsys;
 mod parsec;
 mod pascal;
 mod sqlite;
@@ -167,6 +168,7 @@ pub fn importers() -> &'static [&'static dyn Importer] {
         &actorprof::ActorProf,
         &chrome::Chrome,
         &daisen::Daisen,
+        &nsys::Nsys,
         &table::TableImporter,
     ]
 }

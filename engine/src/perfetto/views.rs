@@ -184,9 +184,10 @@ pub static VIEWS: [ViewSpec; 17] = [
               WHERE t.start IS NOT NULL AND p.kind IS DISTINCT FROM 'state' \
               UNION ALL \
               SELECT r.run_number * 1099511627776 + 549755813887 \
-                + CAST(row_number() OVER (PARTITION BY e.run ORDER BY e.time, e.location, e.name, e.args) AS BIGINT), \
-                e.time + coalesce(r.origin, 0), 0, p.id, e.kind, e.kind, e.name, coalesce(t.depth + 1, 0), e.task, \
-                CAST(NULL AS BIGINT), CAST(TRY_CAST(e.args->>'tts' AS DECIMAL(30, 3)) * 1000 AS BIGINT), CAST(NULL AS BIGINT), e.run \
+                + CAST(row_number() OVER (PARTITION BY e.run ORDER BY e.time, e.location, e.name, e.args) AS BIGINT) AS id, \
+                e.time + coalesce(r.origin, 0) AS ts, 0 AS dur, p.id AS track_id, e.kind AS category, e.kind AS cat, e.name AS name, \
+                coalesce(t.depth + 1, 0) AS depth, e.task AS parent_id, CAST(NULL AS BIGINT) AS arg_set_id, \
+                CAST(TRY_CAST(e.args->>'tts' AS DECIMAL(30, 3)) * 1000 AS BIGINT) AS thread_ts, CAST(NULL AS BIGINT) AS thread_dur, e.run AS run \
               FROM tq.main.events e JOIN tq.main.runs r ON r.run = e.run \
               LEFT JOIN tq.perfetto.place p ON p.run = e.run AND p.location = e.location \
               LEFT JOIN tq.main.tasks t ON t.task = e.task WHERE e.time IS NOT NULL",
@@ -300,7 +301,7 @@ pub static VIEWS: [ViewSpec; 17] = [
         sql: "SELECT CAST(row_number() OVER (ORDER BY t.id, c.time) AS BIGINT) AS id, c.time + coalesce(r.origin, 0) AS ts, \
                 t.id AS track_id, c.value, CAST(NULL AS BIGINT) AS arg_set_id, c.run \
               FROM tq.main.counters c JOIN tq.main.runs r ON r.run = c.run JOIN tq.perfetto.counter_track t ON t.run = c.run \
-                AND t.name = c.name AND t.location IS NOT DISTINCT FROM c.location AND t.unit IS NOT DISTINCT FROM c.unit \
+                AND t.name = c.name AND (t.location IS NOT DISTINCT FROM c.location) AND (t.unit IS NOT DISTINCT FROM c.unit) \
               WHERE c.time IS NOT NULL",
         columns: &[ID, TS, TRACK_ID, ("value", "The value."), NO_ARGS, RUN],
     },

@@ -121,6 +121,7 @@ impl std::fmt::Display for Expectation {
             Expectation::NoRows => f.write_str("no rows"),
             Expectation::Rows { least, most: None } => write!(f, "rows: {least}.."),
             Expectation::Rows { least, most: Some(most) } if least == most => write!(f, "rows: {least}"),
+            Expectation::Rows { least: 0, most: Some(most) } => write!(f, "rows: ..{most}"),
             Expectation::Rows { least, most: Some(most) } => write!(f, "rows: {least}..{most}"),
             Expectation::EveryRow(condition) => write!(f, "every row: {condition}"),
             Expectation::SameAs(file) => write!(f, "same as: {file}"),

@@ -34,6 +34,9 @@ pub(super) struct Shared {
     pub(super) words: Vec<Option<ArrayRef>>,
     /// The identity of position 0 of the run.
     pub(super) first_identity: i64,
+    /// Stands for identities that are filled in when a query asks for them ([`super::identity`]); as long as the longest
+    /// chunk.
+    pub(super) later: Option<ArrayRef>,
 }
 
 /// The batches of a table, and what was noticed on the way.
@@ -190,6 +193,9 @@ fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<As
                 Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
             }
             // A table's own identity is the second column of its table; positions follow the order of appending.
+            None if index == 1 && shared.later.is_some() => {
+                shared.later.as_ref().map_or(column, |later| later.slice(0, rows))
+            }
             None if index == 1 && shared.table.has_identity() => {
                 let from = first + position as i64;
                 Arc::new(Int64Array::from_iter_values(from..from + rows as i64)) as ArrayRef

@@ -24,6 +24,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use tq_udfs::ticks::Tick;
 
 use super::assemble::{self, Chunk, assemble};
+use super::identity;
 use super::stats::{Finding, Stage, Stat, Stats};
 use super::words::Words;
 use crate::error::ImportError;
@@ -158,6 +159,8 @@ pub struct Run {
     pub tables: BTreeMap<Table, Vec<RecordBatch>>,
     /// The memory of the batches, given back on drop.
     pub memory: MemoryReservation,
+    /// Whether the messages have their identities yet ([`identity`](super::identity)).
+    pub(crate) identities_later: bool,
 }
 
 #[derive(Default)]
@@ -250,6 +253,7 @@ impl RunBuilder {
         if table == Table::Tasks && !durations_given {
             grown += rows * size_of::<i64>();
         }
+        // Identities that are filled in later cost nothing here, but how many rows come is not known yet.
         if table.has_identity() {
             grown += rows * size_of::<i64>();
         }
@@ -309,9 +313,11 @@ impl RunBuilder {
     /// [`ImportError::Internal`] when a key has no word; [`ImportError::Memory`] when the pool is exhausted.
     pub fn finish(mut self, threads: usize) -> Result<Run, ImportError> {
         let mut rows_from_records = 0;
+        let mut identities_later = false;
         let mut tables = BTreeMap::new();
         for (table, builder) in std::mem::take(&mut self.tables) {
             rows_from_records += builder.rows - builder.derived;
+            identities_later |= identity::is_later(table, builder.rows);
             let assembled = builder
                 .into_parts(table, first_identity(self.run_number))
                 .map_err(DataFusionError::from)
@@ -335,6 +341,7 @@ impl RunBuilder {
             run_number: self.run_number,
             tables,
             memory: self.memory,
+            identities_later,
         })
     }
 
@@ -362,6 +369,7 @@ impl RunBuilder {
                     None => self.memory.take(),
                     Some(first) => first.memory.new_empty(),
                 },
+                identities_later: false,
             });
         }
         for (table, builder) in std::mem::take(&mut self.tables) {
@@ -487,12 +495,16 @@ impl TableBuilder {
             })
             .collect();
         let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);
-        Ok((self.chunks, assemble::Shared { table, schema, words, first_identity }))
+        let later = identity::is_later(table, self.rows).then(|| {
+            let longest = self.chunks.iter().map(|chunk| chunk.rows).max().unwrap_or(0);
+            identity::placeholder(longest)
+        });
+        Ok((self.chunks, assemble::Shared { table, schema, words, first_identity, later }))
     }
 }
 
 /// The first identity of a run: `run_number · 2^40`.
-fn first_identity(run_number: i64) -> i64 {
+pub(super) fn first_identity(run_number: i64) -> i64 {
     run_number << POSITION_BITS
 }
 

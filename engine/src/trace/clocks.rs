@@ -73,8 +73,11 @@ impl Clocks {
     fn delays(&self, run: &Run) -> Vec<Delay> {
         let mut least: BTreeMap<(u32, u32), i64> = BTreeMap::new();
         for batch in run.tables.get(&Table::Messages).into_iter().flatten() {
-            let (sources, targets) = (self.by_row(batch, "source"), self.by_row(batch, "target"));
             let (sends, receives) = (integers(batch, "send_time"), integers(batch, "receive_time"));
+            if no_times(sends, receives) {
+                continue;
+            }
+            let (sources, targets) = (self.by_row(batch, "source"), self.by_row(batch, "target"));
             for row in 0..batch.num_rows() {
                 let pair = (sources[row], targets[row]);
                 if pair.0 == pair.1
@@ -92,6 +95,11 @@ impl Clocks {
         }
         least.into_iter().map(|((from, to), delay)| Delay { from: from as usize, to: to as usize, delay }).collect()
     }
+}
+
+/// Whether no message of a batch has both times: a trace that records one side only has nothing to compare.
+fn no_times(sends: &Int64Array, receives: &Int64Array) -> bool {
+    sends.null_count() == sends.len() || receives.null_count() == receives.len()
 }
 
 impl Run {
@@ -147,8 +155,11 @@ impl Run {
         let Some(clocks) = &clocks.0 else { return };
         let (mut early, mut first_early) = (0, None);
         for batch in self.tables.get(&Table::Messages).into_iter().flatten() {
-            let (sources, targets) = (clocks.by_row(batch, "source"), clocks.by_row(batch, "target"));
             let (sends, receives) = (integers(batch, "send_time"), integers(batch, "receive_time"));
+            if no_times(sends, receives) {
+                continue;
+            }
+            let (sources, targets) = (clocks.by_row(batch, "source"), clocks.by_row(batch, "target"));
             for row in 0..batch.num_rows() {
                 let known = sends.is_valid(row) && receives.is_valid(row) && sources[row] != targets[row];
                 if known && receives.value(row) < sends.value(row) {

@@ -43,6 +43,7 @@ impl Run {
         if slice.is_whole() {
             return Ok(());
         }
+        self.fill_in_identities()?;
         let mut kept_tasks: HashSet<i64> = HashSet::new();
         for table in [Table::Tasks, Table::Messages, Table::Counters, Table::Events, Table::Links] {
             let Some(batches) = self.tables.get_mut(&table) else { continue };

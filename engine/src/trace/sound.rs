@@ -64,7 +64,9 @@ fn check_references(run: &Run, faults: &mut Vec<String>) {
     let count = |table| rows(run, table).map(|batch| batch.num_rows() as i64).sum::<i64>();
     let counts = [(Table::Tasks, "task", count(Table::Tasks)), (Table::Messages, "message", count(Table::Messages))];
     for (table, column, count) in counts {
-        if !integers(run, table, column).eq((first..first + count).map(Some)) {
+        // Those of many messages are filled in by the queries that read them.
+        let is_later = table == Table::Messages && run.first_later_identity().is_some();
+        if !is_later && !integers(run, table, column).eq((first..first + count).map(Some)) {
             faults.push(format!("{table}.{column} does not count from {first}"));
         }
     }

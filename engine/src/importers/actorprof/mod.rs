@@ -241,7 +241,7 @@ fn import_files(
             }
             Kind::Papi { phase, pe } => {
                 reading.meet(*pe);
-                let take = |block| reading.take_sections(&name, phase.as_deref(), block);
+                let take = |block: papi::Sections| reading.take_sections(&name, phase.as_deref(), &block);
                 let ending = parse_blocks(source, threads, cut_at_line, papi::parse, take)?;
                 // A main part is written when it is done, not when it ran.
                 reading.end_file(&name, false);

@@ -113,13 +113,13 @@ impl Reading {
         &mut self,
         file: &str,
         phase: Option<&str>,
-        block: Sections,
+        block: &Sections,
     ) -> Result<(), ImportError> {
         self.tally(file, &block.tally);
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
         let first = self.messages;
-        self.counters_of(&block, first)?;
+        self.counters_of(block, first)?;
         let handled: Vec<_> = block.sections.iter().filter(|section| section.mailbox != MAIN).collect();
         let mains = (block.sections.len() - handled.len()) as u64;
         self.builder.stats.left_out(MAIN_LINES, mains, || format!("{file}: they become counters"));

@@ -208,8 +208,10 @@ fn read_entry(
     regions: &mut BTreeMap<String, usize>,
     study: &mut Study,
 ) {
-    let seconds = |name: &str| entry.get(name).and_then(Json::number).and_then(decimal::seconds);
-    let (start, stop, total) = (seconds("start_time"), seconds("stop_time"), seconds("total_time"));
+    let number = |name: &str| entry.get(name).and_then(Json::number);
+    let clock = |name: &str| number(name).and_then(decimal::clock);
+    let (start, stop, total) =
+        (clock("start_time"), clock("stop_time"), number("total_time").and_then(decimal::seconds));
     let whole = match (start, stop, total) {
         (Some(start), Some(stop), _) => Some(stop - start),
         (_, _, total) => total,
@@ -280,8 +282,8 @@ impl Found {
                 self.stats.records(1);
                 let cells = element.elements().unwrap_or_default();
                 let cell = |column: Option<usize>| column.and_then(|column| cells.get(column));
-                let seconds = |column| cell(column).and_then(Json::number).and_then(decimal::seconds);
-                let (Some(start), Some(finish)) = (seconds(from), seconds(to)) else {
+                let clock = |column| cell(column).and_then(Json::number).and_then(decimal::clock);
+                let (Some(start), Some(finish)) = (clock(from), clock(to)) else {
                     self.stats.left_out(BAD_RUN, 1, || format!("run `{key}`, region {id}: {}", element.describe()));
                     continue;
                 };

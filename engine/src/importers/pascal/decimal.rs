@@ -1,4 +1,4 @@
-//! Seconds as they are written: decimals to whole units of 10^-21 s, exactly.
+//! Seconds as they are written: decimals to whole units of 10^-21 s, exactly; and what a clock showed ([`clock`]).
 
 /// A zeptosecond: fine enough for every digit of a double around a microsecond, and 10^17 seconds still fit.
 const DIGITS: i32 = 21;
@@ -51,6 +51,23 @@ pub(super) fn seconds(text: &str) -> Option<i128> {
     (value <= MOST).then_some(if negative { -value } else { value })
 }
 
+/// What a clock showed, in seconds since some epoch. Such a number was a double, whose shortest form is written: around now
+/// that form is up to 0.12 µs off the double, which would show in the difference of two. So this is what the double is.
+pub(super) fn clock(text: &str) -> Option<i128> {
+    let exact = seconds(text)?;
+    let value: f64 = text.parse().ok()?;
+    if !(EPOCH..1e12).contains(&value) {
+        return Some(exact);
+    }
+    // The fraction of a number of this size has no more than 40 binary digits: every step is exact but the last.
+    let fraction = (value.fract() * (1i64 << 40) as f64) as i128;
+    let second = 10i128.pow(DIGITS as u32);
+    Some(value.trunc() as i128 * second + crate::time::divide_half_even(fraction * second, 1 << 40))
+}
+
+/// Larger numbers of seconds are what a clock shows, smaller ones are durations: twelve days.
+const EPOCH: f64 = 1e6;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,6 +88,18 @@ mod tests {
             check(wrong, None);
         }
         check("0e99999", Some(0));
+    }
+
+    #[test]
+    fn clocks_are_doubles() {
+        let check = |from: f64, to: f64| {
+            let units = clock(&to.to_string()).unwrap_or(0) - clock(&from.to_string()).unwrap_or(0);
+            assert!((units as f64 / 1e21 - (to - from)).abs() < 1e-15, "{from} {to}");
+        };
+        check(1_736_888_762.342_287_5, 1_736_888_762.346_064_8);
+        check(1_701_028_366.423_161_7, 1_701_030_020.444_87);
+        assert_eq!(clock("0.1"), seconds("0.1"));
+        assert_eq!(clock("x"), None);
     }
 
     proptest! {

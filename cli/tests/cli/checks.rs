@@ -1,0 +1,600 @@
+//! `tq check`: outcomes, exit status and the forms that CI reads.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use expect_test::expect;
+
+use super::{Place, TRACE};
+
+const OCCUPANCY: &str = "\
+-- title: Every location works
+-- needs: tasks
+-- param least: DOUBLE = 0.7
+-- expect every row: occupancy >= $least
+-- expect rows: 1..10
+SELECT location, start, finish, round(1.0 * duration / 80000, 2) AS occupancy FROM tasks WHERE name <> 'c' ORDER BY start
+";
+
+const MAKESPAN: &str = "-- metric makespan: better=lower, tolerance=5%\nSELECT run, makespan FROM runs";
+
+/// The trace with `b` longer by some microseconds.
+fn longer(by: u32) -> String {
+    TRACE.replace("[20,80]", &format!("[20,{}]", 80 + by))
+}
+
+#[test]
+fn outcomes_are_lines_with_the_rows_that_offend() {
+    let place = Place::new();
+    place.write("occupancy.sql", OCCUPANCY);
+    place.tq("check run.json --query occupancy.sql").check(&expect![[r#"
+        FAILED occupancy: every row: occupancy >= $least: 1 of 2 rows offends
+                  location │ start │  finish │ occupancy
+                 ──────────┼───────┼─────────┼───────────
+                  E0/W0    │   0 s │ 40.0 µs │       0.5
+        ok     occupancy: rows: 1..10 (2 rows)
+        2 checks: 1 held, 1 failed
+        --- exit 1
+    "#]]);
+    place.tq("check run.json --query occupancy.sql --param least=0.5").check(&expect![[r#"
+        ok     occupancy: every row: occupancy >= $least (2 rows)
+        ok     occupancy: rows: 1..10 (2 rows)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    place.write(
+        "none.sql",
+        "-- expect no rows\nSELECT name, duration FROM tasks WHERE duration > us(15) ORDER BY start",
+    );
+    place.write(
+        "many.sql",
+        "-- expect rows: 4..\n-- expect rows: ..2\n-- expect rows: 3\nSELECT name FROM tasks ORDER BY name",
+    );
+    place.write("nothing.sql", "-- expect every row: name = 'x'\nSELECT name FROM tasks WHERE name = 'kernell'");
+    place.write("null.sql", "-- expect every row: nullif(name, 'b') = name\nSELECT name FROM tasks ORDER BY name");
+    place.tq("check run.json --query none.sql many.sql nothing.sql null.sql").check(&expect![[r#"
+        FAILED none: no rows: 2 rows
+                  name │ duration
+                 ──────┼──────────
+                  a    │  40.0 µs
+                  b    │  60.0 µs
+        FAILED many: rows: 4..: 3 rows
+                  name
+                 ──────
+                  a
+                  b
+                  c
+        FAILED many: rows: ..2: 3 rows
+                  name
+                 ──────
+                  a
+                  b
+                  c
+        ok     many: rows: 3 (3 rows)
+        ok     nothing: every row: name = 'x' (the answer has no rows)
+        FAILED null: every row: nullif(name, 'b') = name: 1 of 3 rows offends
+                  name
+                 ──────
+                  b
+        6 checks: 2 held, 4 failed
+        --- exit 1
+    "#]]);
+}
+
+#[test]
+fn a_check_that_could_not_run_did_not_pass() {
+    let place = Place::new();
+    std::fs::create_dir(place.0.path().join("checks")).unwrap();
+    for (name, text) in [
+        ("a-typo", "-- title: a\n-- expct no rows\nSELECT 1"),
+        ("b-below", "-- title: a\nSELECT 1\n-- expect no rows"),
+        ("c-column", "-- expect every row: occupanci > 0.5\nSELECT 0.7 AS occupancy"),
+        ("d-aggregate", "-- expect every row: max(occupancy) > 0.5\nSELECT 0.7 AS occupancy"),
+        ("e-number", "-- expect every row: occupancy\nSELECT 0.7 AS occupancy"),
+        ("f-sql", "-- expect no rows\nSELECT nme FROM tasks"),
+        ("g-needs", "-- needs: messages\n-- expect no rows\nSELECT * FROM messages"),
+        ("h-same", "-- expect same as: missing.csv\nSELECT 1 AS one"),
+        ("i-metric", MAKESPAN),
+        ("j-holds", "-- expect rows: 1\nSELECT 1 AS one"),
+        ("k-nothing", "-- title: no check\nSELECT 1 AS one"),
+        ("l-fails", "-- expect no rows\nSELECT 1 AS one"),
+        ("m-division", "-- expect no rows\nSELECT 1 / (count(*) - 3) AS one FROM tasks"),
+    ] {
+        place.write(&format!("checks/{name}.sql"), text);
+    }
+    place.tq("check run.json --query checks").check(&expect![[r#"
+        ERROR  a-typo: checks/a-typo.sql:2: `expct` is no key of a header; did you mean `expect`?
+                 hint: a header has the keys title, topic, needs, param, chart, metric, expect; other comments go below the first line of SQL
+        ERROR  b-below: checks/b-below.sql:3: `expect` stands below the header, where it has no effect
+                 hint: the header is the first block of comment lines; move the line there
+        ERROR  c-column: every row: occupanci > 0.5: checks/c-column.sql:1: `occupanci > 0.5`: no column `occupanci`
+                 hint: did you mean `occupancy`?
+        ERROR  d-aggregate: every row: max(occupancy) > 0.5: checks/d-aggregate.sql:1: `max(occupancy) > 0.5`: an aggregate looks at all rows, and the condition is asked of each
+                 hint: aggregate in the query, or use a window function: `max(x) OVER ()`
+        ERROR  e-number: every row: occupancy: checks/e-number.sql:1: `occupancy`: it is a number, and must be true or false
+        ERROR  f-sql: no rows: checks/f-sql.sql:2: no column `nme`
+                   |
+                 2 | SELECT nme FROM tasks
+                   |        ^^^
+                 hint: did you mean `name`?
+        ERROR  g-needs: no rows: `g-needs` needs rows in `messages`: that is not in these traces
+                 hint: in a suite for several kinds of traces, `--allow-skip` skips it
+        ERROR  h-same: same as: missing.csv: checks/h-same.sql:1: cannot read `checks/missing.csv`: no such file or directory
+                 hint: `--bless` writes it from this answer
+        ERROR  i-metric: metric makespan: a metric is compared with a baseline, and none is given
+                 hint: give the traces of the baseline: `--baseline TRACE…`
+        ok     j-holds: rows: 1 (1 row)
+        FAILED l-fails: no rows: 1 row
+                  one
+                 ─────
+                    1
+        ERROR  m-division: no rows: checks/m-division.sql:2: Divide by zero error
+        12 checks: 1 held, 1 failed, 10 could not run
+        --- stderr
+        note: checks/k-nothing.sql checks nothing: its header has no `expect` and no `metric`
+        --- exit 2
+    "#]]);
+    place.tq("check run.json --query checks/g-needs.sql checks/i-metric.sql checks/j-holds.sql --allow-skip").check(
+        &expect![[r#"
+            skip   g-needs: no rows: `g-needs` needs rows in `messages`: that is not in these traces
+            skip   i-metric: metric makespan: a metric is compared with a baseline, and none is given
+            ok     j-holds: rows: 1 (1 row)
+            3 checks: 1 held, 2 skipped
+            --- exit 0
+        "#]],
+    );
+    place.tq("check run.json --query checks/k-nothing.sql").check(&expect![[r#"
+        ERROR  k-nothing: the query checks nothing: its header has no `expect` and no `metric`
+                 hint: e.g. `-- expect no rows`, `-- expect every row: occupancy > 0.8`
+        1 check: 1 could not run
+        --- exit 2
+    "#]]);
+    place.tq("check run.json --query checks/j-holds.sql checks/k-nothing.sql").check(&expect![[r#"
+        ok     j-holds: rows: 1 (1 row)
+        ERROR  k-nothing: the query checks nothing: its header has no `expect` and no `metric`
+                 hint: e.g. `-- expect no rows`, `-- expect every row: occupancy > 0.8`
+        2 checks: 1 held, 1 could not run
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn usage_of_check() {
+    let place = Place::new();
+    place.write("holds.sql", "-- expect rows: 1\nSELECT 1 AS one");
+    place.tq("check --query holds.sql").check(&expect![[r#"
+        --- stderr
+        error: a check needs a trace
+        hint: `tq check TRACE… --query FILE.sql`
+        --- exit 2
+    "#]]);
+    place.tq("check run.json").check(&expect![[r#"
+        --- stderr
+        error: the following required arguments were not provided:
+          --query <PATH>...
+
+        Usage: tq check --query <PATH>... <TRACE>...
+
+        For more information, try '--help'.
+        --- exit 2
+    "#]]);
+    place.tq("check run.json --query missing.sql").check(&expect![[r#"
+        ERROR  missing: cannot read `missing.sql`: no such file or directory
+        1 check: 1 could not run
+        --- exit 2
+    "#]]);
+    place.tq("check run.json --query longest-task").check(&expect![[r#"
+        --- stderr
+        error: `longest-task` is no file, no folder and no saved query; did you mean `longest-tasks`?
+        hint: `--query` takes the path of a `.sql` file or of a folder of them
+        --- exit 2
+    "#]]);
+    place.tq("check nowhere.json --query holds.sql").check(&expect![[r#"
+        --- stderr
+        error: cannot read trace `nowhere.json`: no such file
+        hint: `.` holds `holds.sql`, `run.json`
+        --- exit 2
+    "#]]);
+    place.tq("check run.json --query holds.sql --param limit=3").check(&expect![[r#"
+        --- stderr
+        error: no check has a parameter `limit`
+        --- exit 2
+    "#]]);
+    std::fs::create_dir(place.0.path().join("empty")).unwrap();
+    place.tq("check run.json --query empty").check(&expect![[r#"
+        --- stderr
+        error: there is no `.sql` file in `empty`
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn answers_are_compared_with_a_blessed_one() {
+    let place = Place::new();
+    std::fs::create_dir(place.0.path().join("checks")).unwrap();
+    place.write("checks/names.sql", "-- expect same as: names.csv\nSELECT name, duration FROM tasks ORDER BY start");
+    place.tq("check run.json --query checks --bless").check(&expect![[r#"
+        ok     names: same as: names.csv (wrote 3 rows)
+        1 check: 1 held
+        --- exit 0
+    "#]]);
+    expect![[r#"
+        name,duration
+        a,40000
+        b,60000
+        c,10000
+    "#]]
+    .assert_eq(&place.read("checks/names.csv"));
+    place.tq("check run.json --query checks").check(&expect![[r#"
+        ok     names: same as: names.csv (3 rows)
+        1 check: 1 held
+        --- exit 0
+    "#]]);
+    place.write("run.json", &longer(1));
+    place.tq("check run.json --query checks").check(&expect![[r#"
+        FAILED names: same as: names.csv: 1 row missing, 1 row unexpected
+                 - b,60000
+                 + b,61000
+        1 check: 1 failed
+        --- exit 1
+    "#]]);
+}
+
+#[test]
+fn metrics_are_compared_with_a_baseline() {
+    let place = Place::new();
+    place.write("makespan.sql", MAKESPAN);
+    place.write("names.sql", "-- metric total_time: better=lower, tolerance=10us, by=name\nSELECT name, sum(duration) AS total_time FROM tasks GROUP BY name");
+    place.write("slower.json", &longer(20));
+    place.write("near.json", &longer(3));
+    place.tq("check near.json --query makespan.sql names.sql --baseline run.json").check(&expect![[r#"
+        ok     makespan: metric makespan (changed +3.8 %; 1 against 1 run: the tolerance alone decides)
+        ok     names: metric total_time (3 compared, worst +5.0 % (`b`); 1 against 1 run: the tolerance alone decides)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    place.tq("check slower.json --query makespan.sql names.sql --baseline run.json").check(&expect![[r#"
+        FAILED makespan: metric makespan: 80.0 µs → 100 µs (+25.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                     base │    new │  change │ change_percent
+                 ─────────┼────────┼─────────┼────────────────
+                  80.0 µs │ 100 µs │ 20.0 µs │           25.0
+                 what changed (base=run.json, new=slower.json; `tq report base=run.json new=slower.json` tells more):
+                  what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
+                 ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
+                  makespan       │   80.0 µs │   100 µs │     20.0 µs │           25.0 │          3 │         3
+                  idle locations │   50.0 µs │  70.0 µs │     20.0 µs │           40.0 │          2 │         2
+                  work in b      │   60.0 µs │  80.0 µs │     20.0 µs │           33.3 │          1 │         1
+                  work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
+                  work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
+        FAILED names: metric total_time: 1 of 3 worse by more than 10.0 µs; 1 against 1 run: the tolerance alone decides
+                  name │    base │     new │  change │ change_percent
+                 ──────┼─────────┼─────────┼─────────┼────────────────
+                  b    │ 60.0 µs │ 80.0 µs │ 20.0 µs │           33.3
+        2 checks: 2 failed
+        --- exit 1
+    "#]]);
+    place.write(
+        "typo.sql",
+        "-- metric makespn: better=lower\n-- metric tasks: better=lower, by=nme\nSELECT run, makespan, tasks FROM runs",
+    );
+    place.write("rows.sql", "-- metric duration: better=lower\nSELECT run, name, duration FROM tasks");
+    place.write("text.sql", "-- metric name: better=lower, by=task\nSELECT name, task FROM tasks");
+    place.write("keys.sql", "-- metric tasks: better=lower, by=source\nSELECT tasks, source FROM runs");
+    place.tq("check slower.json --query typo.sql rows.sql text.sql keys.sql --baseline run.json").check(&expect![[
+        r#"
+            ERROR  typo: metric makespn: metric `makespn`: the answer has no column `makespn`; did you mean `makespan`?
+                     hint: its columns are run, makespan, tasks
+            ERROR  typo: metric tasks: metric `tasks`: the answer has no column `nme`
+                     hint: its columns are run, makespan, tasks
+            ERROR  rows: metric duration: metric `duration`: the answer of the baseline has more than one row for a run
+                     hint: say which rows belong together: `by=name`
+            ERROR  text: metric name: metric `name` is text, and must be a number
+            ERROR  keys: metric tasks: nothing of the traces has its like in the baseline
+                     hint: both sides must answer rows with the same keys; see the columns of `by`
+            5 checks: 5 could not run
+            --- exit 2
+        "#
+    ]]);
+}
+
+#[test]
+fn repetitions_tell_noise_from_a_change() {
+    let place = Place::new();
+    place.write("makespan.sql", MAKESPAN);
+    let side = |name: &str, durations: &[u32]| {
+        let files: Vec<String> = durations
+            .iter()
+            .map(|by| {
+                let file = format!("{name}{by}.json");
+                place.write(&file, &longer(*by));
+                file
+            })
+            .collect();
+        files.join(" ")
+    };
+    let base = side("base", &[0, 2, 4, 6, 30]);
+    for (name, new, expected) in [
+        // One of five is much slower, as one of the baseline is; the median is 12 % worse.
+        (
+            "noisy",
+            side("noisy", &[1, 3, 14, 16, 29]),
+            expect![[r#"
+                ok     makespan: metric makespan (changed +11.9 %; 5 against 5 runs, p = 0.262: no more than noise)
+                1 check: 1 held
+                --- exit 0
+            "#]],
+        ),
+        (
+            "slower",
+            side("slower", &[40, 42, 44, 46, 48]),
+            expect![[r#"
+            FAILED makespan: metric makespan: 84.0 µs → 124 µs (+47.6 %), tolerance 5%; 5 against 5 runs, p = 0.024
+                         base │    new │  change │ change_percent │      p
+                     ─────────┼────────┼─────────┼────────────────┼────────
+                      84.0 µs │ 124 µs │ 40.0 µs │           47.6 │ 0.0238
+                     what changed (base=base4.json, new=slower44.json; `tq report base=base4.json new=slower44.json` tells more):
+                      what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
+                     ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
+                      makespan       │   84.0 µs │   124 µs │     40.0 µs │           47.6 │          3 │         3
+                      idle locations │   54.0 µs │  94.0 µs │     40.0 µs │           74.1 │          2 │         2
+                      work in b      │   64.0 µs │   104 µs │     40.0 µs │           62.5 │          1 │         1
+                      work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
+                      work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
+            1 check: 1 failed
+            --- exit 1
+        "#]],
+        ),
+        (
+            "few",
+            side("few", &[40, 42]),
+            expect![[r#"
+            FAILED makespan: metric makespan: 84.0 µs → 121 µs (+44.0 %), tolerance 5%; 5 against 2 runs: the tolerance alone decides
+                         base │    new │  change │ change_percent
+                     ─────────┼────────┼─────────┼────────────────
+                      84.0 µs │ 121 µs │ 37.0 µs │           44.0
+                     what changed (base=base4.json, new=few40.json; `tq report base=base4.json new=few40.json` tells more):
+                      what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
+                     ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
+                      makespan       │   84.0 µs │   120 µs │     36.0 µs │           42.9 │          3 │         3
+                      idle locations │   54.0 µs │  90.0 µs │     36.0 µs │           66.7 │          2 │         2
+                      work in b      │   64.0 µs │   100 µs │     36.0 µs │           56.3 │          1 │         1
+                      work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
+                      work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
+            1 check: 1 failed
+            --- exit 1
+        "#]],
+        ),
+        (
+            "three",
+            side("three", &[40, 42, 44]),
+            expect![[r#"
+                FAILED makespan: metric makespan: 84.0 µs → 122 µs (+45.2 %), tolerance 5%; 5 against 3 runs whose medians cannot give p < 0.05: the tolerance alone decides
+                             base │    new │  change │ change_percent │      p
+                         ─────────┼────────┼─────────┼────────────────┼────────
+                          84.0 µs │ 122 µs │ 38.0 µs │           45.2 │ 0.0536
+                         what changed (base=base4.json, new=three42.json; `tq report base=base4.json new=three42.json` tells more):
+                          what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
+                         ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
+                          makespan       │   84.0 µs │   122 µs │     38.0 µs │           45.2 │          3 │         3
+                          idle locations │   54.0 µs │  92.0 µs │     38.0 µs │           70.4 │          2 │         2
+                          work in b      │   64.0 µs │   102 µs │     38.0 µs │           59.4 │          1 │         1
+                          work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
+                          work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
+                1 check: 1 failed
+                --- exit 1
+            "#]],
+        ),
+    ] {
+        let answer = place.tq(&format!("check {new} --query makespan.sql --baseline {base}"));
+        assert!(answer.stderr.is_empty(), "{name}: {}", answer.stderr);
+        answer.check(&expected);
+    }
+    // The answer does not say which run a row is of.
+    place.write("no-run.sql", "-- metric tasks: better=lower\nSELECT tasks FROM runs");
+    place.tq(&format!("check run.json --query no-run.sql --baseline {base}")).check(&expect![[r#"
+        ERROR  no-run: metric tasks: metric `tasks`: the baseline are 5 runs, and the answer has no column `run`
+                 hint: select `run`, so that each run has a value of its own
+        1 check: 1 could not run
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn ci_reads_junit_annotations_and_a_summary() {
+    let place = Place::new();
+    place.write("occupancy.sql", OCCUPANCY);
+    place.write("broken.sql", "-- expect no row\nSELECT 1");
+    place.write("needs.sql", "-- needs: messages\n-- expect no rows\nSELECT * FROM messages");
+    let command = "check run.json --query occupancy.sql broken.sql needs.sql --allow-skip";
+    place
+        .tq(&format!("{command} --junit check.xml --github --markdown=summary.md --picture stretch.svg"))
+        .check(&expect![[r#"
+            ::error file=occupancy.sql,line=4,title=tq check%3A occupancy::every row: occupancy >= $least: 1 of 2 rows offends
+            ::error file=broken.sql,line=1,title=tq check%3A broken::broken.sql:1: `expect no row` is no expectation
+            ::notice file=needs.sql,line=2,title=tq check%3A needs::no rows: `needs` needs rows in `messages`: that is not in these traces
+            FAILED occupancy: every row: occupancy >= $least: 1 of 2 rows offends
+                      location │ start │  finish │ occupancy
+                     ──────────┼───────┼─────────┼───────────
+                      E0/W0    │   0 s │ 40.0 µs │       0.5
+            ok     occupancy: rows: 1..10 (2 rows)
+            ERROR  broken: broken.sql:1: `expect no row` is no expectation
+                     hint: write `expect no rows`, `expect every row: occupancy > 0.8`, `expect rows: 1..10` or `expect same as: FILE.csv`
+            skip   needs: no rows: `needs` needs rows in `messages`: that is not in these traces
+            4 checks: 1 held, 1 failed, 1 could not run, 1 skipped
+            --- stderr
+            drew stretch.svg
+            --- exit 2
+        "#]]);
+    expect![[r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites name="tq check" tests="4" failures="1" errors="1" skipped="1">
+          <testsuite name="occupancy" tests="2" failures="1" errors="0" skipped="0">
+            <testcase classname="occupancy" name="every row: occupancy &gt;= $least" file="occupancy.sql" line="4">
+              <failure message="every row: occupancy &gt;= $least: 1 of 2 rows offends"> location │ start │  finish │ occupancy
+        ──────────┼───────┼─────────┼───────────
+         E0/W0    │   0 s │ 40.0 µs │       0.5</failure>
+            </testcase>
+            <testcase classname="occupancy" name="rows: 1..10" file="occupancy.sql" line="5"/>
+          </testsuite>
+          <testsuite name="broken" tests="1" failures="0" errors="1" skipped="0">
+            <testcase classname="broken" name="header" file="broken.sql" line="1">
+              <error message="broken.sql:1: `expect no row` is no expectation">hint: write `expect no rows`, `expect every row: occupancy &gt; 0.8`, `expect rows: 1..10` or `expect same as: FILE.csv`</error>
+            </testcase>
+          </testsuite>
+          <testsuite name="needs" tests="1" failures="0" errors="0" skipped="1">
+            <testcase classname="needs" name="no rows" file="needs.sql" line="2">
+              <skipped message="no rows: `needs` needs rows in `messages`: that is not in these traces"></skipped>
+            </testcase>
+          </testsuite>
+        </testsuites>
+    "#]].assert_eq(&place.read("check.xml"));
+    expect![[r#"
+        ## tq check
+
+        4 checks: 1 held, 1 failed, 1 could not run, 1 skipped
+
+        | | query | check |
+        | --- | --- | --- |
+        | **failed** | occupancy | every row: occupancy &gt;= $least: 1 of 2 rows offends |
+        | ok | occupancy | rows: 1..10 (2 rows) |
+        | **could not run** | broken | broken.sql:1: \`expect no row\` is no expectation |
+        | skipped | needs | no rows: \`needs\` needs rows in \`messages\`: that is not in these traces |
+
+        ### occupancy: every row: occupancy &gt;= $least: 1 of 2 rows offends
+
+        | location | start | finish | occupancy |
+        | --- | ---: | ---: | ---: |
+        | E0/W0 | 0 s | 40.0 µs | 0.5 |
+
+        ### broken: broken.sql:1: \`expect no row\` is no expectation
+
+
+        ```text
+        hint: write `expect no rows`, `expect every row: occupancy > 0.8`, `expect rows: 1..10` or `expect same as: FILE.csv`
+        ```
+    "#]].assert_eq(&place.read("summary.md"));
+    let picture = place.read("stretch.svg");
+    assert!(picture.starts_with("<svg") && picture.contains("occupancy: every row"), "{picture}");
+    // A summary goes on where another step ended; without a file it takes the place of the lines.
+    assert_eq!(place.tq(&format!("{command} --markdown=summary.md")).status, Some(2));
+    assert_eq!(place.read("summary.md"), place.tq(&format!("{command} --markdown")).stdout.repeat(2));
+}
+
+/// The steps of the job of `docs/check-in-ci.md` that run `tq`, as a runner would run them.
+#[test]
+fn the_job_of_the_documentation_gates() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let page = std::fs::read_to_string(root.join("docs/check-in-ci.md")).unwrap();
+    for name in ["occupancy", "path-composition"] {
+        let check = std::fs::read_to_string(root.join(format!("docs/checks/{name}.sql"))).unwrap();
+        assert!(page.contains(&check), "docs/checks/{name}.sql is the one that the page shows");
+    }
+    let steps = steps(&page);
+    assert_eq!(steps.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["Gate", "Report"]);
+
+    let project = Project::new(root);
+    let same = project.run(&steps[0].1);
+    assert_eq!(same.0, Some(0), "{}", same.1);
+    assert!(project.summary().contains("5 checks: 5 held"), "{}", project.summary());
+
+    project.slow_down_encoding();
+    let slower = project.run(&steps[0].1);
+    assert_eq!(slower.0, Some(1), "{}", slower.1);
+    assert!(slower.1.contains("::error file=.tq/checks/path-composition.sql,line=4,"), "{}", slower.1);
+    assert!(project.summary().contains("work in encode"), "{}", project.summary());
+    assert!(project.file("check.xml").contains("<failure"));
+    assert!(project.file("offends.svg").starts_with("<svg"));
+
+    let report = project.run(&steps[1].1);
+    assert_eq!(report.0, Some(0), "{}", report.1);
+    assert!(project.summary().contains("## What changed"), "{}", project.summary());
+    assert!(!project.summary().contains("base64"));
+    assert!(project.file("report.html").starts_with("<!DOCTYPE html>"));
+
+    std::fs::write(project.0.0.path().join(".tq/checks/occupancy.sql"), "-- expct no rows\nSELECT 1").unwrap();
+    assert_eq!(project.run(&steps[0].1).0, Some(2));
+}
+
+/// Name and script of the steps of the page's YAML that run `tq`.
+fn steps(page: &str) -> Vec<(String, String)> {
+    let yaml = page.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let mut steps = Vec::new();
+    for step in yaml.split("\n      - ").skip(1) {
+        let Some(name) = step.lines().next().and_then(|line| line.strip_prefix("name: ")) else { continue };
+        let Some((_, script)) = step.split_once("run: |\n") else { continue };
+        let lines: Vec<&str> = script.lines().map(str::trim_start).collect();
+        if lines.iter().any(|line| line.starts_with("tq ")) {
+            steps.push((name.to_owned(), lines.join("\n")));
+        }
+    }
+    steps
+}
+
+/// A checkout as the job finds it: checks, and five recordings a side.
+struct Project(Place);
+
+impl Project {
+    fn new(root: &Path) -> Project {
+        let project = Project(Place::new());
+        let to = |name: &str| project.0.0.path().join(name);
+        std::fs::create_dir_all(to(".tq/checks")).unwrap();
+        for name in ["occupancy.sql", "path-composition.sql"] {
+            std::fs::copy(root.join("docs/checks").join(name), to(".tq/checks").join(name)).unwrap();
+        }
+        for folder in project.recordings() {
+            std::fs::create_dir_all(&folder).unwrap();
+            for name in ["render_log.csv", "render_log.csv.tq.toml", "render_deps.csv", "render_memory.csv"] {
+                std::fs::copy(root.join("fixtures/table").join(name), folder.join(name)).unwrap();
+            }
+        }
+        project
+    }
+
+    fn recordings(&self) -> Vec<PathBuf> {
+        let folder = |side: &str, number: usize| self.0.0.path().join(format!("traces/{side}/{number}"));
+        ["base", "new"].into_iter().flat_map(|side| (1..=5).map(move |number| folder(side, number))).collect()
+    }
+
+    /// Encoding takes twice as long in the recordings of the pull request: what follows on a worker moves.
+    fn slow_down_encoding(&self) {
+        for folder in self.recordings().iter().skip(5) {
+            let file = folder.join("render_log.csv");
+            let mut text = String::new();
+            for line in std::fs::read_to_string(&file).unwrap().lines() {
+                let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+                if let (Ok(begin), Ok(end)) = (cells[0].parse::<f64>(), cells[1].parse::<f64>()) {
+                    let end = if cells[3] == "encode" { end + (end - begin) } else { end };
+                    cells[1] = format!("{end:.6}");
+                }
+                writeln!(text, "{}", cells.join(",")).unwrap();
+            }
+            std::fs::write(&file, text).unwrap();
+        }
+    }
+
+    /// Status, and stdout with stderr.
+    fn run(&self, script: &str) -> (Option<i32>, String) {
+        let tq = Path::new(env!("CARGO_BIN_EXE_tq")).parent().unwrap();
+        let path = std::env::var_os("PATH").unwrap();
+        let path = std::env::join_paths([tq.to_owned()].into_iter().chain(std::env::split_paths(&path))).unwrap();
+        let output = Command::new("bash")
+            .args(["-e", "-c", script])
+            .current_dir(self.0.0.path())
+            .env("PATH", path)
+            .env("XDG_CONFIG_HOME", self.0.0.path().join("config"))
+            .env("GITHUB_STEP_SUMMARY", self.0.0.path().join("summary.md"))
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+    }
+
+    fn summary(&self) -> String {
+        self.file("summary.md")
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.0.read(name)
+    }
+}

@@ -1,0 +1,274 @@
+//! `tq report`: the built-in page, templates, and the forms of a page.
+
+use expect_test::expect;
+
+use super::Place;
+
+#[test]
+fn a_report_is_a_page_with_pictures() {
+    let place = Place::with_links();
+    place.tq("report run.json -o page.md").check(&expect![[r#"
+        --- stderr
+        wrote page.md
+        next: `tq run.json` opens the prompt
+        --- exit 0
+    "#]]);
+    expect![[r#"
+        # run
+
+        - The run took 80.0 µs from its first start to its last finish; its 2 locations were busy for 68.8 % of that.
+        - The longest chain of dependent tasks (2 steps) takes 50.0 µs, 62.5 % of the makespan: the dependencies alone would allow a run 1.6 times as fast; the rest is waiting, imbalance or overhead.
+        - Most task time went into b: 54.5 %, 60.0 µs in 1 task. The longest single task, b on E0/W1, took 60.0 µs.
+
+        ![What ran where and when, the longest chain of dependent tasks outlined](page.timeline-with-path.svg)
+
+        ## Who works and who idles
+
+        ![How busy the locations were over time, in 50 equal stretches](page.occupancy-over-time.svg)
+
+        The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0.
+
+        | location | busy_time | makespan | share |
+        | --- | ---: | ---: | ---: |
+        | E0/W1 | 60.0 µs | 80.0 µs | 0.75 |
+        | E0/W0 | 50.0 µs | 80.0 µs | 0.625 |
+
+        Imbalance is the busiest location's time over the mean: 1 is even.
+
+        | lanes | least_time | most_time | imbalance | imbalance_percent | load_balance | gini |
+        | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+        | 2 | 50.0 µs | 60.0 µs | 1.091 | 16.7 | 0.917 | 0.045 |
+
+        ### The longest idle stretches
+
+        | location | start | duration | name_before | name_after |
+        | --- | ---: | ---: | --- | --- |
+        | E0/W0 | 40.0 µs | 10.0 µs | a | c |
+
+        ## Where the time went
+
+        The time of tasks without the tasks that they enclose, by name.
+
+        ![Where the time went, by name of task, nested tasks not counted twice](page.time-by-name.svg)
+
+        | name | tasks | total_self_time | total_time | share_percent |
+        | --- | ---: | ---: | ---: | ---: |
+        | b | 1 | 60.0 µs | 60.0 µs | 54.55 |
+        | a | 1 | 40.0 µs | 40.0 µs | 36.36 |
+        | c | 1 | 10.0 µs | 10.0 µs | 9.09 |
+
+        ### The longest tasks
+
+        | task | name | location | start | duration |
+        | ---: | --- | --- | ---: | ---: |
+        | 2 | b | E0/W1 | 20.0 µs | 60.0 µs |
+        | 0 | a | E0/W0 | 0 s | 40.0 µs |
+        | 1 | c | E0/W0 | 50.0 µs | 10.0 µs |
+
+        ## What bounds the makespan
+
+        The longest chain of tasks that wait for each other by `dependency` links, by name of task, and how far the run is from what dependencies and
+        locations allow.
+
+        | name | steps | total_time | share_percent |
+        | --- | ---: | ---: | ---: |
+        | a | 1 | 40.0 µs | 80.0 |
+        | c | 1 | 10.0 µs | 20.0 |
+
+        | makespan | path_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share |
+        | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+        | 80.0 µs | 50.0 µs | 110 µs | 2 | 55.0 µs | 2.2 | 0.688 |
+
+        ### What waits for what
+
+        Time between being ready and starting: the tasks had everything that they depend on, and no location took them.
+
+        | name | released_by_name | tasks | waited_time | median_time | longest_time |
+        | --- | --- | ---: | ---: | ---: | ---: |
+        | c | a | 1 | 10.0 µs | 10.0 µs | 10.0 µs |
+
+        ### What is worth speeding up
+
+        At most this much of the path goes away if all steps of a name take no time.
+
+        ![Which name of task is worth speeding up most: the path time that its tasks on the critical path could save](page.speed-up-candidates.svg)
+
+        ## Is the trace sound
+
+        What was skipped, repaired, rounded or guessed while recording and reading.
+
+        | format | source | time_unit | tasks | locations | makespan |
+        | --- | --- | --- | ---: | ---: | ---: |
+        | tfprof | run.json | us | 3 | 3 | 80.0 µs |
+
+        | severity | what | stage | count | example |
+        | --- | --- | --- | ---: | --- |
+        | info | records_read | import | 7 | 4 became rows |
+        | info | dot_nodes_joined | import | 3 | \`a\` |
+
+        ---
+
+        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-took-the-time`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `speed-up-candidates`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+    "#]].assert_eq(&place.read("page.md"));
+    assert!(place.read("page.timeline-with-path.svg").contains("critical path"));
+    let piped = place.tq("report run.json").stdout;
+    assert!(piped.contains("](data:image/svg+xml;base64,"), "{piped}");
+    assert_eq!(piped, place.tq("report run.json").stdout);
+    assert_eq!(piped, place.tq("report run.json --embed -o -").stdout);
+    assert!(!place.tq("report run.json --tables").stdout.contains("]("));
+}
+
+#[test]
+fn sections_follow_what_the_trace_holds() {
+    let place = Place::new();
+    let page = place.tq("report run.json --tables").stdout;
+    assert!(!page.contains("## What bounds the makespan") && !page.contains("## What changed"), "{page}");
+    place.write("empty.json", "[]");
+    place.write("more.json", &super::TRACE.replace("80]", "90]"));
+    let page = place.tq("report base=run.json new=more.json --tables").stdout;
+    for section in
+        ["## What changed", "## The runs side by side", "The run took 90.0 µs instead of 80.0 µs, 12.5 % longer"]
+    {
+        assert!(page.contains(section), "{section}\n{page}");
+    }
+}
+
+#[test]
+fn a_template_of_ones_own() {
+    let place = Place::with_links();
+    place.write(
+        "mine.md",
+        "# About {{runs}}\n\n```sql facts\nfacts-how-full\nfacts-messages\n```\n\n## Tasks\n\nThe first.\n\n```sql\nlongest-tasks limit=1\n```\n\n\
+         ## Messages\n\nNever seen.\n\n```sql\nslowest-messages\n```\n\n### Their matrix\n\n```sql\nwho-talks-to-whom\n```\n\n\
+         ## None\n\n```sql if-rows\nSELECT name FROM tasks WHERE name = 'x'\n```\n\n## Empty\n\n```sql\nSELECT name FROM tasks WHERE name = 'x'\n```\n\n\
+         ## Bars\n\n```sql\n-- title: Bars\n-- chart: bar x=total_time y=name\nSELECT name, sum(duration) AS total_time FROM tasks GROUP BY name ORDER BY name\n```\n\n\
+         ```c\nint x;\n```\n",
+    );
+    place.tq("report run.json --template mine.md -o page.md").check(&expect![[r#"
+        --- stderr
+        note: the section `Messages` is left out: it needs rows in `messages`
+        note: the section `None` is left out: there is nothing to show
+        wrote page.md
+        next: `tq run.json` opens the prompt
+        --- exit 0
+    "#]]);
+    expect![[r#"
+        # About run
+
+        - The run took 80.0 µs from its first start to its last finish; its 2 locations were busy for 68.8 % of that.
+
+        ## Tasks
+
+        The first.
+
+        | task | name | location | start | duration |
+        | ---: | --- | --- | ---: | ---: |
+        | 2 | b | E0/W1 | 20.0 µs | 60.0 µs |
+
+        ## Empty
+
+        *No rows.*
+
+        ## Bars
+
+        ![Bars](page.picture.svg)
+
+        ```c
+        int x;
+        ```
+    "#]]
+    .assert_eq(&place.read("page.md"));
+    assert!(place.read("page.picture.svg").starts_with("<svg"));
+    let html = place.tq("report run.json --template mine.md --html").stdout;
+    assert!(
+        html.starts_with("<!DOCTYPE html>") && html.contains("<object type=\"image/svg+xml\" data=\"data:"),
+        "{html}"
+    );
+    assert!(!html.contains("<script") && !html.contains("src=\"http"), "{html}");
+}
+
+#[test]
+fn what_can_be_wrong_with_a_report() {
+    let place = Place::new();
+    place.tq("report").check(&expect![[r#"
+        --- stderr
+        error: a report needs a trace
+        hint: `tq report TRACE`
+        --- exit 2
+    "#]]);
+    place.tq("report run.json --template nowhere.md").check(&expect![[r#"
+        --- stderr
+        error: cannot read `nowhere.md`: no such file or directory
+        --- exit 2
+    "#]]);
+    for (template, expected) in [
+        (
+            "a\n```sql\nlongest-task\n```\n",
+            expect![[r#"
+            --- stderr
+            error: t.md:3: no saved query `longest-task`; did you mean `longest-tasks`?
+            hint: `tq queries` lists the saved queries
+            --- exit 2
+        "#]],
+        ),
+        (
+            "a\n```sql\nlongest-tasks limt=3\n```\n",
+            expect![[r#"
+                --- stderr
+                error: t.md:3: `longest-tasks` has no parameter `limt`; did you mean `limit`?
+                hint: its parameters are limit
+                --- exit 2
+            "#]],
+        ),
+        (
+            "a\n```sql\nSELECT strat\nFROM tasks\n```\n",
+            expect![[r#"
+            --- stderr
+            error: t.md:3: no column `strat`
+              |
+            3 | SELECT strat
+              |        ^^^^^
+            hint: did you mean `start`?
+            --- exit 2
+        "#]],
+        ),
+        (
+            "a\n```sql\n-- chart: baar x=a y=b\nSELECT 1 AS a\n```\n",
+            expect![[r#"
+            --- stderr
+            error: t.md:3: `baar` is no kind of chart; did you mean `bar`?
+            hint: the kinds are bar, stacked, line, occupancy, heatmap, box, flame, gantt, tasks
+            --- exit 2
+        "#]],
+        ),
+        (
+            "a\n```sql\n-- chart: bar x=a y=b\nSELECT 1 AS a\n```\n",
+            expect![[r#"
+            --- stderr
+            error: t.md:4: the chart's y=b: the answer has no column `b`; did you mean `a`?
+            hint: the answer has a
+            --- exit 2
+        "#]],
+        ),
+        (
+            "a\n```sql tabel\nSELECT 1\n```\n",
+            expect![[r#"
+            --- stderr
+            error: t.md:2: `tabel` means nothing behind `sql`; did you mean `table`?
+            hint: known are facts, if-rows, table, both
+            --- exit 2
+        "#]],
+        ),
+        (
+            "a\n```sql\nSELECT 1\n",
+            expect![[r#"
+            --- stderr
+            error: t.md:2: the block is not closed
+            --- exit 2
+        "#]],
+        ),
+    ] {
+        place.write("t.md", template);
+        place.tq("report run.json --template t.md").check(&expected);
+    }
+}

@@ -1,0 +1,99 @@
+//! The prompt in a terminal: what a person types and sees. Runs `tq` behind a pseudo-terminal of 80 columns.
+//!
+//! Every step waits for what it expects, so a slow machine makes the test slow and not red.
+
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
+
+use std::process::Command;
+
+use rexpect::session::{PtySession, spawn_command};
+use tempfile::TempDir;
+
+const TRACE: &str = r#"[{"executor":"0","data":[
+{"worker":0,"level":0,"data":[{"span":[0,40],"name":"a","type":"static"},{"span":[50,60],"name":"c","type":"static"}]},
+{"worker":1,"level":0,"data":[{"span":[20,80],"name":"b","type":"static"}]}]}]"#;
+
+const PATIENCE_MS: u64 = 120_000;
+
+/// `tq run.json` in a terminal, after its greeting.
+fn prompt(place: &TempDir) -> PtySession {
+    std::fs::write(place.path().join("run.json"), TRACE).unwrap();
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg(format!("stty cols 80 rows 24; exec '{}' run.json", env!("CARGO_BIN_EXE_tq")))
+        .current_dir(place.path())
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        .env("PAGER", "cat")
+        .env("XDG_STATE_HOME", place.path().join("state"))
+        .env("XDG_CONFIG_HOME", place.path().join("config"));
+    let mut session = spawn_command(command, Some(PATIENCE_MS)).unwrap();
+    session.exp_string("run (tfprof): 3 tasks on 2 locations").unwrap();
+    session.exp_string("tq> ").unwrap();
+    session
+}
+
+/// Types a line and Enter.
+fn enter(session: &mut PtySession, line: &str) {
+    session.send(line).unwrap();
+    session.send("\r").unwrap();
+    session.flush().unwrap();
+}
+
+#[test]
+fn a_session_at_the_prompt() {
+    let place = TempDir::new().unwrap();
+    let mut session = prompt(&place);
+
+    // A statement over two lines, then its picture.
+    enter(&mut session, "SELECT name, duration");
+    enter(&mut session, "FROM tasks ORDER BY name;");
+    session.exp_string("40.0 µs").unwrap();
+    session.exp_string("(3 rows)").unwrap();
+    enter(&mut session, "\\plot");
+    session.exp_string("duration by name").unwrap();
+    session.exp_string("█").unwrap();
+
+    // An error keeps the prompt.
+    enter(&mut session, "SELECT * FROM taks;");
+    session.exp_string("did you mean `tasks`?").unwrap();
+
+    // Tab completes a column of the table in FROM.
+    session.send("SELECT max(dura\t) FROM tasks;\r").unwrap();
+    session.flush().unwrap();
+    session.exp_string("60.0 µs").unwrap();
+
+    // Settings: ticks, and rows with a count of the others.
+    enter(&mut session, "\\set times ticks");
+    enter(&mut session, "\\set rows 2");
+    enter(&mut session, "SELECT duration FROM tasks;");
+    session.exp_string("40000").unwrap();
+    session.exp_string("(the first 2 of 3 rows)").unwrap();
+
+    // A saved query, by its name.
+    enter(&mut session, "\\run longest-tasks limit=1");
+    session.exp_string("(1 row)").unwrap();
+
+    // Ctrl-D leaves, and the history is there.
+    session.send_control('d').unwrap();
+    session.exp_eof().unwrap();
+    let history = std::fs::read_to_string(place.path().join("state/tq/history")).unwrap();
+    assert!(history.contains("SELECT * FROM taks;"), "{history}");
+}
+
+#[test]
+fn ctrl_c_ends_the_query_and_not_the_prompt() {
+    let place = TempDir::new().unwrap();
+    let mut session = prompt(&place);
+    enter(&mut session, "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b;");
+    // Only a query that runs shows this; earlier the editor would take the key.
+    session.exp_string("Ctrl-C ends it").unwrap();
+    session.send_control('c').unwrap();
+    session.exp_string("interrupted").unwrap();
+    enter(&mut session, "SELECT 41 + 1;");
+    session.exp_string("42").unwrap();
+    enter(&mut session, "\\q");
+    session.exp_eof().unwrap();
+}

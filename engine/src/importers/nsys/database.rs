@@ -1,0 +1,218 @@
+//! Read: the rows of a table by the names of its columns, whatever the version of the export.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use hashbrown::{HashMap, HashSet};
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, Row};
+
+use crate::error::ImportError;
+use crate::importers::sqlite::{Database, quoted};
+use crate::trace::{Finding, ROWS_PER_BATCH, Stage, Stats, Words};
+
+const TABLE_VARIANT: Finding = Finding::info("table_variant", Stage::Recording);
+const TABLE_DAMAGED: Finding = Finding::lost("table_damaged", Stage::Recording);
+const TABLE_NOT_READ: Finding = Finding::info("table_not_read", Stage::Import);
+const UNKNOWN_STRING: Finding = Finding::repaired("unknown_string", Stage::Recording);
+
+/// What a row costs in memory beside its text: a generous estimate, asked of the pool before the rows are kept.
+const ROW_BYTES: usize = 128;
+
+/// Reads tables of one database.
+pub(super) struct Reader<'a> {
+    pub(super) stats: &'a mut Stats,
+    database: &'a Database,
+    /// Shared, because a walk over rows holds it while it hands the reader itself to whoever takes the rows.
+    connection: Rc<Connection>,
+    tables: Vec<String>,
+    done: HashSet<String>,
+    /// `StringIds`: key of the word by id.
+    ids: HashMap<i64, i32>,
+    words: Words,
+    memory: MemoryReservation,
+}
+
+/// The cells of a row, in the order of the columns that were asked for.
+pub(super) struct Cells<'r, 'c> {
+    row: &'r Row<'c>,
+}
+
+impl Cells<'_, '_> {
+    pub(super) fn cell(&self, index: usize) -> ValueRef<'_> {
+        self.row.get_ref(index).unwrap_or(ValueRef::Null)
+    }
+
+    pub(super) fn integer(&self, index: usize) -> Option<i64> {
+        super::integer(self.cell(index))
+    }
+
+    pub(super) fn text(&self, index: usize) -> Option<String> {
+        match self.cell(index) {
+            ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        database: &'a Database,
+        pool: &Arc<dyn MemoryPool>,
+        stats: &'a mut Stats,
+    ) -> Result<Reader<'a>, ImportError> {
+        let connection = Rc::new(database.connect()?);
+        let tables = database.tables(&connection)?;
+        let memory = MemoryConsumer::new(format!("reading {}", database.path().display())).register(pool);
+        let (done, ids, words) = Default::default();
+        let mut reader = Reader { stats, database, connection, tables, done, ids, words, memory };
+        reader.strings()?;
+        Ok(reader)
+    }
+
+    /// Whether a table has this name, or begins with it.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.tables.iter().any(|table| table.starts_with(name))
+    }
+
+    /// The text of an id in `StringIds`.
+    pub(super) fn string(&mut self, id: i64) -> String {
+        match self.ids.get(&id) {
+            Some(key) => self.words.word(*key).to_owned(),
+            None => {
+                self.stats.note(UNKNOWN_STRING, 1, || format!("id {id} is not in `StringIds`; named `[string {id}]`"));
+                format!("[string {id}]")
+            }
+        }
+    }
+
+    fn strings(&mut self) -> Result<(), ImportError> {
+        let (mut ids, mut words) = (HashMap::new(), Words::default());
+        self.describe("StringIds", &["id", "value"], |row| {
+            if let (Some(id), Some(text)) = (row.integer(0), row.text(1)) {
+                ids.insert(id, words.intern(&text));
+            }
+        })?;
+        self.reserve(ids.len() * 2 * size_of::<(i64, i32)>() + words.memory())?;
+        (self.ids, self.words) = (ids, words);
+        Ok(())
+    }
+
+    /// The rows of a table and its later layouts (`NAME_V2`), each booked as a record.
+    ///
+    /// A table that breaks off in the middle keeps the rows before; the loss is counted.
+    pub(super) fn rows(
+        &mut self,
+        name: &str,
+        columns: &[&str],
+        mut row: impl FnMut(&mut Reader<'a>, &Cells<'_, '_>),
+    ) -> Result<(), ImportError> {
+        for table in self.layouts(name) {
+            let select = self.select(&table, columns)?;
+            let connection = Rc::clone(&self.connection);
+            let read = each(&connection, &select, |number, cells| {
+                if number % ROWS_PER_BATCH as u64 == 0 {
+                    self.reserve(ROWS_PER_BATCH * ROW_BYTES)?;
+                }
+                self.stats.records(1);
+                row(self, cells);
+                Ok(())
+            });
+            if let Some((number, error)) = read? {
+                self.stats.note(TABLE_DAMAGED, 1, || format!("table `{table}` breaks off at row {number}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of a table that only says something about others.
+    pub(super) fn describe(
+        &mut self,
+        name: &str,
+        columns: &[&str],
+        mut row: impl FnMut(&Cells<'_, '_>),
+    ) -> Result<(), ImportError> {
+        for table in self.layouts(name) {
+            let select = self.select(&table, columns)?;
+            let read = each(&self.connection, &select, |_, cells| {
+                row(cells);
+                Ok(())
+            });
+            if let Some((number, error)) = read? {
+                self.stats.note(TABLE_DAMAGED, 1, || format!("table `{table}` breaks off at row {number}: {error}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the tables that nobody asked for.
+    pub(super) fn count_others(&mut self) {
+        let others = self.tables.iter().filter(|table| !self.done.contains(*table) && !table.starts_with("ENUM_"));
+        for table in others.cloned().collect::<Vec<_>>() {
+            let count = format!("SELECT count(*) FROM {}", quoted(&table));
+            let rows = self.connection.query_row(&count, [], |row| row.get::<_, i64>(0)).ok();
+            if rows != Some(0) {
+                let rows = rows.map_or_else(|| "damaged".to_owned(), |rows| format!("{rows} rows"));
+                self.stats.note(TABLE_NOT_READ, 1, || format!("table `{table}`: {rows}"));
+            }
+        }
+    }
+
+    /// The tables of that name: `NAME`, `NAME_V2` …
+    fn layouts(&mut self, name: &str) -> Vec<String> {
+        let is_layout = |table: &&String| {
+            table.strip_prefix(name).is_some_and(|rest| {
+                rest.is_empty() || rest.strip_prefix("_V").is_some_and(|version| version.parse::<u32>().is_ok())
+            })
+        };
+        let found: Vec<String> = self.tables.iter().filter(is_layout).cloned().collect();
+        for table in &found {
+            self.done.insert(table.clone());
+            if table != name {
+                self.stats.note(TABLE_VARIANT, 1, || format!("table `{table}` is read like `{name}`"));
+            }
+        }
+        found
+    }
+
+    /// Columns that are not there are NULL.
+    fn select(&self, table: &str, columns: &[&str]) -> Result<String, ImportError> {
+        let known = self.database.columns(&self.connection, table)?;
+        let column = |name: &&str| known.iter().find(|known| known.eq_ignore_ascii_case(name)).map(|name| quoted(name));
+        let list: Vec<String> = columns.iter().map(|name| column(name).unwrap_or_else(|| "NULL".to_owned())).collect();
+        Ok(format!("SELECT {} FROM {}", list.join(", "), quoted(table)))
+    }
+
+    fn reserve(&self, bytes: usize) -> Result<(), ImportError> {
+        self.memory.try_grow(bytes).map_err(|error| ImportError::Memory {
+            path: self.database.path().to_owned(),
+            what: error.strip_backtrace(),
+        })
+    }
+}
+
+/// Runs a query; returns where it broke off.
+fn each(
+    connection: &Connection,
+    select: &str,
+    mut row: impl FnMut(u64, &Cells<'_, '_>) -> Result<(), ImportError>,
+) -> Result<Option<(u64, rusqlite::Error)>, ImportError> {
+    let mut number = 0;
+    let mut statement = match connection.prepare(select) {
+        Ok(statement) => statement,
+        Err(error) => return Ok(Some((number, error))),
+    };
+    let mut rows = match statement.query([]) {
+        Ok(rows) => rows,
+        Err(error) => return Ok(Some((number, error))),
+    };
+    loop {
+        match rows.next() {
+            Ok(Some(found)) => row(number, &Cells { row: found })?,
+            Ok(None) => return Ok(None),
+            Err(error) => return Ok(Some((number, error))),
+        }
+        number += 1;
+    }
+}

@@ -1,0 +1,205 @@
+//! Where things ran: processes, their threads and NVTX domains, their devices and streams.
+//!
+//! ```text
+//! 100                     process          100/GPU 0                   device
+//! 100/201                 thread           100/GPU 0/stream 7          stream
+//! 100/201/NVTX            ranges           100/GPU 0/stream 7 (sync)   waits of the stream: they overlap its work
+//! 100/201/NVTX loader     of a domain: ranges of two domains need not nest
+//! ```
+
+use std::collections::BTreeMap;
+
+use hashbrown::HashMap;
+
+use super::database::Reader;
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::{Location, RunBuilder};
+
+/// A process: hardware, virtual machine and pid, the upper bits of `globalTid` and `globalPid`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(super) struct Process(u64);
+
+impl Process {
+    /// Ids are 64 bits without a sign, and stored with one.
+    pub(super) fn of(global: i64) -> Process {
+        Process(global as u64 >> 24)
+    }
+
+    fn pid(self) -> u64 {
+        self.0 & 0xff_ffff
+    }
+}
+
+fn tid(global: i64) -> u64 {
+    global as u64 & 0xff_ffff
+}
+
+#[derive(Debug)]
+struct Lane {
+    location: String,
+    parent: Option<i32>,
+    process: Option<i32>,
+    kind: &'static str,
+    name: String,
+}
+
+/// All locations, in the order in which they are met.
+#[derive(Debug, Default)]
+pub(super) struct Lanes {
+    all: Vec<Lane>,
+    by_location: HashMap<String, i32>,
+    processes: BTreeMap<Process, i32>,
+    threads: HashMap<i64, i32>,
+    streams: HashMap<(Option<Process>, i64, i64, bool), i32>,
+    thread_names: HashMap<i64, String>,
+    process_names: HashMap<Process, String>,
+}
+
+impl Lanes {
+    /// Reads the names that processes and threads have.
+    pub(super) fn of(reader: &mut Reader<'_>) -> Result<Lanes, ImportError> {
+        let mut lanes = Lanes::default();
+        let mut named: Vec<(i64, i64, i64)> = Vec::new();
+        reader.describe("ThreadNames", &["globalTid", "priority", "nameId"], |row| {
+            if let (Some(thread), Some(name)) = (row.integer(0), row.integer(2)) {
+                named.push((thread, row.integer(1).unwrap_or(0), name));
+            }
+        })?;
+        // The highest priority comes last and stays.
+        named.sort_unstable();
+        for (thread, _, name) in named {
+            lanes.thread_names.insert(thread, reader.string(name));
+        }
+        reader.describe("PROCESSES", &["globalPid", "name"], |row| {
+            if let (Some(process), Some(name)) = (row.integer(0), row.text(1)) {
+                lanes.process_names.insert(Process::of(process), name);
+            }
+        })?;
+        Ok(lanes)
+    }
+
+    /// The only process that was met, if there is only one.
+    pub(super) fn only_process(&self) -> Option<Process> {
+        (self.processes.len() == 1).then(|| self.processes.keys().next().copied()).flatten()
+    }
+
+    pub(super) fn thread(&mut self, global_tid: i64) -> i32 {
+        if let Some(lane) = self.threads.get(&global_tid) {
+            return *lane;
+        }
+        let process = self.process(Process::of(global_tid));
+        let tid = tid(global_tid);
+        let location = format!("{}/{tid}", self.location(process));
+        let name = self.thread_names.get(&global_tid).cloned().unwrap_or_else(|| format!("thread {tid}"));
+        let lane = self.lane(location, Some(process), "thread", name);
+        self.threads.insert(global_tid, lane);
+        lane
+    }
+
+    /// The ranges of a domain on a thread; those that may overlap have a lane of their own.
+    pub(super) fn ranges(&mut self, global_tid: i64, domain: &str, may_overlap: bool) -> i32 {
+        let thread = self.thread(global_tid);
+        let mut location = format!("{}/NVTX", self.location(thread));
+        for word in [domain, if may_overlap { "(start/end)" } else { "" }].into_iter().filter(|word| !word.is_empty()) {
+            location.push(' ');
+            location.push_str(word);
+        }
+        let name = location.rsplit('/').next().unwrap_or("NVTX").to_owned();
+        self.lane(location, Some(thread), if may_overlap { "async" } else { "thread" }, name)
+    }
+
+    /// A stream of a device; `is_wait` for the lane of its synchronisations.
+    pub(super) fn stream(&mut self, process: Option<Process>, device: i64, stream: i64, is_wait: bool) -> i32 {
+        let key = (process, device, stream, is_wait);
+        if let Some(lane) = self.streams.get(&key) {
+            return *lane;
+        }
+        let above = process.map(|process| self.process(process));
+        let gpu = if device < 0 { "GPU ?".to_owned() } else { format!("GPU {device}") };
+        let location = above.map_or_else(|| gpu.clone(), |above| format!("{}/{gpu}", self.location(above)));
+        let above = self.lane(location, above, "device", gpu);
+        let name = match (stream < 0, is_wait) {
+            (true, true) => "(sync)".to_owned(),
+            (true, false) => "stream ?".to_owned(),
+            (false, true) => format!("stream {stream} (sync)"),
+            (false, false) => format!("stream {stream}"),
+        };
+        let location = format!("{}/{name}", self.location(above));
+        let lane = self.lane(location, Some(above), "stream", name);
+        self.streams.insert(key, lane);
+        lane
+    }
+
+    /// The names of all lanes as keys of a table's `location` column.
+    pub(super) fn keys(&self, table: Table, builder: &mut RunBuilder) -> Vec<i32> {
+        self.all.iter().map(|lane| builder.word(table, "location", &lane.location)).collect()
+    }
+
+    pub(super) fn append(&self, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        self.all.iter().try_for_each(|lane| {
+            builder.location(&Location {
+                location: &lane.location,
+                parent: lane.parent.map(|parent| self.location(parent)),
+                kind: lane.kind,
+                name: Some(&lane.name),
+                process: lane.process.map(|process| self.location(process)),
+                role: "compute",
+                clock: None,
+                sort_index: None,
+            })
+        })
+    }
+
+    fn process(&mut self, process: Process) -> i32 {
+        if let Some(lane) = self.processes.get(&process) {
+            return *lane;
+        }
+        let pid = process.pid();
+        let mut location = pid.to_string();
+        // The same pid on another machine of the session.
+        if self.by_location.contains_key(&location) {
+            location = format!("{pid}@{:x}", process.0 >> 24);
+        }
+        let name = self.process_names.get(&process).cloned().unwrap_or_else(|| format!("pid {pid}"));
+        let lane = self.lane(location, None, "process", name);
+        self.processes.insert(process, lane);
+        lane
+    }
+
+    fn lane(&mut self, location: String, parent: Option<i32>, kind: &'static str, name: String) -> i32 {
+        if let Some(lane) = self.by_location.get(&location) {
+            return *lane;
+        }
+        let lane = self.all.len() as i32;
+        let process = match parent {
+            Some(parent) => self.all[parent as usize].process,
+            None => (kind == "process").then_some(lane),
+        };
+        self.by_location.insert(location.clone(), lane);
+        self.all.push(Lane { location, parent, process, kind, name });
+        lane
+    }
+
+    fn location(&self, lane: i32) -> &str {
+        &self.all[lane as usize].location
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_beyond_the_sign_keep_their_parts() {
+        // Hardware 0x81, pid 100, tid 201.
+        let thread = 0x8100_0000_6400_00c9_u64 as i64;
+        assert!(thread < 0);
+        assert_eq!((Process::of(thread).pid(), tid(thread)), (100, 201));
+        let mut lanes = Lanes::default();
+        let lane = lanes.thread(thread);
+        assert_eq!(lanes.location(lane), "100/201");
+        let elsewhere = lanes.thread(0x0100_0000_6400_00c9);
+        assert_eq!(lanes.location(elsewhere), "100@10000/201");
+    }
+}

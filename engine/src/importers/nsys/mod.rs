@@ -1,0 +1,178 @@
+//! Nsight Systems: the SQLite databases of `nsys export --type sqlite`.
+//!
+//! ```text
+//! StringIds(id, value)                                    words; columns …Id, …Name refer to it
+//! CUPTI_ACTIVITY_KIND_RUNTIME  globalTid 0x81_00_000064_0000c9   call, correlationId 7
+//!                                     │  │  pid    tid
+//!                                     hardware, virtual machine
+//! CUPTI_ACTIVITY_KIND_KERNEL   globalPid 0x81_00_000064_000000   kernel, correlationId 7     link `launch`: call → kernel
+//! NVTX_EVENTS                  globalTid 0x81_00_000064_0000c9   range around the call       link `nvtx`: range → kernel
+//! ```
+//! | version | what differs |
+//! | --- | --- |
+//! | 2019 - 2020 | no `globalPid` on device rows, NVTX text inline, no `eventClass`; 0 or -1 stands for a missing value |
+//! | 2021 - 2022 | `textId` beside `text`, `META_DATA_EXPORT` |
+//! | 2023 and later | NULL stands for a missing value, driver calls among the runtime's |
+//!
+//! No version is asked for: a table exists only when its data was collected, and a column is looked up by its name, so that
+//! a missing one is NULL ([`database`]). `_V2` and such behind the name of a table is a later layout of the same.
+//!
+//! Life of the data: strings, then calls, device work, NVTX and the rest become one list of tasks ([`tasks`]); threads and
+//! streams become lanes while they are met ([`lanes`]); calls and ranges are joined to what runs on devices ([`joins`]).
+//! There are no indexes, so each table is read once and joined here.
+//!
+//! Known to be odd in files found in the wild: correlation ids are unique per process only, and 0 is none; driver calls share
+//! the id of the runtime call around them (the inner one is the launch); kernels whose call came before the collection began;
+//! ids above 2⁶³ are stored as negative numbers; `deviceId` counts within its process. The columns follow NVIDIA's published
+//! schema and public tools; what is uncertain is read leniently.
+
+mod database;
+mod joins;
+mod lanes;
+mod nvtx;
+mod tasks;
+
+use rusqlite::types::ValueRef;
+
+use self::database::Reader;
+use self::lanes::Lanes;
+use self::tasks::Tasks;
+use super::sqlite::{self, Database};
+use super::{FormatDoc, ImportContext, Importer};
+use crate::error::ImportError;
+use crate::trace::{Finding, Source, Stage, Stats};
+
+const TABLE_MISSING: Finding = Finding::info("table_missing", Stage::Recording);
+
+static DOC: FormatDoc = FormatDoc {
+    name: "nsys",
+    title: "NVIDIA Nsight Systems: SQLite exports (`nsys export --type sqlite`)",
+    dialects: &["exports of 2019 and later; missing tables and columns, and tables that end in _V2 and such"],
+    fills: "tasks (calls, kernels, copies, memsets, synchronisations, graphs, NVTX ranges, OS calls, libraries, MPI, overhead), \
+            locations (processes, threads, devices, streams, NVTX domains), links (launch, sync, nvtx), events (NVTX marks)",
+    loses: "samples, scheduling, GPU metrics, memory usage and call chains (their tables are counted); which MPI calls belong \
+            together; NVTX payloads and colours",
+    options: &[],
+};
+
+/// The format.
+pub(super) struct Nsys;
+
+/// Which of NVIDIA's databases has these tables.
+fn dialect(has: impl Fn(&str) -> bool) -> Option<Dialect> {
+    let any = |names: &[&str]| names.iter().any(|name| has(name));
+    if has("StringIds") && any(&["CUPTI_ACTIVITY_KIND_", "NVTX_EVENTS", "TARGET_INFO_SYSTEM_ENV", "META_DATA_EXPORT"]) {
+        return Some(Dialect::Nsys);
+    }
+    (has("StringTable") && has("CUPTI_ACTIVITY_KIND_")).then_some(Dialect::Nvprof)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Nsys,
+    /// Its predecessor, which is recognised to be refused in clear words.
+    Nvprof,
+}
+
+impl Importer for Nsys {
+    fn doc(&self) -> &'static FormatDoc {
+        &DOC
+    }
+
+    fn recognise(&self, source: &Source) -> bool {
+        let head = source.head();
+        if !head.starts_with(sqlite::MAGIC) {
+            return false;
+        }
+        let in_head = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
+        // A long schema lies on later pages than the first ones.
+        dialect(in_head).or_else(|| {
+            let database = Database::of(source, DOC.name, &mut Stats::default()).ok()?;
+            let tables = database.tables(&database.connect().ok()?).ok()?;
+            dialect(|name| tables.iter().any(|table| table.starts_with(name)))
+        }) == Some(Dialect::Nsys)
+            || dialect(in_head) == Some(Dialect::Nvprof)
+    }
+
+    fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
+        let mut builder = context.begin(source);
+        let database = Database::of(source, DOC.name, &mut builder.stats)?;
+        let mut reader = Reader::new(&database, context.pool(), &mut builder.stats)?;
+        if dialect(|name| reader.has(name)) == Some(Dialect::Nvprof) {
+            return Err(ImportError::Unusable {
+                path: source.path().to_owned(),
+                what: "this is a database of nvprof, which is not read".to_owned(),
+                hint: Some("profile with `nsys profile` and `nsys export --type sqlite`".to_owned()),
+            });
+        }
+        for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"] {
+            if !reader.has(table) {
+                let what = || format!("no table `{table}`: none of its data was collected");
+                reader.stats.note(TABLE_MISSING, 1, what);
+            }
+        }
+        let mut lanes = Lanes::of(&mut reader)?;
+        let mut tasks = Tasks::default();
+        let mut calls = tasks::calls(&mut reader, &mut lanes, &mut tasks)?;
+        calls.sort();
+        tasks::device_work(&mut reader, &calls, &mut lanes, &mut tasks)?;
+        tasks::libraries(&mut reader, &mut lanes, &mut tasks)?;
+        let marks = nvtx::read(&mut reader, &mut lanes, &mut tasks)?;
+        let started_at = started_at(&mut reader)?;
+        reader.count_others();
+        drop(reader);
+
+        let launches = joins::launches(&tasks, &calls, &mut builder.stats);
+        let ranges = joins::ranges(&tasks, &launches);
+        let origin = tasks.starts.iter().chain(marks.times.iter()).copied().min();
+        builder.info.origin = origin;
+        builder.info.started_at = started_at.zip(origin).and_then(|(start, origin)| start.checked_add(origin));
+        tasks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
+        marks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
+        joins::append(launches.links, ranges, &mut builder)?;
+        lanes.append(&mut builder)?;
+        context.finish(builder)
+    }
+}
+
+/// Wall clock at time 0.
+fn started_at(reader: &mut Reader<'_>) -> Result<Option<i64>, ImportError> {
+    let mut started_at = None;
+    reader.describe("TARGET_INFO_SESSION_START_TIME", &["utcEpochNs"], |row| {
+        started_at = row.integer(0).filter(|time| *time > 0).or(started_at);
+    })?;
+    Ok(started_at)
+}
+
+/// A whole number: databases hold ids as text, too.
+fn integer(cell: ValueRef<'_>) -> Option<i64> {
+    match cell {
+        ValueRef::Integer(number) => Some(number),
+        ValueRef::Real(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(number as i64),
+        ValueRef::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+        ValueRef::Real(_) | ValueRef::Blob(_) | ValueRef::Null => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_of_any_type_hold_whole_numbers() {
+        assert_eq!(integer(ValueRef::Integer(-7)), Some(-7));
+        assert_eq!(integer(ValueRef::Text(b" 12 ")), Some(12));
+        assert_eq!(integer(ValueRef::Real(3.0)), Some(3));
+        assert_eq!(integer(ValueRef::Real(0.5)), None);
+        assert_eq!(integer(ValueRef::Null), None);
+    }
+
+    #[test]
+    fn nvprof_is_told_apart() {
+        let has =
+            |tables: &'static [&'static str]| move |name: &str| tables.iter().any(|table| table.starts_with(name));
+        assert_eq!(dialect(has(&["StringIds", "NVTX_EVENTS"])), Some(Dialect::Nsys));
+        assert_eq!(dialect(has(&["StringTable", "CUPTI_ACTIVITY_KIND_KERNEL"])), Some(Dialect::Nvprof));
+        assert_eq!(dialect(has(&["StringIds", "rocpd_kernel"])), None);
+    }
+}

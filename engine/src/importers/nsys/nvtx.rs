@@ -1,0 +1,111 @@
+//! NVTX: ranges, marks, and the rows that name things.
+//!
+//! ```text
+//! eventType  59 70   push/pop: nests per thread and domain            a task on the domain's lane of the thread
+//!            60 71   start/end: may overlap, may end on another thread  a task on a lane of its own
+//!            34      mark                                               an event
+//!            33 39 75 76   names a category, a thread, a domain         no row
+//! ```
+
+use datafusion::arrow::array::StringArray;
+use hashbrown::HashMap;
+
+use super::database::{Cells as Row, Reader};
+use super::lanes::{Lanes, Process};
+use super::tasks::{Args, Kind, Tasks, span};
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::{Cells, Finding, RunBuilder, Stage};
+
+const NAMING: Finding = Finding::info("nvtx_names", Stage::Import);
+const UNKNOWN_EVENT: Finding = Finding::lost("unknown_event_type", Stage::Import);
+
+const TABLE: &str = "NVTX_EVENTS";
+const COLUMNS: [&str; 10] =
+    ["start", "end", "eventType", "text", "textId", "globalTid", "domainId", "rangeId", "category", "endGlobalTid"];
+
+/// NVTX marks.
+#[derive(Debug, Default)]
+pub(super) struct Marks {
+    pub(super) times: Vec<i64>,
+    lanes: Vec<i32>,
+    names: Vec<String>,
+}
+
+impl Marks {
+    pub(super) fn append(self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        let rows = self.times.len();
+        let locations = lanes.keys(Table::Events, builder);
+        let kind = builder.word(Table::Events, "kind", "nvtx");
+        let cells = vec![
+            ("time", self.times.into_iter().map(|time| time.saturating_sub(origin)).collect::<Vec<i64>>().into()),
+            ("location", self.lanes.iter().map(|lane| locations[*lane as usize]).collect::<Vec<i32>>().into()),
+            ("name", StringArray::from_iter_values(self.names).into()),
+            ("kind", Cells::Word(kind)),
+        ];
+        builder.append(Table::Events, rows, cells)
+    }
+}
+
+/// Reads ranges into `tasks`, and answers the marks.
+pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks) -> Result<Marks, ImportError> {
+    let domains = domains(reader)?;
+    let mut marks = Marks::default();
+    reader.rows(TABLE, &COLUMNS, |reader, row| {
+        let event_type = row.integer(2).unwrap_or(-1);
+        match event_type {
+            34 | 59 | 60 | 70 | 71 => {}
+            33 | 39 | 75 | 76 => {
+                return reader
+                    .stats
+                    .left_out(NAMING, 1, || "rows that name domains, categories and threads".to_owned());
+            }
+            _ => return reader.stats.left_out(UNKNOWN_EVENT, 1, || format!("NVTX event of type {event_type}")),
+        }
+        let Some((start, finish)) = span(reader, row, TABLE) else { return };
+        let name = text(reader, row);
+        let thread = row.integer(5).unwrap_or(0);
+        if event_type == 34 {
+            marks.times.push(start);
+            marks.lanes.push(lanes.thread(thread));
+            marks.names.push(name);
+            return;
+        }
+        let may_overlap = matches!(event_type, 60 | 71);
+        let domain = row.integer(6).unwrap_or(0);
+        let domain_name = match domains.get(&(Process::of(thread), domain)) {
+            Some(name) => name.clone(),
+            None if domain == 0 => String::new(),
+            None => format!("domain {domain}"),
+        };
+        let lane = lanes.ranges(thread, &domain_name, may_overlap);
+        let args = Args::default()
+            .number("domain", row.integer(6))
+            .number("rangeId", row.integer(7).filter(|_| may_overlap))
+            .number("category", row.integer(8));
+        let task = tasks.push(&name, Kind::Nvtx, lane, (start, finish), args);
+        if !may_overlap {
+            tasks.ranges.push((lanes.thread(thread), start, finish, task));
+        }
+    })?;
+    Ok(marks)
+}
+
+/// Names of domains by process and number.
+fn domains(reader: &mut Reader<'_>) -> Result<HashMap<(Process, i64), String>, ImportError> {
+    let mut named: Vec<((Process, i64), Option<String>, Option<i64>)> = Vec::new();
+    reader.describe(TABLE, &COLUMNS, |row| {
+        if let (Some(75), Some(domain)) = (row.integer(2), row.integer(6)) {
+            named.push(((Process::of(row.integer(5).unwrap_or(0)), domain), row.text(3), row.integer(4)));
+        }
+    })?;
+    let name = |(key, text, id): ((Process, i64), Option<String>, Option<i64>)| {
+        Some((key, text.or_else(|| id.map(|id| reader.string(id)))?))
+    };
+    Ok(named.into_iter().filter_map(name).collect())
+}
+
+/// Inline text, else a registered string.
+fn text(reader: &mut Reader<'_>, row: &Row<'_, '_>) -> String {
+    row.text(3).or_else(|| row.integer(4).map(|id| reader.string(id))).unwrap_or_default()
+}

@@ -1,0 +1,394 @@
+//! Tasks: the rows of every table that has a start and an end.
+
+use std::fmt::Write as _;
+
+use datafusion::arrow::array::{Int64Array, StringBuilder};
+use datafusion::arrow::buffer::NullBuffer;
+use serde_json::Value;
+
+use super::database::{Cells as Row, Reader};
+use super::joins::Calls;
+use super::lanes::{Lanes, Process};
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::{Finding, LaneSpans, RunBuilder, Stage, Words, nest};
+
+const NO_START: Finding = Finding::lost("no_start", Stage::Recording);
+const UNFINISHED: Finding = Finding::info("unfinished", Stage::Recording);
+const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
+
+/// The finish of a range that was never closed.
+pub(super) const OPEN: i64 = i64::MAX;
+
+/// What a task is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Runtime,
+    Driver,
+    Kernel,
+    /// A kernel of a collective operation.
+    Collective,
+    Copy,
+    Set,
+    Sync,
+    Graph,
+    Nvtx,
+    System,
+    Cudnn,
+    Cublas,
+    Mpi,
+    Overhead,
+}
+
+impl Kind {
+    fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Kind::Runtime => ("cuda_runtime", "runtime"),
+            Kind::Driver => ("cuda_driver", "runtime"),
+            Kind::Kernel => ("kernel", "work"),
+            Kind::Collective => ("kernel", "communication"),
+            Kind::Copy => ("gpu_memcpy", "copy"),
+            Kind::Set => ("gpu_memset", "copy"),
+            Kind::Sync => ("cuda_sync", "wait"),
+            Kind::Graph => ("cuda_graph", "work"),
+            Kind::Nvtx => ("nvtx", "work"),
+            Kind::System => ("os", "runtime"),
+            Kind::Cudnn => ("cudnn", "runtime"),
+            Kind::Cublas => ("cublas", "runtime"),
+            Kind::Mpi => ("mpi", "communication"),
+            Kind::Overhead => ("overhead", "runtime"),
+        }
+    }
+
+    /// Runs on a device, or waits for one there.
+    pub(super) fn is_on_device(self) -> bool {
+        matches!(self, Kind::Kernel | Kind::Collective | Kind::Copy | Kind::Set | Kind::Sync | Kind::Graph)
+    }
+}
+
+/// All tasks as columns, in the order of reading.
+#[derive(Debug, Default)]
+pub(super) struct Tasks {
+    pub(super) starts: Vec<i64>,
+    pub(super) finishes: Vec<i64>,
+    pub(super) kinds: Vec<Kind>,
+    pub(super) lanes: Vec<i32>,
+    /// What launched it: (process, correlation id), for device work.
+    pub(super) launched_by: Vec<(u32, Option<Process>, i64)>,
+    /// Ranges that nest: (thread, start, finish, task).
+    pub(super) ranges: Vec<(i32, i64, i64, u32)>,
+    names: Vec<i32>,
+    words: Words,
+    args: StringBuilder,
+}
+
+impl Tasks {
+    pub(super) fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// Appends a task; returns its position.
+    pub(super) fn push(&mut self, name: &str, kind: Kind, lane: i32, (start, finish): (i64, i64), args: Args) -> u32 {
+        self.starts.push(start);
+        self.finishes.push(finish);
+        self.kinds.push(kind);
+        self.lanes.push(lane);
+        self.names.push(self.words.intern(name));
+        self.args.append_option(args.finish());
+        (self.starts.len() - 1) as u32
+    }
+
+    /// Hands the columns to the builder, times counted from `origin`.
+    pub(super) fn append(mut self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        let rows = self.len();
+        let nesting = nest(LaneSpans { lanes: &self.lanes, starts: &self.starts, finishes: &self.finishes });
+        if let Some((a, b)) = nesting.example {
+            let example = || format!("tasks {a} and {b} overlap, so their lane has no depths");
+            builder.stats.note(OVERLAP, nesting.overlapping, example);
+        }
+        let open = self.finishes.iter().filter(|finish| **finish == OPEN).count() as u64;
+        builder.stats.note(UNFINISHED, open, || "a range that was never closed; its finish is NULL".to_owned());
+        let closed: NullBuffer = self.finishes.iter().map(|finish| *finish != OPEN).collect();
+        let shifted =
+            |times: Vec<i64>| -> Vec<i64> { times.into_iter().map(|time| time.saturating_sub(origin)).collect() };
+        let finishes = Int64Array::new(shifted(self.finishes).into(), Some(closed));
+        let parents: Vec<Option<i64>> =
+            nesting.parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
+        let depths: Vec<Option<i64>> =
+            nesting.depths.iter().map(|depth| (*depth >= 0).then_some(i64::from(*depth))).collect();
+        let locations = lanes.keys(Table::Tasks, builder);
+        let names = builder.words(Table::Tasks, "name");
+        let names_of: Vec<i32> = (0..self.words.len() as i32).map(|key| names.intern(self.words.word(key))).collect();
+        let mut word = |column, word: &str| builder.word(Table::Tasks, column, word);
+        let (mut kinds, mut roles) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
+        for kind in &self.kinds {
+            let (kind, role) = kind.words();
+            kinds.push(word("kind", kind));
+            roles.push(word("role", role));
+        }
+        let cells = vec![
+            ("name", self.names.iter().map(|name| names_of[*name as usize]).collect::<Vec<i32>>().into()),
+            ("kind", kinds.into()),
+            ("role", roles.into()),
+            ("location", self.lanes.iter().map(|lane| locations[*lane as usize]).collect::<Vec<i32>>().into()),
+            ("start", shifted(self.starts).into()),
+            ("finish", finishes.into()),
+            ("parent", parents.clone().into()),
+            ("stack_parent", parents.into()),
+            ("depth", depths.into()),
+            ("args", self.args.finish().into()),
+        ];
+        builder.append(Table::Tasks, rows, cells)
+    }
+}
+
+/// `args`, written member by member.
+#[derive(Debug, Default)]
+pub(super) struct Args(String);
+
+impl Args {
+    pub(super) fn number(mut self, key: &str, value: Option<i64>) -> Args {
+        if let Some(value) = value {
+            self.key(key);
+            // Writing into text does not fail.
+            let _ = write!(self.0, "{value}");
+        }
+        self
+    }
+
+    pub(super) fn text(mut self, key: &str, value: &str) -> Args {
+        self.key(key);
+        let _ = write!(self.0, "{}", Value::from(value));
+        self
+    }
+
+    fn key(&mut self, key: &str) {
+        self.0.push(if self.0.is_empty() { '{' } else { ',' });
+        let _ = write!(self.0, "\"{key}\":");
+    }
+
+    fn finish(mut self) -> Option<String> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.push('}');
+        Some(self.0)
+    }
+}
+
+/// Start and end of a row; a row without start is counted.
+pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> Option<(i64, i64)> {
+    let Some(start) = row.integer(0) else {
+        reader.stats.left_out(NO_START, 1, || format!("a row of `{table}` has no start"));
+        return None;
+    };
+    // Versions that had no NULL wrote 0 or -1.
+    let finish = row.integer(1).filter(|end| *end > 0 || *end >= start).unwrap_or(OPEN);
+    Some((start, finish))
+}
+
+/// `cudaLaunchKernel_v7000` is the call cudaLaunchKernel of that version.
+fn without_version(name: &str) -> &str {
+    match name.rsplit_once("_v") {
+        Some((call, version)) if !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit()) => call,
+        _ => name,
+    }
+}
+
+/// Calls into the CUDA runtime and driver.
+pub(super) fn calls(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks) -> Result<Calls, ImportError> {
+    let mut calls = Calls::default();
+    for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"] {
+        let columns = ["start", "end", "globalTid", "correlationId", "nameId", "returnValue", "eventClass"];
+        reader.rows(table, &columns, |reader, row| {
+            let Some(span) = span(reader, row, table) else { return };
+            let name = row.integer(4).map(|id| reader.string(id)).unwrap_or_default();
+            let is_driver = row.integer(6) == Some(1) || table.ends_with("DRIVER");
+            let kind = if is_driver { Kind::Driver } else { Kind::Runtime };
+            let (thread, correlation) = (row.integer(2).unwrap_or(0), row.integer(3).filter(|id| *id > 0));
+            let args = Args::default().number("correlation", correlation).number("returnValue", row.integer(5));
+            let task = tasks.push(without_version(&name), kind, lanes.thread(thread), span, args);
+            if let Some(correlation) = correlation {
+                calls.push(Process::of(thread), correlation, span.0, task);
+            }
+        })?;
+    }
+    Ok(calls)
+}
+
+/// A table of what devices do, and how its rows are named.
+struct DeviceTable {
+    table: &'static str,
+    kind: Kind,
+    /// Columns behind the common ones; whole numbers among them go into `args`.
+    more: &'static [&'static str],
+    name: fn(&mut Reader<'_>, &Row<'_, '_>) -> String,
+}
+
+/// Columns that all of these tables have.
+const DEVICE_COLUMNS: [&str; 7] = ["start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid"];
+
+const DEVICE_TABLES: [DeviceTable; 5] = [
+    DeviceTable {
+        table: "CUPTI_ACTIVITY_KIND_KERNEL",
+        kind: Kind::Kernel,
+        more: &[
+            "demangledName",
+            "shortName",
+            "mangledName",
+            "gridX",
+            "gridY",
+            "gridZ",
+            "blockX",
+            "blockY",
+            "blockZ",
+            "registersPerThread",
+            "staticSharedMemory",
+            "dynamicSharedMemory",
+            "graphNodeId",
+        ],
+        name: |reader, row| {
+            let id = [7, 8, 9].into_iter().find_map(|column| row.integer(column));
+            id.map(|id| reader.string(id)).unwrap_or_default()
+        },
+    },
+    DeviceTable {
+        table: "CUPTI_ACTIVITY_KIND_MEMCPY",
+        kind: Kind::Copy,
+        more: &["copyKind", "bytes", "srcKind", "dstKind", "srcDeviceId", "dstDeviceId", "graphNodeId"],
+        name: |_, row| {
+            const KINDS: [&str; 13] = [
+                "HtoD",
+                "DtoH",
+                "HtoA",
+                "AtoH",
+                "AtoA",
+                "AtoD",
+                "DtoA",
+                "DtoD",
+                "HtoH",
+                "PtoP",
+                "HtoD (unified)",
+                "DtoH (unified)",
+                "DtoD (unified)",
+            ];
+            let kind = row.integer(7).and_then(|kind| usize::try_from(kind).ok()?.checked_sub(1));
+            format!("Memcpy {}", kind.and_then(|kind| KINDS.get(kind)).unwrap_or(&"?"))
+        },
+    },
+    DeviceTable {
+        table: "CUPTI_ACTIVITY_KIND_MEMSET",
+        kind: Kind::Set,
+        more: &["value", "bytes", "memKind", "graphNodeId"],
+        name: |_, _| "Memset".to_owned(),
+    },
+    DeviceTable {
+        table: "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION",
+        kind: Kind::Sync,
+        more: &["syncType", "eventId"],
+        name: |_, row| {
+            let name = match row.integer(7) {
+                Some(1) => "Event Sync",
+                Some(2) => "Stream Wait Event",
+                Some(3) => "Stream Sync",
+                Some(4) => "Context Sync",
+                _ => "Sync",
+            };
+            name.to_owned()
+        },
+    },
+    DeviceTable {
+        table: "CUPTI_ACTIVITY_KIND_GRAPH_TRACE",
+        kind: Kind::Graph,
+        more: &["graphId", "graphExecId"],
+        name: |_, row| row.integer(7).map_or_else(|| "graph".to_owned(), |graph| format!("graph {graph}")),
+    },
+];
+
+/// Kernels, copies, memsets, synchronisations and whole graphs.
+pub(super) fn device_work(
+    reader: &mut Reader<'_>,
+    calls: &Calls,
+    lanes: &mut Lanes,
+    tasks: &mut Tasks,
+) -> Result<(), ImportError> {
+    for DeviceTable { table, kind, more, name } in &DEVICE_TABLES {
+        let columns: Vec<&str> = DEVICE_COLUMNS.iter().chain(*more).copied().collect();
+        reader.rows(table, &columns, |reader, row| {
+            let Some(span) = span(reader, row, table) else { return };
+            let name = name(reader, row);
+            let is_collective = || name.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"nccl"));
+            let kind = if *kind == Kind::Kernel && is_collective() { Kind::Collective } else { *kind };
+            let correlation = row.integer(5).filter(|id| *id > 0);
+            // Old exports do not say whose work it is; the call does.
+            let process = row.integer(6).map(Process::of);
+            let process = process.or_else(|| calls.process(correlation?)).or_else(|| lanes.only_process());
+            let [device, context, stream] = [2, 3, 4].map(|column| row.integer(column).filter(|id| *id >= 0));
+            let lane = lanes.stream(process, device.unwrap_or(-1), stream.unwrap_or(-1), kind == Kind::Sync);
+            let args = [("device", device), ("context", context), ("stream", stream), ("correlation", correlation)]
+                .into_iter()
+                .chain(
+                    more.iter()
+                        .enumerate()
+                        .filter(|(_, column)| !column.ends_with("Name"))
+                        .map(|(index, column)| (*column, row.integer(DEVICE_COLUMNS.len() + index))),
+                )
+                .fold(Args::default(), |args, (key, value)| args.number(key, value));
+            let args = match row.integer(8).filter(|_| *table == "CUPTI_ACTIVITY_KIND_KERNEL") {
+                Some(id) => args.text("shortName", &reader.string(id)),
+                None => args,
+            };
+            let task = tasks.push(&name, kind, lane, span, args);
+            if let Some(correlation) = correlation {
+                tasks.launched_by.push((task, row.integer(6).map(Process::of), correlation));
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// What else threads do: calls of the operating system and of libraries.
+pub(super) fn libraries(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks) -> Result<(), ImportError> {
+    let tables = [
+        ("OSRT_API", Kind::System),
+        ("CUDNN_EVENTS", Kind::Cudnn),
+        ("CUBLAS_EVENTS", Kind::Cublas),
+        ("MPI_P2P_EVENTS", Kind::Mpi),
+        ("MPI_START_WAIT_EVENTS", Kind::Mpi),
+        ("MPI_COLLECTIVES_EVENTS", Kind::Mpi),
+        ("MPI_OTHER_EVENTS", Kind::Mpi),
+        ("PROFILER_OVERHEAD", Kind::Overhead),
+    ];
+    const DETAILS: [&str; 7] = ["commHandle", "tag", "remoteRank", "rootRank", "size", "recvSize", "requestHandle"];
+    let columns: Vec<&str> = ["start", "end", "globalTid", "nameId", "textId"].into_iter().chain(DETAILS).collect();
+    for (table, kind) in tables {
+        reader.rows(table, &columns, |reader, row| {
+            let Some(span) = span(reader, row, table) else { return };
+            let name = row.integer(3).or_else(|| row.integer(4)).map(|id| reader.string(id)).unwrap_or_default();
+            let lane = lanes.thread(row.integer(2).unwrap_or(0));
+            let details = DETAILS.iter().enumerate().map(|(index, key)| (*key, row.integer(5 + index)));
+            let args = details.fold(Args::default(), |args, (key, value)| args.number(key, value));
+            tasks.push(&name, kind, lane, span, args);
+        })?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_lose_their_version_only() {
+        assert_eq!(without_version("cudaLaunchKernel_v7000"), "cudaLaunchKernel");
+        assert_eq!(without_version("cuMemcpy_v2_ptds"), "cuMemcpy_v2_ptds");
+        assert_eq!(without_version("my_v"), "my_v");
+    }
+
+    #[test]
+    fn args_are_json() {
+        let args = Args::default().number("stream", Some(7)).number("absent", None).text("name", "a \"b\"");
+        assert_eq!(args.finish().as_deref(), Some(r#"{"stream":7,"name":"a \"b\""}"#));
+        assert_eq!(Args::default().finish(), None);
+    }
+}

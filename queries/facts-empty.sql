@@ -1,0 +1,5 @@
+-- title: In a sentence: that there are no tasks
+-- topic: facts
+-- needs: runs, no tasks
+--
+SELECT CASE WHEN count(*) = 1 THEN 'The trace holds no tasks.' ELSE 'The traces hold no tasks.' END AS fact FROM runs

@@ -1,0 +1,10 @@
+-- title: Where the time went, as a flame graph of nested names
+-- topic: tasks
+-- needs: tasks
+-- chart: flame stack=stack value=self_time
+--
+SELECT stack, sum(self_time) AS self_time
+FROM call_tree(tasks)
+GROUP BY stack
+HAVING sum(self_time) > 0
+ORDER BY self_time DESC, stack

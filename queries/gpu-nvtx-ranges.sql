@@ -1,0 +1,17 @@
+-- title: What runs on devices under each NVTX range, ranges inside of it included
+-- topic: gpu
+-- needs: links.kind=nvtx
+-- chart: bar x=device_busy_time y=range
+--
+WITH ranges AS (
+  SELECT task, task AS inner_task, name FROM tasks WHERE kind = 'nvtx'
+  UNION ALL
+  -- A launch belongs to every range around the innermost one on its lane.
+  SELECT a.task, a.of_task AS inner_task, a.name FROM ancestors(tasks, (SELECT task FROM tasks WHERE kind = 'nvtx')) a
+)
+SELECT d.run, r.name AS range, count(DISTINCT r.task) AS ranges, count(*) AS launched, sum(d.duration) AS device_time,
+  busy(d.start, d.finish) AS device_busy_time, max(d.finish) - min(d.start) AS device_span_time
+FROM links l JOIN ranges r ON r.inner_task = l.source JOIN tasks d ON d.task = l.target
+WHERE l.kind = 'nvtx'
+GROUP BY d.run, r.name
+ORDER BY d.run, device_busy_time DESC, range

@@ -1,0 +1,308 @@
+//! Figures of GPU profiles: the saved queries against the answers of Holistic Trace Analysis and TraceLens, value by value, and
+//! the plain ones against each other.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use datafusion::arrow::array::Array;
+use datafusion::arrow::util::display::array_value_to_string;
+use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::session::Session;
+use tq_tests::{fixture, shared};
+
+type Rows = Vec<Vec<String>>;
+
+/// Traces with answers of HTA: the name of the answers, and the trace.
+const HTA: [(&str, &str); 8] = [
+    ("alexnet", "kineto/alexnet.json.gz"),
+    ("event_sync", "kineto/event_sync.json.gz"),
+    ("event_sync_ms", "kineto/event_sync_ms.json.gz"),
+    ("mi250", "kineto/mi250.json.gz"),
+    ("simple_add", "kineto/simple_add.json.gz"),
+    ("nccl_data", "kineto/nccl_data.json.zst"),
+    ("ns_resolution", "kineto/ns_resolution.json.zst"),
+    ("multirank", "multirank"),
+];
+
+fn open(path: &Path) -> Session {
+    let mut open = OpenOptions::new(2 << 30, 2);
+    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
+    Session::open(&open).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The answer of a saved query: its columns by name; NULL is empty.
+fn ask(session: &Session, query: &str) -> (Vec<String>, Rows) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../queries").join(query).with_extension("sql");
+    let sql = std::fs::read_to_string(&path).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (names, batches) = runtime.block_on(async {
+        let frame = session.sql(&sql).await.unwrap_or_else(|error| panic!("{query}: {error:?}"));
+        let names = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
+        (names, frame.collect().await.unwrap_or_else(|error| panic!("{query}: {error}")))
+    });
+    let cell = |column: &dyn Array, row| match column.is_null(row) {
+        true => String::new(),
+        false => array_value_to_string(column, row).unwrap(),
+    };
+    let mut rows = Rows::new();
+    for batch in &batches {
+        rows.extend(
+            (0..batch.num_rows()).map(|row| batch.columns().iter().map(|column| cell(column, row)).collect::<Vec<_>>()),
+        );
+    }
+    (names, rows)
+}
+
+/// Those columns of an answer.
+fn columns(session: &Session, query: &str, wanted: &[&str]) -> Rows {
+    let (names, rows) = ask(session, query);
+    let index = |name: &&str| {
+        names.iter().position(|known| known == name).unwrap_or_else(|| panic!("{query}: no column {name}"))
+    };
+    let indices: Vec<usize> = wanted.iter().map(index).collect();
+    rows.iter().map(|row| indices.iter().map(|index| row[*index].clone()).collect()).collect()
+}
+
+/// The rows of a CSV file behind its header, also when it is only there with `.zst` behind its name.
+fn csv(path: PathBuf) -> Rows {
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|_| {
+        let packed = std::fs::File::open(path.with_extension("csv.zst")).unwrap();
+        let mut text = String::new();
+        zstd::Decoder::new(packed).unwrap().read_to_string(&mut text).unwrap();
+        text
+    });
+    let (mut rows, mut row, mut cell, mut quoted) = (Rows::new(), vec![], String::new(), false);
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(std::mem::take(&mut cell)),
+            '\n' if !quoted => {
+                row.push(std::mem::take(&mut cell));
+                rows.push(std::mem::take(&mut row));
+            }
+            '\r' => {}
+            other => cell.push(other),
+        }
+    }
+    rows.remove(0);
+    rows
+}
+
+fn number(text: &str) -> f64 {
+    if text.is_empty() { f64::NAN } else { text.parse().unwrap_or_else(|_| panic!("`{text}` is no number")) }
+}
+
+/// How a column of ours is compared with one of the tool.
+#[derive(Clone, Copy)]
+enum Compare {
+    Text,
+    /// Ticks of ours, whole microseconds of theirs.
+    Time,
+    /// The same, but a double on both sides: relative 1e-9, and the ten digits that stand in the file.
+    MeanTime,
+    /// A number with this tolerance.
+    Number(f64),
+}
+
+impl Compare {
+    fn is_equal(self, ours: &str, theirs: &str) -> bool {
+        let (a, b) = match self {
+            Compare::Text => return ours == theirs,
+            _ => (number(ours), number(theirs)),
+        };
+        let near = |a: f64, b: f64, tolerance: f64| (a.is_nan() && b.is_nan()) || (a - b).abs() <= tolerance;
+        match self {
+            Compare::Text => false,
+            Compare::Time => near(a, b * 1000.0, 0.0),
+            Compare::MeanTime => near(a / 1000.0, b, 1e-9 * b.abs() + 5e-10 * b.abs() + 1e-9),
+            Compare::Number(tolerance) => near(a, b, tolerance),
+        }
+    }
+}
+
+/// Compares an answer with each trace's file; both are put in the order of their text columns and numbers of kernels.
+fn compare(query: &str, answer: &str, shape: &[(&str, usize, Compare)], keys: usize) {
+    let (Some(traces), Some(answers)) = (shared("traces/chrome"), shared("expected/hta")) else { return };
+    let names: Vec<&str> = shape.iter().map(|column| column.0).collect();
+    for (stem, trace) in HTA {
+        let mut ours = columns(&open(&traces.join(trace)), query, &names);
+        let theirs = csv(answers.join(format!("{stem}.{answer}.csv")));
+        let mut theirs: Rows =
+            theirs.iter().map(|row| shape.iter().map(|column| row[column.1].clone()).collect()).collect();
+        let key = |row: &Vec<String>| -> Vec<String> { row[..keys].to_vec() };
+        ours.sort_by_key(key);
+        theirs.sort_by_key(key);
+        assert_eq!(ours.len(), theirs.len(), "{query} on {stem}: rows");
+        for (ours, theirs) in ours.iter().zip(&theirs) {
+            let is_equal = shape
+                .iter()
+                .zip(ours.iter().zip(theirs))
+                .all(|(column, (ours, theirs))| column.2.is_equal(ours, theirs));
+            assert!(is_equal, "{query} on {stem}: {ours:?}, HTA says {theirs:?}");
+        }
+    }
+}
+
+#[test]
+fn temporal_breakdown_equals_hta() {
+    use Compare::{Number, Text, Time};
+    let shape = [
+        ("rank", 0, Text),
+        ("idle_time", 1, Time),
+        ("compute_time", 2, Time),
+        ("non_compute_time", 3, Time),
+        ("kernel_time", 4, Time),
+        ("idle_percent", 5, Number(0.0101)),
+        ("compute_percent", 6, Number(0.0101)),
+        ("non_compute_percent", 7, Number(0.0101)),
+    ];
+    compare("hta-temporal-breakdown", "temporal", &shape, 1);
+}
+
+#[test]
+fn communication_overlap_equals_hta() {
+    let shape = [("rank", 0, Compare::Text), ("overlap_percent", 1, Compare::Number(0.0101))];
+    compare("hta-communication-overlap", "comm_comp_overlap", &shape, 1);
+}
+
+#[test]
+fn idle_breakdown_equals_hta() {
+    use Compare::{Number, Text, Time};
+    let shape = [
+        ("rank", 0, Text),
+        ("stream", 1, Text),
+        ("idle_category", 2, Text),
+        ("idle_time", 3, Time),
+        ("idle_share", 4, Number(0.0101)),
+    ];
+    compare("hta-idle-breakdown", "idle", &shape, 3);
+}
+
+#[test]
+fn kernel_types_equal_hta() {
+    let shape =
+        [("kernel_type", 0, Compare::Text), ("total_time", 1, Compare::Time), ("percent", 2, Compare::Number(0.0501))];
+    compare("hta-kernel-types", "kernel_type", &shape, 1);
+}
+
+#[test]
+fn kernels_equal_hta() {
+    use Compare::{MeanTime, Text, Time};
+    let shape = [
+        ("kernel_type", 6, Text),
+        ("name", 0, Text),
+        ("rank", 7, Text),
+        ("total_time", 1, Time),
+        ("longest_time", 2, Time),
+        ("shortest_time", 3, Time),
+        ("deviation_time", 4, MeanTime),
+        ("mean_time", 5, MeanTime),
+    ];
+    compare("hta-kernels", "kernels", &shape, 3);
+}
+
+#[test]
+fn launch_statistics_equal_hta() {
+    use Compare::{Text, Time};
+    let shape = [
+        ("rank", 0, Text),
+        ("correlation", 1, Text),
+        ("host_duration", 2, Time),
+        ("device_duration", 3, Time),
+        ("launch_delay", 4, Time),
+    ];
+    compare("hta-launch-statistics", "launch_stats", &shape, 2);
+}
+
+#[test]
+fn queue_lengths_equal_hta() {
+    use Compare::{Number, Text};
+    // HTA's sort leaves open which of two changes at the same time comes first.
+    let shape = [
+        ("rank", 0, Text),
+        ("stream", 1, Text),
+        ("changes", 2, Text),
+        ("mean_length", 3, Number(0.02)),
+        ("deviation", 4, Number(0.02)),
+        ("least", 5, Number(1.0)),
+        ("quartile_1", 6, Number(1.0)),
+        ("median_length", 7, Number(1.0)),
+        ("quartile_3", 8, Number(1.0)),
+        ("most", 9, Number(1.0)),
+    ];
+    compare("hta-queue-length", "queue_length", &shape, 2);
+}
+
+#[test]
+fn gpu_timeline_equals_tracelens() {
+    let (Some(traces), Some(answers)) = (shared("traces/chrome"), shared("expected/tracelens")) else { return };
+    let mut expected: HashMap<String, Rows> = HashMap::new();
+    for row in csv(answers.join("gpu_timeline.csv")) {
+        expected.entry(row[0].clone()).or_default().push(row[1..].to_vec());
+    }
+    let find = |trace: &str| {
+        ["json", "json.gz", "json.zst"]
+            .iter()
+            .map(|ending| traces.join(format!("kineto/{trace}.{ending}")))
+            .find(|path| path.exists())
+    };
+    let mut compared = 0;
+    for (trace, theirs) in &expected {
+        let (path, rank) = match trace.split_once('/') {
+            Some((folder, file)) => (traces.join(folder), file.strip_prefix("rank-")),
+            None => (find(trace).unwrap(), None),
+        };
+        let ours = columns(&open(&path), "tracelens-gpu-timeline", &["rank", "type", "time", "percent"]);
+        let ours: Rows = ours.into_iter().filter(|row| rank.is_none_or(|rank| row[0] == rank)).collect();
+        let kernels = 5000.0;
+        // The tool adds doubles: a quarter of a microsecond is what one resolves where times are absolute.
+        let tolerance = if trace == "ns_resolution" { 0.25 } else { 0.001 } * kernels;
+        for row in theirs {
+            let kind = row[0].trim_end_matches("_thresh10us");
+            let of_kind = ours.iter().find(|ours| ours[1] == kind).unwrap_or_else(|| panic!("{trace}: no {kind}"));
+            let off = (number(&of_kind[2]) / 1000.0 - number(&row[1])).abs();
+            let is_whole = ["alexnet", "multirank/rank-0", "multirank/rank-1"].contains(&trace.as_str());
+            assert!(
+                off <= if is_whole { 0.0 } else { tolerance },
+                "{trace} {kind}: {of_kind:?}, TraceLens says {row:?}"
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 90, "{compared} values compared");
+}
+
+#[test]
+fn plain_figures_of_the_fixture_are_those_of_a_calculation_by_hand() {
+    // rank 0, three times: computing [60, 260) [268, 568), communicating [210, 700), copying [720, 740); the step is 1000.
+    let session = open(&fixture("chrome/nccl_ranks"));
+    let breakdown = columns(&session, "gpu-time-breakdown", &["device", "part", "time"]);
+    assert_eq!(
+        breakdown[..4].iter().map(|row| row.join("|")).collect::<Vec<_>>(),
+        [
+            "rank 0/0|computing|1500000",
+            "rank 0/0|exposed communication|420000",
+            "rank 0/0|exposed copies|60000",
+            "rank 0/0|idle|700000"
+        ]
+    );
+    // Rank 1 begins each collective 40 µs later; both end together.
+    let skew = columns(&session, "gpu-collective-skew", &["rank", "part", "time", "collectives"]);
+    assert_eq!(
+        skew.iter().map(|row| row.join("|")).collect::<Vec<_>>(),
+        ["0|skew|120000|3", "0|transfer|1350000|3", "1|skew|0|3", "1|transfer|1350000|3"]
+    );
+    // Without profiler steps to trim, HTA and TraceLens agree with the plain breakdown: the first two steps of three remain.
+    let trimmed = columns(&session, "hta-temporal-breakdown", &["rank", "compute_time", "kernel_time"]);
+    assert_eq!(trimmed[0].join("|"), "0|1000000|1689000");
+}
+
+#[test]
+fn nvtx_ranges_hold_what_ran_under_them() {
+    let session = open(&fixture("nsys/two_streams.sqlite"));
+    let ranges = columns(&session, "gpu-nvtx-ranges", &["range", "ranges", "launched"]);
+    let mut ranges: Vec<String> = ranges.iter().map(|row| row.join("|")).collect();
+    ranges.sort();
+    assert_eq!(ranges, ["backward|3|6", "forward|3|9", "load batch|3|3", "step 0|1|5", "step 1|1|5", "step 2|1|5"]);
+}

@@ -1,0 +1,273 @@
+//! Nsight Systems: our fixture in full, databases generated after the published schema against their own bookkeeping, odd and
+//! damaged databases.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use datafusion::arrow::array::Array;
+use datafusion::arrow::util::display::array_value_to_string;
+use rusqlite::Connection;
+use tempfile::TempDir;
+use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::session::Session;
+use tq_tests::{fixture, shared};
+
+fn try_open(path: &Path) -> Result<Session, String> {
+    let mut open = OpenOptions::new(1 << 30, 2);
+    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
+    Session::open(&open).map_err(|error| error.to_string())
+}
+
+fn open(path: &Path) -> Session {
+    try_open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The answer, a line per row, cells separated by `|`; NULL is `-`.
+fn rows(session: &Session, sql: &str) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let batches = runtime.block_on(async { session.sql(sql).await.unwrap().collect().await.unwrap() });
+    let cell = |column: &dyn Array, row| match column.is_null(row) {
+        true => "-".to_owned(),
+        false => array_value_to_string(column, row).unwrap(),
+    };
+    let row = |batch: &datafusion::arrow::array::RecordBatch, row| -> String {
+        batch.columns().iter().map(|column| cell(column, row)).collect::<Vec<_>>().join("|")
+    };
+    batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |number| row(batch, number))).collect()
+}
+
+fn one(session: &Session, sql: &str) -> i64 {
+    rows(session, sql)[0].parse().unwrap()
+}
+
+/// What was found, but the books themselves.
+fn findings(session: &Session) -> Vec<String> {
+    rows(
+        session,
+        "SELECT severity || ' ' || what || ' ' || count FROM import_stats WHERE what <> 'records_read' ORDER BY 1",
+    )
+}
+
+#[test]
+fn the_fixture_has_its_rows() {
+    let session = open(&fixture("nsys/two_streams.sqlite"));
+    assert_eq!(
+        rows(&session, "SELECT location, parent, kind, name, process FROM locations"),
+        [
+            "100|-|process|/usr/bin/python3|100",
+            "100/201|100|thread|trainer|100",
+            "100/GPU 0|100|device|GPU 0|100",
+            "100/GPU 0/stream 7|100/GPU 0|stream|stream 7|100",
+            "100/GPU 0/stream 20|100/GPU 0|stream|stream 20|100",
+            "100/GPU 0/stream 13|100/GPU 0|stream|stream 13|100",
+            "100/GPU 0/stream 20 (sync)|100/GPU 0|stream|stream 20 (sync)|100",
+            "100/201/NVTX loader|100/201|thread|NVTX loader|100",
+            "100/201/NVTX|100/201|thread|NVTX|100",
+        ]
+    );
+    assert_eq!(
+        rows(&session, "SELECT kind, role, count(*) FROM tasks GROUP BY kind, role ORDER BY kind, role"),
+        [
+            "cuda_driver|runtime|3",
+            "cuda_runtime|runtime|21",
+            "cuda_sync|wait|3",
+            "gpu_memcpy|copy|3",
+            "kernel|communication|3",
+            "kernel|work|13",
+            "nvtx|work|13",
+        ]
+    );
+    // The driver's call inside the runtime's launches the kernel; the innermost range of any domain is around the launch.
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT l.kind, s.name, s.kind, count(*) FROM links l JOIN tasks s ON s.task = l.source \
+             WHERE s.name NOT LIKE 'step%' GROUP BY l.kind, s.name, s.kind ORDER BY 1, 2"
+        ),
+        [
+            "launch|cuLaunchKernel|cuda_driver|3",
+            "launch|cudaLaunchKernel|cuda_runtime|12",
+            "launch|cudaMemcpyAsync|cuda_runtime|3",
+            "nvtx|backward|nvtx|6",
+            "nvtx|forward|nvtx|9",
+            "nvtx|load batch|nvtx|3",
+            "sync|cudaStreamSynchronize|cuda_runtime|3",
+        ]
+    );
+    assert_eq!(
+        rows(&session, "SELECT name, start, duration, depth, args FROM tasks WHERE kind IN ('kernel', 'gpu_memcpy') ORDER BY start LIMIT 2"),
+        [
+            "void warm<float>(float*)|949000|30000|0|{\"device\":0,\"context\":1,\"stream\":7,\"correlation\":9000,\"gridX\":1,\"gridY\":1,\
+             \"gridZ\":1,\"blockX\":32,\"blockY\":1,\"blockZ\":1,\"shortName\":\"warm\"}"
+                .replace("949000", "0"),
+            "Memcpy HtoD|62000|30000|0|{\"device\":0,\"context\":1,\"stream\":13,\"correlation\":1,\"copyKind\":1,\"bytes\":1048576}".to_owned(),
+        ]
+    );
+    assert_eq!(
+        rows(&session, "SELECT name, kind, location, count(*) FROM events GROUP BY name, kind, location"),
+        ["loss|nvtx|100/201|3"]
+    );
+    assert_eq!(
+        findings(&session),
+        [
+            "info launched_before 1",
+            "info nvtx_names 1",
+            "info table_not_read 2",
+            "info table_variant 1",
+            "info unfinished 1"
+        ]
+    );
+    assert_eq!(
+        rows(&session, "SELECT format, origin, started_at FROM runs"),
+        ["nsys|950000|2023-11-14T22:13:20.000950Z"]
+    );
+}
+
+#[test]
+fn generated_databases_equal_their_bookkeeping() {
+    let Some(folder) = shared("traces/nsys") else { return };
+    for stem in ["generated_new", "generated_old"] {
+        let session = open(&folder.join(format!("{stem}.sqlite")));
+        let text = std::fs::read_to_string(folder.join(format!("{stem}.expected.csv"))).unwrap();
+        let expected: BTreeMap<&str, i64> = text
+            .lines()
+            .skip(1)
+            .map(|line| line.split_once(',').unwrap())
+            .map(|(key, value)| (key, value.parse().unwrap()))
+            .collect();
+        for (what, value) in expected {
+            let sql = match what {
+                "kernels" => "SELECT count(*) FROM tasks WHERE kind = 'kernel'".to_owned(),
+                "kernel_ns" => "SELECT sum(duration) FROM tasks WHERE kind = 'kernel'".to_owned(),
+                "memcpy" => "SELECT count(*) FROM tasks WHERE kind = 'gpu_memcpy'".to_owned(),
+                "memcpy_bytes" => {
+                    "SELECT sum(json_get_int(args, 'bytes')) FROM tasks WHERE kind = 'gpu_memcpy'".to_owned()
+                }
+                "runtime" => "SELECT count(*) FROM tasks WHERE kind IN ('cuda_runtime', 'cuda_driver')".to_owned(),
+                "nvtx_ranges" => "SELECT count(*) FROM tasks WHERE kind = 'nvtx' AND finish IS NOT NULL".to_owned(),
+                "nvtx_marks" => "SELECT count(*) FROM events WHERE kind = 'nvtx'".to_owned(),
+                "nvtx_unfinished" => "SELECT count(*) FROM tasks WHERE kind = 'nvtx' AND finish IS NULL".to_owned(),
+                "launch_links" => "SELECT count(*) FROM links WHERE kind IN ('launch', 'sync')".to_owned(),
+                "kernels_without_call" => {
+                    "SELECT count(*) FROM tasks t LEFT ANTI JOIN links l ON l.target = t.task AND l.kind = 'launch' \
+                                           WHERE t.kind = 'kernel'"
+                        .to_owned()
+                }
+                "syncs" => "SELECT count(*) FROM tasks WHERE kind = 'cuda_sync'".to_owned(),
+                kernel => {
+                    let name = kernel.strip_prefix("kernel_ns.").unwrap();
+                    format!(
+                        "SELECT sum(duration) FROM tasks WHERE kind = 'kernel' AND (name LIKE '%{name}%' OR args->>'shortName' = '{name}')"
+                    )
+                }
+            };
+            assert_eq!(one(&session, &sql), value, "{stem}: {what}");
+        }
+        // Calls and what they launch are of one process.
+        let strangers = "SELECT count(*) FROM links l JOIN tasks s ON s.task = l.source JOIN tasks t ON t.task = l.target \
+                         WHERE split_part(s.location, '/', 1) <> split_part(t.location, '/', 1)";
+        assert_eq!(one(&session, strangers), 0, "{stem}");
+        assert_eq!(
+            one(&session, "SELECT count(*) FROM import_stats WHERE severity = 'lost'"),
+            0,
+            "{stem}: {:?}",
+            findings(&session)
+        );
+    }
+}
+
+/// A database made by these statements.
+fn database(statements: &str) -> (TempDir, std::path::PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("made.sqlite");
+    Connection::open(&path).unwrap().execute_batch(statements).unwrap();
+    (folder, path)
+}
+
+#[test]
+fn odd_rows_are_counted() {
+    let (_folder, path) = database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         INSERT INTO StringIds VALUES (1, 'copy_kernel');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (end, start, streamId, deviceId, shortName, correlationId);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (20, 10, 7, 0, 1, '5'), (40, 30, 7, 0, 99, 5), (90, NULL, 7, 0, 1, 6), (45, 50, 7, 0, 1, 0);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+         INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (1, 2, 1677721801, 5, 1), (3, 4, 3355443401, 5, 1);
+         CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid);
+         INSERT INTO NVTX_EVENTS VALUES (0, 5, 59, 'a', 1677721801), (0, 5, 77, 'b', 1677721801);",
+    );
+    let session = open(&path);
+    assert_eq!(
+        findings(&session),
+        [
+            "info nvtx_names 0",
+            "lost no_start 1",
+            "lost unknown_event_type 1",
+            "repaired ambiguous_correlation 2",
+            "repaired finish_before_start 1",
+            "repaired unknown_string 1"
+        ]
+        .into_iter()
+        .filter(|finding| !finding.ends_with(" 0"))
+        .collect::<Vec<_>>()
+    );
+    assert_eq!(
+        rows(&session, "SELECT name, location, start, finish FROM tasks WHERE kind = 'kernel' ORDER BY start"),
+        ["copy_kernel|GPU 0/stream 7|10|20", "[string 99]|GPU 0/stream 7|30|40", "copy_kernel|GPU 0/stream 7|50|-"]
+    );
+}
+
+#[test]
+fn other_databases_of_nvidia_are_told_apart() {
+    let (_folder, path) =
+        database("CREATE TABLE StringTable (_id_, value); CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (_id_, name);");
+    let error = try_open(&path).err().unwrap();
+    assert!(error.contains("nvprof"), "{error}");
+    let (_folder, path) = database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); CREATE TABLE META_DATA_EXPORT (name, value);",
+    );
+    let session = open(&path);
+    assert_eq!(one(&session, "SELECT count(*) FROM tasks"), 0);
+    assert_eq!(findings(&session), ["info table_missing 3"]);
+}
+
+#[test]
+fn a_long_schema_is_recognised() {
+    let mut statements = "PRAGMA page_size = 512;".to_owned();
+    for number in 0..400 {
+        statements.push_str(&format!(
+            "CREATE TABLE AAA_{number} (column_of_a_table_that_only_makes_the_schema_long TEXT, another_column_of_the_same_kind TEXT, third TEXT);"
+        ));
+    }
+    statements.push_str("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); CREATE TABLE NVTX_EVENTS (start, end, eventType);");
+    let (_folder, path) = database(&statements);
+    assert_eq!(rows(&open(&path), "SELECT format FROM runs"), ["nsys"]);
+}
+
+#[test]
+fn damaged_databases_never_panic() {
+    let bytes = std::fs::read(fixture("nsys/two_streams.sqlite")).unwrap();
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("damaged.sqlite");
+    let check = |bytes: &[u8], what: String| {
+        std::fs::write(&path, bytes).unwrap();
+        if let Ok(session) = try_open(&path) {
+            let unaccounted = one(&session, "SELECT count(*) FROM import_stats WHERE what = 'unaccounted'");
+            assert_eq!(unaccounted, 0, "{what}");
+        }
+    };
+    for length in (1..bytes.len()).step_by(97) {
+        check(&bytes[..length], format!("cut at {length}"));
+    }
+    // Flips of a fixed sequence, so that a failure can be repeated.
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    for round in 0..200 {
+        let mut damaged = bytes.clone();
+        for _ in 0..3 {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let at = (state >> 33) as usize % damaged.len();
+            damaged[at] ^= 1 << (state >> 29 & 7);
+        }
+        check(&damaged, format!("flips of round {round}"));
+    }
+}
