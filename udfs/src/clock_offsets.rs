@@ -131,7 +131,7 @@ impl RelationFunction for ClockOffsets {
             let Some(bounds) = clocks.bounds(&messages, run, &sources, &targets) else {
                 return exec_err!("clock_offsets: a difference of times does not fit a BIGINT");
             };
-            emit(call, &runs, run, &lanes, bounds)?;
+            emit(call, &runs, run, &lanes, &bounds)?;
         }
         Ok(())
     }
@@ -211,7 +211,7 @@ fn offset(there: Option<OneWay>, back: Option<OneWay>) -> Option<(Option<i64>, O
     Some((lower, upper, estimate))
 }
 
-fn emit(call: &mut Call, runs: &Runs, run: usize, lanes: &Lanes, bounds: Bounds) -> Result<()> {
+fn emit(call: &mut Call, runs: &Runs, run: usize, lanes: &Lanes, bounds: &Bounds) -> Result<()> {
     let mut words: Vec<u32> = bounds.keys().flat_map(|(source, target)| [*source, *target]).collect();
     words.sort_unstable();
     words.dedup();

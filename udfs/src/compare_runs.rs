@@ -224,7 +224,7 @@ impl Figures {
 /// The median, between two ticks rounded half to even; `None` of none.
 fn median(values: &mut [i64]) -> Option<i64> {
     let half = values.len() / 2;
-    let even = values.len() % 2 == 0;
+    let even = values.len().is_multiple_of(2);
     let (below, &mut upper, _) = values.get(half).is_some().then(|| values.select_nth_unstable(half))?;
     if !even {
         return Some(upper);

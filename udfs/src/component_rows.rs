@@ -233,7 +233,7 @@ fn bars(tasks: &Rows, run: usize, shown: &Option<Vec<bool>>, call: &mut Call) ->
         }
     }
     call.work.grow(bars.len() * 2 * size_of::<Bar>())?;
-    bars.sort_by(|one, other| ties.key(one.number).cmp(&ties.key(other.number)));
+    bars.sort_by_key(|bar| ties.key(bar.number));
     Ok(bars)
 }
 

@@ -377,10 +377,8 @@ fn emit(
     // Equal names are one lane, so the lane need not be compared.
     study.samples.sort_unstable_by(|one, other| {
         let key = |sample: &Sample| (rank[sample.size as usize], sample.cores, sample.repetition);
-        (one.region != other.region)
-            .then(|| name(one.region).cmp(&name(other.region)))
-            .unwrap_or(std::cmp::Ordering::Equal)
-            .then_with(|| key(one).cmp(&key(other)))
+        let of_region = |sample: &Sample| (one.region != other.region).then(|| name(sample.region));
+        of_region(one).cmp(&of_region(other)).then_with(|| key(one).cmp(&key(other)))
     });
     let cells = sizes.len().saturating_mul(cores.len());
     let of_regions: Vec<&[Sample]> = study.samples.chunk_by(|one, other| one.region == other.region).collect();

@@ -113,7 +113,7 @@ impl RelationFunction for ExplainChange {
                 add_steps(&paths.graphs, run, steps, side, &mut spent)?;
             }
         }
-        emit(call, rows(spent))
+        emit(call, &rows(spent))
     }
 }
 
@@ -192,7 +192,7 @@ fn rows(spent: BTreeMap<Option<String>, Spent>) -> Vec<Row> {
     rows
 }
 
-fn emit(call: &mut Call, rows: Vec<Row>) -> Result<()> {
+fn emit(call: &mut Call, rows: &[Row]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }

@@ -37,47 +37,59 @@ impl Tail {
     }
 }
 
+/// What the test found.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Significance {
+    /// The share of splits that differ at least as much as the one seen.
+    pub p: f64,
+    /// The smallest share that these values could have given. Where it is large, the test can never call a change
+    /// significant: three values a side cannot go below 0.1 (0.2 for both tails).
+    pub least: f64,
+}
+
 /// The p-value; `None` when a side has fewer than [`REPETITIONS_MIN`] values or one is no number.
 pub fn p_value(base: &[f64], new: &[f64], tail: Tail) -> Option<f64> {
+    test(base, new, tail).map(|found| found.p)
+}
+
+/// The test; `None` as in [`p_value`].
+pub fn test(base: &[f64], new: &[f64], tail: Tail) -> Option<Significance> {
     if base.len().min(new.len()) < REPETITIONS_MIN || base.iter().chain(new).any(|value| value.is_nan()) {
         return None;
     }
     let mut values: Vec<f64> = base.iter().chain(new).copied().collect();
-    let seen = tail.size(median(&mut new.to_vec()) - median(&mut base.to_vec()));
-    // Sums of the same values in another order may differ in the last digits.
-    let enough = seen - seen.abs() * 1e-12;
     values.sort_by(f64::total_cmp);
-    let (mut as_far, mut splits) = (0u64, 0u64);
+    let seen = tail.size(median(new) - median(base));
+    // Sums of the same values in another order may differ in the last digits.
+    let slip = values.iter().fold(0.0_f64, |most, value| most.max(value.abs())) * 1e-12;
+    let (mut splits, mut as_far) = (0u64, 0u64);
+    let (mut farthest, mut farthest_count) = (f64::NEG_INFINITY, 0u64);
     let mut count = |chosen: &[bool]| {
+        let size = tail.size(difference(&values, chosen));
         splits += 1;
-        as_far += u64::from(tail.size(difference(&values, chosen)) >= enough);
+        as_far += u64::from(size >= seen - slip);
+        if size > farthest + slip {
+            (farthest, farthest_count) = (size, 0);
+        }
+        farthest_count += u64::from(size >= farthest - slip);
     };
     match number_of_splits(base.len(), new.len()) {
         Some(all) if all <= SPLITS_MAX => each_split(values.len(), base.len(), &mut count),
         _ => drawn_splits(values.len(), base.len(), &mut count),
     }
-    Some(as_far as f64 / splits as f64)
-}
-
-/// The smallest p-value that groups of these sizes can have, that of groups far apart: below 0.05 from five values a side
-/// on, for one tail from four.
-pub fn smallest_p_value(base: usize, new: usize, tail: Tail) -> Option<f64> {
-    let ascending = |values: std::ops::Range<usize>| values.map(|value| value as f64).collect::<Vec<_>>();
-    let (low, high) = (ascending(0..base), ascending(2 * base + 2 * new..2 * base + 3 * new));
-    match tail {
-        Tail::Lower => p_value(&high[..], &low[..], tail),
-        _ => p_value(&low, &high, tail),
-    }
+    let share = |count: u64| count as f64 / splits as f64;
+    Some(Significance { p: share(as_far), least: share(farthest_count) })
 }
 
 /// The median: the mean of the two middle values of an even number. NaN of none.
-pub fn median(values: &mut [f64]) -> f64 {
-    values.sort_by(f64::total_cmp);
-    let half = values.len() / 2;
-    match values {
+pub fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    match sorted[..] {
         [] => f64::NAN,
-        _ if values.len() % 2 == 1 => values[half],
-        _ => f64::midpoint(values[half - 1], values[half]),
+        _ if sorted.len() % 2 == 1 => sorted[half],
+        _ => f64::midpoint(sorted[half - 1], sorted[half]),
     }
 }
 
@@ -153,9 +165,10 @@ mod tests {
         assert_eq!(p_value(&[1., 2., 3.], &[4., 5., 6.], Tail::Higher), Some(2.0 / 20.0));
         assert_eq!(p_value(&[4., 5., 6.], &[1., 2., 3.], Tail::Lower), Some(2.0 / 20.0));
         assert!(p_value(&[4., 5., 6.], &[1., 2., 3.], Tail::Higher).unwrap() > 0.9);
-        assert_eq!(smallest_p_value(4, 4, Tail::Higher), Some(2.0 / 70.0));
-        assert_eq!(smallest_p_value(4, 4, Tail::Lower), Some(2.0 / 70.0));
-        assert_eq!(smallest_p_value(5, 5, Tail::Both), Some(12.0 / 252.0));
+        let least = |base: &[f64], new: &[f64], tail| test(base, new, tail).map(|found| found.least);
+        assert_eq!(least(&[1., 3., 5., 7.], &[2., 4., 6., 8.], Tail::Lower), Some(2.0 / 70.0));
+        assert_eq!(least(&[1., 3., 5., 7., 9.], &[2., 4., 6., 8., 10.], Tail::Both), Some(12.0 / 252.0));
+        assert_eq!(least(&[1., 1., 1.], &[1., 1., 1.], Tail::Both), Some(1.0));
         let (slow, fast): (Vec<f64>, Vec<f64>) =
             ((100..120).map(f64::from).collect(), (0..20).map(f64::from).collect());
         assert!(both(&slow, &fast).unwrap() < 0.001);
@@ -167,7 +180,7 @@ mod tests {
             let all: Vec<f64> = base.iter().chain(&new).map(|value| f64::from(*value)).collect();
             let far = |mask: u32| {
                 let side = |of: bool| all.iter().enumerate().filter(move |(place, _)| ((mask >> place) & 1 == 1) == of);
-                let median = |of: bool| median(&mut side(of).map(|(_, value)| *value).collect::<Vec<_>>());
+                let median = |of: bool| median(&side(of).map(|(_, value)| *value).collect::<Vec<_>>());
                 (median(true) - median(false)).abs()
             };
             let seen = far((1 << base.len()) - 1);

@@ -1,7 +1,7 @@
 //! `metric`: a column of one answer against the same column of the baseline's answer.
 //!
 //! Each run gives one value for each key (`by`). A side's value is the median of its runs. With three runs a side and more,
-//! a change fails when it is beyond the tolerance and the test of [`super::significance`] says that it is no noise; with
+//! a change fails when it is beyond the tolerance and the test of [`permutation`] says that it is no noise; with
 //! fewer, and where so few runs could never say so, the tolerance alone decides, and the output says that.
 
 use std::cmp::Ordering;
@@ -13,9 +13,9 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Arra
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use tq_engine::queries::{Better, Metric};
+use tq_udfs::permutation::{self, REPETITIONS_MIN, Significance, Tail, median};
 use tq_udfs::ticks::{Tick, is_time, time_field};
 
-use super::significance::{self, Significance};
 use super::{Evidence, Side, Verdict, type_in_words};
 use crate::commands::counted;
 use crate::errors::{Failure, Problem, did_you_mean};
@@ -23,8 +23,6 @@ use crate::output::Cells;
 
 /// A change less probable than this among splits of noise is none.
 const SIGNIFICANT: f64 = 0.05;
-/// From how many runs on a side's noise is looked at.
-const RUNS_FOR_TEST: usize = 3;
 
 /// The values of a side by key.
 struct Samples {
@@ -170,7 +168,7 @@ fn numbers(metric: &Metric, column: &ArrayRef) -> Result<Float64Array, Failure> 
 
 impl Change {
     fn new(metric: &Metric, key: Vec<String>, base: Vec<f64>, new: Vec<f64>, tick: Tick) -> Change {
-        let (before, after) = (significance::median(&base), significance::median(&new));
+        let (before, after) = (median(&base), median(&new));
         let sign = match metric.better {
             Better::Lower => 1.0,
             Better::Higher => -1.0,
@@ -179,22 +177,23 @@ impl Change {
         let allowed = metric.tolerance.allowed(before, tick);
         // A tolerance that is met exactly is met, whatever the last bit of a product says.
         let beyond = worse > allowed * (1.0 + 1e-12);
-        let test = (base.len() >= RUNS_FOR_TEST && new.len() >= RUNS_FOR_TEST).then(|| {
-            let signed = |values: &[f64]| values.iter().map(|value| sign * value).collect::<Vec<f64>>();
-            significance::larger(&signed(&base), &signed(&new))
-        });
+        let worse_tail = match metric.better {
+            Better::Lower => Tail::Higher,
+            Better::Higher => Tail::Lower,
+        };
+        let test = permutation::test(&base, &new, worse_tail);
         let is_noise = test.is_some_and(|test| test.least < SIGNIFICANT && test.p >= SIGNIFICANT);
         Change { key, base, new, worse, test, beyond, fails: beyond && !is_noise }
     }
 
     fn percent(&self) -> Option<f64> {
-        let (before, after) = (significance::median(&self.base), significance::median(&self.new));
+        let (before, after) = (median(&self.base), median(&self.new));
         (before != 0.0).then(|| 100.0 * (after - before) / before.abs())
     }
 
     fn in_words(&self, metric: &Metric, is_time: bool, tick: Tick) -> String {
         let show = |values: &[f64]| {
-            let value = significance::median(values);
+            let value = median(values);
             if is_time { tq_udfs::ticks::time_text(value.round() as i64, tick) } else { format!("{}", round(value)) }
         };
         let percent = self.percent().map(|percent| format!(" ({percent:+.1} %)")).unwrap_or_default();
@@ -273,9 +272,9 @@ fn table(metric: &Metric, mut failed: Vec<&Change>, is_time: bool) -> Result<Rec
             columns.push(Arc::new(values.map(|value| value.map(round)).collect::<Float64Array>()));
         }
     };
-    number("base", &|change| Some(significance::median(&change.base)));
-    number("new", &|change| Some(significance::median(&change.new)));
-    number("change", &|change| Some(significance::median(&change.new) - significance::median(&change.base)));
+    number("base", &|change| Some(median(&change.base)));
+    number("new", &|change| Some(median(&change.new)));
+    number("change", &|change| Some(median(&change.new) - median(&change.base)));
     let mut double = |name: &str, value: &dyn Fn(&Change) -> Option<f64>| {
         fields.push(Field::new(name, DataType::Float64, true));
         columns.push(Arc::new(failed.iter().map(|change| value(change)).collect::<Float64Array>()));

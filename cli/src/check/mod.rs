@@ -1,7 +1,7 @@
 //! `tq check`: saved queries as checks in CI.
 //!
 //! Life of a check: [`suite`] finds the files and what they want → their queries run on the traces, and on the baseline
-//! where there are metrics → [`expect`] looks at one answer, [`metric`] compares two, with [`significance`] where there are
+//! where there are metrics → [`expect`] looks at one answer, [`metric`] compares two, with [`tq_udfs::permutation`] where there are
 //! repetitions → each check ends as an [`Outcome`] → [`print`] writes lines, JUnit, annotations or a summary, [`picture`]
 //! draws the stretch that offends, [`explain`] says what changed.
 //!
@@ -14,7 +14,6 @@ mod explain;
 mod metric;
 mod picture;
 mod print;
-mod significance;
 mod suite;
 
 use datafusion::arrow::array::RecordBatch;
