@@ -238,7 +238,10 @@ impl<'a> File<'a> {
     pub(super) fn infos(&self, header: &Header, stats: &mut Stats) -> Vec<(String, String)> {
         let mut infos: Vec<(String, String)> = Vec::new();
         let mut chain = Chain::new(self, header.infos, INFOS);
-        let Some(mut block) = chain.next(stats) else { return infos };
+        let Some(mut block) = chain.next(stats) else {
+            note_missing(INFOS_MISSING, header.infos.count, 0, "facts about the run", stats);
+            return infos;
+        };
         let (mut at, mut started) = (0, 0);
         let wanted = usize::try_from(header.infos.count).unwrap_or(0);
         'infos: while infos.len() < wanted {
