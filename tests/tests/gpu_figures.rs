@@ -65,7 +65,7 @@ fn columns(session: &Session, query: &str, wanted: &[&str]) -> Rows {
 }
 
 /// The rows of a CSV file behind its header, also when it is only there with `.zst` behind its name.
-fn csv(path: PathBuf) -> Rows {
+fn csv(path: &Path) -> Rows {
     let text = std::fs::read_to_string(&path).unwrap_or_else(|_| {
         let packed = std::fs::File::open(path.with_extension("csv.zst")).unwrap();
         let mut text = String::new();
@@ -127,7 +127,7 @@ fn compare(query: &str, answer: &str, shape: &[(&str, usize, Compare)], keys: us
     let names: Vec<&str> = shape.iter().map(|column| column.0).collect();
     for (stem, trace) in HTA {
         let mut ours = columns(&open(&traces.join(trace)), query, &names);
-        let theirs = csv(answers.join(format!("{stem}.{answer}.csv")));
+        let theirs = csv(&answers.join(format!("{stem}.{answer}.csv")));
         let mut theirs: Rows =
             theirs.iter().map(|row| shape.iter().map(|column| row[column.1].clone()).collect()).collect();
         let key = |row: &Vec<String>| -> Vec<String> { row[..keys].to_vec() };
@@ -238,7 +238,7 @@ fn queue_lengths_equal_hta() {
 fn gpu_timeline_equals_tracelens() {
     let (Some(traces), Some(answers)) = (shared("traces/chrome"), shared("expected/tracelens")) else { return };
     let mut expected: HashMap<String, Rows> = HashMap::new();
-    for row in csv(answers.join("gpu_timeline.csv")) {
+    for row in csv(&answers.join("gpu_timeline.csv")) {
         expected.entry(row[0].clone()).or_default().push(row[1..].to_vec());
     }
     let find = |trace: &str| {

@@ -13,7 +13,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Arra
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use tq_engine::queries::{Better, Metric};
-use tq_udfs::permutation::{self, REPETITIONS_MIN, Significance, Tail, median};
+use tq_udfs::permutation::{self, Significance, Tail, median};
 use tq_udfs::ticks::{Tick, is_time, time_field};
 
 use super::{Evidence, Side, Verdict, type_in_words};

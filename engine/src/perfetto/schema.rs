@@ -15,11 +15,14 @@ use tq_udfs::ticks::Tick;
 
 use super::views::VIEWS;
 
+/// A view's text, and its plan once it was asked for.
+type Planned = (String, OnceCell<Arc<dyn TableProvider>>);
+
 /// The schema `perfetto`: each view is planned when it is first asked for.
 pub(super) struct Views {
     /// The session's state, as long as the session lives.
     state: Box<dyn Fn() -> Option<SessionState> + Send + Sync>,
-    planned: HashMap<&'static str, (String, OnceCell<Arc<dyn TableProvider>>)>,
+    planned: HashMap<&'static str, Planned>,
 }
 
 impl Views {

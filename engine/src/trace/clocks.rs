@@ -62,11 +62,7 @@ impl Clocks {
         let locations = words(batch, column);
         let of_word = |word: usize| self.of_location.get(locations.values.value(word)).copied().unwrap_or(UNKNOWN);
         let of_words: Vec<u32> = (0..locations.values.len()).map(of_word).collect();
-        (0..batch.num_rows())
-            .map(|row| {
-                locations.keys.is_valid(row).then(|| of_words[locations.keys.value(row) as usize]).unwrap_or(UNKNOWN)
-            })
-            .collect()
+        locations.keys.iter().map(|key| key.map_or(UNKNOWN, |key| of_words[key as usize])).collect()
     }
 
     /// The least delay of the messages from each clock to each other.

@@ -74,6 +74,7 @@ pub(super) struct Overall {
 }
 
 /// What follows `[PE<i>] `.
+#[derive(Debug, Clone, Copy)]
 enum Said {
     Component(&'static str, u64),
     Absolute([u64; 3], Option<u64>),

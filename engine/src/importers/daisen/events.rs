@@ -60,7 +60,7 @@ impl EventChunk {
     }
 
     pub(super) fn memory(&self) -> usize {
-        let texts = self.args.values_slice().len() + self.args.offsets_slice().len() * size_of::<i32>();
+        let texts = self.args.values_slice().len() + size_of_val(self.args.offsets_slice());
         texts
             + 2 * self.tasks.values_slice().len() * size_of::<i64>()
             + [&self.kinds, &self.names, &self.locations].into_iter().map(WordColumn::memory).sum::<usize>()

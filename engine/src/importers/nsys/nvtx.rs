@@ -91,9 +91,12 @@ pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks
     Ok(marks)
 }
 
+/// A domain of a process, with its name or the number of its text.
+type NamedDomain = ((Process, i64), Option<String>, Option<i64>);
+
 /// Names of domains by process and number.
 fn domains(reader: &mut Reader<'_>) -> Result<HashMap<(Process, i64), String>, ImportError> {
-    let mut named: Vec<((Process, i64), Option<String>, Option<i64>)> = Vec::new();
+    let mut named: Vec<NamedDomain> = Vec::new();
     reader.describe(TABLE, &COLUMNS, |row| {
         if let (Some(75), Some(domain)) = (row.integer(2), row.integer(6)) {
             named.push(((Process::of(row.integer(5).unwrap_or(0)), domain), row.text(3), row.integer(4)));

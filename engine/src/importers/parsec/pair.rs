@@ -64,9 +64,14 @@ pub(super) fn pair(streams: &[Vec<Event>]) -> Pairs {
     pairs
 }
 
-/// The ends that their neighbours did not take, by what they end: per stream, in order of time.
+/// What an event begins or ends.
+type Key = (u16, u32, u64);
+/// The ends on a stream: time and place, in order of time.
+type EndsOfStream = (u32, Vec<(i64, u32)>);
+
+/// The ends that their neighbours did not take, by what they end.
 struct Left {
-    by_key: HashMap<(u16, u32, u64), Vec<(u32, Vec<(i64, u32)>)>>,
+    by_key: HashMap<Key, Vec<EndsOfStream>>,
 }
 
 impl Left {
@@ -142,7 +147,7 @@ mod tests {
             let next = |of: usize, at: usize| {
                 streams[of].get(at + 1).is_some_and(|end| streams[of][at].is_start() && streams[of][at].is_ended_by(end))
             };
-            let left = |of: usize, at: usize| !streams[of][at].is_start() && !(at > 0 && next(of, at - 1));
+            let left = |of: usize, at: usize| !(streams[of][at].is_start() || at > 0 && next(of, at - 1));
             let pairs = pair(&streams);
             for of in 0..streams.len() {
                 for at in (0..streams[of].len()).filter(|&at| streams[of][at].is_start()) {
