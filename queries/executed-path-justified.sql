@@ -10,22 +10,22 @@ WITH steps AS (
   FROM executed_path()
 ),
 by_link AS (
-  SELECT DISTINCT steps.run, step FROM steps
+  SELECT DISTINCT steps.run, steps.step FROM steps
   JOIN links ON links.source = before AND links.target = task AND coalesce(links.kind, 'link') = cause
 ),
 by_message AS (
-  SELECT DISTINCT steps.run, step FROM steps
+  SELECT DISTINCT steps.run, steps.step FROM steps
   JOIN messages ON messages.target_task = task
     AND (messages.source_task = before OR (messages.source_task IS NULL AND messages.source = location_before))
   WHERE cause = 'message'
 )
-SELECT run, step, task, cause, before FROM steps
-LEFT JOIN (SELECT run, step, true AS linked FROM by_link) USING (run, step)
-LEFT JOIN (SELECT run, step, true AS sent FROM by_message) USING (run, step)
-WHERE CASE cause
-  WHEN 'begin' THEN step <> 0
-  WHEN 'lane' THEN location IS DISTINCT FROM location_before
-  WHEN 'message' THEN sent IS NULL
-  ELSE linked IS NULL
+SELECT s.run, s.step, s.task, s.cause, s.before FROM steps s
+LEFT JOIN by_link l ON l.run = s.run AND l.step = s.step
+LEFT JOIN by_message m ON m.run = s.run AND m.step = s.step
+WHERE CASE s.cause
+  WHEN 'begin' THEN s.step <> 0
+  WHEN 'lane' THEN s.location IS DISTINCT FROM s.location_before
+  WHEN 'message' THEN m.step IS NULL
+  ELSE l.step IS NULL
 END
-ORDER BY run, step
+ORDER BY s.run, s.step

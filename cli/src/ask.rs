@@ -169,9 +169,10 @@ impl Asker {
                 let frame = session.execute(&statement, params).await?;
                 let worded = |error| session.error(&error, &statement);
                 let frame = arrange(frame).map_err(worded)?;
-                let schema = Arc::new(frame.schema().as_arrow().clone());
                 let task = Arc::new(frame.task_ctx());
                 let plan = frame.create_physical_plan().await.map_err(worded)?;
+                // The frame's own schema has not met the analyzer, which may settle on other types of text.
+                let schema = plan.schema();
                 running.begin(&plan);
                 let mut rows = execute_stream(plan, task).map_err(worded)?;
                 if sender.send(Part::Schema(schema)).await.is_err() {

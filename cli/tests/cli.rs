@@ -206,7 +206,8 @@ fn a_file_gets_the_format_of_its_extension_and_appears_when_complete() {
     assert_eq!(place.read("n.md"), "| n |\n| ---: |\n| 3 |\n");
     place.tq("query run.json -c 'SELECT 1 / 0' -o broken.csv").check(&expect![[r#"
         --- stderr
-        error: Divide by zero error
+        error: division by zero
+        hint: `x / nullif(y, 0)` is NULL there
         --- exit 2
     "#]]);
     place.tq("query run.json -c 'SELECT 1' -o answer").check(&expect![[r#"
@@ -260,7 +261,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, runs, … (13 in all)
+        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (30 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -307,6 +308,9 @@ fn misspelt_names_get_the_nearest() {
     place.tq("query run.json -c 'SET datafusion.execution.batchsize = 5'").check(&expect![[r#"
         --- stderr
         error: no setting `datafusion.execution.batchsize`
+          |
+        1 | SET datafusion.execution.batchsize = 5
+          |                          ^^^^^^^^^
         hint: did you mean `datafusion.execution.batch_size`?
         --- exit 2
     "#]]);
@@ -343,6 +347,9 @@ fn values_of_placeholders_have_types() {
     place.tq("query run.json -c 'SELECT $limit'").check(&expect![[r#"
         --- stderr
         error: no value for `$limit`
+          |
+        1 | SELECT $limit
+          |        ^^^^^^
         hint: add `--param limit=…`
         --- exit 2
     "#]]);
@@ -416,11 +423,11 @@ fn traces_that_cannot_be_read() {
         (
             "run.json --from-format tfprofe",
             expect![[r#"
-            --- stderr
-            error: `tfprofe` is no format; did you mean `tfprof`?
-            hint: the formats are tfprof, chrome, table
-            --- exit 2
-        "#]],
+                --- stderr
+                error: `tfprofe` is no format; did you mean `tfprof`?
+                hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, table
+                --- exit 2
+            "#]],
         ),
         (
             "run.json --option tfprof.typse=1",
@@ -593,6 +600,8 @@ fn lists_describe_themselves() {
           size_order    Rank of the problem size within a scalability study. (BIGINT)
           repetition    Number of the repetition within a study, from 0. (BIGINT)
           args          Machine, commit, parameters, `--run-arg k=v`: a JSON object. (VARCHAR)
+          study         The scalability study that it is an execution of; NULL for a run that is none.
+                        (VARCHAR)
         --- exit 0
     "#]]);
     place.tq("tables").check(&expect![[r#"

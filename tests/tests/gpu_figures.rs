@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use datafusion::arrow::array::Array;
 use datafusion::arrow::util::display::array_value_to_string;
@@ -66,7 +66,7 @@ fn columns(session: &Session, query: &str, wanted: &[&str]) -> Rows {
 
 /// The rows of a CSV file behind its header, also when it is only there with `.zst` behind its name.
 fn csv(path: &Path) -> Rows {
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|_| {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|_| {
         let packed = std::fs::File::open(path.with_extension("csv.zst")).unwrap();
         let mut text = String::new();
         zstd::Decoder::new(packed).unwrap().read_to_string(&mut text).unwrap();

@@ -529,11 +529,11 @@ fn many_messages_have_their_identities_when_asked() {
     for name in ["a", "b"] {
         options.traces.push(TraceSpec { name: Some(name.to_owned()), path: folder.path().to_owned() });
     }
-    options.from = Some("100ms".parse().unwrap());
+    options.to = Some("100ms".parse().unwrap());
     let slice = Session::open(&options).unwrap();
-    let first = 1_000_000i64;
+    let last = 999_999i64;
     assert_eq!(
-        rows(&slice, "SELECT run, min(message) FROM messages GROUP BY run ORDER BY run"),
-        [format!("a|{first}"), format!("b|{}", (1i64 << 40) + first)]
+        rows(&slice, "SELECT run, max(message) FROM messages GROUP BY run ORDER BY run"),
+        [format!("a|{last}"), format!("b|{}", (1i64 << 40) + last)]
     );
 }

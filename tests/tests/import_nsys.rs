@@ -51,20 +51,21 @@ fn findings(session: &Session) -> Vec<String> {
 #[test]
 fn the_fixture_has_its_rows() {
     let session = open(&fixture("nsys/two_streams.sqlite"));
-    assert_eq!(
-        rows(&session, "SELECT location, parent, kind, name, process FROM locations"),
-        [
-            "100|-|process|/usr/bin/python3|100",
-            "100/201|100|thread|trainer|100",
-            "100/GPU 0|100|device|GPU 0|100",
-            "100/GPU 0/stream 7|100/GPU 0|stream|stream 7|100",
-            "100/GPU 0/stream 20|100/GPU 0|stream|stream 20|100",
-            "100/GPU 0/stream 13|100/GPU 0|stream|stream 13|100",
-            "100/GPU 0/stream 20 (sync)|100/GPU 0|stream|stream 20 (sync)|100",
-            "100/201/NVTX loader|100/201|thread|NVTX loader|100",
-            "100/201/NVTX|100/201|thread|NVTX|100",
-        ]
-    );
+    let mut locations = rows(&session, "SELECT location, parent, kind, name, process FROM locations");
+    locations.sort();
+    let mut expected = [
+        "100|-|process|/usr/bin/python3|100",
+        "100/201|100|thread|trainer|100",
+        "100/GPU 0|100|device|GPU 0|100",
+        "100/GPU 0/stream 7|100/GPU 0|stream|stream 7|100",
+        "100/GPU 0/stream 20|100/GPU 0|stream|stream 20|100",
+        "100/GPU 0/stream 13|100/GPU 0|stream|stream 13|100",
+        "100/GPU 0/stream 20 (sync)|100/GPU 0|stream|stream 20 (sync)|100",
+        "100/201/NVTX loader|100/201|thread|NVTX loader|100",
+        "100/201/NVTX|100/201|thread|NVTX|100",
+    ];
+    expected.sort_unstable();
+    assert_eq!(locations, expected);
     assert_eq!(
         rows(&session, "SELECT kind, role, count(*) FROM tasks GROUP BY kind, role ORDER BY kind, role"),
         [
@@ -146,7 +147,7 @@ fn generated_databases_equal_their_bookkeeping() {
                     "SELECT sum(json_get_int(args, 'bytes')) FROM tasks WHERE kind = 'gpu_memcpy'".to_owned()
                 }
                 "runtime" => "SELECT count(*) FROM tasks WHERE kind IN ('cuda_runtime', 'cuda_driver')".to_owned(),
-                "nvtx_ranges" => "SELECT count(*) FROM tasks WHERE kind = 'nvtx' AND finish IS NOT NULL".to_owned(),
+                "nvtx_ranges" => "SELECT count(*) FROM tasks WHERE kind = 'nvtx'".to_owned(),
                 "nvtx_marks" => "SELECT count(*) FROM events WHERE kind = 'nvtx'".to_owned(),
                 "nvtx_unfinished" => "SELECT count(*) FROM tasks WHERE kind = 'nvtx' AND finish IS NULL".to_owned(),
                 "launch_links" => "SELECT count(*) FROM links WHERE kind IN ('launch', 'sync')".to_owned(),
@@ -159,7 +160,7 @@ fn generated_databases_equal_their_bookkeeping() {
                 kernel => {
                     let name = kernel.strip_prefix("kernel_ns.").unwrap();
                     format!(
-                        "SELECT sum(duration) FROM tasks WHERE kind = 'kernel' AND (name LIKE '%{name}%' OR args->>'shortName' = '{name}')"
+                        "SELECT sum(duration) FROM tasks WHERE kind = 'kernel' AND (name LIKE '%{name}%' OR (args->>'shortName') = '{name}')"
                     )
                 }
             };
@@ -206,7 +207,7 @@ fn odd_rows_are_counted() {
             "lost unknown_event_type 1",
             "repaired ambiguous_correlation 2",
             "repaired finish_before_start 1",
-            "repaired unknown_string 1"
+            "repaired unknown_string 2"
         ]
     );
     assert_eq!(

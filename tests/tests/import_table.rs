@@ -152,7 +152,7 @@ fn a_home_made_log_becomes_tasks_links_and_counters() {
 }
 
 #[test]
-fn a_mapping_is_a_trace_and_a_directory_holds_one_run() {
+fn a_mapping_is_a_trace_and_a_directory_holds_a_run_each() {
     let tables = |path: &Path| {
         let session = open(path, &[]).unwrap();
         let count = |table: &str| sql(&session, &format!("SELECT * FROM {table}"));
@@ -160,7 +160,12 @@ fn a_mapping_is_a_trace_and_a_directory_holds_one_run() {
     };
     let of_data = tables(&fixture("render_log.csv"));
     assert_eq!(tables(&fixture("render_log.csv.tq.toml")), of_data);
-    assert_eq!(tables(&fixture(".")), of_data);
+    // Files that a mapping names are no runs of their own.
+    let directory = open(&fixture("."), &[]).unwrap();
+    let runs: Vec<&str> = directory.runs().iter().map(|run| run.name.as_str()).collect();
+    assert_eq!(runs, ["halo", "render_log"]);
+    let rows = sql(&directory, "SELECT count(*) AS tasks FROM tasks WHERE run = 'render_log'");
+    assert!(rows.contains("60"), "{rows}");
     let named = [("table.mapping", fixture("render_log.csv.tq.toml").display().to_string())];
     let named = named.each_ref().map(|(key, value)| (*key, value.as_str()));
     assert_eq!(open(&fixture("render_log.csv"), &named).unwrap().runs()[0].rows.len(), 4);

@@ -1,5 +1,5 @@
 //! Every saved query runs on every fixture that holds what it needs, and answers rows on one at least, unless it
-//! expects none: then it must find none anywhere.
+//! expects none: then it must find none in any sound one.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,8 @@ fn saved_queries_answer_on_the_fixtures_that_hold_what_they_need() {
                 frame.count().await.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"))
             });
             let finds_defects = query.header.expects.iter().any(|expect| expect.what == Expectation::NoRows);
-            assert!(!finds_defects || rows == 0, "{name} on {fixture}: {rows} rows, and it expects none");
+            let is_sound = *fixture != "actorprof/quirks";
+            assert!(!finds_defects || !is_sound || rows == 0, "{name} on {fixture}: {rows} rows, and it expects none");
             if rows > 0 || finds_defects {
                 without_rows.remove(name);
             }

@@ -502,7 +502,9 @@ fn memory_is_asked_for_and_given_back() {
         let mut session = SessionContext::new_with_state(tq_engine::sql::configure(builder).build());
         tq_engine::session::register_functions(&mut session, tq_udfs::ticks::Tick::Nanosecond).unwrap();
         register_traces(&session, 30, 20_000, false);
-        for call in CALLS.iter().filter(|call| !call.starts_with("intersect")) {
+        // `message_matrix` keeps a square of locations and no message.
+        let keeps_rows = |call: &&&str| !call.starts_with("intersect") && !call.starts_with("message_matrix");
+        for call in CALLS.iter().filter(keeps_rows) {
             let answer = runtime().block_on(crate::slt::answer(&session, &format!("SELECT count(*) FROM {call}")));
             assert_eq!(answer.is_ok(), limit == 1 << 30, "{call}: {answer:?}");
             if let Err(error) = answer {

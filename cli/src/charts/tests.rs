@@ -93,7 +93,8 @@ fn many_rows_are_a_picture_of_bounded_size() {
     for line in LINES {
         let svg = picture(line, 60_000);
         assert_sound(line, &svg);
-        assert!(svg.len() < 1_000_000, "{line}: {} bytes", svg.len());
+        // Lines in panels are many lines, each of which is thinned out by itself.
+        assert!(svg.len() < 1_500_000, "{line}: {} bytes", svg.len());
     }
     // What is drawn together is said.
     for (line, note) in [

@@ -105,9 +105,9 @@ fn a_check_that_could_not_run_did_not_pass() {
     }
     place.tq("check run.json --query checks").check(&expect![[r#"
         ERROR  a-typo: checks/a-typo.sql:2: `expct` is no key of a header; did you mean `expect`?
-                 hint: a header has the keys title, topic, needs, param, chart, metric, expect; other comments go below the first line of SQL
+                 hint: a header has the keys title, topic, needs, param, chart, metric, expect; other comments go below a bare `--`
         ERROR  b-below: checks/b-below.sql:3: `expect` stands below the header, where it has no effect
-                 hint: the header is the first block of comment lines; move the line there
+                 hint: the header ends with a bare `--`, a blank line or the SQL; move `expect` above that
         ERROR  c-column: every row: occupanci > 0.5: checks/c-column.sql:1: `occupanci > 0.5`: no column `occupanci`
                  hint: did you mean `occupancy`?
         ERROR  d-aggregate: every row: max(occupancy) > 0.5: checks/d-aggregate.sql:1: `max(occupancy) > 0.5`: an aggregate looks at all rows, and the condition is asked of each
@@ -129,7 +129,8 @@ fn a_check_that_could_not_run_did_not_pass() {
                   one
                  ─────
                     1
-        ERROR  m-division: no rows: checks/m-division.sql:2: Divide by zero error
+        ERROR  m-division: no rows: checks/m-division.sql:2: division by zero
+                 hint: `x / nullif(y, 0)` is NULL there
         12 checks: 1 held, 1 failed, 10 could not run
         --- stderr
         note: checks/k-nothing.sql checks nothing: its header has no `expect` and no `metric`
@@ -260,13 +261,9 @@ fn metrics_are_compared_with_a_baseline() {
                  ─────────┼────────┼─────────┼────────────────
                   80.0 µs │ 100 µs │ 20.0 µs │           25.0
                  what changed (base=run.json, new=slower.json; `tq report base=run.json new=slower.json` tells more):
-                  what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
-                 ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
-                  makespan       │   80.0 µs │   100 µs │     20.0 µs │           25.0 │          3 │         3
-                  idle locations │   50.0 µs │  70.0 µs │     20.0 µs │           40.0 │          2 │         2
-                  work in b      │   60.0 µs │  80.0 µs │     20.0 µs │           33.3 │          1 │         1
-                  work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
-                  work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
+                  what    │ base_time │ new_time │ change_time
+                 ─────────┼───────────┼──────────┼─────────────
+                  b: work │   60.0 µs │  80.0 µs │     20.0 µs
         FAILED names: metric total_time: 1 of 3 worse by more than 10.0 µs; 1 against 1 run: the tolerance alone decides
                   name │    base │     new │  change │ change_percent
                  ──────┼─────────┼─────────┼─────────┼────────────────
@@ -329,41 +326,33 @@ fn repetitions_tell_noise_from_a_change() {
             "slower",
             side("slower", &[40, 42, 44, 46, 48]),
             expect![[r#"
-            FAILED makespan: metric makespan: 84.0 µs → 124 µs (+47.6 %), tolerance 5%; 5 against 5 runs, p = 0.024
-                         base │    new │  change │ change_percent │      p
-                     ─────────┼────────┼─────────┼────────────────┼────────
-                      84.0 µs │ 124 µs │ 40.0 µs │           47.6 │ 0.0238
-                     what changed (base=base4.json, new=slower44.json; `tq report base=base4.json new=slower44.json` tells more):
-                      what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
-                     ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
-                      makespan       │   84.0 µs │   124 µs │     40.0 µs │           47.6 │          3 │         3
-                      idle locations │   54.0 µs │  94.0 µs │     40.0 µs │           74.1 │          2 │         2
-                      work in b      │   64.0 µs │   104 µs │     40.0 µs │           62.5 │          1 │         1
-                      work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
-                      work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
-            1 check: 1 failed
-            --- exit 1
-        "#]],
+                FAILED makespan: metric makespan: 84.0 µs → 124 µs (+47.6 %), tolerance 5%; 5 against 5 runs, p = 0.024
+                             base │    new │  change │ change_percent │      p
+                         ─────────┼────────┼─────────┼────────────────┼────────
+                          84.0 µs │ 124 µs │ 40.0 µs │           47.6 │ 0.0238
+                         what changed (base=base4.json, new=slower44.json; `tq report base=base4.json new=slower44.json` tells more):
+                          what    │ base_time │ new_time │ change_time
+                         ─────────┼───────────┼──────────┼─────────────
+                          b: work │   64.0 µs │   104 µs │     40.0 µs
+                1 check: 1 failed
+                --- exit 1
+            "#]],
         ),
         (
             "few",
             side("few", &[40, 42]),
             expect![[r#"
-            FAILED makespan: metric makespan: 84.0 µs → 121 µs (+44.0 %), tolerance 5%; 5 against 2 runs: the tolerance alone decides
-                         base │    new │  change │ change_percent
-                     ─────────┼────────┼─────────┼────────────────
-                      84.0 µs │ 121 µs │ 37.0 µs │           44.0
-                     what changed (base=base4.json, new=few40.json; `tq report base=base4.json new=few40.json` tells more):
-                      what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
-                     ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
-                      makespan       │   84.0 µs │   120 µs │     36.0 µs │           42.9 │          3 │         3
-                      idle locations │   54.0 µs │  90.0 µs │     36.0 µs │           66.7 │          2 │         2
-                      work in b      │   64.0 µs │   100 µs │     36.0 µs │           56.3 │          1 │         1
-                      work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
-                      work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
-            1 check: 1 failed
-            --- exit 1
-        "#]],
+                FAILED makespan: metric makespan: 84.0 µs → 121 µs (+44.0 %), tolerance 5%; 5 against 2 runs: the tolerance alone decides
+                             base │    new │  change │ change_percent
+                         ─────────┼────────┼─────────┼────────────────
+                          84.0 µs │ 121 µs │ 37.0 µs │           44.0
+                         what changed (base=base4.json, new=few40.json; `tq report base=base4.json new=few40.json` tells more):
+                          what    │ base_time │ new_time │ change_time
+                         ─────────┼───────────┼──────────┼─────────────
+                          b: work │   64.0 µs │   100 µs │     36.0 µs
+                1 check: 1 failed
+                --- exit 1
+            "#]],
         ),
         (
             "three",
@@ -374,13 +363,9 @@ fn repetitions_tell_noise_from_a_change() {
                          ─────────┼────────┼─────────┼────────────────┼────────
                           84.0 µs │ 122 µs │ 38.0 µs │           45.2 │ 0.0536
                          what changed (base=base4.json, new=three42.json; `tq report base=base4.json new=three42.json` tells more):
-                          what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
-                         ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
-                          makespan       │   84.0 µs │   122 µs │     38.0 µs │           45.2 │          3 │         3
-                          idle locations │   54.0 µs │  92.0 µs │     38.0 µs │           70.4 │          2 │         2
-                          work in b      │   64.0 µs │   102 µs │     38.0 µs │           59.4 │          1 │         1
-                          work in a      │   40.0 µs │  40.0 µs │         0 s │            0.0 │          1 │         1
-                          work in c      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
+                          what    │ base_time │ new_time │ change_time
+                         ─────────┼───────────┼──────────┼─────────────
+                          b: work │   64.0 µs │   102 µs │     38.0 µs
                 1 check: 1 failed
                 --- exit 1
             "#]],

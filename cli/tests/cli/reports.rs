@@ -67,13 +67,17 @@ fn a_report_is_a_page_with_pictures() {
 
         ## What bounds the makespan
 
-        The longest chain of tasks that wait for each other by `dependency` links, by name of task, and how far the run is from what dependencies and
-        locations allow.
+        The longest chain of tasks that wait for each other by `dependency` links, by name of task: at most this much of it goes away if all steps
+        of a name take no time.
+
+        ![What the critical path is made of, by name of task](page.critical-path-by-name.svg)
 
         | name | steps | total_time | share_percent |
         | --- | ---: | ---: | ---: |
         | a | 1 | 40.0 µs | 80.0 |
         | c | 1 | 10.0 µs | 20.0 |
+
+        How far the run is from what its dependencies and its locations allow; `bound_share` is 1 where nothing is left to gain but less work.
 
         | makespan | path_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share |
         | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -86,12 +90,6 @@ fn a_report_is_a_page_with_pictures() {
         | name | released_by_name | tasks | waited_time | median_time | longest_time |
         | --- | --- | ---: | ---: | ---: | ---: |
         | c | a | 1 | 10.0 µs | 10.0 µs | 10.0 µs |
-
-        ### What is worth speeding up
-
-        At most this much of the path goes away if all steps of a name take no time.
-
-        ![Which name of task is worth speeding up most: the path time that its tasks on the critical path could save](page.speed-up-candidates.svg)
 
         ## Is the trace sound
 
@@ -108,7 +106,7 @@ fn a_report_is_a_page_with_pictures() {
 
         ---
 
-        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-took-the-time`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `speed-up-candidates`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-took-the-time`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
     "#]].assert_eq(&place.read("page.md"));
     assert!(place.read("page.timeline-with-path.svg").contains("critical path"));
     let piped = place.tq("report run.json").stdout;

@@ -199,7 +199,8 @@ mod tests {
         let mut lanes = Lanes::default();
         let lane = lanes.thread(thread);
         assert_eq!(lanes.location(lane), "100/201");
-        let elsewhere = lanes.thread(0x0100_0000_6400_00c9);
-        assert_eq!(lanes.location(elsewhere), "100@10000/201");
+        // The same pid under hardware 0x02: it is told by its machine, the upper 16 bits in hexadecimal.
+        let elsewhere = lanes.thread(0x0200_0000_6400_00c9);
+        assert_eq!(lanes.location(elsewhere), "100@200/201");
     }
 }
