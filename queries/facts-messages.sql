@@ -2,8 +2,12 @@
 -- topic: facts
 -- needs: messages
 --
+-- Where a program's own messages are told from what carries them, only they count.
 WITH pairs AS (
-  SELECT source, target, sum(count) AS messages, sum(bytes) AS bytes FROM messages GROUP BY source, target
+  SELECT source, target, sum(count) AS messages, sum(bytes) AS bytes
+  FROM messages
+  WHERE kind = 'logical' OR NOT EXISTS (SELECT 1 FROM messages WHERE kind = 'logical')
+  GROUP BY source, target
 ), totals AS (
   SELECT sum(messages) AS messages, sum(bytes) AS bytes FROM pairs
 )

@@ -10,8 +10,8 @@ WITH device AS (
   WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
 ), unions AS (
   SELECT run, device, max(finish) - min(start) AS total, busy(start, finish) AS busy,
-    busy(start, finish) FILTER (WHERE role = 'work') AS computing,
-    busy(start, finish) FILTER (WHERE role <> 'copy') AS computing_or_communicating
+    coalesce(busy(start, finish) FILTER (WHERE role = 'work'), 0) AS computing,
+    coalesce(busy(start, finish) FILTER (WHERE role <> 'copy'), 0) AS computing_or_communicating
   FROM device
   GROUP BY run, device
 ), parts AS (

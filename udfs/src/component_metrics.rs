@@ -12,7 +12,7 @@
 //! which are counted at their ends only, so a task costs the same however many bins it covers.
 //!
 //! Three sets of rules differ at edges and in what a component is; `plain` is what one would define today, the others are
-//! what the servers of Akita v3/v4 and v5 answer, float for float ([`Rules`]).
+//! what the servers of Akita v3/v4 and v5 answer, float for float (`Rules`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

@@ -1,6 +1,6 @@
 //! `executed_path(tasks, links, messages)`: what the end of a run really waited for.
 //!
-//! Life of the data: [`ExecutedPaths`] reads the inputs and walks each run backwards from its last finish; for the tasks of
+//! Life of the data: `ExecutedPaths` reads the inputs and walks each run backwards from its last finish; for the tasks of
 //! the path alone are names and locations looked up.
 //!
 //! ```text

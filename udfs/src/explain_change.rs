@@ -1,6 +1,6 @@
 //! `explain_change(tasks, links, messages, base, new)`: why one run took longer than another.
 //!
-//! Life of the data: the executed paths of both runs are found ([`ExecutedPaths`]); each fills its makespan with work and
+//! Life of the data: the executed paths of both runs are found (`ExecutedPaths`); each fills its makespan with work and
 //! waits, so what they spend by name of task adds up to the makespans, and the differences to the difference.
 //!
 //! ```text

@@ -2,7 +2,7 @@
 //!
 //! Life of a check: [`suite`] finds the files and what they want → their queries run on the traces, and on the baseline
 //! where there are metrics → [`expect`] looks at one answer, [`metric`] compares two, with [`tq_udfs::permutation`] where there are
-//! repetitions → each check ends as an [`Outcome`] → [`print`] writes lines, JUnit, annotations or a summary, [`picture`]
+//! repetitions → each check ends as an [`Outcome`] → [`mod@print`] writes lines, JUnit, annotations or a summary, [`picture`]
 //! draws the stretch that offends, [`explain`] says what changed.
 //!
 //! A check that could not run did not pass: a broken file, a missing column or a missing baseline is exit status 2, and

@@ -11,6 +11,7 @@
 //! ## Who idles
 //!
 //! ```sql if-rows                a saved query with parameters; without rows its section is left out
+//! -- needs: no executions       what it needs here besides what the saved query says
 //! idle-gaps limit=5
 //! ```
 //!
@@ -24,7 +25,7 @@
 
 use std::path::Path;
 
-use tq_engine::queries::header::has_header;
+use tq_engine::queries::header::{Need, has_header};
 use tq_engine::queries::{Library, Origin, SavedQuery};
 use tq_udfs::ticks::Tick;
 
@@ -136,13 +137,17 @@ fn block(flags: &[&str], body: &[&str], file: &str, line: usize, library: &Libra
         return Err(placed(problem, file, line));
     }
     let has = |flag| flags.contains(&flag);
-    let questions = if has("facts") || body.iter().filter(|line| !line.trim().is_empty()).all(|line| is_call(line)) {
-        let calls = body.iter().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let asks = |line: &str| !line.trim().is_empty() && !line.starts_with("-- needs:");
+    let questions = if has("facts") || body.iter().filter(|line| asks(line)).all(|line| is_call(line)) {
+        let needs = needs(body, file, line)?;
+        let calls = body.iter().enumerate().filter(|(_, line)| asks(line));
         let named = |(index, text): (usize, &&str)| {
-            named(text, library).map_err(|failure| match failure {
+            let mut question = named(text, library).map_err(|failure| match failure {
                 Failure::Told(problem) if problem.place.is_none() => placed(*problem, file, line + 1 + index),
                 other => other,
-            })
+            })?;
+            question.query.header.needs.extend_from_slice(&needs);
+            Ok(question)
         };
         calls.map(named).collect::<Result<Vec<Question>, Failure>>()?
     } else {
@@ -166,6 +171,18 @@ fn block(flags: &[&str], body: &[&str], file: &str, line: usize, library: &Libra
             both: has("both"),
         }),
     }
+}
+
+/// What a block of calls needs besides what the called queries need.
+fn needs(body: &[&str], file: &str, line: usize) -> Result<Vec<Need>, Failure> {
+    let lines: Vec<&str> = body.iter().map(|line| if line.starts_with("-- needs:") { line } else { "" }).collect();
+    let Some(first) = lines.iter().position(|line| !line.is_empty()) else { return Ok(Vec::new()) };
+    let header = format!("{}{}\n--\nSELECT 1", "\n".repeat(line + first), lines[first]);
+    if let Some(second) = lines.iter().skip(first + 1).position(|line| !line.is_empty()) {
+        let problem = Problem::new("a block has one line of needs").hint("join them by commas");
+        return Err(placed(problem, file, line + 2 + first + second));
+    }
+    Ok(SavedQuery::parse("", Origin::File(file.into()), &header)?.header.needs)
 }
 
 /// `name key=value …`: no statement of SQL looks like that.
@@ -217,6 +234,12 @@ mod tests {
         assert!(
             matches!(&parts[2], Part::Block(block) if block.if_rows && block.questions[0].query.name == "longest-tasks")
         );
+        let needs = |part: &Part| match part {
+            Part::Block(block) => block.questions[0].query.header.needs.len(),
+            _ => 0,
+        };
+        let more = parse_text("```sql\n-- needs: no executions, links\nlongest-tasks\n```").unwrap();
+        assert_eq!(needs(&more[0]), needs(&parts[2]) + 2);
         assert!(matches!(&parts[3], Part::Block(block) if block.questions[0].query.statement.line == 10));
     }
 
@@ -226,6 +249,12 @@ mod tests {
             ("\n```sql\nSELECT 1\n", "t.md:2: the block is not closed"),
             ("```sql tabel\nSELECT 1\n```", "t.md:1: `tabel` means nothing behind `sql`; did you mean `table`?"),
             ("```sql\n```", "t.md:1: the block asks nothing"),
+            ("```sql\n-- needs: tasks\n```", "t.md:1: the block asks nothing"),
+            (
+                "```sql\n-- needs: tusks\nlongest-tasks\n```",
+                "t.md:2: `needs` names `tusks`, which is no table; did you mean `tasks`?",
+            ),
+            ("```sql\n-- needs: tasks\n-- needs: links\nlongest-tasks\n```", "t.md:3: a block has one line of needs"),
             ("a\n```sql\nlongest-task\n```", "t.md:3: no saved query `longest-task`; did you mean `longest-tasks`?"),
             (
                 "a\n```sql\n-- titel: a\n-- needs: tasks\nSELECT 1\n```",

@@ -5,10 +5,10 @@
 //!   AND EXTRACT_ARG(arg_set_id, 'args.stream') = 7         EXTRACT_ARG  → a look-up in tasks.args by task
 //! SELECT * FROM ancestor_slice(42)                         → ancestors(…), rewritten in `sql::perfetto`
 //! ```
-//! Names without a schema are found here when nothing in `main` is called so ([`schema`]); `CREATE OR REPLACE VIEW slice …` hides
+//! Names without a schema are found here when nothing in `main` is called so (`schema.rs`); `CREATE OR REPLACE VIEW slice …` hides
 //! the one here. Views are planned when somebody names them: a session that does not pays nothing.
 //!
-//! What differs from the original is said by the views' documentation ([`views`]); on top of it every view has `run`, and
+//! What differs from the original is said by the views' documentation (`views.rs`); on top of it every view has `run`, and
 //! ids are those of `tasks`, not row numbers.
 
 mod arguments;

@@ -159,7 +159,7 @@ pub struct Run {
     pub tables: BTreeMap<Table, Vec<RecordBatch>>,
     /// The memory of the batches, given back on drop.
     pub memory: MemoryReservation,
-    /// Whether the messages have their identities yet ([`identity`](super::identity)).
+    /// Whether the messages have their identities yet (`identity.rs`).
     pub(crate) identities_later: bool,
 }
 

@@ -21,7 +21,7 @@
 //! A directory is one run; sub-runs of `overall.txt` are runs of their own when there are several. The number of PEs is the
 //! largest that any file or line names: a PE that sends nothing has no file.
 //!
-//! Life of the data: [`names`] says which file is what → blocks of lines become columns on several threads ([`line`]: byte by
+//! Life of the data: [`names`] says which file is what → blocks of lines become columns on several threads ([`mod@line`]: byte by
 //! byte, no text) → [`reading`] keeps them until the origin is known, then moves them into the tables. Cost: twelve bytes a
 //! send, and eight for its identity.
 //!

@@ -1,0 +1,25 @@
+-- title: In sentences: how efficient the program is on most cores, and where least
+-- topic: facts
+-- needs: executions
+--
+WITH cells AS (
+  SELECT *, row_number() OVER (PARTITION BY run ORDER BY size_order DESC, cores DESC) AS largest,
+    row_number() OVER (PARTITION BY run ORDER BY efficiency, size_order, cores DESC) AS least,
+    count(*) OVER (PARTITION BY run) AS cell_count
+  FROM efficiency_diffs()
+  WHERE region = '' AND efficiency IS NOT NULL
+), studies AS (
+  SELECT run, max(cell_count) AS cell_count,
+    max(argument) FILTER (WHERE largest = 1) AS size, max(cores) FILTER (WHERE largest = 1) AS cores,
+    max(efficiency) FILTER (WHERE largest = 1) AS efficiency,
+    max(argument) FILTER (WHERE least = 1) AS least_size, max(cores) FILTER (WHERE least = 1) AS least_cores,
+    max(efficiency) FILTER (WHERE least = 1) AS least_efficiency
+  FROM cells
+  GROUP BY run
+)
+SELECT run || ' uses ' || round(100 * efficiency, 1) || ' % of ' || cores || ' cores at its largest size, '
+  || coalesce(size, 'the only one') || CASE WHEN cell_count = 1 OR least_efficiency = efficiency THEN '.'
+    ELSE '; least, ' || round(100 * least_efficiency, 1) || ' % of ' || least_cores || ', at size '
+      || coalesce(least_size, 'of the only one') || '.' END AS fact
+FROM studies
+ORDER BY run
