@@ -85,6 +85,7 @@ impl OpenOptions {
 pub(crate) struct Opened {
     pub(crate) runs: Vec<NamedRun>,
     pub(crate) tick: Tick,
+    pub(crate) slice: Slice,
     /// What the user should hear about the session as a whole.
     pub(crate) notes: Vec<String>,
 }
@@ -148,7 +149,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
             }
         }
     }
-    Ok(Opened { runs, tick, notes })
+    Ok(Opened { runs, tick, slice, notes })
 }
 
 /// A file (or several files of a directory that are one run) with the importer that will read it.

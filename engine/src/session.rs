@@ -27,12 +27,13 @@ use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
 use crate::tables::{ColumnType, TABLES, Table, VIEWS};
-use crate::trace::{Later, ROWS_PER_BATCH, Run, Stat};
+use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat};
 
 /// Tables, functions and SQL over the opened traces.
 pub struct Session {
     context: SessionContext,
     tick: Tick,
+    slice: Slice,
     notes: Vec<String>,
     runs: Vec<RunSummary>,
     /// What the tables hold, reported to the pool as long as the session lives.
@@ -71,6 +72,11 @@ impl Session {
     /// The length of a tick.
     pub fn tick(&self) -> Tick {
         self.tick
+    }
+
+    /// The time slice that was asked for; tasks that touch it are there whole.
+    pub fn slice(&self) -> Slice {
+        self.slice
     }
 
     /// What the user should hear about the session as a whole, before the first query.
@@ -146,7 +152,7 @@ impl Session {
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
         }
         let memory = opened.runs.into_iter().map(|named| named.run.memory).collect();
-        Ok(Session { context, tick: opened.tick, notes: opened.notes, runs, _memory: memory })
+        Ok(Session { context, tick: opened.tick, slice: opened.slice, notes: opened.notes, runs, _memory: memory })
     }
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod rows;
 
 use std::collections::HashMap;
 
+use tq_engine::trace::Slice as TimeSlice;
 use tq_udfs::ticks::Tick;
 
 use bins::{Bins, Slice};
@@ -51,6 +52,8 @@ pub(crate) struct Gantt {
     tasks: u64,
     /// Rows of all lanes.
     rows: usize,
+    /// What is drawn; tasks that reach out of it are cut at its borders.
+    window: TimeSlice,
     first_start: i64,
     last_finish: i64,
     without_times: u64,
@@ -117,11 +120,17 @@ impl Gantt {
             by_kind: false,
             tasks: 0,
             rows: 0,
+            window: TimeSlice::default(),
             first_start: i64::MAX,
             last_finish: i64::MIN,
             without_times: 0,
             too_deep: 0,
         }
+    }
+
+    /// The same, but only what lies in the window is drawn.
+    pub(crate) fn within(self, window: TimeSlice) -> Gantt {
+        Gantt { window, ..self }
     }
 
     /// Adds a task. Starts must not decrease within a lane.
@@ -135,8 +144,9 @@ impl Gantt {
         let kind = self.kinds.intern(span.kind);
         self.lanes[lane].tasks += 1;
         self.tasks += 1;
-        self.first_start = self.first_start.min(start);
-        self.last_finish = self.last_finish.max(finish);
+        let (first, last) = self.in_window(start, finish);
+        self.first_start = self.first_start.min(first);
+        self.last_finish = self.last_finish.max(last);
         let duration = i128::from(finish) - i128::from(start);
         self.names.totals[name as usize] += duration;
         self.kinds.totals[kind as usize] += duration;
@@ -208,7 +218,15 @@ impl Gantt {
             }
         }
         let colour = if self.by_kind { bar.kind } else { bar.name };
-        self.lanes[bar.lane].rows[bar.row].bins.add(self.slice, colour, bar.start, bar.finish);
+        let (first, last) = self.in_window(bar.start, bar.finish);
+        self.lanes[bar.lane].rows[bar.row].bins.add(self.slice, colour, first, last);
+    }
+
+    /// The part of a span that lies in the window; one that lies outside stays what it is.
+    fn in_window(&self, start: i64, finish: i64) -> (i64, i64) {
+        let first = self.window.from.map_or(start, |from| from.max(start));
+        let last = self.window.to.map_or(finish, |to| to.min(finish));
+        if first <= last { (first, last) } else { (start, finish) }
     }
 }
 

@@ -24,8 +24,8 @@ pub(super) fn draw_failed(outcomes: &[Outcome], asker: &mut Asker, file: &Path) 
         let Verdict::Failed(evidence) = &outcome.verdict else { continue };
         let stretch = evidence.rows.as_ref().map(Stretch::of).transpose()?.unwrap_or_default();
         let title = format!("{}: {}", outcome.query, outcome.what);
-        let order = picture(asker)?.order;
-        let text = pictures::gantt_of_sql(asker, &stretch.sql(), Picture { title, order, chart: None })?;
+        let of_session = picture(asker)?;
+        let text = pictures::gantt_of_sql(asker, &stretch.sql(), Picture { title, ..of_session })?;
         let file = numbered(file, drawn.len() + 1);
         std::fs::write(&file, text).map_err(|error| Problem::file("write", &file, &error))?;
         drawn.push(file);

@@ -25,6 +25,7 @@ use clap::ValueEnum;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
+use tq_engine::trace::Slice;
 use tq_udfs::ticks::Tick;
 
 use crate::ask::Arrange;
@@ -170,6 +171,8 @@ pub(crate) struct Picture {
     pub(crate) title: String,
     /// The order of locations.
     pub(crate) order: LaneOrder,
+    /// The stretch of time that is drawn; all of it unless told.
+    pub(crate) slice: Slice,
     /// What to draw; a Gantt chart unless told.
     pub(crate) chart: Option<Chart>,
 }

@@ -30,7 +30,7 @@ const TEXTS: [&str; 4] = ["run", "location", "name", "kind"];
 
 impl Svg {
     pub(crate) fn new(writer: Writer, tick: Tick, picture: Picture) -> Svg {
-        Svg { writer, gantt: Some(Gantt::new(tick)), picture }
+        Svg { writer, gantt: Some(Gantt::new(tick).within(picture.slice)), picture }
     }
 }
 

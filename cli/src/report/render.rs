@@ -171,7 +171,7 @@ impl Renderer<'_> {
 
     fn picture_of(&self, query: &SavedQuery) -> Picture {
         let title = if query.title().is_empty() { self.picture.title.clone() } else { query.title().to_owned() };
-        Picture { title, order: self.picture.order.clone(), chart: None }
+        Picture { title, ..self.picture.clone() }
     }
 
     fn params(&self, question: &Question) -> Result<Params, Failure> {

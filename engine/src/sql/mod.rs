@@ -22,6 +22,7 @@ mod perfetto;
 pub mod relations;
 pub mod rewrite;
 pub mod settings;
+mod unchanged;
 mod wording;
 
 use std::sync::Arc;

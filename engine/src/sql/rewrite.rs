@@ -33,12 +33,14 @@ use crate::sql::errors::error_at;
 use crate::sql::perfetto;
 use crate::sql::relations::{find_function, parameter_of};
 use crate::sql::settings;
+use crate::sql::unchanged::refuse_changes;
 
 /// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is
-/// refused: DataFusion would ignore it and answer all rows.
+/// refused: DataFusion would ignore it and answer all rows. So are changes of what was read from a trace.
 pub fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => {
+            refuse_changes(statement)?;
             if let Statement::ShowVariable { variable } = statement.as_ref()
                 && let Some(query) = settings::show(variable)?
             {

@@ -367,6 +367,12 @@ fn errors_of_calls() {
         "",
     );
     check_error(
+        "SELECT * FROM critical_path(break_weak => 7)",
+        "critical_path: option `break_weak` is BOOLEAN, but 7 was given",
+        "critical_path",
+        "",
+    );
+    check_error(
         "SELECT * FROM critical_path((SELECT run, task FROM tasks))",
         "critical_path: input `tasks` has no column `duration`; it has run, task",
         "critical_path",
@@ -426,6 +432,20 @@ fn errors_of_the_rest_of_sql() {
         "critical_path",
         "`critical_path` is a function: `FROM critical_path()`",
     );
+    for (change, at) in [
+        ("DELETE FROM tasks WHERE task = 1", "tasks"),
+        ("UPDATE main.tasks SET name = 'x'", "main.tasks"),
+        ("INSERT INTO tasks SELECT * FROM tasks", "tasks"),
+        ("DROP TABLE IF EXISTS tasks", "tasks"),
+        ("CREATE OR REPLACE VIEW tasks AS SELECT 1", "tasks"),
+    ] {
+        check_error(
+            change,
+            "`tasks` is what was read from the trace and cannot be changed",
+            at,
+            "make a table of your own: `CREATE TABLE mine AS SELECT * FROM tasks`",
+        );
+    }
     check_error("SELECT coutn(task) FROM tasks", "no function `coutn`", "coutn", "did you mean `count`?");
     check_error(
         "SELECT critical_path(task) FROM tasks",
@@ -439,7 +459,12 @@ fn errors_of_the_rest_of_sql() {
         "batch_sise",
         "did you mean `datafusion.execution.batch_size`?",
     );
-    check_error("SET batch_size = 5", "no setting `batch_size`", "", "did you mean `datafusion.execution.batch_size`?");
+    check_error(
+        "SET batch_size = 5",
+        "no setting `batch_size`",
+        "batch_size",
+        "did you mean `datafusion.execution.batch_size`?",
+    );
     check_error("SELECT run FROM tasks JOIN links USING (run", "expected ), found the end of the statement", "", "");
     let broken = error(&small(), "SELECT run\nFROM tasks,, links");
     assert_eq!((broken.message.as_str(), broken.place.unwrap().line), ("expected identifier, found ,", 2));

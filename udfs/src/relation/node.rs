@@ -378,8 +378,11 @@ fn option_value(function: &dyn RelationFunction, spec: &OptionSpec, value: &Expr
     }
 }
 
-/// Whether a cast to an integer kept the value: `2.5` bins are a mistake, not 2 bins.
+/// Whether a cast kept the value: `2.5` bins are a mistake, not 2 bins, and 7 is no BOOLEAN.
 fn is_exact(given: &ScalarValue, cast: &ScalarValue) -> bool {
+    if given.data_type().is_numeric() && cast.data_type() == DataType::Boolean {
+        return false;
+    }
     if !given.data_type().is_floating() || !cast.data_type().is_integer() {
         return true;
     }

@@ -151,7 +151,9 @@ impl<'a> Layout<'a> {
         self.plot_width / (self.to as f64 - self.from as f64)
     }
 
+    /// Where a time is drawn; what lies outside is at the border.
     fn x(&self, time: i64) -> f64 {
+        let time = time.clamp(self.from, self.to);
         self.left + (i128::from(time) - i128::from(self.from)) as f64 * self.scale()
     }
 

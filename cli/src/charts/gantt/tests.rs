@@ -48,6 +48,25 @@ fn tasks_take_the_first_free_row() {
 }
 
 #[test]
+fn a_window_is_filled_and_tooltips_tell_whole_tasks() {
+    let spans = [span("w0", "long", 0, 1_000_000), span("w0", "inner", 450, 480)];
+    for count in [0, BARS_MAX] {
+        let mut gantt = Gantt::new(Tick::Nanosecond).within(TimeSlice { from: Some(400), to: Some(500) });
+        for (location, name, start, finish) in &spans {
+            gantt.add(Span { run: "r", location, name, kind: "", times: Some((*start, *finish)), on_path: false });
+        }
+        for _ in 0..count {
+            gantt.add(Span { run: "r", location: "w1", name: "b", kind: "", times: Some((460, 470)), on_path: false });
+        }
+        assert_eq!((gantt.first_start, gantt.last_finish), (400, 500));
+        assert_eq!(gantt.bars.is_none(), count > 0);
+        let picture = gantt.draw("t", &LaneOrder::default());
+        assert_eq!(picture.contains("long: 1.00 ms from 0 s"), count == 0, "{picture}");
+        assert!(picture.contains("100 ns from first start to last finish"), "{picture}");
+    }
+}
+
+#[test]
 fn bins_keep_the_sum_of_busy_ticks() {
     for (count, step) in [(BARS_MAX + 1, 1), (20_000, 10), (50_000, 12_345)] {
         let spans = spans(count, 5, step);

@@ -1,0 +1,64 @@
+//! Tables of traces stay what was read: statements that would change, replace or drop one are refused.
+//!
+//! DataFusion's tables in memory take INSERT, UPDATE, DELETE and DROP. That is fine for a user's own tables; answers on a
+//! changed `tasks` would still look like answers on the trace.
+
+use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::{
+    FromTable, ObjectName, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
+};
+
+use crate::sql::errors::error_at;
+use crate::tables::{Table, VIEWS};
+
+/// Refuses a statement that changes a table or view which every session has.
+pub(super) fn refuse_changes(statement: &Statement) -> Result<()> {
+    for name in changed(statement) {
+        let Some(table) = of_the_trace(name) else { continue };
+        return Err(error_at(
+            name.span(),
+            format!("`{table}` is what was read from the trace and cannot be changed"),
+            &format!("make a table of your own: `CREATE TABLE mine AS SELECT * FROM {table}`"),
+        ));
+    }
+    Ok(())
+}
+
+/// The tables that a statement changes, replaces or drops.
+fn changed(statement: &Statement) -> Vec<&ObjectName> {
+    match statement {
+        Statement::Insert(insert) => match &insert.table {
+            TableObject::TableName(name) => vec![name],
+            _ => Vec::new(),
+        },
+        Statement::Update(update) => named(&update.table).collect(),
+        Statement::Delete(delete) => match &delete.from {
+            FromTable::WithFromKeyword(tables) | FromTable::WithoutKeyword(tables) => {
+                tables.iter().flat_map(named).collect()
+            }
+        },
+        Statement::Drop { names, .. } => names.iter().collect(),
+        Statement::CreateTable(create) if create.or_replace => vec![&create.name],
+        Statement::CreateView(create) if create.or_replace => vec![&create.name],
+        _ => Vec::new(),
+    }
+}
+
+fn named(table: &TableWithJoins) -> impl Iterator<Item = &ObjectName> {
+    match &table.relation {
+        TableFactor::Table { name, .. } => Some(name),
+        _ => None,
+    }
+    .into_iter()
+}
+
+/// The name of a table or view of every session: `tasks` or `main.tasks`.
+fn of_the_trace(name: &ObjectName) -> Option<&'static str> {
+    let parts: Vec<_> = name.0.iter().map(|part| part.as_ident().map(|ident| ident.value.to_lowercase())).collect();
+    let table = match parts.as_slice() {
+        [Some(table)] => table,
+        [.., Some(schema), Some(table)] if schema == "main" => table,
+        _ => return None,
+    };
+    Table::ALL.into_iter().map(Table::name).chain(VIEWS.iter().map(|view| view.name)).find(|name| name == table)
+}
