@@ -30,11 +30,14 @@ def main():
     directory = common.generate(options.work / f"actorprof_range_{options.scale}", write_directory, options.scale)
     common.heading("Heat map of an ActorProf directory", options, ["pandas", "numpy"], {directory: f"send files of {PES} PEs"})
     query = [options.tq, "query", directory, "actorprof-logical-matrix", "--format", "csv"]
-    results = common.in_turns(options.runs, {
-        "tq query": lambda: common.run(query),
-        "pandas, all columns": common.child("plain", directory),
-        "pandas, two columns": common.child("two_columns", directory),
-    })
+    results = common.in_turns(
+        options.runs,
+        {
+            "tq query": lambda: common.run(query),
+            "pandas, all columns": common.child("plain", directory),
+            "pandas, two columns": common.child("two_columns", directory),
+        },
+    )
     answers = {name: [matrix_of(name, run.output) for run in runs] for name, runs in results.items()}
     common.table(common.COST_HEAD, common.cost_rows(results))
     common.same(answers)
@@ -84,7 +87,7 @@ def child(way, directory):
 
 def write_directory(directory, scale):
     """The send files of all PEs."""
-    directory.mkdir()
+    directory.mkdir(exist_ok=True)
     neighbours = lower_triangle(scale)
     owners = owners_of(neighbours)
     for pe in range(PES):

@@ -82,8 +82,11 @@ def print_bars(medians, files):
         if form in medians:
             tq, duckdb = (medians[form][f"{tool}, threads: 1"] for tool in ("tq import", "DuckDB"))
             cpu, wall = (common.median(duckdb, field) / common.median(tq, field) for field in ("cpu", "wall"))
-            common.bar(f"on one thread {factor} times as fast as DuckDB, {form} form", cpu >= factor,
-                f"{cpu:.1f} times by processor time, {wall:.1f} by the clock")
+            common.bar(
+                f"on one thread {factor} times as fast as DuckDB, {form} form",
+                cpu >= factor,
+                f"{cpu:.1f} times by processor time, {wall:.1f} by the clock",
+            )
     for form, results in medians.items():
         rate = common.size(files[form]) / 1e6 / common.median(results["tq import, threads: 1"], "cpu")
         common.bar(f"200 MB/s a core, {form} form", rate >= 200, f"{rate:.0f} MB/s of processor time")
@@ -98,12 +101,13 @@ def read_duckdb(form, path, threads):
         listed = "{" + ", ".join(f"{name}: '{kind}'" for name, kind in COLUMNS.items()) + "}"
         query = f"SELECT {', '.join(COLUMNS)} FROM read_json('{path}', format = 'array', columns = {listed})"
     else:
-        source = (f"read_json('{path}', columns = {{traceEvents: 'STRUCT({types})[]'}}, "
-                  f"maximum_object_size = {os.path.getsize(path) + (1 << 20)})")
+        source = (
+            f"read_json('{path}', columns = {{traceEvents: 'STRUCT({types})[]'}}, "
+            f"maximum_object_size = {os.path.getsize(path) + (1 << 20)})"
+        )
         fields = ", ".join(f"event.{name}" for name in COLUMNS)
         query = f"SELECT {fields} FROM (SELECT unnest(traceEvents) AS event FROM {source})"
-    common.report(lambda: connection.execute(f"CREATE TABLE events AS {query}"),
-           lambda _: connection.execute(DUCKDB_ANSWER).fetchone())
+    common.report(lambda: connection.execute(f"CREATE TABLE events AS {query}"), lambda _: connection.execute(DUCKDB_ANSWER).fetchone())
 
 
 def read_json(form, path):
@@ -148,11 +152,16 @@ def columns_of(events):
 
 def answer_of(columns):
     """The six numbers from Python's columns."""
-    assert set(columns["ph"]) == {"X"} and set(columns["pid"]) == {0}
+    common.check(set(columns["ph"]) == {"X"} and set(columns["pid"]) == {0}, "not the generated phases and processes")
     parsed_args = (args if isinstance(args, dict) else json.loads(args) for args in columns["args"])
-    return [len(columns["name"]), sum(round(dur * 1000) for dur in columns["dur"]),
-            round((max(columns["ts"]) - min(columns["ts"])) * 1000), len(set(columns["name"])),
-            sum(columns["tid"]), sum(args["correlation"] for args in parsed_args)]
+    return [
+        len(columns["name"]),
+        sum(round(dur * 1000) for dur in columns["dur"]),
+        round((max(columns["ts"]) - min(columns["ts"])) * 1000),
+        len(set(columns["name"])),
+        sum(columns["tid"]),
+        sum(args["correlation"] for args in parsed_args),
+    ]
 
 
 READERS = {"json": read_json, "simdjson": read_simdjson, "simdjson, no columns": read_simdjson_document}

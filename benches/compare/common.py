@@ -37,8 +37,12 @@ def arguments(description):
     """The options that every comparison has."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--tq", type=Path, default=ROOT / "target/release/tq", help="the tq to measure [target/release/tq]")
-    parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "tq-compare",
-                        help="folder of the generated files, which are kept [tq-compare in the temporary folder]")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=Path(tempfile.gettempdir()) / "tq-compare",
+        help="folder of the generated files, which are kept [tq-compare in the temporary folder]",
+    )
     parser.add_argument("--runs", type=int, default=5, help="runs of each command, in turns [5]")
     return parser
 
@@ -47,10 +51,22 @@ def parsed(parser):
     """The options, with a tq that exists and a folder that exists."""
     options = parser.parse_args()
     if not options.tq.exists():
-        sys.exit(f"error: no {options.tq}: build it with `cargo build --release`, or name one with --tq")
+        fail(f"no {options.tq}: build it with `cargo build --release`, or name one with --tq")
     options.tq, options.work = options.tq.resolve(), options.work.resolve()
     options.work.mkdir(parents=True, exist_ok=True)
     return options
+
+
+def fail(message):
+    """Ends the program: exit code 2, nothing could be compared."""
+    print(f"error: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+def check(holds, message):
+    """Fails unless an answer is the expected one."""
+    if not holds:
+        fail(message)
 
 
 def run(command, **environment):
@@ -62,7 +78,7 @@ def run(command, **environment):
         wall = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode != 0:
-            sys.exit(f"error: exit code {process.returncode}: {' '.join(str(part) for part in command)}")
+            fail(f"exit code {process.returncode}: {' '.join(str(part) for part in command)}")
         output.seek(0)
         return Run(wall, usage.ru_utime + usage.ru_stime, bytes_of(usage), output.read().decode())
 
@@ -113,7 +129,7 @@ def apart(function, *values):
     process.start()
     process.join()
     if process.exitcode != 0:
-        sys.exit(f"error: {function.__name__} failed")
+        fail(f"{function.__name__} failed")
 
 
 def generate(path, write, *values):
@@ -143,8 +159,10 @@ def heading(title, options, packages, inputs):
     """Prints title, machine, versions and the files with their sizes. Packages are asked for without being loaded."""
     versions = [f"{name} {importlib.metadata.version(name)}" for name in packages]
     print(f"## {title}\n")
-    print(f"Machine    {os.cpu_count()} cores of {processor()}, {memory() / 1e9:.0f} GB, {platform.system()} {platform.release()}, "
-          f"load {os.getloadavg()[0]:.1f} before the runs")
+    print(
+        f"Machine    {os.cpu_count()} cores of {processor()}, {memory() / 1e9:.0f} GB, {platform.system()} {platform.release()}, "
+        f"load {os.getloadavg()[0]:.1f} before the runs"
+    )
     print(f"Versions   {', '.join([tq_version(options.tq), f'Python {platform.python_version()}', *versions])}")
     for path, what in inputs.items():
         print(f"Input      {path.name}: {size(path) / 1e6:.1f} MB, {what}")
@@ -220,7 +238,7 @@ def same(answers):
     for name, given in answers.items():
         for answer in given:
             if answer != first:
-                sys.exit(f"error: {name} answers {str(answer)[:500]}\n       {first_name} answers {str(first)[:500]}")
+                fail(f"{name} answers {str(answer)[:500]}\n       {first_name} answers {str(first)[:500]}")
     print(f"The same answer comes from {'; '.join(answers)}.\n")
 
 

@@ -20,7 +20,7 @@ WORK = [
 ]
 MORE = {
     "kernel": '"registers per thread": 96, "shared memory": 0, "blocks per SM": 0.074074, "warps per SM": 1.259259, '
-              '"grid": [8, 1, 1], "block": [544, 1, 1], "est. achieved occupancy %": 0',
+    '"grid": [8, 1, 1], "block": [544, 1, 1], "est. achieved occupancy %": 0',
     "gpu_memcpy": '"bytes": 4000, "memory bandwidth (GB/s)": 0.7861635220125787',
 }
 PARTS = ["computing", "exposed communication", "exposed copies", "idle"]
@@ -117,8 +117,10 @@ def write_trace(path, rows):
             ]
             file.writelines(f"  {{\n    {event}\n  }},\n" for event in events)
             now += operator_length + draw.randrange(200, 3_000)
-        file.write('  {\n    "ph": "M", "name": "process_name", "pid": 2910249, "tid": 0, "ts": 4458676000000.000,\n'
-                   '    "args": {\n      "name": "python"\n    }\n  }\n  ],\n  "traceName": "generated"\n}\n')
+        file.write(
+            '  {\n    "ph": "M", "name": "process_name", "pid": 2910249, "tid": 0, "ts": 4458676000000.000,\n'
+            '    "args": {\n      "name": "python"\n    }\n  }\n  ],\n  "traceName": "generated"\n}\n'
+        )
 
 
 def us(time):
