@@ -43,7 +43,7 @@ def main():
     inputs = {path: f"{options.events} events" for path in files.values()}
     common.heading("Reading a Chrome trace", options, ["duckdb", "pysimdjson"], inputs)
 
-    medians = {}
+    costs = {}
     for form, path in files.items():
         jobs = {}
         for threads in sorted({1, os.cpu_count()}):
@@ -55,8 +55,8 @@ def main():
         results = common.in_turns(options.runs, jobs)
         print_costs(form, common.size(path), results)
         common.same({name: [answer(name, run.output) for run in runs] for name, runs in results.items() if "import" not in name})
-        medians[form] = results
-    print_bars(medians, files)
+        costs[form] = results
+    print_bars(costs, files)
     common.close()
 
 
@@ -76,18 +76,18 @@ def print_costs(form, size_bytes, results):
     common.table(["", "wall", "processor time", "MB/s by the clock", "MB/s of processor time", "peak memory"], rows)
 
 
-def print_bars(medians, files):
+def print_bars(costs, files):
     """A core is one thread's processor time."""
     for form, factor in (("object", 8), ("array", 1)):
-        if form in medians:
-            tq, duckdb = (medians[form][f"{tool}, threads: 1"] for tool in ("tq import", "DuckDB"))
+        if form in costs:
+            tq, duckdb = (costs[form][f"{tool}, threads: 1"] for tool in ("tq import", "DuckDB"))
             cpu, wall = (common.median(duckdb, field) / common.median(tq, field) for field in ("cpu", "wall"))
             common.bar(
                 f"on one thread {factor} times as fast as DuckDB, {form} form",
                 cpu >= factor,
                 f"{cpu:.1f} times by processor time, {wall:.1f} by the clock",
             )
-    for form, results in medians.items():
+    for form, results in costs.items():
         rate = common.size(files[form]) / 1e6 / common.median(results["tq import, threads: 1"], "cpu")
         common.bar(f"200 MB/s a core, {form} form", rate >= 200, f"{rate:.0f} MB/s of processor time")
 
