@@ -1,4 +1,4 @@
--- title: The longest stretches in which a location ran nothing, and the tasks around them
+-- title: The longest stretches between two tasks of a location in which it ran nothing
 -- topic: locations
 -- needs: tasks
 --

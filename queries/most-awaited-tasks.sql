@@ -1,4 +1,4 @@
--- title: The tasks that most other tasks wait for
+-- title: The tasks that most other tasks directly depend on
 -- topic: dependencies
 -- needs: tasks, links.kind=dependency
 --

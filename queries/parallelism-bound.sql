@@ -3,7 +3,10 @@
 -- needs: tasks, links.kind=dependency
 --
 WITH work AS (
-  SELECT run, sum(self_time) AS work_time FROM self_time(tasks) GROUP BY run
+  -- Tasks may overlap on a location (requests in flight, asynchronous ones); it can be busy only once.
+  SELECT run, sum(busy_time) AS work_time
+  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM tasks GROUP BY run, location)
+  GROUP BY run
 ), path AS (
   SELECT run, max(path_time) AS path_time FROM critical_path() GROUP BY run
 ), lanes AS (

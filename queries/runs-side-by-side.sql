@@ -1,15 +1,18 @@
--- title: The runs side by side: makespan, work, how busy, and how much faster than the first
+-- title: The runs side by side: makespan, work, how busy, and how much faster than the first of its problem size
 -- topic: comparison
 -- needs: tasks, runs.run_number=1
 --
 WITH work AS (
-  SELECT run, sum(self_time) AS work_time FROM self_time(tasks) GROUP BY run
+  -- Tasks may overlap on a location (requests in flight, asynchronous ones); it can be busy only once.
+  SELECT run, sum(busy_time) AS work_time
+  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM tasks GROUP BY run, location)
+  GROUP BY run
 ), lanes AS (
   SELECT run, count(*) AS lanes FROM locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
 )
 SELECT r.run, r.tasks, coalesce(l.lanes, 0) AS lanes, r.makespan AS makespan_time, w.work_time,
   round(1.0 * w.work_time / nullif(l.lanes * r.makespan, 0), 3) AS occupancy,
-  round(1.0 * first_value(r.makespan) OVER (ORDER BY r.run_number) / nullif(r.makespan, 0), 3) AS speedup
+  round(1.0 * first_value(r.makespan) OVER (PARTITION BY r.study, r.argument, r.problem_size ORDER BY r.run_number) / nullif(r.makespan, 0), 3) AS speedup
 FROM runs r
 LEFT JOIN work w ON w.run = r.run
 LEFT JOIN lanes l ON l.run = r.run

@@ -29,8 +29,12 @@ WITH work AS (
   FROM (SELECT part, what, total_time, count FROM measures WHERE run = 'base') base
   FULL JOIN (SELECT part, what, total_time, count FROM measures WHERE run = 'new') new USING (part, what)
 )
-SELECT what, base_time, new_time, change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent,
-  base_count, new_count
+SELECT what,
+  -- Work that only one of the runs has took no time in the other.
+  CASE WHEN part = 2 THEN coalesce(base_time, 0) ELSE base_time END AS base_time,
+  CASE WHEN part = 2 THEN coalesce(new_time, 0) ELSE new_time END AS new_time,
+  change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent,
+  coalesce(base_count, 0) AS base_count, coalesce(new_count, 0) AS new_count
 FROM changes
 ORDER BY CASE WHEN part = 0 THEN 0 ELSE 1 END, abs(change_time) DESC, part, what
 LIMIT 30

@@ -4,5 +4,8 @@
 -- chart: heatmap x=target y=source value=count totals=true
 --
 SELECT run, source, target, count, bytes, source_total, target_total
-FROM message_matrix(messages, locations)
+FROM message_matrix(messages, (
+  -- Those that never sent or received are there when others of their kind did.
+  SELECT * FROM locations WHERE kind IN (
+    SELECT l.kind FROM locations l JOIN messages m ON m.run = l.run AND l.location IN (m.source, m.target))))
 ORDER BY run, source, target
