@@ -1,6 +1,6 @@
 -- title: What ran where and when
 -- topic: time
--- needs: tasks, no links.kind=dependency
+-- needs: tasks
 -- chart: gantt
 --
 SELECT run, task, location, name, kind, start, finish FROM tasks

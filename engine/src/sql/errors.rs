@@ -25,7 +25,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 use crate::sql::nearest::nearest;
 use crate::sql::parse::{Lines, Statement};
 use crate::sql::relations::function_names;
-use crate::sql::wording::{in_words, sql_types};
+use crate::sql::wording::{in_words, is_unit, sql_types};
 
 /// What is wrong with a query, or went wrong while it ran.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -566,6 +566,9 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
             );
         }
         _ => {}
+    }
+    if is_unit(found) {
+        return Some(format!("a time is written `{found}(5)`"));
     }
     if found.len() < 3 || KEYWORDS.contains(&upper.as_str()) {
         return None;

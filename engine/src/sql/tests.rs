@@ -465,6 +465,13 @@ fn errors_of_the_rest_of_sql() {
         "batch_size",
         "did you mean `datafusion.execution.batch_size`?",
     );
+    check_error(
+        "SELECT * FROM tasks WHERE duration > 5ms",
+        "expected end of statement, found ms",
+        "ms",
+        "a time is written `ms(5)`",
+    );
+    check_error("SELECT * FROM tasks WHERE duration > '5ms'", "'5ms' is no BIGINT", "", "a time is written `ms(5)`");
     check_error("SELECT run FROM tasks JOIN links USING (run", "expected ), found the end of the statement", "", "");
     let broken = error(&small(), "SELECT run\nFROM tasks,, links");
     assert_eq!((broken.message.as_str(), broken.place.unwrap().line), ("expected identifier, found ,", 2));

@@ -68,10 +68,27 @@ fn wrong_types(text: &str) -> Worded {
     }
     if text.contains("Unexpected argument type to 'json_get'") {
         let hint =
-            "`->` binds weaker than a comparison: write `(args->'key')`, or `args->>'key'` for its text".to_owned();
+            "`->` binds weaker than a comparison: write `(args->'key')`, or `(args->>'key')` for its text".to_owned();
         return Some((text.to_owned(), Some(hint)));
     }
+    if text.contains("Unexpected argument type to 'json_as_text'") {
+        let hint = "`->>` binds weaker than a comparison: write `(args->>'key') = 'value'`".to_owned();
+        return Some(("`->>` takes a key or a position, not the answer of a comparison".to_owned(), Some(hint)));
+    }
     None
+}
+
+/// How SQL says `5ms`.
+fn time_of(value: &str) -> Option<String> {
+    let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = &value[..value.len() - unit.len()];
+    let is_time = !number.is_empty() && is_unit(unit.trim_start());
+    is_time.then(|| format!("a time is written `{}({number})`", unit.trim_start()))
+}
+
+/// Whether a function of this name makes ticks of a number.
+pub(super) fn is_unit(word: &str) -> bool {
+    ["us", "ms", "s"].contains(&word)
 }
 
 fn wrong_values(text: &str) -> Worded {
@@ -79,7 +96,7 @@ fn wrong_values(text: &str) -> Worded {
         let (value, data_type) = rest.rsplit_once("' to value of ")?;
         let data_type = data_type.trim_end_matches(" type");
         let known = before.is_empty() || before.ends_with("Cast error: ");
-        let hint = "`TRY_CAST(x AS …)` makes NULL of what cannot be cast".to_owned();
+        let hint = time_of(value).unwrap_or_else(|| "`TRY_CAST(x AS …)` makes NULL of what cannot be cast".to_owned());
         return known.then(|| (format!("'{value}' is no {data_type}"), Some(hint)));
     }
     if let Some(name) = between(text, "WITH query name \"", "\" specified more than once") {
