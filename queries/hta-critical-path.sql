@@ -5,8 +5,8 @@
 -- param instance: BIGINT = 0 -- which of those spans, counted from 0
 -- chart: bar x=critical_path_time y=rank
 --
--- HTA weighs the edges of a graph of starts and ends. Here each edge is a task as long as it weighs, and each start or end one
--- of no length between edges. Ties may take another way of the same length, so that parts may differ from HTA's where the sum does not.
+-- HTA weighs the edges of a graph of starts and ends. Here each edge that weighs is a task of that length, and each start or end
+-- one of no length. Where several ways are as long, HTA may take another one; then parts differ, and the sum does not.
 WITH ranks AS (
   -- A Kineto file is a rank: that of the directory, else of `distributedInfo`, else 0. So is a process of Nsight Systems.
   SELECT l.run, l.location, coalesce(TRY_CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
@@ -108,7 +108,7 @@ WITH ranks AS (
   -- Within an outermost operator time passes, but not in a call that waits; between them it does not count.
   SELECT run, rank, source, source_time, node AS target, time AS target_time,
     CASE WHEN level_before = 0 OR is_blocking THEN 0 ELSE time - source_time END AS weight,
-    CASE WHEN level_before > 0 THEN 'host' END AS part, 0 AS place
+    CASE WHEN level_before > 0 THEN 'host' END AS part
   FROM walked
   WHERE source IS NOT NULL
 ), joined AS (
@@ -181,38 +181,42 @@ WITH ranks AS (
   FROM waiting
 ), device_edges AS (
   SELECT run, rank, unnest(CASE WHEN is_sync THEN make_array(named_struct('source', 2 * awaited_task + 1, 'source_time', awaited_finish,
-        'target', CASE WHEN has_call THEN 2 * call_task + 1 END, 'target_time', call_finish, 'weight', 0, 'part', '', 'place', 2))
+        'target', CASE WHEN has_call THEN 2 * call_task + 1 END, 'target_time', call_finish, 'weight', 0, 'part', 'wait'))
       ELSE make_array(
         named_struct('source', 2 * task, 'source_time', start, 'target', 2 * task + 1, 'target_time', finish, 'weight', finish - start,
-          'part', CASE WHEN name ~ '^nccl.*Kernel' THEN 'communication' ELSE 'compute' END, 'place', 1),
+          'part', CASE WHEN name ~ '^nccl.*Kernel' THEN 'communication' ELSE 'compute' END),
         -- A kernel begins behind what its stream was told to wait for,
-        named_struct('source', 2 * sync_task + 1, 'source_time', sync_finish, 'target', 2 * task, 'target_time', start, 'weight', 0, 'part', '', 'place', 2),
+        named_struct('source', 2 * sync_task + 1, 'source_time', sync_finish, 'target', 2 * task, 'target_time', start, 'weight', 0, 'part', ''),
         -- and behind its launch where the stream idled then, else behind the kernel before.
         CASE WHEN is_late THEN named_struct('source', CASE WHEN has_call THEN 2 * call_task END, 'source_time', call_start, 'target', 2 * task,
-            'target_time', start, 'weight', start - call_start, 'part', 'launch', 'place', 3)
+            'target_time', start, 'weight', start - call_start, 'part', 'launch')
           WHEN sync_task IS NULL OR sync_finish < finish_before THEN named_struct('source', 2 * task_before + 1, 'source_time', finish_before,
-            'target', 2 * task, 'target_time', start, 'weight', start - finish_before, 'part', 'kernel', 'place', 3) END) END) AS edge
+            'target', 2 * task, 'target_time', start, 'weight', start - finish_before, 'part', 'kernel') END) END) AS edge
   FROM decided
 ), edges AS (
-  SELECT run, rank, source, source_time, target, target_time, weight, part, place FROM host_edges
+  SELECT run, rank, source, source_time, target, target_time, weight, part FROM host_edges
   UNION ALL
-  SELECT run, rank, edge['source'], edge['source_time'], edge['target'], edge['target_time'], edge['weight'], edge['part'], edge['place']
+  SELECT run, rank, edge['source'], edge['source_time'], edge['target'], edge['target_time'], edge['weight'], edge['part']
   FROM device_edges
   WHERE edge['source'] IS NOT NULL AND edge['target'] IS NOT NULL
 ), graph AS (
-  -- Starts and ends are even and odd numbers, edges greater ones. What seems to run backwards, from rounding, takes no time.
-  SELECT run || '/' || rank AS run, CAST(rank AS VARCHAR) AS location, source, source_time, target, target_time, greatest(weight, 0) AS duration, part,
-    4611686018427387904 + CAST(row_number() OVER (ORDER BY target, place, source) AS BIGINT) AS edge
+  -- Starts and ends are even and odd numbers; an edge that weighs has that of its end, far above. What seems to run backwards,
+  -- from rounding, weighs nothing. Of ways of the same length HTA takes the host's before one over a wait: those are numbered last.
+  SELECT run || '/' || rank AS run, CAST(rank AS VARCHAR) AS location, source, source_time, target, target_time, weight, part,
+    CASE WHEN part = 'wait' THEN 6917529027641081856 + target WHEN weight > 0 THEN 4611686018427387904 + target END AS edge
   FROM edges
 ), steps AS (
-  SELECT run, location, edge AS task, part AS name, duration, CAST(NULL AS BIGINT) AS start FROM graph
-  UNION ALL
-  SELECT run, location, node['task'], '', 0, max(node['start'])
-  FROM (SELECT run, location, unnest(make_array(named_struct('task', source, 'start', source_time), named_struct('task', target, 'start', target_time))) AS node FROM graph)
-  GROUP BY run, location, node['task']
+  SELECT run, location, step['task'] AS task, min(step['part']) AS name, max(step['duration']) AS duration, max(step['start']) AS start
+  FROM (SELECT run, location, unnest(make_array(named_struct('task', edge, 'part', part, 'duration', weight, 'start', NULL),
+      named_struct('task', source, 'part', NULL, 'duration', 0, 'start', source_time),
+      named_struct('task', target, 'part', NULL, 'duration', 0, 'start', target_time))) AS step FROM graph)
+  WHERE step['task'] IS NOT NULL
+  GROUP BY run, location, step['task']
 ), follows AS (
   SELECT run, link['source'] AS source, link['target'] AS target
-  FROM (SELECT run, unnest(make_array(named_struct('source', source, 'target', edge), named_struct('source', edge, 'target', target))) AS link FROM graph)
+  FROM (SELECT run, unnest(make_array(named_struct('source', source, 'target', coalesce(edge, target)),
+      CASE WHEN edge IS NOT NULL THEN named_struct('source', edge, 'target', target) END)) AS link FROM graph)
+  WHERE link['source'] IS NOT NULL
 )
 SELECT left(run, character_length(run) - character_length(location) - 1) AS run, CAST(location AS BIGINT) AS rank,
   max(path_time) AS critical_path_time, min(start) AS first_time, max(start) AS last_time, count(start) AS nodes,

@@ -8,6 +8,7 @@ use std::path::Path;
 use datafusion::arrow::array::Array;
 use datafusion::arrow::util::display::array_value_to_string;
 use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::queries::SavedQuery;
 use tq_engine::session::Session;
 use tq_tests::{fixture, shared};
 
@@ -32,12 +33,16 @@ fn open(path: &Path) -> Session {
 }
 
 /// The answer of a saved query: its columns by name; NULL is empty.
-fn ask(session: &Session, query: &str) -> (Vec<String>, Rows) {
+fn ask(session: &Session, query: &str, given: &[(&str, &str)]) -> (Vec<String>, Rows) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../queries").join(query).with_extension("sql");
-    let sql = std::fs::read_to_string(&path).unwrap();
+    let saved = SavedQuery::read(&path).unwrap_or_else(|error| panic!("{error}"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let given: Vec<(String, String)> = given.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let values = saved.bind(&given, session.tick()).unwrap_or_else(|error| panic!("{query}: {error}"));
+    let params = (!values.is_empty()).then(|| values.into());
     let (names, batches) = runtime.block_on(async {
-        let frame = session.sql(&sql).await.unwrap_or_else(|error| panic!("{query}: {error:?}"));
+        let frame = session.execute(&saved.statement, params).await;
+        let frame = frame.unwrap_or_else(|error| panic!("{query}: {error:?}"));
         let names = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
         (names, frame.collect().await.unwrap_or_else(|error| panic!("{query}: {error}")))
     });
@@ -56,7 +61,12 @@ fn ask(session: &Session, query: &str) -> (Vec<String>, Rows) {
 
 /// Those columns of an answer.
 fn columns(session: &Session, query: &str, wanted: &[&str]) -> Rows {
-    let (names, rows) = ask(session, query);
+    columns_given(session, query, &[], wanted)
+}
+
+/// Those columns of an answer with those parameters.
+fn columns_given(session: &Session, query: &str, given: &[(&str, &str)], wanted: &[&str]) -> Rows {
+    let (names, rows) = ask(session, query, given);
     let index = |name: &&str| {
         names.iter().position(|known| known == name).unwrap_or_else(|| panic!("{query}: no column {name}"))
     };
@@ -232,6 +242,43 @@ fn queue_lengths_equal_hta() {
         ("most", 9, Number(1.0)),
     ];
     compare("hta-queue-length", "queue_length", &shape, 2);
+}
+
+#[test]
+fn critical_path_equals_hta() {
+    let (Some(traces), Some(answers)) = (shared("traces/chrome"), shared("expected/hta")) else { return };
+    // What is not in a file is 0. HTA's times begin at the first span that it keeps, ours where the run does.
+    let shape = [
+        ("critical_path_time", "critical_length_us"),
+        ("cpu_bound_time", "critical_us.cpu_bound"),
+        ("gpu_compute_bound_time", "critical_us.gpu_compute_bound"),
+        ("gpu_communication_bound_time", "critical_us.gpu_communication_bound"),
+        ("kernel_kernel_time", "critical_us.gpu_kernel_kernel_overhead"),
+        ("kernel_launch_time", "critical_us.gpu_kernel_launch_overhead"),
+    ];
+    let wanted: Vec<&str> = shape.iter().map(|part| part.0).chain(["nodes", "first_time", "last_time"]).collect();
+    let mut compared = 0;
+    for (stem, trace) in HTA {
+        let path = answers.join(format!("{stem}.critical_path.csv"));
+        if !path.exists() {
+            continue;
+        }
+        let theirs: HashMap<String, String> =
+            csv(&path).into_iter().map(|row| (row[0].clone(), row[1].clone())).collect();
+        let their = |what: &str| theirs.get(what).map_or(0.0, |value| number(value));
+        let instance = if theirs["instance"].is_empty() { "0" } else { &theirs["instance"] };
+        let given = [("annotation", theirs["annotation"].as_str()), ("instance", instance)];
+        let ours = columns_given(&open(&traces.join(trace)), "hta-critical-path", &given, &wanted);
+        assert_eq!(ours.len(), 1, "{stem}: one rank");
+        let ours: Vec<f64> = ours[0].iter().map(|value| number(value)).collect();
+        for (ours, (column, what)) in ours.iter().zip(shape) {
+            assert_eq!(*ours, their(what) * 1000.0, "{stem}: {column}");
+        }
+        assert_eq!(ours[6], their("critical_nodes"), "{stem}: nodes");
+        assert_eq!(ours[8] - ours[7], (their("last_node_ts_us") - their("first_node_ts_us")) * 1000.0, "{stem}: span");
+        compared += 1;
+    }
+    assert_eq!(compared, 7, "traces with answers");
 }
 
 #[test]
