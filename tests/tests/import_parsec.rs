@@ -629,13 +629,140 @@ fn damaged_recordings_are_told_what_is_wrong() {
     }
     let intact = open(&folder.join("wrong-buffer-type.prof.zst"));
     assert_eq!(one(&intact, "SELECT count(*) FROM tasks"), "510");
-    for file in std::fs::read_dir(folder.join("../hdf5")).expect("a folder") {
-        let error = try_open(&file.expect("an entry").path(), &[]).err().expect("an error");
-        let ImportError::Unusable { what, hint, .. } = error else { panic!("{error}") };
-        assert!(what.contains("PTT") && hint.is_some_and(|hint| hint.contains(".prof")), "{what}");
-    }
     // The graphs of an aborted run are there, and its profiles are not.
     let aborted = open(&folder.join("../bcast-aborted-4r"));
     assert_eq!((stat(&aborted, "file_not_read"), stat(&aborted, "dot_unclosed")), (4, 4));
     assert!(stat(&aborted, "dot_only") > 0);
+}
+
+/// A folder with copies of files.
+fn folder_of(files: &[&Path]) -> TempDir {
+    let folder = TempDir::new().expect("a folder");
+    for file in files {
+        std::fs::copy(file, folder.path().join(file.file_name().expect("a name"))).expect("copied");
+    }
+    folder
+}
+
+/// Every table, as a file converted by profile2h5 must have it too.
+fn tables(session: &Session) -> Vec<(&'static str, Vec<Vec<String>>)> {
+    let queries = [
+        ("runs", "SELECT format, program, cores, time_unit, args FROM runs"),
+        (
+            "locations",
+            "SELECT location, parent, kind, name, process, sort_index, role, clock, args FROM locations ORDER BY sort_index",
+        ),
+        (
+            "tasks",
+            "SELECT location, start, finish, depth, name, kind, role, id, args FROM tasks ORDER BY location, start, finish DESC, depth, name",
+        ),
+        (
+            "parents",
+            "SELECT c.location, c.start, c.name, p.location, p.start, p.name, s.start, s.name FROM tasks c LEFT JOIN tasks p ON c.parent = p.task \
+             LEFT JOIN tasks s ON c.stack_parent = s.task ORDER BY c.location, c.start, c.finish DESC, c.depth, c.name",
+        ),
+        (
+            "links",
+            "SELECT a.location, a.start, a.name, b.location, b.start, b.name, l.kind, l.name, l.args FROM links l JOIN tasks a ON l.source = a.task \
+             JOIN tasks b ON l.target = b.task ORDER BY 1, 2, 3, 4, 5, 6, 7, 8",
+        ),
+        (
+            "messages",
+            "SELECT source, target, kind, tag, send_time, receive_time, bytes, count, args FROM messages ORDER BY 1, 2, 3, 4, 5, 6",
+        ),
+        ("counters", "SELECT location, name, time, value, kind, unit FROM counters ORDER BY 1, 2, 3, 4"),
+        ("events", "SELECT location, name, kind, time, args FROM events ORDER BY 1, 2, 3, 4"),
+    ];
+    let mut tables = Vec::new();
+    for (table, sql) in queries {
+        let mut rows = rows(session, sql);
+        // Facts in whichever order.
+        for cell in rows.iter_mut().flatten().filter(|cell| cell.starts_with('{') && table != "tasks") {
+            let facts: BTreeMap<String, serde_json::Value> = serde_json::from_str(cell).expect("an object");
+            *cell = format!("{facts:?}");
+        }
+        tables.push((table, rows));
+    }
+    tables
+}
+
+fn assert_same_tables(converted: &Session, recorded: &Session, context: &str) {
+    assert!(is_whole(converted), "{context}");
+    for ((table, ours), (_, theirs)) in tables(converted).iter().zip(&tables(recorded)) {
+        for (ours, theirs) in ours.iter().zip(theirs) {
+            assert_eq!(ours, theirs, "{context}: {table}");
+        }
+        assert_eq!(ours.len(), theirs.len(), "{context}: {table}");
+    }
+}
+
+#[cfg(feature = "hdf5")]
+#[test]
+fn a_converted_run_has_the_tables_of_its_recording() {
+    let ours = fixture("parsec/chol8-1r");
+    let (h5, prof) = (ours.join("chol8.ptt-v2.h5.zst"), ours.join("chol8-0.prof.zst"));
+    let recorded = open(&prof);
+    assert_eq!(one(&recorded, "SELECT count(*) FROM tasks WHERE kind = 'task'"), "120");
+    let dot = [("parsec.dot", ours.join("chol8-0.dot.zst"))];
+    let dot: Vec<(&str, &str)> = dot.iter().map(|(key, path)| (*key, path.to_str().expect("UTF-8"))).collect();
+    let converted = try_open(&h5, &dot).expect("with its graph");
+    assert_same_tables(&converted, &recorded, "chol8-1r with its graph");
+    assert_eq!(stat(&converted, "dot_nodes_joined"), 120);
+    let alone = folder_of(&[&prof]);
+    assert_same_tables(&open(&h5), &open(alone.path()), "chol8-1r");
+    let beside = folder_of(&[&h5, &ours.join("chol8-0.dot.zst")]);
+    assert_same_tables(&open(beside.path()), &recorded, "chol8-1r in a folder with its graph");
+}
+
+#[cfg(feature = "hdf5")]
+#[test]
+fn every_converted_run_has_the_tables_of_its_recording() {
+    let Some(folder) = shared("traces/parsec") else { return };
+    for (h5, twin) in [
+        ("chol8-1r.ptt-v2", "chol8-1r"),
+        ("chol8-1r.ptt-v2-nocompress", "chol8-1r"),
+        ("chol8-1r.ptt-v2-table", "chol8-1r"),
+        ("chol16-2r.ptt-v2", "chol16-2r"),
+        ("nopins-2r.ptt-v2", "nopins-2r"),
+    ] {
+        let files =
+            std::fs::read_dir(folder.join(twin)).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let files: Vec<PathBuf> = files.filter(|path| path.to_string_lossy().contains(".prof")).collect();
+        let profiles = folder_of(&files.iter().map(PathBuf::as_path).collect::<Vec<_>>());
+        let converted = folder.join(format!("hdf5/{h5}.h5.zst"));
+        assert_same_tables(&open(&converted), &open(profiles.path()), h5);
+        let graphs = folder.join(twin).to_string_lossy().into_owned();
+        if twin != "nopins-2r" {
+            let converted = try_open(&converted, &[("parsec.dot", &graphs)]).expect("with its graphs");
+            assert_same_tables(&converted, &open(&folder.join(twin)), &format!("{h5} with graphs"));
+        }
+    }
+}
+
+#[cfg(feature = "hdf5")]
+#[test]
+fn version_1_names_the_way_out() {
+    let Some(folder) = shared("traces/parsec/hdf5") else { return };
+    let version_1 = folder.join("chol8-1r.ptt-v1.h5.zst");
+    let in_folder = folder_of(&[&version_1]);
+    for path in [&version_1, &in_folder.path().join("chol8-1r.ptt-v1.h5.zst")] {
+        let error = try_open(path, &[]).err().expect("an error");
+        let ImportError::Unusable { what, hint, .. } = error else { panic!("{error}") };
+        assert!(what.contains("version 1"), "{what}");
+        assert!(hint.is_some_and(|hint| hint.contains("profile2h5 --ptt-version 2") && hint.contains(".prof")));
+    }
+}
+
+#[cfg(feature = "hdf5")]
+#[test]
+fn recordings_come_before_what_was_converted_from_them() {
+    let ours = fixture("parsec/chol8-1r");
+    let session = open(&ours);
+    assert_eq!(one(&session, "SELECT count(*), count(DISTINCT run) FROM tasks"), "510 1");
+    assert_eq!((stat(&session, "converted_not_read"), stat(&session, "end_events")), (1, 510));
+    let Some(folder) = shared("traces/parsec/hdf5") else { return };
+    let both = folder_of(&[&folder.join("chol8-1r.ptt-v1.h5.zst"), &ours.join("chol8.ptt-v2.h5.zst")]);
+    let session = open(both.path());
+    assert_eq!(one(&session, "SELECT count(*), count(DISTINCT run) FROM tasks"), "510 1");
+    assert_eq!((stat(&session, "converted_not_read"), stat(&session, "end_events")), (1, 0));
 }

@@ -85,7 +85,7 @@ struct Chained {
 }
 
 /// A type of events.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) convertor: String,
@@ -122,6 +122,12 @@ impl Event {
         self.key & 1 == 0
     }
 
+    /// An event of a type, whose info begins there.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn new(key: u16, taskpool: u32, id: u64, time: i64, info_at: Option<usize>) -> Event {
+        Event { time, id, taskpool, key, has_info: info_at.is_some(), info_at: info_at.unwrap_or(0) }
+    }
+
     #[cfg(test)]
     pub(super) fn without_info(key: u16, id: u64, time: i64) -> Event {
         Event { time, id, taskpool: 0, key, has_info: false, info_at: 0 }
@@ -130,6 +136,23 @@ impl Event {
     /// Same type, id and taskpool; one starts what the other ends.
     pub(super) fn is_ended_by(&self, end: &Event) -> bool {
         self.key | 1 == end.key && self.id == end.id && self.taskpool == end.taskpool && self.time <= end.time
+    }
+}
+
+/// The infos of events: structs in the writer's byte order.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Infos<'a> {
+    pub(super) bytes: &'a [u8],
+    pub(super) big_endian: bool,
+}
+
+impl<'a> Infos<'a> {
+    /// The info of an event.
+    pub(super) fn of(&self, event: &Event, entry: &Entry) -> Option<&'a [u8]> {
+        if !event.has_info {
+            return None;
+        }
+        self.bytes.get(event.info_at..event.info_at.checked_add(entry.info_bytes)?)
     }
 }
 
@@ -423,16 +446,9 @@ impl<'a> File<'a> {
         events
     }
 
-    /// The info of an event.
-    pub(super) fn info(&self, event: &Event, entry: &Entry) -> Option<&'a [u8]> {
-        if !event.has_info {
-            return None;
-        }
-        self.bytes.get(event.info_at..event.info_at + entry.info_bytes)
-    }
-
-    pub(super) fn is_big_endian(&self) -> bool {
-        self.big_endian
+    /// Where the infos of its events lie.
+    pub(super) fn event_infos(&self) -> Infos<'a> {
+        Infos { bytes: self.bytes, big_endian: self.big_endian }
     }
 
     /// The block at an offset, cut where the file ends.

@@ -3,7 +3,7 @@
 //! ```text
 //! chol-0.prof  chol-1.prof      events of each rank, binary                       file, types, pair, rank
 //! chol-0.dot   chol-1.dot       tasks executed on each rank, edges that enter it  dot
-//! chol.h5                       both converted by profile2h5                      refused, with a way out
+//! chol.h5                       events of all ranks, converted by profile2h5      ptt
 //! ```
 //! | PaRSEC's word | here |
 //! | --- | --- |
@@ -28,6 +28,8 @@ mod file;
 mod join;
 mod messages;
 mod pair;
+#[cfg(feature = "hdf5")]
+mod ptt;
 mod rank;
 #[cfg(test)]
 mod tests;
@@ -56,12 +58,14 @@ static DOC: FormatDoc = FormatDoc {
         ".prof files (PBT) of PaRSEC and DAGuE, either byte order, with and without the size of the world",
         "DOT task graphs (profile_dot) of PTG and DTD programs: beside the .prof files, or alone",
         "a directory with a file per rank is one run, with a clock per rank",
-        "PTT files (HDF5) are recognised and refused: open the .prof files that they were made from",
+        "PTT files (HDF5) of version 2, fixed or table, stored or deflated: one file holds all ranks; beside .prof files they add \
+         nothing. Version 1 is recognised and refused",
     ],
     fills: "locations (ranks, streams, devices), tasks (kind task, runtime, communication, copy, user), links (dependency, \
             communication), messages (kind mpi, control), counters (memory, PAPI), events",
     loses: "the format holds no date, no common clock of ranks and no size of the job; payloads that ride inside an \
-            activation are no messages of their own; colours of events",
+            activation are no messages of their own; colours of events. A PTT file has lost ends without start, infos without \
+            convertor, and how its facts were written: 007 is 7",
     options: &[
         OptionDoc {
             key: DOT_OPTION,
@@ -75,6 +79,7 @@ static DOC: FormatDoc = FormatDoc {
 const NOT_READ: Finding = Finding::lost("file_not_read", Stage::Recording);
 const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 const DUPLICATE: Finding = Finding::lost("rank_given_twice", Stage::Recording);
+const CONVERTED: Finding = Finding::info("converted_not_read", Stage::Import);
 const OTHER_RANKS: Finding = Finding::info("other_ranks_beside", Stage::Import);
 
 /// PaRSEC's profiles and task graphs.
@@ -141,8 +146,7 @@ impl Importer for Parsec {
                 }
                 note_other_ranks(source, &mut builder);
             }
-            Some(Content::Graph) => {}
-            Some(Content::Ptt) => return Err(ptt(source)),
+            Some(Content::Graph | Content::Ptt) => {}
             None => {
                 let what = "neither a .prof file (`#PARSEC BINARY PROFILE` at byte 8) nor a task graph (`digraph G {`)";
                 return Err(damaged(source, "byte 0".to_owned(), what.to_owned()));
@@ -163,10 +167,18 @@ impl Importer for Parsec {
         sources: &[Source],
         context: &mut ImportContext<'_>,
     ) -> Result<(), ImportError> {
-        let runs = runs_of(sources)?;
-        for (name, files) in runs {
+        let (runs, left) = runs_of(sources);
+        for (number, (name, files)) in runs.into_iter().enumerate() {
             let mut builder = context.begin_at(directory);
             builder.info.own_name = Some(name);
+            if number == 0 {
+                builder.stats.note(CONVERTED, left.len() as u64, || {
+                    format!(
+                        "{}: what it was converted from, or a later version, lies beside it",
+                        left[0].path().display()
+                    )
+                });
+            }
             read_run(&files, context, &mut builder)?;
             context.finish(builder)?;
         }
@@ -190,22 +202,29 @@ fn program(source: &Source) -> Vec<u8> {
     name.split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
 }
 
-/// Files by run: base name and program tell runs apart, as nothing in a file does.
-fn runs_of(sources: &[Source]) -> Result<Vec<(String, Vec<Source>)>, ImportError> {
+/// Files by run, and those that others make superfluous: base name and program tell runs apart, as nothing in a file does.
+fn runs_of(sources: &[Source]) -> (Vec<(String, Vec<Source>)>, Vec<Source>) {
     let mut profiles: BTreeMap<(String, Vec<u8>), Vec<Source>> = BTreeMap::new();
     let mut graphs: BTreeMap<String, Vec<Source>> = BTreeMap::new();
-    let mut converted = None;
+    let mut converted = Vec::new();
     for source in sources {
         let base = base_and_rank(&source.stem()).0.to_owned();
         match Content::of(source) {
             Some(Content::Profile) => profiles.entry((base, program(source))).or_default().push(source.clone()),
             Some(Content::Graph) => graphs.entry(base).or_default().push(source.clone()),
-            _ => converted = Some(source),
+            _ => converted.push(source.clone()),
         }
     }
-    // A converted file beside what it was made from adds nothing.
-    if let Some(source) = converted.filter(|_| profiles.is_empty()) {
-        return Err(ptt(source));
+    // A converted file beside what it was made from adds nothing; without, each is a run, and version 2 is the one that can be read.
+    let (mut later, mut left): (Vec<Source>, Vec<Source>) =
+        converted.into_iter().partition(|source| holds(source, b"event_infos_"));
+    if !profiles.is_empty() {
+        left.append(&mut later);
+    } else if later.is_empty() {
+        later = std::mem::take(&mut left);
+    }
+    for source in later {
+        profiles.entry((source.stem(), Vec::new())).or_default().push(source);
     }
     let alone = profiles.len() == 1 && graphs.len() == 1;
     let mut runs = Vec::new();
@@ -215,7 +234,7 @@ fn runs_of(sources: &[Source]) -> Result<Vec<(String, Vec<Source>)>, ImportError
         runs.push((base, files));
     }
     runs.extend(graphs);
-    Ok(runs)
+    (runs, left)
 }
 
 /// The task graph of the same name.
@@ -277,8 +296,26 @@ fn named_graphs(context: &ImportContext<'_>) -> Result<Vec<Source>, ImportError>
 
 /// What one file became.
 enum Read {
-    Profile(Box<Rank>),
+    /// One rank, or all of them.
+    Profiles(Vec<Rank>),
     Graph(i64, Box<Graph>, Stats),
+}
+
+/// What one file says of a rank.
+enum OfRank {
+    Profile(Box<Rank>),
+    Graph(Box<Graph>, Stats),
+}
+
+impl Read {
+    fn by_rank(self) -> Vec<(i64, OfRank)> {
+        match self {
+            Read::Profiles(ranks) => {
+                ranks.into_iter().map(|rank| (rank.rank, OfRank::Profile(Box::new(rank)))).collect()
+            }
+            Read::Graph(rank, graph, stats) => vec![(rank, OfRank::Graph(graph, stats))],
+        }
+    }
 }
 
 /// Reads the files of a run.
@@ -298,9 +335,8 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
     let mut parts: BTreeMap<i64, Part> = BTreeMap::new();
     let mut failed = None;
     for (file, read) in read {
-        let (rank, read) = match read {
-            Ok(read @ Read::Profile(_)) => (profile_rank(&read), read),
-            Ok(read @ Read::Graph(rank, ..)) => (rank, read),
+        let read = match read {
+            Ok(read) => read,
             Err(error @ ImportError::Damaged { .. }) => {
                 // The other ranks are still worth reading, and so is the graph of a run that was killed.
                 builder.stats.note(NOT_READ, 1, || error.to_string());
@@ -309,22 +345,24 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
             }
             Err(error) => return Err(error),
         };
-        let part = parts.entry(rank).or_insert_with(|| Part {
-            rank,
-            profile: None,
-            graph: None,
-            graph_stats: Stats::default(),
-        });
-        let twice = match read {
-            Read::Profile(profile) => part.profile.replace(*profile).is_some(),
-            Read::Graph(_, graph, stats) => {
-                part.graph_stats = stats;
-                part.graph.replace(*graph).is_some()
-            }
-        };
-        builder.stats.note(DUPLICATE, u64::from(twice), || {
-            format!("{}: rank {rank} was there already; the last file counts", file.path().display())
-        });
+        for (rank, read) in read.by_rank() {
+            let part = parts.entry(rank).or_insert_with(|| Part {
+                rank,
+                profile: None,
+                graph: None,
+                graph_stats: Stats::default(),
+            });
+            let twice = match read {
+                OfRank::Profile(profile) => part.profile.replace(*profile).is_some(),
+                OfRank::Graph(graph, stats) => {
+                    part.graph_stats = stats;
+                    part.graph.replace(*graph).is_some()
+                }
+            };
+            builder.stats.note(DUPLICATE, u64::from(twice), || {
+                format!("{}: rank {rank} was there already; the last file counts", file.path().display())
+            });
+        }
     }
     match failed {
         Some(error) if parts.is_empty() => Err(error),
@@ -332,26 +370,45 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
     }
 }
 
-fn profile_rank(read: &Read) -> i64 {
-    match read {
-        Read::Profile(profile) => profile.rank,
-        Read::Graph(rank, ..) => *rank,
-    }
-}
-
 fn read_file(source: &Source, unit: Unit, pool: &std::sync::Arc<dyn MemoryPool>) -> Result<Read, ImportError> {
     let (bytes, is_cut) = read_bytes(source)?;
     // The bytes themselves, and what is kept of each event or statement until it is a row.
-    let _memory = reserve(source, bytes.len().saturating_mul(3), pool)?;
-    if Content::of(source) == Some(Content::Graph) {
-        let mut stats = Stats::default();
-        let graph = Graph::parse(&bytes, &mut stats);
-        note_cut(is_cut, bytes.len(), &mut stats);
-        return Ok(Read::Graph(base_and_rank(&source.stem()).1.unwrap_or(0), Box::new(graph), stats));
+    let memory = reserve(source, bytes.len().saturating_mul(3), pool)?;
+    let length = bytes.len();
+    match Content::of(source) {
+        Some(Content::Graph) => {
+            let mut stats = Stats::default();
+            let graph = Graph::parse(&bytes, &mut stats);
+            note_cut(is_cut, length, &mut stats);
+            Ok(Read::Graph(base_and_rank(&source.stem()).1.unwrap_or(0), Box::new(graph), stats))
+        }
+        Some(Content::Ptt) => {
+            let mut ranks = read_ptt(source, bytes, unit, &memory)?;
+            if let Some(first) = ranks.first_mut() {
+                note_cut(is_cut, length, &mut first.stats);
+            }
+            Ok(Read::Profiles(ranks))
+        }
+        _ => {
+            let mut rank = Rank::read(source, &bytes, unit)?;
+            note_cut(is_cut, length, &mut rank.stats);
+            Ok(Read::Profiles(vec![rank]))
+        }
     }
-    let mut rank = Rank::read(source, &bytes, unit)?;
-    note_cut(is_cut, bytes.len(), &mut rank.stats);
-    Ok(Read::Profile(Box::new(rank)))
+}
+
+#[cfg(feature = "hdf5")]
+fn read_ptt(source: &Source, bytes: Vec<u8>, unit: Unit, memory: &MemoryReservation) -> Result<Vec<Rank>, ImportError> {
+    ptt::read(source, bytes, unit, memory)
+}
+
+#[cfg(not(feature = "hdf5"))]
+fn read_ptt(source: &Source, _: Vec<u8>, _: Unit, _: &MemoryReservation) -> Result<Vec<Rank>, ImportError> {
+    Err(ImportError::Unusable {
+        path: source.path().to_owned(),
+        what: "a PTT file (HDF5, written by profile2h5), and this tq is built without HDF5".to_owned(),
+        hint: Some("open the .prof files that it was converted from, or build tq with its feature `hdf5`".to_owned()),
+    })
 }
 
 /// All bytes, and whether a compressed file broke off behind them.
@@ -378,19 +435,6 @@ fn reserve(
         .try_grow(bytes)
         .map_err(|error| ImportError::Memory { path: source.path().to_owned(), what: error.strip_backtrace() })?;
     Ok(memory)
-}
-
-/// HDF5 holds what the .prof files hold, in part as pickled Python objects.
-fn ptt(source: &Source) -> ImportError {
-    ImportError::Unusable {
-        path: source.path().to_owned(),
-        what: "a PTT file (HDF5, written by profile2h5): its tables are pickled Python objects, which tq does not execute".to_owned(),
-        hint: Some(
-            "open the .prof files that it was converted from: `tq DIRECTORY` reads all ranks. Without them, export the events in \
-             Python, `pandas.read_hdf(FILE, 'events').to_csv('events.csv')`, and open the CSV"
-                .to_owned(),
-        ),
-    }
 }
 
 fn damaged(source: &Source, place: String, what: String) -> ImportError {

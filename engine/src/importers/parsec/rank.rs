@@ -6,7 +6,7 @@ use datafusion::arrow::array::StringArray;
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::clock::Unit;
-use super::file::{Entry, Event, File, Seen};
+use super::file::{Entry, Event, File, Infos, Seen};
 use super::pair::{self, Pairs, Place, UNENDED};
 use super::types::{Class, Type, decimal};
 use crate::error::ImportError;
@@ -28,13 +28,16 @@ const MESSAGE_WITHOUT_INFO: Finding = Finding::lost("message_without_ends", Stag
 const ARGS_TOO_LONG: Finding = Finding::lost("args_too_long", Stage::Import);
 const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
 
-/// What a `.prof` file holds.
+/// Keys and values, as the trace has them; a key may come twice.
+pub(super) type Facts = Vec<(String, String)>;
+
+/// What was recorded on a rank.
 pub(super) struct Rank {
     pub(super) rank: i64,
     pub(super) world: Option<i64>,
     pub(super) program: String,
     /// Facts about the run as this rank tells them.
-    pub(super) infos: Vec<(String, String)>,
+    pub(super) infos: Facts,
     /// The types of its events: names, and what they stand for.
     pub(super) names: Vec<String>,
     pub(super) classes: Vec<Class>,
@@ -49,7 +52,7 @@ pub(super) struct Rank {
 #[derive(Default)]
 pub(super) struct Lane {
     pub(super) name: String,
-    pub(super) infos: Vec<(String, String)>,
+    pub(super) infos: Facts,
     pub(super) entries: Vec<u16>,
     pub(super) starts: Vec<i64>,
     pub(super) finishes: Vec<i64>,
@@ -122,22 +125,66 @@ impl Rank {
             stats.note(STEPPED_BACK, back as u64, || format!("in stream `{}`", stream.name));
         }
         let pairs = pair::pair(&events);
+        let streams = streams.into_iter().map(|stream| (stream.name, stream.infos)).collect();
+        let recorded = Recorded {
+            rank: i64::from(header.rank),
+            world: header.world.map(i64::from),
+            program: header.program,
+            facts: infos,
+            entries,
+            streams,
+            events,
+            pairs,
+            infos: file.event_infos(),
+            stats,
+        };
+        Ok(recorded.into_rank())
+    }
+}
+
+/// What was read of a rank, before it becomes rows.
+pub(super) struct Recorded<'a> {
+    pub(super) rank: i64,
+    pub(super) world: Option<i64>,
+    pub(super) program: String,
+    pub(super) facts: Facts,
+    pub(super) entries: Vec<Entry>,
+    /// Names and facts, in the order of the streams' numbers.
+    pub(super) streams: Vec<(String, Facts)>,
+    /// The events of each stream. Lists behind those of the streams hold ends that stand on no stream of their own.
+    pub(super) events: Vec<Vec<Event>>,
+    pub(super) pairs: Pairs,
+    pub(super) infos: Infos<'a>,
+    pub(super) stats: Stats,
+}
+
+impl Recorded<'_> {
+    /// Turns events into rows.
+    pub(super) fn into_rank(self) -> Rank {
+        let Recorded { streams, entries, mut stats, .. } = self;
         let types: Vec<Type> = entries.iter().map(Type::of).collect();
-        let mut rows =
-            Rows { file: &file, entries: &entries, types: &types, events: &events, pairs: &pairs, out: Out::default() };
+        let mut rows = Rows {
+            infos: self.infos,
+            streams: streams.len(),
+            entries: &entries,
+            types: &types,
+            events: &self.events,
+            pairs: &self.pairs,
+            out: Out::default(),
+        };
         let mut lanes = Vec::with_capacity(streams.len());
         for (index, stream) in streams.into_iter().enumerate() {
             let mut lane = rows.lane(index, &mut stats);
-            (lane.name, lane.infos) = (stream.name, stream.infos);
+            (lane.name, lane.infos) = stream;
             lanes.push(lane);
         }
         let out = rows.out;
         number_unfinished(&mut lanes, &types);
-        Ok(Rank {
-            rank: i64::from(header.rank),
-            world: header.world.map(i64::from),
-            program: header.program,
-            infos,
+        Rank {
+            rank: self.rank,
+            world: self.world,
+            program: self.program,
+            infos: self.facts,
             classes: types.iter().map(|event| event.class).collect(),
             names: entries.into_iter().map(|entry| entry.name).collect(),
             lanes,
@@ -145,7 +192,7 @@ impl Rank {
             instants: out.instants,
             transfers: out.transfers,
             stats,
-        })
+        }
     }
 }
 
@@ -179,7 +226,8 @@ struct Out {
 
 /// Turns events into rows.
 struct Rows<'r, 'a> {
-    file: &'r File<'a>,
+    infos: Infos<'a>,
+    streams: usize,
     entries: &'r [Entry],
     types: &'r [Type],
     events: &'r [Vec<Event>],
@@ -198,6 +246,11 @@ impl<'a> Rows<'_, 'a> {
             let class = self.types[entry].class;
             if class == Class::Papi {
                 self.papi(index, event, stats);
+                // An end that stands on no stream is met at its start only.
+                let (list, place) = self.pairs.ends[index][at];
+                if event.is_start() && (list as usize) >= self.streams && (list, place) != UNENDED {
+                    self.papi(index, &self.events[list as usize][place as usize], stats);
+                }
                 counters += 1;
                 continue;
             }
@@ -252,7 +305,7 @@ impl<'a> Rows<'_, 'a> {
         let entry = event.entry();
         let of = &self.types[entry];
         let info = self.info(event, end);
-        let big_endian = self.file.is_big_endian();
+        let big_endian = self.infos.big_endian;
         let mut class_number = NO_CLASS;
         if let (Some(info), Class::Task { .. } | Class::ReleaseDeps) = (info, of.class) {
             class_number = of.field("tcid").map_or(NO_CLASS, |field| field.integer(info, big_endian) as u32);
@@ -298,18 +351,18 @@ impl<'a> Rows<'_, 'a> {
     /// Both ends may have an info; that of the end holds the final values.
     fn info(&self, event: &Event, end: Option<&Event>) -> Option<&'a [u8]> {
         let entry = &self.entries[event.entry()];
-        end.and_then(|end| self.file.info(end, entry)).or_else(|| self.file.info(event, entry))
+        end.and_then(|end| self.infos.of(end, entry)).or_else(|| self.infos.of(event, entry))
     }
 
     fn object(&self, entry: usize, info: &[u8]) -> String {
         let mut json = vec![b'{'];
-        self.types[entry].members(info, self.file.is_big_endian(), false, &mut json);
+        self.types[entry].members(info, self.infos.big_endian, false, &mut json);
         json.push(b'}');
         String::from_utf8(json).unwrap_or_default()
     }
 
     fn transfer(&self, of: &Type, info: &[u8]) -> Option<(MessageKey, Option<i64>)> {
-        let value = |name: &str| of.field(name).map(|field| field.integer(info, self.file.is_big_endian()));
+        let value = |name: &str| of.field(name).map(|field| field.integer(info, self.infos.big_endian));
         let key = MessageKey {
             source: value("src")? as i64,
             target: value("dst")? as i64,
@@ -325,18 +378,19 @@ impl<'a> Rows<'_, 'a> {
     /// Taken at the start, given back at the end.
     fn memory(&mut self, index: usize, event: &Event, end: Option<(Place, &Event)>, stats: &mut Stats) {
         let of = &self.types[event.entry()];
-        let info = self.file.info(event, &self.entries[event.entry()]);
+        let info = self.infos.of(event, &self.entries[event.entry()]);
         let Some((size, info)) = of.field("size").zip(info) else {
             return stats.note(COUNTER_WITHOUT_INFO, 1, || self.shown(index, event));
         };
-        let value = size.double(info, self.file.is_big_endian());
+        let value = size.double(info, self.infos.big_endian);
         let name = &self.entries[event.entry()].name;
         let reading =
             |lane: u32, time: i64, value: f64| Reading { lane, name: name.clone(), time, value, is_memory: true };
         self.out.readings.push(reading(index as u32, event.time, value));
         if let Some((place, end)) = end {
             if self.out.given_back.insert(place) {
-                self.out.readings.push(reading(place.0, end.time, -value));
+                let stream = if (place.0 as usize) < self.streams { place.0 } else { index as u32 };
+                self.out.readings.push(reading(stream, end.time, -value));
             } else {
                 stats.note(SHARED_END, 1, || self.shown(index, event));
             }
@@ -346,7 +400,7 @@ impl<'a> Rows<'_, 'a> {
     /// A reading at each event, whether it starts or ends something.
     fn papi(&mut self, index: usize, event: &Event, stats: &mut Stats) {
         let of = &self.types[event.entry()];
-        let Some(info) = self.file.info(event, &self.entries[event.entry()]) else {
+        let Some(info) = self.infos.of(event, &self.entries[event.entry()]) else {
             return stats.note(COUNTER_WITHOUT_INFO, 1, || self.shown(index, event));
         };
         for field in &of.fields {
@@ -354,7 +408,7 @@ impl<'a> Rows<'_, 'a> {
                 lane: index as u32,
                 name: field.name.clone(),
                 time: event.time,
-                value: field.double(info, self.file.is_big_endian()),
+                value: field.double(info, self.infos.big_endian),
                 is_memory: false,
             });
         }

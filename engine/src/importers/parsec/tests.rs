@@ -342,3 +342,92 @@ fn ranks_stand_at_the_end_of_names() {
     check("-1", "-1", None);
     check("x-99999999999999999999", "x-99999999999999999999", None);
 }
+
+/// Files that profile2h5 has converted: none can be made here, so a recorded one is damaged.
+#[cfg(feature = "hdf5")]
+mod converted {
+    use super::*;
+
+    fn recorded() -> Vec<u8> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/parsec/chol8-1r/chol8.ptt-v2.h5.zst");
+        zstd::decode_all(std::fs::File::open(path).expect("a fixture")).expect("zstd")
+    }
+
+    fn import(bytes: Vec<u8>) -> Result<Run, ImportError> {
+        let source = Source::of_bytes(bytes)?;
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(64 << 20));
+        let options = ImportOptions::new();
+        let mut context = ImportContext::new(&options, 1, pool, 0);
+        Parsec.import(&source, &mut context)?;
+        Ok(context.into_runs().remove(0))
+    }
+
+    fn assert_sound(result: &Result<Run, ImportError>, what: &str) {
+        // A filter that nobody has, values that are objects, a shape that is too large.
+        if !matches!(result, Err(ImportError::Unusable { .. } | ImportError::Memory { .. })) {
+            assert_clear(result, what);
+        }
+        if let Ok(run) = result {
+            assert_eq!(crate::trace::faults(run), Vec::<String>::new(), "{what}");
+        }
+    }
+
+    /// The length that the superblock tells.
+    fn mend(bytes: &mut [u8]) {
+        let length = bytes.len() as u64;
+        bytes[40..48].copy_from_slice(&length.to_le_bytes());
+    }
+
+    #[test]
+    fn a_cut_file_is_an_error() {
+        let whole = recorded();
+        let rows = tasks(&import(whole.clone()).expect("whole"));
+        assert_eq!(rows.len(), 510);
+        for step in 1..40 {
+            let length = whole.len() * step / 40 + step;
+            let mut cut = whole[..length.min(whole.len() - 1)].to_vec();
+            match import(cut.clone()) {
+                Err(ImportError::Damaged { what, place, .. }) => {
+                    assert_eq!(
+                        (what, place),
+                        (
+                            format!("it ends after {} of its {} bytes", cut.len(), whole.len()),
+                            format!("byte {}", cut.len())
+                        )
+                    );
+                }
+                other => panic!("{length}: {:?}", other.map(|run| run.stats)),
+            }
+            mend(&mut cut);
+            let mended = import(cut);
+            assert_sound(&mended, &format!("mended at {length}"));
+            if let Ok(run) = &mended {
+                assert!(tasks(run) == rows || has_lost(run), "mended at {length}: {:?}", run.stats);
+            }
+        }
+    }
+
+    #[test]
+    fn flipped_bytes_are_an_error_or_other_tables() {
+        let whole = recorded();
+        // Nearly all of it is room that was never used.
+        let used: Vec<usize> = (0..whole.len()).filter(|at| whole[*at] != 0).collect();
+        let mut random = 0x9e37_79b9_7f4a_7c15u64;
+        let mut next = move |below: usize| {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            (random >> 11) as usize % below
+        };
+        for round in 0..60 {
+            let mut damaged = whole.clone();
+            for _ in 0..=round % 4 {
+                let at = (used[next(used.len())] + next(3)).min(whole.len() - 1);
+                damaged[at] = if round % 2 == 0 { damaged[at] ^ 1 << next(8) } else { next(256) as u8 };
+            }
+            if Source::of_bytes(damaged.clone()).is_ok_and(|source| Content::of(&source) == Some(Content::Ptt)) {
+                assert_sound(&import(damaged), &format!("round {round}"));
+            }
+        }
+    }
+}

@@ -200,6 +200,21 @@ impl Field {
         }
     }
 
+    /// Whether it is a float rather than a double.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn is_single(&self) -> bool {
+        self.kind == Kind::Float(4)
+    }
+
+    /// Writes a value in little endian, cut to the length of the field.
+    #[cfg(feature = "hdf5")]
+    pub(super) fn write(&self, info: &mut [u8], value: &[u8]) {
+        let length = value.len().min(self.kind.bytes());
+        if let Some(field) = info.get_mut(self.at..self.at + length) {
+            field.copy_from_slice(&value[..length]);
+        }
+    }
+
     fn json(&self, info: &[u8], big_endian: bool, json: &mut Vec<u8>) {
         let Some(bytes) = info.get(self.at..self.at + self.kind.bytes()) else {
             return json.extend_from_slice(b"null");
