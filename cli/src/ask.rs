@@ -88,15 +88,25 @@ impl Asker {
         output: &mut dyn Output,
     ) -> Result<(), Failure> {
         let mut begun = false;
+        let mut expected = None;
         self.stream(statement, params, arrange, &mut |part| match part {
-            Part::Schema(schema) if schema.fields().is_empty() => Ok(()),
             Part::Schema(schema) => {
-                begun = true;
-                output.begin(&schema)
+                expected = (!schema.fields().is_empty()).then_some(schema);
+                Ok(())
             }
-            Part::Rows(batch) if begun => output.rows(&batch),
-            Part::Rows(_) => Ok(()),
+            Part::Rows(batch) => {
+                // What fails before its first rows writes nothing, not even a header.
+                if let Some(schema) = expected.take() {
+                    begun = true;
+                    output.begin(&schema)?;
+                }
+                if begun { output.rows(&batch) } else { Ok(()) }
+            }
         })?;
+        if let Some(schema) = expected {
+            begun = true;
+            output.begin(&schema)?;
+        }
         if !begun {
             return Ok(());
         }

@@ -71,5 +71,11 @@ fn run(args: Args) -> Result<(), Failure> {
 /// Help and version go to stdout and are no failure; wrong usage goes to stderr with status 2. A closed pipe is no error.
 fn usage(error: &clap::Error) -> ExitCode {
     let printed = error.print();
+    if error.kind() == clap::error::ErrorKind::UnknownArgument
+        && let Some(clap::error::ContextValue::String(given)) = error.get(clap::error::ContextKind::InvalidArg)
+        && matches!(given.as_str(), "-c" | "-f" | "--command" | "--file" | "--format" | "--chart" | "--param")
+    {
+        talk::hint(&format!("`tq query TRACE…` takes `{given}`"));
+    }
     if error.use_stderr() && printed.is_ok() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

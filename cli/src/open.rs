@@ -11,7 +11,7 @@ use tq_engine::session::{RunSummary, Session};
 use tq_engine::trace::{Progress, Severity};
 
 use crate::args::OpenArgs;
-use crate::errors::{Failure, Problem, did_you_mean};
+use crate::errors::{self, Failure, Problem, did_you_mean};
 use crate::{config, talk};
 
 /// An import shorter than this stays silent.
@@ -38,7 +38,7 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     if let Some(meter) = meter {
         meter.clear();
     }
-    let session = opened?;
+    let session = opened.map_err(|error| errors::import::word(&error, &args.traces))?;
     for note in session.opening_notes() {
         talk::note(note);
     }

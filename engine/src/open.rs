@@ -103,6 +103,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     let mut names = HashSet::new();
     let mut files_of_several = HashSet::new();
     let mut runs: Vec<NamedRun> = Vec::new();
+    let mut notes = Vec::new();
     for spec in &options.traces {
         for file in files(spec, options)? {
             let mut context = ImportContext::new(&options.import, options.threads, Arc::clone(pool), runs.len() as i64);
@@ -130,16 +131,27 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
                     run.align().map_err(|source| ImportError::Internal { path, source })?;
                 }
                 run.flag_impossible(&clocks);
-                runs.push(NamedRun { name: unique(&name, &mut names), format: file.importer.doc().name, run });
+                let wanted = spec.name.as_ref().filter(|wanted| **wanted == name);
+                let name = unique(&name, &mut names);
+                if let Some(wanted) = wanted.filter(|wanted| **wanted != name) {
+                    notes.push(format!(
+                        "several traces are called `{wanted}`: `{}` becomes run `{name}`",
+                        run.source.display()
+                    ));
+                }
+                runs.push(NamedRun { name, format: file.importer.doc().name, run });
             }
         }
     }
-    let mut notes = Vec::new();
     let tick = one_tick(&mut runs, &mut notes)?;
     let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
     for named in &mut runs {
         let path = named.run.source.clone();
+        let had_rows = named.run.has_rows();
         named.run.cut(slice).map_err(|source| ImportError::Internal { path, source })?;
+        if had_rows && !named.run.has_rows() {
+            notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
+        }
         for (key, value) in &options.run_args {
             named.run.info.args.insert(key.clone(), serde_json::Value::String(value.clone()));
             match key.as_str() {

@@ -156,6 +156,19 @@ impl Session {
     }
 }
 
+/// Aggregates of DataFusion that make a time of times.
+const KEEP_TIME: [&str; 9] = [
+    "min",
+    "max",
+    "avg",
+    "median",
+    "stddev",
+    "stddev_pop",
+    "approx_median",
+    "approx_percentile_cont",
+    "percentile_cont",
+];
+
 /// Registers every function of ours, for sessions of this tick. [`Session::open`] has done so; this is for contexts without
 /// traces.
 ///
@@ -170,7 +183,7 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     for function in tq_udfs::aggregate_functions(datafusions_sum) {
         context.register_udaf(function)?;
     }
-    for name in ["min", "max"] {
+    for name in KEEP_TIME {
         let function = keeps_time(context.state().udaf(name)?);
         context.register_udaf(Arc::new(function))?;
     }

@@ -1,22 +1,22 @@
-//! `min`, `max` and the like of a time are times.
+//! `min`, `max`, `avg`, `median` and the like of a time are times.
 //!
 //! DataFusion's aggregates drop the metadata that says so. [`keeps_time`] wraps one of them: everything is the wrapped
-//! function's, only the result field is marked when the first argument is a time and the result is of its type.
+//! function's, only the result field is marked when the first argument is a time.
 
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, FieldRef};
 use datafusion_common::{Result, ScalarValue};
-use datafusion_expr::function::{AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::utils::AggregateOrderSensitivity;
 use datafusion_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, SetMonotonicity,
     Signature, StatisticsArgs,
 };
 
-use crate::ticks::{is_time, time_metadata};
+use crate::ticks::{TIME_METADATA, is_time, time_metadata};
 
-/// The same aggregate, whose result is a time when its first argument is one. For `min` and `max`.
+/// The same aggregate, whose result is a time when its first argument is one: of the argument's type, or a double.
 pub fn keeps_time(function: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::from(KeepsTime { function })
 }
@@ -29,7 +29,11 @@ struct KeepsTime {
 impl AggregateUDFImpl for KeepsTime {
     fn return_field(&self, arguments: &[FieldRef]) -> Result<FieldRef> {
         let field = self.function.return_field(arguments)?;
-        let keeps = |argument: &FieldRef| is_time(argument) && field.data_type() == argument.data_type();
+        // Doubles go by the metadata alone, which casts keep: the planner casts arguments before it asks a second time.
+        let keeps = |argument: &FieldRef| match field.data_type() {
+            DataType::Float64 => argument.metadata().contains_key(TIME_METADATA),
+            data_type => is_time(argument) && data_type == argument.data_type(),
+        };
         if arguments.first().is_some_and(keeps) {
             return Ok(Arc::new(field.as_ref().clone().with_metadata(time_metadata())));
         }
@@ -98,9 +102,15 @@ impl AggregateUDFImpl for KeepsTime {
         }
     }
 
-    fn simplify(&self) -> Option<AggregateFunctionSimplification> {
-        self.function.simplify()
+    fn supports_null_handling_clause(&self) -> bool {
+        self.function.supports_null_handling_clause()
     }
+
+    fn supports_within_group_clause(&self) -> bool {
+        self.function.supports_within_group_clause()
+    }
+
+    // Not `simplify`: what it puts in place of a function would not keep the mark.
 
     fn is_descending(&self) -> Option<bool> {
         self.function.is_descending()

@@ -82,6 +82,20 @@ pub fn is_time(field: &Field) -> bool {
         || name.ends_with("_time")
 }
 
+/// Whether a column holds times as doubles, as means, medians and deviations of times do: its metadata says so.
+pub fn is_mean_time(field: &Field) -> bool {
+    field.data_type() == &DataType::Float64 && field.metadata().contains_key(TIME_METADATA)
+}
+
+/// A mean of ticks for people: as [`time_text`], with decimals below 1000 ticks (`12.5 ns`).
+pub fn mean_time_text(ticks: f64, tick: Tick) -> String {
+    if !ticks.is_finite() || ticks.abs() >= 999.5 || ticks.fract() == 0.0 {
+        return if ticks.is_finite() { time_text(ticks.round() as i64, tick) } else { format!("{ticks}") };
+    }
+    let digits = if ticks.abs() < 9.995 { 2 } else { usize::from(ticks.abs() < 99.95) };
+    format!("{ticks:.digits$} {}", if tick == Tick::Picosecond { "ps" } else { "ns" })
+}
+
 /// Ticks for people: three significant digits, the unit that keeps the number between 1 and 1000 (`1.24 ms`, `17 ns`,
 /// `2.00 s`); whole ticks below 1000 stay exact.
 pub fn time_text(ticks: i64, tick: Tick) -> String {
@@ -126,6 +140,19 @@ mod tests {
         check(12_345_678_901_234, "12346 s");
         check(i64::MIN, "-9223372037 s");
         assert_eq!(time_text(1_500, Tick::Picosecond), "1.50 ns");
+    }
+
+    #[test]
+    fn means_have_decimals_where_ticks_are_few() {
+        let check = |ticks, expected: &str| assert_eq!(mean_time_text(ticks, Tick::Nanosecond), expected);
+        check(0.0, "0 s");
+        check(0.25, "0.25 ns");
+        check(12.54, "12.5 ns");
+        check(-999.4, "-999 ns");
+        check(999.6, "1.00 µs");
+        check(1_234_567.8, "1.23 ms");
+        check(f64::NAN, "NaN");
+        assert_eq!(mean_time_text(1.5, Tick::Picosecond), "1.50 ps");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Numbers on an axis: round marks, one unit for all of them, times for people.
 
-use tq_udfs::ticks::{Tick, time_text};
+use tq_udfs::ticks::{Tick, mean_time_text};
 
 use super::sheet::grouped;
 
@@ -56,7 +56,7 @@ impl Quantity {
             return "NULL".to_owned();
         }
         match self {
-            Quantity::Time(tick) => time_text(value.round() as i64, tick),
+            Quantity::Time(tick) => mean_time_text(value, tick),
             Quantity::Percent => format!("{} %", digits(value)),
             Quantity::Count if value.fract() == 0.0 && value.abs() < 1e15 => {
                 format!("{}{}", if value < 0.0 { "-" } else { "" }, grouped(value.abs() as u64))

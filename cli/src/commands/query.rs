@@ -105,7 +105,13 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
             .hint("give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them")
             .into());
     }
-    Ok((Question::Saved(Box::new(library::find(&library, &name)?)), open))
+    let query = library::find(&library, &name)?;
+    if open.traces.is_empty() && !query.header.needs.is_empty() {
+        return Err(Problem::new(format!("`{name}` asks about a trace, and none is given"))
+            .hint(format!("`tq query TRACE {name}`"))
+            .into());
+    }
+    Ok((Question::Saved(Box::new(query)), open))
 }
 
 /// A file is a saved query when it begins with a header, else SQL.

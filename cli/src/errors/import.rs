@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use tq_engine::error::ImportError;
+use tq_engine::open::TraceSpec;
 use tq_engine::sql::nearest;
 
 use super::{Failure, Problem, did_you_mean};
@@ -13,11 +14,12 @@ const NAMES_SHOWN: usize = 6;
 
 impl From<ImportError> for Failure {
     fn from(error: ImportError) -> Self {
-        word(&error).into()
+        word(&error, &[]).into()
     }
 }
 
-fn word(error: &ImportError) -> Problem {
+/// What went wrong with those traces.
+pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
     let problem = Problem::new(error.to_string());
     match error {
         ImportError::Io { path, source } if source.kind() == std::io::ErrorKind::NotFound => not_found(problem, path),
@@ -28,8 +30,13 @@ fn word(error: &ImportError) -> Problem {
         ImportError::NothingInDirectory { .. } => {
             problem.hint("`tq formats` lists what is recognised; a directory is searched without its subdirectories")
         }
-        ImportError::Damaged { format, .. } => {
-            problem.hint(format!("`tq formats {format}` says which versions are read"))
+        ImportError::Damaged { format, path, .. } => {
+            let problem = problem.hint(format!("`tq formats {format}` says which versions are read"));
+            let is_parent = |trace: &&String| path.parent() == Some(TraceSpec::parse(trace).path.as_path());
+            match traces.iter().find(is_parent) {
+                Some(directory) => problem.hint(format!("a directory is read whole or not at all: name the other files of `{directory}`, or move this one away")),
+                None => problem,
+            }
         }
         ImportError::UnknownOption { option, known } => {
             let keys = known.iter().map(String::as_str);
@@ -66,6 +73,9 @@ fn not_found(problem: Problem, path: &Path) -> Problem {
     {
         return problem.hint(format!("did you mean the command `tq {command}`?"));
     }
+    let is_word = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
+    let problem =
+        if is_word { problem.hint("`tq --help` lists the commands, `tq queries` the saved queries") } else { problem };
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

@@ -4,7 +4,7 @@
 //! can happen to a statement; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
 
 mod chart;
-mod import;
+pub(crate) mod import;
 pub(crate) mod queries;
 
 use std::io;

@@ -7,7 +7,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use tq_udfs::ticks::{Tick, is_time, time_text};
+use tq_udfs::ticks::{Tick, is_mean_time, is_time, mean_time_text, time_text};
 
 /// How a column is shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Kind {
         };
         match data_type {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Text,
-            _ if is_time(field) => Kind::Time,
+            _ if is_time(field) || is_mean_time(field) => Kind::Time,
             data_type if data_type.is_integer() => Kind::Integer,
             data_type if data_type.is_floating() => Kind::Float,
             DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
@@ -57,7 +57,7 @@ struct Column<'a> {
     array: &'a ArrayRef,
     kind: Kind,
     formatter: ArrayFormatter<'a>,
-    /// Floats of any width as doubles.
+    /// Floats of any width as doubles; means of times are doubles too.
     doubles: Option<ArrayRef>,
 }
 
@@ -67,7 +67,7 @@ impl<'a> Cells<'a> {
         let schema = batch.schema();
         let column = |(field, array): (&std::sync::Arc<Field>, &'a ArrayRef)| {
             let kind = Kind::of(field);
-            let doubles = (kind == Kind::Float).then(|| cast(array, &DataType::Float64)).transpose()?;
+            let doubles = field.data_type().is_floating().then(|| cast(array, &DataType::Float64)).transpose()?;
             Ok(Column { array, kind, formatter: ArrayFormatter::try_new(array, &OPTIONS)?, doubles })
         };
         let columns = schema.fields().iter().zip(batch.columns()).map(column).collect::<Result<_, ArrowError>>()?;
@@ -109,7 +109,8 @@ impl<'a> Cells<'a> {
         }
         let Column { array, kind, doubles, .. } = &self.columns[column];
         Ok(Some(match (kind, doubles) {
-            (Kind::Time, _) => time_text(array.as_primitive::<Int64Type>().value(row), tick),
+            (Kind::Time, Some(doubles)) => mean_time_text(doubles.as_primitive::<Float64Type>().value(row), tick),
+            (Kind::Time, None) => time_text(array.as_primitive::<Int64Type>().value(row), tick),
             (Kind::Float, Some(doubles)) => float(doubles.as_primitive::<Float64Type>().value(row)),
             _ => {
                 let mut text = String::new();

@@ -74,7 +74,7 @@ pub(super) fn span(frame: &DataFrame, what: &str) -> Result<(Expr, Expr)> {
             let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
             Err(DataFusionError::Plan(format!(
                 "{what}: it needs the columns start and finish (or duration), and uses run, location, name and kind; \
-                 this result has {}",
+                 this result has {}; `--chart` draws other results, e.g. `--chart \'bar x=duration y=name\'`",
                 names.join(", ")
             )))
         }

@@ -319,9 +319,11 @@ impl Prompt {
 
     fn plot(&mut self, words: &str) -> Result<(), Failure> {
         const WIDTH: usize = 100;
-        let last = self.last.as_ref().ok_or_else(|| {
-            Problem::new("there is no answer to draw")
-                .hint("ask for something, e.g. `SELECT name, sum(duration) AS total FROM tasks GROUP BY name;`")
+        let last = self.last.as_ref().ok_or_else(|| match io::stdout().is_terminal() {
+            true => Problem::new("there is no answer to draw")
+                .hint("ask for something, e.g. `SELECT name, sum(duration) AS total FROM tasks GROUP BY name;`"),
+            false => Problem::new("`\\plot` draws on a terminal; answers that go into a pipe are not kept")
+                .hint("`tq query TRACE -c 'SELECT …' --chart 'bar x=… y=…' -o picture.svg` draws into a file"),
         })?;
         let width = talk::terminal_width().unwrap_or(WIDTH);
         print(&plot::draw(last, words, width, self.asker.session().tick())?)

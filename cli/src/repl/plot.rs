@@ -190,7 +190,7 @@ impl Drawing<'_> {
     /// A number as the column shows it.
     fn text(&self, column: usize, value: f64) -> String {
         match Kind::of(self.batch.schema().field(column)) {
-            Kind::Time => tq_udfs::ticks::time_text(value.round() as i64, self.tick),
+            Kind::Time => tq_udfs::ticks::mean_time_text(value, self.tick),
             _ if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value:.0}"),
             _ => format!("{value:.4}"),
         }

@@ -38,6 +38,13 @@ impl Slice {
 }
 
 impl Run {
+    /// Whether there is anything with a time.
+    pub(crate) fn has_rows(&self) -> bool {
+        [Table::Tasks, Table::Messages, Table::Counters, Table::Events]
+            .iter()
+            .any(|table| self.tables.get(table).is_some_and(|batches| batches.iter().any(|batch| batch.num_rows() > 0)))
+    }
+
     /// Drops the rows outside of the slice and counts them by table.
     pub(crate) fn cut(&mut self, slice: Slice) -> Result<(), DataFusionError> {
         if slice.is_whole() {
