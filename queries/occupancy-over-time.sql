@@ -4,6 +4,6 @@
 -- chart: occupancy x=bin_start y=occupancy panel=run
 --
 SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy
-FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 50)
+FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start
 ORDER BY run, bin

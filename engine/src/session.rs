@@ -17,10 +17,12 @@ use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, MemoryReservation, TrackConsumersPool};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use tq_udfs::keeps_time::keeps_time;
 use tq_udfs::relation::notes::Note;
 use tq_udfs::ticks::Tick;
+use tq_udfs::time_slice::{SliceFrom, SliceTo};
 
 use crate::error::ImportError;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
@@ -139,6 +141,8 @@ impl Session {
         let builder = SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime);
         let mut context = SessionContext::new_with_state(sql::configure(builder).build());
         register_functions(&mut context, opened.tick)?;
+        context.register_udf(ScalarUDF::from(SliceFrom::new(opened.slice.from)));
+        context.register_udf(ScalarUDF::from(SliceTo::new(opened.slice.to)));
         let catalog =
             context.catalog("tq").ok_or_else(|| DataFusionError::Internal("no default catalog".to_owned()))?;
         let main = catalog.schema("main").ok_or_else(|| DataFusionError::Internal("no default schema".to_owned()))?;

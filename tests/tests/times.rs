@@ -1,6 +1,6 @@
 //! Which result columns are times: arithmetic and functions keep what is known about their arguments.
 
-use tq_udfs::ticks::is_time;
+use tq_udfs::ticks::{is_mean_time, is_time};
 
 use crate::slt::{answer, session};
 
@@ -28,8 +28,17 @@ async fn times_stay_times() {
         SELECT five AS no_key, sum(finish - start) AS is_sum, busy(start, finish) AS is_busy, count(*) AS no_count,
             imbalance(finish) AS no_ratio, sum(five) AS no_sum,
             max(finish) - min(start) AS is_makespan, max(finish) AS is_last,
-            max(five) AS no_max, avg(start) AS no_mean, median(start) AS no_median
+            max(five) AS no_max, median(finish - start) AS is_median, avg(finish - start) AS is_mean,
+            stddev(finish - start) AS is_deviation, stddev_pop(finish - start) AS is_deviation_of_all, var(finish - start) AS no_square,
+            percentile_cont(0.9) WITHIN GROUP (ORDER BY finish - start) AS is_ninetieth,
+            approx_percentile_cont(0.9) WITHIN GROUP (ORDER BY finish - start) AS is_about_ninetieth,
+            approx_median(finish - start) AS is_about_median, avg(to_us(start)) AS no_mean, avg(five) AS no_other_mean
         FROM (VALUES (1, 5, 5), (2, 9, 5)) AS tasks(start, finish, five) GROUP BY five";
+    check(sql).await;
+    let sql = "
+        SELECT max(is_mean) AS is_longest, is_mean / 2 AS no_half, avg(is_mean) OVER () AS is_running_mean
+        FROM (SELECT five, avg(finish - start) AS is_mean FROM (VALUES (1, 5, 5), (2, 9, 5)) AS tasks(start, finish, five) GROUP BY five)
+        GROUP BY is_mean";
     check(sql).await;
     // Through a subquery, a CTE, a union and a sort.
     let sql = "
@@ -41,6 +50,6 @@ async fn times_stay_times() {
 async fn check(sql: &str) {
     let (schema, _) = answer(&session(), sql).await.expect(sql);
     for field in schema.fields() {
-        assert_eq!(is_time(field), field.name().starts_with("is_"), "{field:?}");
+        assert_eq!(is_time(field) || is_mean_time(field), field.name().starts_with("is_"), "{field:?}");
     }
 }

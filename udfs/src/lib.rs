@@ -46,6 +46,7 @@ pub mod spans;
 pub mod subtract;
 pub mod ticks;
 pub mod time;
+pub mod time_slice;
 pub mod timeline;
 pub mod what_if;
 
@@ -68,6 +69,8 @@ pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(time::ToMs::new(tick)),
         ScalarUDF::from(time::ToS::new(tick)),
         ScalarUDF::from(time::TimeText::new(tick)),
+        ScalarUDF::from(time_slice::SliceFrom::new(None)),
+        ScalarUDF::from(time_slice::SliceTo::new(None)),
         ScalarUDF::from(glob::Glob::new()),
         ScalarUDF::from(scaling::Speedup::new()),
         ScalarUDF::from(scaling::Efficiency::new()),
