@@ -472,6 +472,22 @@ fn traces_that_cannot_be_read() {
 }
 
 #[test]
+fn what_is_missing_is_said() {
+    let place = Place::new();
+    for (command, expected) in [
+        ("query longest-tasks", expect![[""]]),
+        ("query base=run.json base=run.json -c 'SELECT run FROM runs'", expect![[""]]),
+        ("query run.json --from 100s -c 'SELECT count(*) FROM tasks'", expect![[""]]),
+        ("query run.json -c 'SELECT 1 AS one' --format svg", expect![[""]]),
+        ("run.json -c 'SELECT 1'", expect![[""]]),
+        ("list run.json", expect![[""]]),
+        ("query run.json -c 'SELECT 1 AS one; SELECT us(9223372036854776 + location_level) FROM locations'", expect![[""]]),
+    ] {
+        place.tq(command).check(&expected);
+    }
+}
+
+#[test]
 fn a_trace_called_like_a_command_and_a_misspelt_command() {
     let place = Place::new();
     place.write("query", TRACE);
