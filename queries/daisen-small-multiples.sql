@@ -6,7 +6,7 @@
 -- param second: TEXT = avg_latency -- the metric of the right axis
 -- param bins: BIGINT = 40 -- how many equal stretches of time
 -- param page: BIGINT = 1 -- which 16 of them, in the order of the trace
--- chart: line x=bin_start y=first_value y2=second_value panel=location
+-- chart: line x=bin_start y=$first y2=$second panel=location
 --
 WITH chosen AS (
   SELECT run, location
@@ -17,14 +17,7 @@ WITH chosen AS (
   )
   WHERE place > 16 * ($page - 1) AND place <= 16 * $page
 )
-SELECT run, location, bin, bin_start,
-  CASE $first WHEN 'req_in_count' THEN req_in_count WHEN 'req_complete_count' THEN req_complete_count
-    WHEN 'avg_latency' THEN avg_latency WHEN 'concurrent_task' THEN concurrent_task WHEN 'buffer_pressure' THEN buffer_pressure
-    WHEN 'request_buffer_pressure' THEN request_buffer_pressure WHEN 'response_buffer_pressure' THEN response_buffer_pressure
-    WHEN 'pending_req_out' THEN pending_req_out END AS first_value,
-  CASE $second WHEN 'req_in_count' THEN req_in_count WHEN 'req_complete_count' THEN req_complete_count
-    WHEN 'avg_latency' THEN avg_latency WHEN 'concurrent_task' THEN concurrent_task WHEN 'buffer_pressure' THEN buffer_pressure
-    WHEN 'request_buffer_pressure' THEN request_buffer_pressure WHEN 'response_buffer_pressure' THEN response_buffer_pressure
-    WHEN 'pending_req_out' THEN pending_req_out END AS second_value
+SELECT run, location, bin, bin_start, req_in_count, req_complete_count, avg_latency, concurrent_task, buffer_pressure,
+  request_buffer_pressure, response_buffer_pressure, pending_req_out
 FROM component_metrics(tasks, bins => $bins) JOIN chosen USING (run, location)
 ORDER BY run, location, bin

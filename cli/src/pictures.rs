@@ -9,9 +9,15 @@ use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
 use crate::output::{self, Format, Look, Picture};
 
-/// The chart of a line of a header.
-pub(crate) fn chart(line: &ChartLine, query: &SavedQuery) -> Result<Chart, Failure> {
-    let pairs = line.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+/// The chart of a line of a header; a `$name` in it is what the parameter names.
+pub(crate) fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart, Failure> {
+    let named = |value: &str| -> Option<String> {
+        let (_, value) = params.iter().find(|(name, _)| Some(name.as_str()) == value.strip_prefix('$'))?;
+        Some(value.to_string())
+    };
+    let pairs: Vec<(&str, String)> =
+        line.options.iter().map(|(key, value)| (key.as_str(), named(value).unwrap_or_else(|| value.clone()))).collect();
+    let pairs = pairs.iter().map(|(key, value)| (*key, value.as_str()));
     Chart::new(&line.kind, pairs).map_err(|error| Failure::from(error).in_file(&query.file(), Some(line.line as u64)))
 }
 
@@ -24,7 +30,7 @@ pub(crate) fn of_query(
 ) -> Result<Vec<String>, Failure> {
     let mut drawn = Vec::new();
     for line in &query.header.charts {
-        let picture = Picture { chart: Some(chart(line, query)?), ..picture.clone() };
+        let picture = Picture { chart: Some(chart(line, query, params)?), ..picture.clone() };
         let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
         drawn.push(draw(asker, &query.statement, params, picture).map_err(placed)?);
     }

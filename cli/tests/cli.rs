@@ -481,7 +481,10 @@ fn what_is_missing_is_said() {
         ("query run.json -c 'SELECT 1 AS one' --format svg", expect![[""]]),
         ("run.json -c 'SELECT 1'", expect![[""]]),
         ("list run.json", expect![[""]]),
-        ("query run.json -c 'SELECT 1 AS one; SELECT us(9223372036854776 + location_level) FROM locations'", expect![[""]]),
+        (
+            "query run.json -c 'SELECT 1 AS one; SELECT start + 9223372036854775807 FROM tasks WHERE start > 0'",
+            expect![[""]],
+        ),
     ] {
         place.tq(command).check(&expected);
     }

@@ -40,9 +40,9 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     let (plain_params, chart) = match &question {
         Question::Sql { statements, .. } => (params(&args.params, statements)?, chart),
         Question::Saved(query) => {
-            query.bind(&args.params, Tick::Nanosecond)?;
+            let values = query.bind(&args.params, Tick::Nanosecond)?;
             let own = query.header.charts.first().filter(|_| chart.is_none() && format == Format::Svg);
-            (Params::new(), own.map(|own| pictures::chart(own, query)).transpose()?.or(chart))
+            (Params::new(), own.map(|own| pictures::chart(own, query, &values)).transpose()?.or(chart))
         }
     };
     let mut asker = Asker::open(&open)?;

@@ -58,7 +58,7 @@ pub struct Need {
 pub struct Chart {
     /// The kind: the first word.
     pub kind: String,
-    /// `key=value` pairs in order: columns by name, other values literally.
+    /// `key=value` pairs in order: columns by name, or `$name` for the parameter that names one; other values literally.
     pub options: Vec<(String, String)>,
     /// The line of the file, from 1.
     pub line: usize,

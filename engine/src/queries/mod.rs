@@ -294,6 +294,10 @@ impl SavedQuery {
                 used.extend(placeholders(condition).into_iter().map(|(name, _)| (name, expect.line)));
             }
         }
+        for chart in &self.header.charts {
+            let names = chart.options.iter().filter_map(|(_, value)| value.strip_prefix('$'));
+            used.extend(names.map(|name| (name.to_owned(), chart.line)));
+        }
         for (name, line) in &used {
             if !declared.iter().any(|param| param.name == *name) {
                 let near = nearest(name, declared.iter().map(|param| param.name.as_str()));
@@ -306,7 +310,7 @@ impl SavedQuery {
             Some(param) => {
                 let name = &param.name;
                 Err(HeaderError::new(param.line, format!("parameter `{name}` is not used"))
-                    .hint(format!("its place in the SQL is `${name}`")))
+                    .hint(format!("its place in the SQL, or in the chart, is `${name}`")))
             }
             None => Ok(()),
         }
@@ -386,11 +390,17 @@ mod tests {
                 "-- param n: BIGINT = 1\n-- expect every row: x > $m\nSELECT $n",
                 "dir/q.sql: line 2: `$m` is not declared; did you mean `$n`?",
             ),
+            ("-- chart: bar x=$m y=b\nSELECT 1", "dir/q.sql: line 1: `$m` is not declared"),
             ("-- param n: BIGINT = 1\nSELECT '$n'", "dir/q.sql: line 1: parameter `n` is not used"),
         ] {
             assert_eq!(parse(text).unwrap_err(), expected, "{text}");
         }
         assert!(parse("-- title: a\nSELECT FROM )").unwrap_err().starts_with("dir/q.sql: "));
+    }
+
+    #[test]
+    fn a_parameter_can_name_the_column_of_a_chart() {
+        assert!(parse("-- param m: TEXT = a\n-- chart: bar x=$m y=b\nSELECT 1 AS a, 2 AS b").is_ok());
     }
 
     #[test]
