@@ -8,6 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
 use arrow::datatypes::{DataType, FieldRef, Float64Type, Int64Type};
 use datafusion_common::{Result, ScalarValue, exec_datafusion_err, internal_err, plan_err};
+use datafusion_expr::interval_arithmetic::Interval;
 use datafusion_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
@@ -185,6 +186,11 @@ macro_rules! of_a_number {
                         ScalarValue::try_from_array(&answer, 0).map(ColumnarValue::Scalar)
                     }
                 }
+            }
+
+            // No bounds, but a type, which the planner needs to find out about orders.
+            fn evaluate_bounds(&self, _: &[&Interval]) -> Result<Interval> {
+                Interval::make_unbounded(&$result)
             }
 
             fn documentation(&self) -> Option<&Documentation> {

@@ -8,6 +8,7 @@ pub(super) fn in_words(text: &str) -> (String, Option<String>) {
     let known = unfit_arguments(&text)
         .or_else(|| not_grouped(&text))
         .or_else(|| wrong_types(&text))
+        .or_else(|| beyond_the_planner(&text))
         .or_else(|| wrong_values(&text));
     let (message, hint) = known.unwrap_or((text, None));
     (sql_types(message.trim().trim_end_matches('.')), hint.map(|hint| sql_types(&hint)))
@@ -51,6 +52,23 @@ fn not_grouped(text: &str) -> Worded {
         let hint = "a condition on groups belongs into HAVING, behind GROUP BY".to_owned();
         ("WHERE decides about rows before they are grouped, so it has no aggregate functions".to_owned(), Some(hint))
     })
+}
+
+/// Right SQL that DataFusion 55 cannot plan; each has another form that it can.
+fn beyond_the_planner(text: &str) -> Worded {
+    if text.contains("does not satisfy order requirements") {
+        let hint =
+            "give what it sorts by a name in SELECT, and sort by that: `SELECT …, abs(a % b) AS key … ORDER BY key`";
+        return Some(("the planner does not see that this order is one".to_owned(), Some(hint.to_owned())));
+    }
+    if text.contains("unique expression names") && text.contains("__correlated_sq_") {
+        let hint = "call the column another name there: `kind IN (SELECT kind AS other FROM (… UNION ALL …)) OR …`";
+        return Some((
+            "the planner mixes up columns of one name in a subquery of IN".to_owned(),
+            Some(hint.to_owned()),
+        ));
+    }
+    None
 }
 
 fn wrong_types(text: &str) -> Worded {

@@ -11,6 +11,7 @@ use arrow::compute::kernels::numeric;
 use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::error::ArrowError;
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
+use datafusion_expr::interval_arithmetic::Interval;
 use datafusion_expr::sort_properties::{ExprProperties, SortProperties};
 use datafusion_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
@@ -188,6 +189,10 @@ macro_rules! on_two_integers {
                 }
             }
 
+            fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval> {
+                any_of_the_type(inputs)
+            }
+
             fn documentation(&self) -> Option<&Documentation> {
                 self.doc()
             }
@@ -271,9 +276,19 @@ impl ScalarUDFImpl for CheckedNegate {
         Ok(inputs.first().map_or(SortProperties::Unordered, |argument| -argument.sort_properties))
     }
 
+    fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval> {
+        any_of_the_type(inputs)
+    }
+
     fn documentation(&self) -> Option<&Documentation> {
         self.doc()
     }
+}
+
+/// No bounds, but a type: the planner compares bounds to find out in which order `abs(a - b)` is, and needs one for that.
+fn any_of_the_type(inputs: &[&Interval]) -> Result<Interval> {
+    let known = inputs.iter().map(|input| input.data_type()).find(|data_type| data_type != &DataType::Null);
+    Interval::make_unbounded(&known.unwrap_or(DataType::Int64))
 }
 
 impl Operator {
