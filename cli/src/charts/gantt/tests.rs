@@ -55,8 +55,9 @@ fn a_window_is_filled_and_tooltips_tell_whole_tasks() {
         for (location, name, start, finish) in &spans {
             gantt.add(Span { run: "r", location, name, kind: "", times: Some((*start, *finish)), on_path: false });
         }
-        for _ in 0..count {
-            gantt.add(Span { run: "r", location: "w1", name: "b", kind: "", times: Some((460, 470)), on_path: false });
+        for number in 0..count {
+            let location = &format!("b{}", number / ROWS_MAX);
+            gantt.add(Span { run: "r", location, name: "b", kind: "", times: Some((460, 470)), on_path: false });
         }
         assert_eq!((gantt.first_start, gantt.last_finish), (400, 500));
         assert_eq!(gantt.bars.is_none(), count > 0);

@@ -104,23 +104,29 @@ impl Content {
         } else {
             let is_pandas = head.starts_with(b"\x89HDF\r\n\x1a\n")
                 && memchr::memmem::find(head, b"PYTABLES_FORMAT_VERSION").is_some();
-            (is_pandas && holds(source, b"event_types")).then_some(Content::Ptt)
+            (is_pandas && holds(source, b"event_types", recorded_bytes(head))).then_some(Content::Ptt)
         }
     }
 }
 
-/// Whether a text stands anywhere in a file: names of groups of HDF5 may.
-fn holds(source: &Source, text: &[u8]) -> bool {
+/// How long a file of HDF5 is by its superblock (version 0, as PyTables writes it).
+fn recorded_bytes(head: &[u8]) -> u64 {
+    head.get(40..48).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+
+/// Whether a text stands anywhere in a file, as names of groups of HDF5 may, or may have stood where it was cut off.
+fn holds(source: &Source, text: &[u8], recorded_bytes: u64) -> bool {
     let Ok(mut reader) = source.reader() else { return false };
-    let (mut buffer, mut kept) = (vec![0; 1 << 20], 0);
+    let (mut buffer, mut kept, mut bytes) = (vec![0; 1 << 20], 0, 0);
     loop {
         let Ok(read) = reader.read(&mut buffer[kept..]) else { return false };
         if memchr::memmem::find(&buffer[..kept + read], text).is_some() {
             return true;
         }
         if read == 0 {
-            return false;
+            return bytes < recorded_bytes;
         }
+        bytes += read as u64;
         let end = kept + read;
         kept = end.min(text.len() - 1);
         buffer.copy_within(end - kept..end, 0);
