@@ -166,14 +166,74 @@ fn self_times_and_depths_equal_an_independent_computation() {
 /// A segment: row, name, kind, count, start and finish in microseconds.
 type Segment = (String, String, String, String, i64, i64);
 
+/// What Taskflow's profiler calls a row of its picture.
+const SERVERS_ROW: &str = "replace(location, '/', '.') || '.L' || depth";
+
+/// A question that was put to the profiler's server, as SQL.
+struct Question {
+    is_cluster: bool,
+    /// The answer depends on the order of equal keys.
+    is_tied: bool,
+    /// Conditions of rows and window.
+    tasks: String,
+    segments: String,
+}
+
+impl Question {
+    /// The server counts from `origin`, in microseconds.
+    fn of(query: &HashMap<String, String>, origin: i64) -> Question {
+        let bound = |name: &str| match query[name].as_str() {
+            "" => None,
+            us => Some(origin + us.parse::<f64>().unwrap().round() as i64 * 1000),
+        };
+        let (from, to) = (bound("zoom_beg_us"), bound("zoom_end_us"));
+        let wanted: Vec<String> =
+            query["rows"].split(';').filter(|row| !row.is_empty()).map(|row| format!("'{row}'")).collect();
+        let rows = if wanted.is_empty() { "true".into() } else { format!("{SERVERS_ROW} IN ({})", wanted.join(", ")) };
+        let (first, last) = (from.unwrap_or(i64::MIN + 1), to.unwrap_or(i64::MAX));
+        let tasks = format!("{rows} AND finish >= {first} AND start <= {last}");
+        let is_cluster = query["view"] == "cluster";
+        let (columns, limit) = (format!("{SERVERS_ROW} AS row, name, kind"), &query["limit"]);
+        let null = |bound: Option<i64>| bound.map_or("NULL".to_owned(), |ticks| ticks.to_string());
+        let segments = match is_cluster {
+            true => format!(
+                "SELECT {columns}, count, start, finish \
+                 FROM cluster_view((SELECT * FROM tasks WHERE {rows}), {limit}, {}, {})",
+                null(from),
+                null(to)
+            ),
+            false => format!(
+                "SELECT {columns}, 1 AS count, start, finish FROM tasks WHERE {tasks} ORDER BY duration DESC, task LIMIT {limit}"
+            ),
+        };
+        Question { is_cluster, is_tied: query["tie_dependent"] == "yes", tasks, segments }
+    }
+
+    /// Whole microseconds by row and kind: of all tasks of a cluster, of those that are shown otherwise.
+    fn loads(&self) -> String {
+        let shown = if self.is_cluster { "tasks" } else { "segments" };
+        let (row, condition) = if self.is_cluster { (SERVERS_ROW, self.tasks.as_str()) } else { ("row", "true") };
+        format!(
+            "WITH segments AS ({}) SELECT {row}, kind, sum((finish - start) / 1000) FROM {shown} WHERE {condition} GROUP BY 1, 2",
+            self.segments
+        )
+    }
+}
+
 #[test]
-fn clusters_equal_those_of_the_profilers_server() {
+fn both_views_equal_those_of_the_profilers_server() {
     let Some(traces) = shared("traces/tfprof") else { return };
     let Some(answers) = shared("expected/tfprof/queries.csv") else { return };
     let folder = answers.parent().unwrap();
     let mut rows_of: HashMap<String, Vec<String>> = HashMap::new();
+    let mut loads_of: HashMap<String, Vec<Vec<String>>> = HashMap::new();
     for row in records(&read(&folder.join("rows.csv")).unwrap()) {
         rows_of.entry(row["query"].clone()).or_default().push(row["row"].clone());
+        for load in row["load_us_by_type"].split(';').filter(|load| !load.is_empty()) {
+            let (kind, us) = load.split_once('=').unwrap();
+            let load = vec![row["row"].clone(), kind.to_owned(), us.to_owned()];
+            loads_of.entry(row["query"].clone()).or_default().push(load);
+        }
     }
     let mut segments_of: HashMap<String, Vec<Segment>> = HashMap::new();
     for segment in records(&read(&folder.join("segments.csv")).unwrap()) {
@@ -183,9 +243,9 @@ fn clusters_equal_those_of_the_profilers_server() {
         let found = (row, kept("name"), kept("type"), kept("count"), us("beg_us"), us("end_us"));
         segments_of.entry(segment["query"].clone()).or_default().push(found);
     }
-    let queries = records(&read(&answers).unwrap());
     let (mut sessions, mut compared): (HashMap<String, (Session, i64)>, usize) = (HashMap::new(), 0);
-    for query in queries.iter().filter(|query| query["view"] == "cluster" && query["tie_dependent"] == "no") {
+    // `many_40` was not examined for ties.
+    for query in records(&read(&answers).unwrap()).iter().filter(|query| query["tie_dependent"] != "unknown") {
         let (session, origin) = sessions.entry(query["trace"].clone()).or_insert_with(|| {
             let mut open = OpenOptions::new(1 << 30, 2);
             open.traces.push(TraceSpec { name: None, path: traces.join(format!("{}.tfp", query["trace"])) });
@@ -198,35 +258,36 @@ fn clusters_equal_those_of_the_profilers_server() {
             let first = sum_of(&session, "SELECT least(0, min(start)) FROM tasks");
             (session, first)
         });
-        let bound = |name: &str| match query[name].as_str() {
-            "" => "NULL".to_owned(),
-            us => (*origin + us.parse::<f64>().unwrap().round() as i64 * 1000).to_string(),
+        let question = Question::of(query, *origin);
+        let rows = |sql: &str| {
+            let batches = runtime().block_on(async { session.sql(sql).await.unwrap().collect().await.unwrap() });
+            texts(&batches)
         };
-        let wanted: Vec<String> =
-            query["rows"].split(';').filter(|row| !row.is_empty()).map(|row| format!("'{row}'")).collect();
-        let row = "replace(location, '/', '.') || '.L' || depth";
-        let rows = if wanted.is_empty() { String::new() } else { format!(" WHERE {row} IN ({})", wanted.join(", ")) };
-        let sql = format!(
-            "SELECT {row}, name, kind, count, start, finish \
-             FROM cluster_view((SELECT * FROM tasks{rows}), {}, {}, {})",
-            query["limit"],
-            bound("zoom_beg_us"),
-            bound("zoom_end_us")
-        );
-        let batches = runtime().block_on(async { session.sql(&sql).await.unwrap().collect().await.unwrap() });
         let us = |ticks: &str| (ticks.parse::<i64>().unwrap() - *origin) / 1000;
         let segment = |row: Vec<String>| {
             let kept = |place: usize| row[place].clone();
             (kept(0), kept(1), kept(2), kept(3), us(&row[4]), us(&row[5]))
         };
-        let mut found: Vec<Segment> = texts(&batches).into_iter().map(segment).collect();
+        let mut found: Vec<Segment> = rows(&question.segments).into_iter().map(segment).collect();
         let mut expected = segments_of.get(&query["query"]).cloned().unwrap_or_default();
-        found.sort();
-        expected.sort();
-        assert_eq!(found, expected, "{}: {sql}", query["query"]);
+        let name = &query["query"];
+        if question.is_tied {
+            let count = |segments: &[Segment]| -> i64 { segments.iter().map(|s| s.3.parse::<i64>().unwrap()).sum() };
+            assert_eq!((found.len(), count(&found)), (expected.len(), count(&expected)), "{name}");
+        } else {
+            found.sort();
+            expected.sort();
+            assert_eq!(found, expected, "{name}: {}", question.segments);
+        }
+        if question.is_cluster || !question.is_tied {
+            let mut loads = rows(&question.loads());
+            loads.retain(|load| load[2] != "0");
+            let expected = loads_of.get(name).cloned().unwrap_or_default();
+            assert_eq!(sorted(loads), sorted(expected), "{name}: {}", question.loads());
+        }
         compared += 1;
     }
-    assert_eq!(compared, 432);
+    assert_eq!(compared, 894);
 }
 
 fn sum_of(session: &Session, sql: &str) -> i64 {
