@@ -104,7 +104,7 @@ impl Content {
         } else {
             let is_pandas = head.starts_with(b"\x89HDF\r\n\x1a\n")
                 && memchr::memmem::find(head, b"PYTABLES_FORMAT_VERSION").is_some();
-            (is_pandas && holds(source, b"event_types", recorded_bytes(head))).then_some(Content::Ptt)
+            (is_pandas && holds(source, b"event_types")).then_some(Content::Ptt)
         }
     }
 }
@@ -115,7 +115,7 @@ fn recorded_bytes(head: &[u8]) -> u64 {
 }
 
 /// Whether a text stands anywhere in a file, as names of groups of HDF5 may, or may have stood where it was cut off.
-fn holds(source: &Source, text: &[u8], recorded_bytes: u64) -> bool {
+fn holds(source: &Source, text: &[u8]) -> bool {
     let Ok(mut reader) = source.reader() else { return false };
     let (mut buffer, mut kept, mut bytes) = (vec![0; 1 << 20], 0, 0);
     loop {
@@ -124,7 +124,7 @@ fn holds(source: &Source, text: &[u8], recorded_bytes: u64) -> bool {
             return true;
         }
         if read == 0 {
-            return bytes < recorded_bytes;
+            return bytes < recorded_bytes(source.head());
         }
         bytes += read as u64;
         let end = kept + read;
