@@ -15,9 +15,9 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringViewBuilder};
-use arrow::buffer::BooleanBuffer;
-use arrow::compute::filter_record_batch;
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewBuilder};
+use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
+use arrow::compute::{and, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion_common::hash_utils::RandomState;
 use datafusion_common::{Result, plan_err};
@@ -170,19 +170,14 @@ const CHUNK_ROWS: usize = 65_536;
 
 /// The tasks of a batch that are in the window.
 fn in_window(batch: RecordBatch, from: i64, to: i64, without_times: &Cell<usize>) -> Result<RecordBatch> {
-    let starts = column(&batch, "start")?.as_primitive::<Int64Type>();
-    let finishes = column(&batch, "finish")?.as_primitive::<Int64Type>();
-    let (start, finish) = (starts.values(), finishes.values());
-    let mut inside = BooleanBuffer::collect_bool(start.len(), |row| (from <= finish[row]) & (start[row] <= to));
-    let nulls = arrow::buffer::NullBuffer::union(starts.nulls(), finishes.nulls());
-    if let Some(nulls) = nulls.filter(|nulls| nulls.null_count() > 0) {
-        without_times.set(without_times.get() + nulls.null_count());
-        inside = &inside & nulls.inner();
-    }
-    match inside.count_set_bits() {
+    let ends_later = gt_eq(column(&batch, "finish")?, &Int64Array::new_scalar(from))?;
+    let begins_before = lt_eq(column(&batch, "start")?, &Int64Array::new_scalar(to))?;
+    let inside = and(&ends_later, &begins_before)?;
+    without_times.set(without_times.get() + inside.null_count());
+    match inside.true_count() {
         0 => Ok(batch.slice(0, 0)),
         all if all == batch.num_rows() => Ok(batch),
-        _ => Ok(filter_record_batch(&batch, &BooleanArray::new(inside, None))?),
+        _ => Ok(filter_record_batch(&batch, &inside)?),
     }
 }
 
