@@ -28,6 +28,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use args::{Args, Command};
 use errors::Failure;
@@ -36,7 +37,7 @@ fn main() -> ExitCode {
     errors::keep_panics_quiet();
     let args = match Args::try_parse() {
         Ok(args) => args,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(error),
     };
     let result = catch_unwind(AssertUnwindSafe(|| run(args)))
         .unwrap_or_else(|_| Err(errors::Problem::internal(&errors::last_panic()).into()));
@@ -69,12 +70,21 @@ fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// Help and version go to stdout and are no failure; wrong usage goes to stderr with status 2. A closed pipe is no error.
-fn usage(error: &clap::Error) -> ExitCode {
+fn usage(mut error: clap::Error) -> ExitCode {
+    let of_query = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(given)))
+            if matches!(given.as_str(), "-c" | "-f" | "--command" | "--file" | "--format" | "--chart" | "--param") =>
+        {
+            Some(given.clone())
+        }
+        _ => None,
+    };
+    if of_query.is_some() {
+        // `use '-- -c'` is no help.
+        error.remove(ContextKind::Suggested);
+    }
     let printed = error.print();
-    if error.kind() == clap::error::ErrorKind::UnknownArgument
-        && let Some(clap::error::ContextValue::String(given)) = error.get(clap::error::ContextKind::InvalidArg)
-        && matches!(given.as_str(), "-c" | "-f" | "--command" | "--file" | "--format" | "--chart" | "--param")
-    {
+    if let Some(given) = of_query {
         talk::hint(&format!("`tq query TRACE…` takes `{given}`"));
     }
     if error.use_stderr() && printed.is_ok() { ExitCode::from(2) } else { ExitCode::SUCCESS }

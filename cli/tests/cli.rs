@@ -475,15 +475,77 @@ fn traces_that_cannot_be_read() {
 fn what_is_missing_is_said() {
     let place = Place::new();
     for (command, expected) in [
-        ("query longest-tasks", expect![[""]]),
-        ("query base=run.json base=run.json -c 'SELECT run FROM runs'", expect![[""]]),
-        ("query run.json --from 100s -c 'SELECT count(*) FROM tasks'", expect![[""]]),
-        ("query run.json -c 'SELECT 1 AS one' --format svg", expect![[""]]),
-        ("run.json -c 'SELECT 1'", expect![[""]]),
-        ("list run.json", expect![[""]]),
+        (
+            "query longest-tasks",
+            expect![[r#"
+            --- stderr
+            error: `longest-tasks` asks about a trace, and none is given
+            hint: `tq query TRACE longest-tasks`
+            --- exit 2
+        "#]],
+        ),
+        (
+            "query base=run.json base=run.json -c 'SELECT run FROM runs'",
+            expect![[r#"
+            run
+            base
+            base_2
+            --- stderr
+            note: several traces are called `base`: `run.json` becomes run `base_2`
+            --- exit 0
+        "#]],
+        ),
+        (
+            "query run.json --from 100s -c 'SELECT count(*) FROM tasks'",
+            expect![[r#"
+            count(*)
+            0
+            --- stderr
+            note: nothing of run `run` lies within --from/--to
+            --- exit 0
+        "#]],
+        ),
+        (
+            "query run.json -c 'SELECT 1 AS one' --format svg",
+            expect![[r#"
+            --- stderr
+            error: svg draws tasks: it needs the columns start and finish (or duration), and uses run, location, name and kind; this result has one; `--chart` draws other results, e.g. `--chart 'bar x=duration y=name'`
+            --- exit 2
+        "#]],
+        ),
+        (
+            "run.json -c 'SELECT 1'",
+            expect![[r#"
+            --- stderr
+            error: unexpected argument '-c' found
+
+            Usage: tq [OPTIONS] [TRACE]...
+                   tq <COMMAND>
+
+            For more information, try '--help'.
+            hint: `tq query TRACE…` takes `-c`
+            --- exit 2
+        "#]],
+        ),
+        (
+            "list run.json",
+            expect![[r#"
+            --- stderr
+            error: cannot read trace `list`: no such file
+            hint: `tq --help` lists the commands, `tq queries` the saved queries
+            hint: `.` holds `run.json`
+            --- exit 2
+        "#]],
+        ),
         (
             "query run.json -c 'SELECT 1 AS one; SELECT start + 9223372036854775807 FROM tasks WHERE start > 0'",
-            expect![[""]],
+            expect![[r#"
+                one
+                1
+                --- stderr
+                error: integer overflow in start + 9223372036854775807: 50000 + 9223372036854775807
+                --- exit 2
+            "#]],
         ),
     ] {
         place.tq(command).check(&expected);
@@ -655,7 +717,7 @@ fn pictures_need_times_and_are_one_svg() {
     let place = Place::with_links();
     place.tq("query run.json -c 'SELECT name FROM tasks' --format svg").check(&expect![[r#"
         --- stderr
-        error: svg draws tasks: it needs the columns start and finish (or duration), and uses run, location, name and kind; this result has name
+        error: svg draws tasks: it needs the columns start and finish (or duration), and uses run, location, name and kind; this result has name; `--chart` draws other results, e.g. `--chart 'bar x=duration y=name'`
         --- exit 2
     "#]]);
     let answer = place.tq("query run.json -c 'SELECT * FROM tasks' --format svg");

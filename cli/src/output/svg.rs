@@ -37,7 +37,8 @@ impl Svg {
 /// Reduces the query to what a chart reads, sorted by start; the longer of two that start together comes first, so that
 /// what it encloses goes below it.
 pub(crate) fn arrange(frame: DataFrame) -> Result<DataFrame> {
-    let (start, finish) = span(&frame, "svg draws tasks")?;
+    let (start, finish) =
+        span(&frame, "svg draws tasks", "; `--chart` draws other results, e.g. `--chart 'bar x=duration y=name'`")?;
     let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
     let mut columns: Vec<Expr> = TEXTS
         .iter()
@@ -62,8 +63,8 @@ pub(crate) fn arrange(frame: DataFrame) -> Result<DataFrame> {
     frame.select(columns)?.sort([by("start", true), by("finish", false)].into_iter().chain(ties).collect())
 }
 
-/// The expressions of start and finish.
-pub(super) fn span(frame: &DataFrame, what: &str) -> Result<(Expr, Expr)> {
+/// The expressions of start and finish; `what` wants them, and `hint` is said where they are missing.
+pub(super) fn span(frame: &DataFrame, what: &str, hint: &str) -> Result<(Expr, Expr)> {
     let start = column(frame, "start");
     let finish = column(frame, "finish")
         .or_else(|| Some(cast(start.clone()?, DataType::Int64) + cast(column(frame, "duration")?, DataType::Int64)));
@@ -74,7 +75,7 @@ pub(super) fn span(frame: &DataFrame, what: &str) -> Result<(Expr, Expr)> {
             let names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
             Err(DataFusionError::Plan(format!(
                 "{what}: it needs the columns start and finish (or duration), and uses run, location, name and kind; \
-                 this result has {}; `--chart` draws other results, e.g. `--chart \'bar x=duration y=name\'`",
+                 this result has {}{hint}",
                 names.join(", ")
             )))
         }

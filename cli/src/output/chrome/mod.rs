@@ -479,7 +479,7 @@ pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
             (vec![cell("time", DataType::Int64), cell("value", DataType::Float64)], vec![by("time", true)])
         }
         Rows::Tasks | Rows::Events => {
-            let (start, finish) = svg::span(&frame, "chrome writes tasks, links and counters")?;
+            let (start, finish) = svg::span(&frame, "chrome writes tasks, links and counters", "")?;
             let cell = |expr, name: &str| cast(expr, DataType::Int64).alias(name);
             (vec![cell(start, START), cell(finish, FINISH)], vec![by(START, true), by(FINISH, false)])
         }
