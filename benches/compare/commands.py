@@ -4,6 +4,8 @@
   checked against the medians that Python finds.
 - parsec: a tiled Cholesky factorisation of 84 x 84 tiles on 4 ranks, 102 340 tasks and 296 310 dependencies as profiles and task
   graphs, `parsec-critical-path-summary`; checked against the longest path that the generator knows.
+- daisen: 1.45 million tasks on 966 components of a simulated machine in SQLite: reading them, and all metrics of all components
+  in 40 bins in one query; latencies are checked against those of the generator.
 - report: the page of about 5 million Taskflow tasks (`generate t0`); checked against the file's own counts.
 
 tq is measured from outside, whole process. Needs nothing else; the report's generator is built with cargo unless --generator names it.
@@ -16,19 +18,23 @@ import statistics
 import struct
 
 import common
+import daisen
 import parsec
 
+# All that component_metrics knows, of every component in 40 bins.
+METRICS = """SELECT count(*), sum(req_in_count), sum(req_complete_count), sum(avg_latency), sum(concurrent_task), sum(buffer_pressure),
+  sum(request_buffer_pressure), sum(response_buffer_pressure), sum(pending_req_out) FROM component_metrics(tasks)"""
 SIZES, CORES, REPETITIONS, REGIONS = range(1, 51), range(1, 21), range(10), range(20)
 
 
 def main():
     parser = common.arguments(__doc__)
-    parser.add_argument("--only", default="pascal,parsec,report", help="which commands [pascal,parsec,report]")
+    parser.add_argument("--only", default="pascal,parsec,daisen,report", help="which commands [pascal,parsec,daisen,report]")
     parser.add_argument("--tasks", type=int, default=5_100_000, help="tasks of the report [5100000]")
     parser.add_argument("--tiles", type=int, default=84, help="tile rows of the factorisation [84]")
     parser.add_argument("--generator", help="a built example generate [built here with cargo]")
     options = common.parsed(parser)
-    inputs, jobs, checks, limits = {}, {}, {}, {"pascal": 1, "report": 15}
+    inputs, jobs, checks, limits = {}, {}, {}, {"pascal": 1, "parsec": 0.5, "daisen reading": 3, "report": 15}
     chosen = options.only.split(",")
     if "pascal" in chosen:
         study = common.generate(options.work / "study.json", write_study)
@@ -40,6 +46,17 @@ def main():
         inputs[ranks] = f"profiles and task graphs of {parsec.RANKS} ranks"
         jobs["parsec"] = lambda: common.run([options.tq, "query", ranks, "parsec-critical-path-summary", "--format", "csv"])
         checks["parsec"] = lambda runs: check_cholesky(options.tq, ranks, options.tiles, runs)
+    if "daisen" in chosen:
+        machine = common.generate(options.work / "requests.sqlite3", daisen.write_requests)
+        inputs[machine] = f"{daisen.TASKS} tasks on {daisen.COMPONENTS} components"
+        reading = [options.tq, "query", machine, "-c", "SELECT sum(tasks) AS tasks FROM runs", "--format", "csv"]
+        jobs["daisen reading"] = lambda: common.run(reading)
+        checks["daisen reading"] = lambda runs: common.check(
+            all(int(rows_of(run)[0]["tasks"]) == daisen.TASKS for run in runs), "not all tasks were read"
+        )
+        metrics = [options.tq, "query", machine, "-c", METRICS, "--format", "csv"]
+        jobs["daisen metrics"] = lambda: common.run(metrics)
+        checks["daisen metrics"] = lambda _: check_latencies(options.tq, machine)
     if "report" in chosen:
         profile = options.work / f"pariter_{options.tasks}.tfp"
         if not profile.exists():
@@ -57,6 +74,9 @@ def main():
     for name in filter(limits.__contains__, results):
         wall = common.median(results[name], "wall")
         common.bar(f"{name}: at most {limits[name]} s", wall <= limits[name], f"{wall:.3f} s by the clock")
+    if "daisen" in chosen:
+        both, reading = (common.median(results[f"daisen {what}"], "wall") for what in ("metrics", "reading"))
+        common.bar("daisen metrics: at most 2 s beyond reading", both - reading <= 2, f"{both - reading:.3f} s")
     common.close()
 
 
@@ -90,6 +110,19 @@ def check_cholesky(tq, directory, tiles, runs):
     common.check([int(counts["tasks"]), int(counts["links"])] == [tasks, links], f"{counts} for {tasks} tasks and {links} links")
     common.check(all(int(rows_of(run)[0]["path_time"]) == path_time for run in runs), f"the longest path is not one of {path_time} ns")
     print(f"parsec: {tasks} tasks, {links} dependencies and a longest path of {path_time} ns, as generated.")
+
+
+def check_latencies(tq, machine):
+    """In one bin that holds all, the latency of a component is the mean of its requests."""
+    sql = "SELECT location, avg_latency FROM component_metrics(tasks, bins => 1) WHERE avg_latency IS NOT NULL"
+    rows = rows_of(
+        common.run([tq, "query", machine, "-c", f"SELECT location, avg_latency / ms(1) * 1e6 AS ns FROM ({sql})", "--format", "csv"])
+    )
+    found, expected = {row["location"]: float(row["ns"]) for row in rows}, daisen.latencies()
+    common.check(found.keys() == expected.keys(), "other components than were generated")
+    worst = max(abs(found[location] - latency) / latency for location, latency in expected.items())
+    common.check(worst < 1e-9, f"a latency is {worst} off")
+    print(f"daisen: the mean latencies of {len(expected)} components are those of the generator.")
 
 
 def check_report(tq, profile, page):
