@@ -1,7 +1,7 @@
 -- title: What the end of a run on host and devices really waited for: host, kernels, copies, launches, waits
 -- topic: gpu
 -- needs: links.kind=launch
--- chart: stacked x=run y=time color=part
+-- chart: bar x=time y=part color=run
 --
 -- The executed path over threads and streams, backwards from the last finish. A kernel begins behind its launch, the kernel before it
 -- on its stream, and what its stream was told to wait for; a call that waits ends with the work that it awaits. The parts add up
