@@ -29,7 +29,7 @@ use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
 use crate::tables::{ColumnType, TABLES, Table, VIEWS};
-use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat};
+use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order};
 
 /// Tables, functions and SQL over the opened traces.
 pub struct Session {
@@ -213,12 +213,13 @@ fn summary(named: &NamedRun) -> RunSummary {
 }
 
 fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize) -> Result<()> {
-    for table in Table::ALL {
-        let batches = match table {
-            Table::Runs => vec![(runs_batch(opened)?, None)],
-            Table::ImportStats => vec![(stats_batch(opened)?, None)],
-            _ => batches_of(table, &opened.runs)?,
-        };
+    let made = in_order(Table::ALL.to_vec(), threads, |table| match table {
+        Table::Runs => runs_batch(opened).map(|batch| vec![(batch, None)]),
+        Table::ImportStats => stats_batch(opened).map(|batch| vec![(batch, None)]),
+        _ => batches_of(table, &opened.runs),
+    });
+    for (table, batches) in Table::ALL.into_iter().zip(made) {
+        let batches = batches?;
         let (batches, firsts): (Vec<RecordBatch>, Vec<Option<i64>>) = batches.into_iter().unzip();
         let shares = partitions(&batches, threads);
         let provider: Arc<dyn TableProvider> = match firsts.iter().any(Option::is_some) {

@@ -217,14 +217,17 @@ fn add_up(call: &mut Call, runs: &mut Runs, words: &mut Words) -> Result<Vec<Squ
         let value = |column: Option<&Int64Array>, row: usize| {
             column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
         };
+        // Mostly there are no NULLs: then values are read where they stand.
+        let (plain_counts, plain_bytes) = (plain(counts), plain(bytes));
         for stretch in stretches {
             let Some(square) = stretch.run.map(|run| &mut squares[run]) else { continue };
             for row in stretch.rows {
                 let source = square.place(sources[row], work)?;
                 let target = square.place(targets[row], work)?;
                 let sums = &mut square.sums[source * square.side + target];
-                let count = sums.0.checked_add(value(counts, row).unwrap_or(1));
-                let size = sums.1.checked_add(value(bytes, row).unwrap_or(0));
+                let count = plain_counts.map_or_else(|| value(counts, row).unwrap_or(1), |counts| counts[row]);
+                let size = plain_bytes.map_or_else(|| value(bytes, row).unwrap_or(0), |bytes| bytes[row]);
+                let (count, size) = (sums.0.checked_add(count), sums.1.checked_add(size));
                 match (count, size) {
                     (Some(count), Some(size)) => *sums = (count, size),
                     _ => return too_large(),
@@ -238,6 +241,11 @@ fn add_up(call: &mut Call, runs: &mut Runs, words: &mut Words) -> Result<Vec<Squ
         many => work.note(format!("{many} messages without source or target were left out")),
     }
     Ok(squares)
+}
+
+/// The values of a column without NULLs.
+fn plain(column: Option<&Int64Array>) -> Option<&[i64]> {
+    column.filter(|column| column.null_count() == 0).map(|column| column.values().as_ref())
 }
 
 /// The locations: a run, or [`EVERY_RUN`], and a word.

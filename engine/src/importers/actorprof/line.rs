@@ -127,6 +127,24 @@ impl<'l> Fields<'l> {
     }
 }
 
+/// The number of the last `count` bytes of a line, one to eight; `None` where one of them is no digit.
+#[inline]
+pub(super) fn digits(line: &[u8], count: usize) -> Option<i64> {
+    let last: [u8; 8] = line.last_chunk().copied()?;
+    let others = 8u32.checked_sub(count as u32).filter(|others| *others < 8)?;
+    // The bytes before become zeros.
+    let kept = u64::MAX << (8 * others);
+    let text = (u64::from_le_bytes(last) & kept) | (0x3030_3030_3030_3030 & !kept);
+    let is_of_threes = |text: u64| text & 0xf0f0_f0f0_f0f0_f0f0 == 0x3030_3030_3030_3030;
+    if !(is_of_threes(text) && is_of_threes(text.wrapping_add(0x0606_0606_0606_0606))) {
+        return None;
+    }
+    // Neighbours become pairs, pairs fours, fours the number: three multiplications instead of eight.
+    let pairs = (text & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(2561) >> 8;
+    let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(6_553_601) >> 16;
+    Some(((fours & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32) as i64)
+}
+
 /// What is odd about lines, and how often.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -165,7 +183,7 @@ pub(super) fn shown(line: &[u8]) -> String {
 
 /// Calls `read` with each line that has something in it, without its end; `read` says whether it could be read. A last line
 /// of the source without an end is torn, even where it parses: its last number may be cut.
-pub(super) fn each_line(bytes: &[u8], last: bool, mut read: impl FnMut(&[u8], &mut Tally) -> bool) -> Tally {
+pub(super) fn each_line<'b>(bytes: &'b [u8], last: bool, mut read: impl FnMut(&'b [u8], &mut Tally) -> bool) -> Tally {
     let mut tally = Tally::default();
     let mut at = 0;
     while at < bytes.len() {
@@ -218,6 +236,26 @@ mod tests {
         check("1.", None);
         check(".5", None);
         check("99999999999999.5", None);
+    }
+
+    #[test]
+    fn the_last_digits_of_a_line() {
+        for (line, count, expected) in [
+            ("1732150000.123456", 6, Some(123_456)),
+            ("1732150000.000000", 6, Some(0)),
+            ("1732150000.99999999", 8, Some(99_999_999)),
+            ("1732150000.7", 1, Some(7)),
+            ("1732150000.12345a", 6, None),
+            ("1732150000.1234 6", 6, None),
+            ("1732150000.12345:", 6, None),
+            ("1732150000.12345/", 6, None),
+            ("1732150000.12345\u{b5}", 6, None),
+            ("1732150000.", 0, None),
+            ("1732150000.123456789", 9, None),
+            ("3.45", 2, None),
+        ] {
+            assert_eq!(digits(line.as_bytes(), count), expected, "{line}");
+        }
     }
 
     #[test]

@@ -1,9 +1,16 @@
 //! `PE<i>_send.csv`: a line per `send()`, before aggregation.
 //!
 //! A block of lines becomes columns at once: the target's number is its key in the dictionary of PEs; source and size are
-//! mostly the same in every line and then cost nothing.
+//! mostly the same in every line and then cost nothing. What a line has in common with the one before is compared and not
+//! parsed:
+//!
+//! ```text
+//! 0, 12, 1, 30, 16, 1732150000.123456
+//! 0, 12, 3, 7, 16, 1732150000.123471
+//! ^^^^^^^ head  ^^^^^^^^^^^^^^^^^ middle: these bytes again; what is left are a node, a PE and a fraction of a second
+//! ```
 
-use super::line::{Fields, NO_TIME, Tally, each_line};
+use super::line::{Fields, NO_TIME, PE_MAX, Tally, digits, each_line};
 use crate::trace::Block;
 
 /// A column that is mostly one value.
@@ -15,6 +22,15 @@ pub(super) enum Mostly<T> {
 }
 
 impl<T: Copy + PartialEq> Mostly<T> {
+    /// The value of the last row.
+    fn last(&self) -> Option<&T> {
+        match self {
+            Mostly::None => None,
+            Mostly::One(one) => Some(one),
+            Mostly::Each(each) => each.last(),
+        }
+    }
+
     /// Adds the value of row `rows`.
     #[inline]
     pub(super) fn push(&mut self, value: T, rows: usize) {
@@ -29,6 +45,20 @@ impl<T: Copy + PartialEq> Mostly<T> {
             }
         }
     }
+}
+
+/// A number of one to seven digits, and what follows it.
+#[inline]
+fn small_number(text: &[u8]) -> Option<(i32, &[u8])> {
+    let (mut number, mut at) = (0, 0);
+    while let Some(digit) = text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
+        number = number * 10 + i32::from(digit);
+        at += 1;
+        if at > 7 {
+            return None;
+        }
+    }
+    (at > 0).then(|| (number, &text[at..]))
 }
 
 /// Which node a PE is on, as lines say.
@@ -156,6 +186,44 @@ pub(super) struct Sends {
     pub(super) tally: Tally,
 }
 
+/// So many lines in a row may be unlike their example before it is not made anew for each.
+const MISSES_MAX: u32 = 16;
+
+/// A line that the next ones are compared with.
+#[derive(Debug)]
+struct Example<'l> {
+    /// What stands before the target's node.
+    head: &'l [u8],
+    /// What stands between the target's PE and the decimals of the time.
+    middle: &'l [u8],
+    source: i32,
+    bytes: i64,
+    /// Whole seconds since 1970 in nanoseconds.
+    seconds: i64,
+    /// How many decimals the time has, and nanoseconds of the last one.
+    decimals: usize,
+    last_decimal: i64,
+}
+
+impl<'l> Example<'l> {
+    /// The example that a line gives, which was read: one with nothing odd about it, whose time has one to eight decimals.
+    fn of(line: &'l [u8], source: i32, bytes: i64, time: i64) -> Option<Example<'l>> {
+        let comma = |from: usize| memchr::memchr(b',', &line[from..]).map(|at| from + at);
+        let source_ends = comma(comma(0)? + 1)?;
+        let target_ends = comma(comma(source_ends + 1)? + 1)?;
+        let head = line.get(..source_ends + 2)?;
+        let point = memchr::memchr(b'.', &line[target_ends..]).map(|at| target_ends + at)?;
+        let middle = &line[target_ends..=point];
+        let is_tight = |part: &[u8]| part.windows(2).any(|pair| pair[0] == b',' && pair[1] != b' ');
+        let decimals = line.len() - point - 1;
+        digits(line, decimals)?;
+        let last_decimal = 10i64.pow(u32::try_from(9 - decimals).ok()?);
+        let seconds = time - time.rem_euclid(1_000_000_000);
+        let is_plain = time >= 0 && !is_tight(head) && !is_tight(middle);
+        is_plain.then_some(Example { head, middle, source, bytes, seconds, decimals, last_decimal })
+    }
+}
+
 /// Parses a block.
 pub(super) fn parse(block: Block<'_>) -> Sends {
     let lines = memchr::memchr_iter(b'\n', block.bytes).count();
@@ -170,12 +238,62 @@ pub(super) fn parse(block: Block<'_>) -> Sends {
         own_node: None,
         tally: Tally::default(),
     };
-    let tally = each_line(block.bytes, block.last, |line, tally| sends.read(line, tally).is_some());
+    let (mut example, mut misses) = (None, 0);
+    let tally = each_line(block.bytes, block.last, |line, tally| {
+        if example.as_ref().is_some_and(|example| sends.read_like(line, example).is_some()) {
+            misses = 0;
+            return true;
+        }
+        let is_read = sends.read(line, tally).is_some();
+        // Where no line is like the one before, examples are made now and then only.
+        misses += 1;
+        if misses <= MISSES_MAX || misses % MISSES_MAX == 0 {
+            let last = sends.last().filter(|_| is_read);
+            example = last.and_then(|(source, bytes, time)| Example::of(line, source, bytes, time));
+        }
+        is_read
+    });
     sends.tally = tally;
     sends
 }
 
 impl Sends {
+    /// The source, size and time of the last line.
+    fn last(&self) -> Option<(i32, i64, i64)> {
+        let time = *self.times.last()?;
+        Some((*self.sources.last()?, *self.bytes.last()?, time))
+    }
+
+    /// Reads a line that differs from an example in its target and in the decimals of its time.
+    #[inline]
+    fn read_like(&mut self, line: &[u8], example: &Example<'_>) -> Option<()> {
+        let rest = line.strip_prefix(example.head)?;
+        let (target_node, rest) = small_number(rest)?;
+        let (target, rest) = small_number(rest.strip_prefix(b", ")?)?;
+        let decimals = rest.strip_prefix(example.middle)?;
+        if decimals.len() != example.decimals || i64::from(target) > PE_MAX {
+            return None;
+        }
+        let time = example.seconds + digits(line, example.decimals)? * example.last_decimal;
+        self.push(example.source, target, example.bytes, time);
+        self.nodes.meet(target, target_node);
+        Some(())
+    }
+
+    #[inline]
+    fn push(&mut self, source: i32, target: i32, bytes: i64, time: i64) {
+        let rows = self.targets.len();
+        self.sources.push(source, rows);
+        self.targets.push(target);
+        self.bytes.push(bytes, rows);
+        self.times.push(time);
+        if time == NO_TIME {
+            self.without_time += 1;
+        } else {
+            self.stamps.meet(time);
+        }
+    }
+
     #[inline]
     fn read(&mut self, line: &[u8], tally: &mut Tally) -> Option<()> {
         let mut fields = Fields::new(line);
@@ -191,16 +309,7 @@ impl Sends {
         if !fields.ended() {
             return None;
         }
-        let rows = self.targets.len();
-        self.sources.push(source, rows);
-        self.targets.push(target);
-        self.bytes.push(bytes, rows);
-        self.times.push(time);
-        if time == NO_TIME {
-            self.without_time += 1;
-        } else {
-            self.stamps.meet(time);
-        }
+        self.push(source, target, bytes, time);
         self.nodes.meet(target, target_node);
         if self.own_node != Some((source, source_node)) {
             self.nodes.correct(source, source_node);
@@ -215,6 +324,8 @@ impl Sends {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     fn sends(text: &str) -> Sends {
         parse(Block { bytes: text.as_bytes(), offset: 0, last: true })
@@ -231,6 +342,33 @@ mod tests {
         let tally = &sends.tally;
         assert_eq!((tally.lines, tally.bad, tally.torn, tally.trailing_comma, tally.tight), (5, 1, 1, 1, 1));
         assert_eq!(tally.example.as_deref(), Some("0, 0, 1"));
+    }
+
+    proptest! {
+        /// Lines that look like the one before, and nearly so, are read as if they stood alone.
+        #[test]
+        fn a_line_means_the_same_behind_any_other(
+            lines in vec("[ 0-9]{0,2}, ?(0|12|-1), ?(1|9999999), ?(0|3|1048576|99999999),( )?(16|24), ?(1732150000|1|-1|)([.][0-9]{0,10})?( |,)?", 1..12)
+        ) {
+            let rows = |text: &str| {
+                let sends = sends(text);
+                let source = |row: usize| match &sends.sources {
+                    Mostly::Each(each) => Some(each[row]),
+                    Mostly::One(one) => Some(*one),
+                    Mostly::None => None,
+                };
+                let bytes = |row: usize| match &sends.bytes {
+                    Mostly::Each(each) => Some(each[row]),
+                    Mostly::One(one) => Some(*one),
+                    Mostly::None => None,
+                };
+                let rows = (0..sends.targets.len()).map(|row| (source(row), sends.targets[row], bytes(row), sends.times[row]));
+                rows.collect::<Vec<_>>()
+            };
+            let together = rows(&format!("{}\n", lines.join("\n")));
+            let alone: Vec<_> = lines.iter().flat_map(|line| rows(&format!("{line}\n"))).collect();
+            prop_assert_eq!(together, alone);
+        }
     }
 
     #[test]
