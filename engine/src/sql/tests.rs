@@ -534,7 +534,8 @@ fn a_dropped_query_stops() {
         ] {
             let statement = parse(&format!("SELECT * FROM {call}")).unwrap().remove(0);
             let plan = execute(&context, &statement, None).await.unwrap().create_physical_plan().await.unwrap();
-            let mut rows = execute_stream(Arc::clone(&plan), context.task_ctx()).unwrap();
+            // The plan goes with the stream: operators of DataFusion keep batches on their way in it.
+            let mut rows = execute_stream(plan, context.task_ctx()).unwrap();
             // Not before it is at work: memory has been asked for.
             while context.runtime_env().memory_pool.reserved() == 0 {
                 assert!(tokio::time::timeout(Duration::from_millis(5), rows.next()).await.is_err());
