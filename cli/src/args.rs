@@ -154,7 +154,7 @@ pub(crate) struct ReportArgs {
     /// Put the pictures into the page instead of beside it
     #[arg(long)]
     pub(crate) embed: bool,
-    /// Write one self-contained HTML page
+    /// Write one self-contained HTML page, as `-o PAGE.html` does
     #[arg(long)]
     pub(crate) html: bool,
     /// Tables where pictures would be, e.g. for the summary of a job in CI

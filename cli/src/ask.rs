@@ -76,7 +76,8 @@ impl Asker {
 
     /// Waits; Ctrl-C ends it.
     pub(crate) fn wait(&mut self, duration: Duration) -> Result<(), Failure> {
-        self.runtime.stream(|_: Sender<()>| tokio::time::sleep(duration), |()| Ok(()))
+        // A timer is made on the runtime that it belongs to.
+        self.runtime.stream(|_: Sender<()>| async move { tokio::time::sleep(duration).await }, |()| Ok(()))
     }
 
     /// Runs one statement and writes its rows. A statement without a result (`CREATE VIEW`, `SET`) writes nothing.

@@ -48,6 +48,13 @@ pub(crate) fn hint(message: &str) {
     labelled("hint", "1;32", message);
 }
 
+/// What was done, without a label.
+pub(crate) fn done(message: &str) {
+    if !QUIET.load(Ordering::Relaxed) {
+        line(message);
+    }
+}
+
 /// A line without a label.
 pub(crate) fn line(message: &str) {
     // Nobody is left to tell when stderr is closed.

@@ -93,6 +93,25 @@ fn a_session_at_the_prompt() {
 }
 
 #[test]
+fn a_watched_statement_is_asked_until_ctrl_c() {
+    let place = TempDir::new().unwrap();
+    let mut session = prompt(&place);
+    enter(&mut session, "SELECT count(*) AS watched FROM tasks;");
+    expect(&mut session, "(1 row)");
+    enter(&mut session, "\\watch 0.1");
+    for _ in 0..3 {
+        session.exp_string("until Ctrl-C").unwrap();
+        session.exp_string("watched").unwrap();
+    }
+    session.send_control('c').unwrap();
+    expect(&mut session, "interrupted");
+    enter(&mut session, "SELECT 41 + 1;");
+    expect(&mut session, "42");
+    enter(&mut session, "\\q");
+    session.exp_eof().unwrap();
+}
+
+#[test]
 fn ctrl_c_ends_the_query_and_not_the_prompt() {
     let place = TempDir::new().unwrap();
     let mut session = prompt(&place);

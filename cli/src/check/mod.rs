@@ -102,7 +102,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     print::print(&outcomes, args, new.asker.session().tick())?;
     for file in pictures {
-        crate::talk::line(&format!("drew {}", file.display()));
+        crate::talk::done(&format!("drew {}", file.display()));
     }
     verdict_of_all(&outcomes)
 }

@@ -35,12 +35,26 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             .hint("leave --format away")
             .into());
     }
+    if format == Format::Svg
+        && let Some(extension) = args.output.as_deref().and_then(Path::extension)
+        && !extension.eq_ignore_ascii_case("svg")
+    {
+        return Err(Problem::new(format!(
+            "a picture is SVG, and the file is called `.{}`",
+            extension.to_string_lossy()
+        ))
+        .hint("call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it")
+        .into());
+    }
     let (question, open) = question(args)?;
     // What is wrong with the values or the chart shows before minutes of reading.
     let (plain_params, chart) = match &question {
         Question::Sql { statements, .. } => (params(&args.params, statements)?, chart),
         Question::Saved(query) => {
             let values = query.bind(&args.params, Tick::Nanosecond)?;
+            for line in &query.header.charts {
+                pictures::chart(line, query, &values)?;
+            }
             let own = query.header.charts.first().filter(|_| chart.is_none() && format == Format::Svg);
             (Params::new(), own.map(|own| pictures::chart(own, query, &values)).transpose()?.or(chart))
         }

@@ -64,6 +64,15 @@ impl Failure {
         }
     }
 
+    /// The text that it happened in stands so many lines below the beginning of another.
+    pub(crate) fn further_down(self, lines: usize) -> Failure {
+        let Failure::Told(mut problem) = self else { return self };
+        if let Some(excerpt) = problem.excerpt.as_mut().filter(|_| problem.place.is_none()) {
+            excerpt.line_number += lines;
+        }
+        Failure::Told(problem)
+    }
+
     /// Says in which file it happened; in which line, if the failure does not know better.
     pub(crate) fn in_file(self, file: &str, line: Option<u64>) -> Failure {
         let Failure::Told(mut problem) = self else { return self };

@@ -25,7 +25,8 @@ use clap::Parser;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
-use tq_engine::queries::Library;
+use tq_engine::queries::header::has_header;
+use tq_engine::queries::{Library, Origin, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
 use crate::args::{Args, Command, LibraryArgs, OpenArgs};
@@ -156,21 +157,30 @@ impl Prompt {
 
     /// Statements and commands of a file; the first error ends it.
     fn answer_all(&mut self, text: &str) -> Result<Next, Failure> {
-        let mut pending = String::new();
-        for line in text.lines() {
-            if pending.trim().is_empty() && line.trim_start().starts_with('\\') {
-                if self.answer(line)? == Next::Leave {
-                    return Ok(Next::Leave);
+        let (mut pending, mut first) = (String::new(), 0);
+        for (number, line) in text.lines().enumerate() {
+            if pending.is_empty() {
+                if line.trim().is_empty() {
+                    continue;
                 }
-                continue;
+                first = number;
+                if line.trim_start().starts_with('\\') {
+                    if self.answer(line)? == Next::Leave {
+                        return Ok(Next::Leave);
+                    }
+                    continue;
+                }
             }
             pending.push_str(line);
             pending.push('\n');
-            if crate::statements::is_complete(&pending) && self.answer(&std::mem::take(&mut pending))? == Next::Leave {
-                return Ok(Next::Leave);
+            if crate::statements::is_complete(&pending) {
+                let answered = self.answer(&std::mem::take(&mut pending));
+                if answered.map_err(|failure| failure.further_down(first))? == Next::Leave {
+                    return Ok(Next::Leave);
+                }
             }
         }
-        self.answer(&pending)
+        self.answer(&pending).map_err(|failure| failure.further_down(first))
     }
 
     fn answer(&mut self, text: &str) -> Result<Next, Failure> {
@@ -294,8 +304,14 @@ impl Prompt {
             return Err(Problem::new(format!("files include each other {INCLUDES_MAX} deep")).into());
         }
         let text = std::fs::read_to_string(file).map_err(|error| Problem::file("read", Path::new(file), &error))?;
+        if has_header(&text) {
+            let path = Path::new(file);
+            let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+            let query = SavedQuery::parse(&name, Origin::File(path.to_owned()), &text)?;
+            return self.answer_saved(&query, std::iter::empty()).map(|()| Next::Go);
+        }
         self.includes += 1;
-        let answered = self.answer_all(&text);
+        let answered = self.answer_all(&text).map_err(|failure| failure.in_file(file, None));
         self.includes -= 1;
         answered
     }
@@ -308,8 +324,13 @@ impl Prompt {
             return self.show(&text);
         };
         let query = crate::library::find(&self.library, name)?;
-        self.asker.meets(&query)?;
-        let params = saved::bind(&query, words, self.asker.session().tick())?;
+        self.answer_saved(&query, words)
+    }
+
+    /// A saved query with `name=value` words.
+    fn answer_saved<'w>(&mut self, query: &SavedQuery, words: impl Iterator<Item = &'w str>) -> Result<(), Failure> {
+        self.asker.meets(query)?;
+        let params = saved::bind(query, words, self.asker.session().tick())?;
         if io::stdout().is_terminal() {
             talk::line(query.title());
         }

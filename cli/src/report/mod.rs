@@ -37,7 +37,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let page = render::page(&mut asker, &parts, !args.tables)?;
     let file = page_file(args, &asker);
     // A page in a pipe has nothing beside it.
-    let text = if args.html {
+    let is_html = args.html || file.as_deref().is_some_and(|file| is_of(file, "html") || is_of(file, "htm"));
+    let text = if is_html {
         html::page(&with_pictures_inside(&page))
     } else if args.embed || file.is_none() {
         with_pictures_inside(&page)
@@ -52,10 +53,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
     }
     if let Some(file) = &file {
-        talk::line(&format!("wrote {}", file.display()));
-        talk::line(&format!("next: `tq {}` opens the prompt", args.open.traces.join(" ")));
+        talk::done(&format!("wrote {}", file.display()));
+        talk::done(&format!("next: `tq {}` opens the prompt", args.open.traces.join(" ")));
     }
     Ok(())
+}
+
+fn is_of(file: &Path, extension: &str) -> bool {
+    file.extension().is_some_and(|own| own.eq_ignore_ascii_case(extension))
 }
 
 /// Where the page goes; `None` = standard output.

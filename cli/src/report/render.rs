@@ -6,6 +6,7 @@ use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use tq_engine::queries::SavedQuery;
+use tq_udfs::ticks::time_text;
 
 use super::template::{Block, Part, Question};
 use crate::ask::{Asker, Params};
@@ -56,16 +57,34 @@ pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Re
     let picture = picture(asker)?;
     let mut renderer = Renderer { picture, asker, with_pictures, pictures: Vec::new(), asked: Vec::new() };
     let mut pieces = Vec::new();
+    let mut slice = slice_in_words(renderer.asker);
     for part in parts {
         pieces.push(match part {
             Part::Heading(level, line) => Piece::Heading(*level, line.clone()),
             Part::Text(text) => Piece::Text(text.clone()),
             Part::Block(block) => renderer.block(block)?,
         });
+        // Below the title: all figures of the page are those of the slice.
+        pieces.extend(slice.take().map(Piece::Text));
     }
     let (text, left_out) = put_together(&pieces);
     let text = renderer.filled_in(&text);
     Ok(Page { text, pictures: renderer.pictures, left_out })
+}
+
+/// What `--from` and `--to` have left of the traces.
+fn slice_in_words(asker: &Asker) -> Option<String> {
+    let (slice, tick) = (asker.session().slice(), asker.session().tick());
+    let time = |ticks: i64| time_text(ticks, tick);
+    let stretch = match (slice.from.map(time), slice.to.map(time)) {
+        (None, None) => return None,
+        (Some(from), None) => format!("from {from} on"),
+        (None, Some(to)) => format!("until {to}"),
+        (Some(from), Some(to)) => format!("from {from} to {to}"),
+    };
+    Some(format!(
+        "Only what touches the time {stretch} is here; what sticks out of it counts with its whole length.\n\n"
+    ))
 }
 
 /// Leaves out the sections in which everything that was asked was left out.

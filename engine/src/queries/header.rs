@@ -14,6 +14,8 @@
 //! A bare `--` ends it; prose may follow. A header decides whether a check in CI can fail, so nothing in it is skipped: an
 //! unknown key, a word too much, or what looks like a header line further below is an error with its line.
 
+use std::path::{Component, Path};
+
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Token;
 
@@ -494,9 +496,21 @@ fn expectation(text: &str, line: usize) -> Result<Expectation, HeaderError> {
             is_condition(condition).map_err(|why| wrong(&format!("`every row: {condition}`: {why}")))?;
             Ok(Expectation::EveryRow(condition.to_owned()))
         }
-        ("same as", Some(file)) if !file.is_empty() => Ok(Expectation::SameAs(file.to_owned())),
+        ("same as", Some(file)) if !file.is_empty() => match is_beside(file) {
+            // `--bless` writes it: nothing else may be hit.
+            true => Ok(Expectation::SameAs(file.to_owned())),
+            false => Err(HeaderError::new(line, format!("`same as: {file}` is no CSV file beside the query"))
+                .hint("name a file that ends in `.csv`, in the folder of the query or below it")),
+        },
         _ => Err(wrong(&format!("`expect {text}` is no expectation"))),
     }
+}
+
+/// Whether a path is that of a CSV file in a folder or below it.
+fn is_beside(file: &str) -> bool {
+    let path = Path::new(file);
+    let stays = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
+    stays && path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"))
 }
 
 fn row_range(text: &str) -> Option<Expectation> {

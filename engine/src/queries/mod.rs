@@ -202,6 +202,7 @@ impl SavedQuery {
     /// # Errors
     /// A wrong line of the header, SQL that does not parse, not exactly one statement, or a `$name` that is not declared.
     pub fn parse(name: &str, origin: Origin, text: &str) -> Result<SavedQuery, QueryError> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let file = origin.file(name);
         let wrong = |error| QueryError::Header { file: file.clone(), error };
         let header = header::parse(text).map_err(wrong)?;
@@ -216,6 +217,13 @@ impl SavedQuery {
         let Some(statement) = statements.pop() else {
             return Err(wrong(HeaderError::new(text.lines().count().max(1), "there is no statement below the header")));
         };
+        if !statement.is_question() {
+            let line = usize::try_from(statement.line).unwrap_or(0);
+            return Err(wrong(
+                HeaderError::new(line, "a saved query asks for rows, and this statement has none")
+                    .hint("begin it with SELECT or WITH"),
+            ));
+        }
         let query = SavedQuery { name: name.to_owned(), origin, header, statement };
         query.check_placeholders().map_err(wrong)?;
         Ok(query)
@@ -384,6 +392,18 @@ mod tests {
             (
                 "-- title: a\nSELECT 1;\nSELECT 2",
                 "dir/q.sql: line 3: a saved query is one statement, and this is the second",
+            ),
+            (
+                "-- expect no rows\nCREATE TABLE t AS SELECT 1",
+                "dir/q.sql: line 2: a saved query asks for rows, and this statement has none",
+            ),
+            (
+                "-- expect same as: q.sql\nSELECT 1",
+                "dir/q.sql: line 1: `same as: q.sql` is no CSV file beside the query",
+            ),
+            (
+                "-- expect same as: ../q.csv\nSELECT 1",
+                "dir/q.sql: line 1: `same as: ../q.csv` is no CSV file beside the query",
             ),
             ("-- title: a\nSELECT\n$x", "dir/q.sql: line 3: `$x` is not declared"),
             (

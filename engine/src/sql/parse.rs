@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use datafusion::sql::parser::{DFParserBuilder, Statement as ParsedStatement};
+use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -24,6 +25,20 @@ pub struct Statement {
     pub line: u64,
     /// The whole text, in which errors point at a place.
     pub source: Arc<str>,
+}
+
+impl Statement {
+    /// Whether it asks for rows and changes nothing.
+    pub fn is_question(&self) -> bool {
+        match &self.parsed {
+            ParsedStatement::Statement(statement) => matches!(
+                statement.as_ref(),
+                SqlStatement::Query(_) | SqlStatement::ShowVariable { .. } | SqlStatement::ShowTables { .. }
+            ),
+            ParsedStatement::Explain(_) => true,
+            _ => false,
+        }
+    }
 }
 
 /// Splits a text into statements. Empty ones (and `INCLUDE PERFETTO MODULE …`) are left out; the first that does not parse is the error.

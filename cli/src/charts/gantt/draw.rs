@@ -76,7 +76,8 @@ fn subtitle(gantt: &Gantt) -> String {
     let mut text = format!("{} on {}", counted(gantt.tasks as usize, "task"), counted(gantt.lanes.len(), "location"));
     if gantt.tasks > 0 {
         let makespan = gantt.last_finish.saturating_sub(gantt.first_start);
-        let _ = write!(text, ", {} from first start to last finish", time_text(makespan, gantt.tick));
+        let what = if gantt.window.is_whole() { "from first start to last finish" } else { "are shown" };
+        let _ = write!(text, ", {} {what}", time_text(makespan, gantt.tick));
     }
     text
 }
