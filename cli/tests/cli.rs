@@ -641,7 +641,7 @@ fn the_prompt_reads_a_pipe_without_prompting() {
         --- stderr
         error: no column `x`
           |
-        1 | SELECT x;
+        2 | SELECT x;
           |        ^
         --- exit 2
     "#]]);
