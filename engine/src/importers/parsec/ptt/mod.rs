@@ -127,7 +127,7 @@ struct Rows<'f> {
 impl<'f> Rows<'f> {
     fn of(frame: &'f Frame, source: &Source, name: &str) -> Result<Rows<'f>, ImportError> {
         let column = |column: &str| {
-            let values = frame.integers(column).or_else(|| if frame.rows == 0 { Some(&[]) } else { None });
+            let values = frame.integers(column).or((frame.rows == 0).then_some(&[]));
             values.filter(|values| values.len() == frame.rows).ok_or_else(|| {
                 super::damaged(source, format!("/{name}"), format!("it has no whole numbers in a column `{column}`"))
             })
@@ -517,7 +517,7 @@ impl<'f> Layout<'f> {
                     Values::Integers(values) => field.write(info, &values[row].to_le_bytes()),
                     Values::Unsigned(values) => field.write(info, &values[row].to_le_bytes()),
                     Values::Doubles(values) if field.is_single() => {
-                        field.write(info, &(values[row] as f32).to_le_bytes())
+                        field.write(info, &(values[row] as f32).to_le_bytes());
                     }
                     Values::Doubles(values) => field.write(info, &values[row].to_le_bytes()),
                     Values::Objects(values) => field.write(info, shown(&values[row]).as_bytes()),
