@@ -69,7 +69,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT. With \
          `break_weak => true`, links of kind `weak` that lie on a cycle are left out and counted; a cycle of other links \
          remains an error.\n\n\
-         Cost: linear in tasks and links. 12 bytes a task beside the tasks themselves when the links are sorted by target \
+         Cost: linear in tasks and links. 8 bytes a task beside the tasks themselves when the links are sorted by target \
          and lead forward in the order of tasks; else 20 bytes a task and 8 to 20 a link.\n\n\
          Source: critical path method, Kelley and Walker 1959.",
         "critical_path([tasks], [links], [break_weak => BOOLEAN])",
@@ -179,20 +179,17 @@ fn chain_in_order(
 ) -> Result<Option<Chain>, Failure> {
     let Some(base) = graph.ids.dense_base().filter(|_| !graph.standing.is_empty()) else { return Ok(None) };
     let durations = std::mem::take(&mut graph.durations);
-    let from_bytes = durations.len() * size_of::<u32>();
-    let bytes = durations.len() * size_of::<i64>() + from_bytes;
-    work.grow(from_bytes).map_err(Failure::Memory)?;
+    let bytes = durations.len() * size_of::<i64>();
     let mut stretches = graph.standing.stretches();
-    let found = in_order::path_times(durations, base, &mut stretches, &|| work.is_cancelled())?;
-    let chain = found.filter(|found| found.nowhere < graph.standing.len()).and_then(|found| {
-        let paths = found.paths;
+    let paths = in_order::path_times(durations, base, &mut stretches, &|| work.is_cancelled())?;
+    let chain = paths.filter(|paths| paths.nowhere < graph.standing.len()).and_then(|paths| {
         let last = last_of_longest(&paths.time, |_| true)?;
-        let tasks = chain(&paths, last);
+        let tasks = in_order::chain(&paths, base, &stretches, last);
         // A task without a predecessor may be at the end of no link: only the general way looks.
         if linked_only && tasks.len() == 1 {
             return None;
         }
-        *nowhere += found.nowhere;
+        *nowhere += paths.nowhere;
         let path_time = tasks.iter().map(|task| paths.time[*task as usize]).collect();
         Some(Chain { tasks, path_time })
     });

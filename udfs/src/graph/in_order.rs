@@ -9,12 +9,13 @@
 //! time[3] = duration[3] + max(time[1], time[2]), and so on: a running maximum, nothing is stored per link
 //! ```
 //! Whether a run is like that is found out on the way; if not, the answer is `None` and the general way
-//! ([`super::longest`]) is taken.
+//! ([`super::longest`]) is taken. Predecessors are not stored either: the chain is walked backwards through the links of
+//! its own tasks, which lie before each other in the same order.
 //!
-//! Cost: one pass over the links, and 4 bytes a task beside the durations, which become the path times.
+//! Cost: nothing beside the durations, which become the path times; one pass over the links, and for the chain a search in a
+//! stretch per step, logarithmic in the distance to the step before.
 
-use crate::graph::NONE;
-use crate::graph::longest::{Interrupted, NoPath, PathTimes};
+use crate::graph::longest::{Interrupted, NoPath};
 
 /// Links that stand together: as many targets as sources, task ids.
 #[derive(Debug, Clone, Copy)]
@@ -28,8 +29,8 @@ pub struct Stretch<'a> {
 /// Path times of a run whose links were in order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InOrder {
-    /// Per task: the longest chain that ends with it.
-    pub paths: PathTimes,
+    /// Per task: the duration of the longest chain that ends with it.
+    pub time: Vec<i64>,
     /// Links with an end that is no task of the run: left out.
     pub nowhere: usize,
 }
@@ -47,12 +48,11 @@ pub fn path_times(
 ) -> Result<Option<InOrder>, NoPath> {
     stretches.retain(|stretch| !stretch.targets.is_empty());
     stretches.sort_by_key(|stretch| (stretch.targets.first().copied(), stretch.targets.last().copied()));
-    let tasks = durations.len();
-    let mut paths = PathTimes { time: durations, from: Vec::with_capacity(tasks) };
+    let mut time = durations;
+    let tasks = time.len() as u64;
     let mut nowhere = 0;
-    // The target that is being looked at, and the longest path among its sources so far: of equal ones the smallest source.
-    let mut target = 0u64;
-    let mut lead = Lead::NONE;
+    // The target that is being looked at and the largest path time among its sources so far, -1 for none.
+    let (mut target, mut lead) = (0u64, -1i64);
     for stretch in &*stretches {
         if interrupted() {
             return Err(NoPath::Interrupted);
@@ -63,51 +63,80 @@ pub fn path_times(
                 if next < target {
                     return Ok(None);
                 }
-                settle(&mut paths, target, lead)?;
-                (target, lead) = (next, Lead::NONE);
+                settle(&mut time, target, lead)?;
+                (target, lead) = (next, -1);
             }
-            if source < next && next < tasks as u64 {
-                lead = lead.or(Lead { time: paths.time[source as usize], source });
-            } else if source < tasks as u64 && next < tasks as u64 {
+            if source < next && next < tasks {
+                lead = lead.max(time[source as usize]);
+            } else if source < tasks && next < tasks {
                 return Ok(None);
             } else {
                 nowhere += 1;
             }
         }
     }
-    settle(&mut paths, target, lead)?;
-    paths.from.resize(tasks, NONE);
-    Ok(Some(InOrder { paths, nowhere }))
+    settle(&mut time, target, lead)?;
+    Ok(Some(InOrder { time, nowhere }))
 }
 
-/// The longest path among the sources of a target.
-#[derive(Debug, Clone, Copy)]
-struct Lead {
-    time: i64,
-    source: u64,
-}
-
-impl Lead {
-    /// No source yet: one of negative path time is none either.
-    const NONE: Lead = Lead { time: -1, source: 0 };
-
-    #[inline]
-    fn or(self, other: Lead) -> Lead {
-        let is_longer = other.time > self.time || (other.time == self.time && other.source < self.source);
-        if is_longer { other } else { self }
-    }
-}
-
-/// Targets come up in order: `from` grows with them.
 #[inline]
-fn settle(paths: &mut PathTimes, task: u64, lead: Lead) -> Result<(), NoPath> {
-    if lead.time >= 0 {
-        let path = &mut paths.time[task as usize];
-        *path = path.checked_add(lead.time).ok_or(NoPath::Overflow(task as u32))?;
-        paths.from.resize(task as usize, NONE);
-        paths.from.push(lead.source as u32);
+fn settle(time: &mut [i64], task: u64, lead: i64) -> Result<(), NoPath> {
+    if lead >= 0 {
+        let path = &mut time[task as usize];
+        *path = path.checked_add(lead).ok_or(NoPath::Overflow(task as u32))?;
     }
     Ok(())
+}
+
+/// The chain that ends with the task of index `last`, in the order in which it ran. `stretches` as [`path_times`] left
+/// them. Ties: the smallest predecessor; one of negative path time is none.
+pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -> Vec<u32> {
+    let mut steps = vec![last];
+    let mut task = base.wrapping_add(i64::from(last));
+    // Links into the tasks of the chain lie before this one.
+    let mut end = stretches.last().map_or((0, 0), |stretch| (stretches.len() - 1, stretch.targets.len()));
+    while !stretches.is_empty() {
+        let mut best: Option<(i64, u64)> = None;
+        loop {
+            let (number, rows) = end;
+            let targets = &stretches[number].targets[..rows];
+            let to = rows_up_to(targets, task);
+            let from = to - targets[..to].iter().rev().take_while(|target| **target == task).count();
+            for source in &stretches[number].sources[from..to] {
+                let source = source.wrapping_sub(base) as u64;
+                let Some(&path) = paths.time.get(source as usize).filter(|path| **path >= 0) else { continue };
+                let better = best.is_none_or(|(time, at)| path > time || (path == time && source < at));
+                if better {
+                    best = Some((path, source));
+                }
+            }
+            // Links into this task may begin in the stretch before.
+            if from > 0 || number == 0 {
+                end = (number, from);
+                break;
+            }
+            end = (number - 1, stretches[number - 1].targets.len());
+        }
+        let Some((_, source)) = best else { break };
+        steps.push(source as u32);
+        task = base.wrapping_add(source as i64);
+    }
+    steps.reverse();
+    steps
+}
+
+/// How many rows are not after `task`. The chain's next task mostly is not far from the last one: the search widens from
+/// the end.
+fn rows_up_to(targets: &[i64], task: i64) -> usize {
+    let (mut end, mut step) = (targets.len(), 1);
+    while end > 0 {
+        let probe = end.saturating_sub(step);
+        if targets[probe] <= task {
+            return probe + targets[probe..end].partition_point(|target| *target <= task);
+        }
+        (end, step) = (probe, step * 2);
+    }
+    0
 }
 
 #[cfg(test)]
@@ -132,19 +161,17 @@ mod tests {
     #[test]
     fn links_out_of_order_have_no_answer_here() {
         let durations = [1, 2, 4, 8];
-        assert_eq!(times(&durations, &[(10, 11), (10, 12), (11, 12)]).unwrap().paths.time, [1, 3, 7, 8]);
+        assert_eq!(times(&durations, &[(10, 11), (10, 12), (11, 12)]).unwrap().time, [1, 3, 7, 8]);
         assert_eq!(times(&durations, &[(11, 12), (10, 11), (10, 11)]), None);
         assert_eq!(times(&durations, &[(12, 11)]), None);
         assert_eq!(times(&durations, &[(12, 12)]), None);
-        assert_eq!(times(&durations, &[]).unwrap().paths.time, durations);
+        assert_eq!(times(&durations, &[]).unwrap().time, durations);
     }
 
     #[test]
     fn links_to_tasks_that_are_not_there_are_left_out() {
         let links = [(9, 11), (99, 11), (10, 11), (10, 14), (99, i64::MAX)];
-        let found = times(&[1, 2, 4, 8], &links).unwrap();
-        assert_eq!((found.paths.time, found.nowhere), (vec![1, 3, 4, 8], 4));
-        assert_eq!(found.paths.from, [NONE, 0, NONE, NONE]);
+        assert_eq!(times(&[1, 2, 4, 8], &links).unwrap(), InOrder { time: vec![1, 3, 4, 8], nowhere: 4 });
     }
 
     #[test]
@@ -178,8 +205,10 @@ mod tests {
             let mut kept = Links::default();
             prop_assert_eq!(kept.add(&ids, &sources, &targets), found.nowhere);
             let expected = longest::path_times(&durations, &kept.order(), &|| false).unwrap();
-            prop_assert_eq!(&found.paths.time, &expected.time);
-            prop_assert_eq!(&found.paths.from, &expected.from);
+            prop_assert_eq!(&found.time, &expected.time);
+            for task in 0..durations.len() as u32 {
+                prop_assert_eq!(chain(&found, 0, &stretches, task), longest::chain(&expected, task));
+            }
         }
     }
 }

@@ -39,8 +39,8 @@ use crate::relation::call::{Call, Input, Work};
 use crate::relation::node::RelationCall;
 use crate::relation::notes::Notes;
 
-/// Batches that wait between a task and the computation: with few, both sides wake each other up for every batch.
-const CHANNEL_BATCHES: usize = 16;
+/// Batches that wait between a task and the computation.
+const CHANNEL_BATCHES: usize = 4;
 
 /// A relation function with its inputs, as an operator with one partition.
 #[derive(Debug)]
