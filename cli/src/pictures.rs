@@ -9,8 +9,16 @@ use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
 use crate::output::{self, Format, Look, Picture};
 
+/// The charts of a header in its order.
+///
+/// # Errors
+/// A line that is no chart, with its place: a query with one is wrong even when nothing is drawn.
+pub(crate) fn charts(query: &SavedQuery, params: &Params) -> Result<Vec<Chart>, Failure> {
+    query.header.charts.iter().map(|line| chart(line, query, params)).collect()
+}
+
 /// The chart of a line of a header; a `$name` in it is what the parameter names.
-pub(crate) fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart, Failure> {
+fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart, Failure> {
     let named = |value: &str| -> Option<String> {
         let (_, value) = params.iter().find(|(name, _)| Some(name.as_str()) == value.strip_prefix('$'))?;
         Some(value.to_string())
@@ -29,8 +37,8 @@ pub(crate) fn of_query(
     picture: &Picture,
 ) -> Result<Vec<String>, Failure> {
     let mut drawn = Vec::new();
-    for line in &query.header.charts {
-        let picture = Picture { chart: Some(chart(line, query, params)?), ..picture.clone() };
+    for chart in charts(query, params)? {
+        let picture = Picture { chart: Some(chart), ..picture.clone() };
         let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
         drawn.push(draw(asker, &query.statement, params, picture).map_err(placed)?);
     }

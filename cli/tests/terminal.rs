@@ -49,6 +49,16 @@ fn enter(session: &mut PtySession, line: &str) {
     session.flush().unwrap();
 }
 
+/// Ctrl-C, after which the prompt still answers.
+fn interrupt(mut session: PtySession) {
+    session.send_control('c').unwrap();
+    expect(&mut session, "interrupted");
+    enter(&mut session, "SELECT 41 + 1;");
+    expect(&mut session, "42");
+    enter(&mut session, "\\q");
+    session.exp_eof().unwrap();
+}
+
 #[test]
 fn a_session_at_the_prompt() {
     let place = TempDir::new().unwrap();
@@ -103,12 +113,7 @@ fn a_watched_statement_is_asked_until_ctrl_c() {
         session.exp_string("until Ctrl-C").unwrap();
         session.exp_string("watched").unwrap();
     }
-    session.send_control('c').unwrap();
-    expect(&mut session, "interrupted");
-    enter(&mut session, "SELECT 41 + 1;");
-    expect(&mut session, "42");
-    enter(&mut session, "\\q");
-    session.exp_eof().unwrap();
+    interrupt(session);
 }
 
 #[test]
@@ -118,10 +123,5 @@ fn ctrl_c_ends_the_query_and_not_the_prompt() {
     enter(&mut session, "SELECT count(*) FROM generate_series(1, 10000000) a, generate_series(1, 10000000) b;");
     // Only a query that runs shows this; earlier the editor would take the key.
     session.exp_string("Ctrl-C ends it").unwrap();
-    session.send_control('c').unwrap();
-    expect(&mut session, "interrupted");
-    enter(&mut session, "SELECT 41 + 1;");
-    expect(&mut session, "42");
-    enter(&mut session, "\\q");
-    session.exp_eof().unwrap();
+    interrupt(session);
 }

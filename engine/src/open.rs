@@ -147,7 +147,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
     for named in &mut runs {
         let path = named.run.source.clone();
-        let had_rows = named.run.has_rows();
+        let had_rows = !slice.is_whole() && named.run.has_rows();
         named.run.cut(slice).map_err(|source| ImportError::Internal { path, source })?;
         if had_rows && !named.run.has_rows() {
             notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));

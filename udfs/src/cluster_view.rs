@@ -193,14 +193,14 @@ struct PictureRow {
     depth: Option<i64>,
 }
 
-/// Depths of a lane whose rows are found without hashing.
+/// So many depths of a lane have their rows at hand, found without hashing.
 const DEPTHS_AT_HAND: usize = 8;
 
 /// Parts lanes by depth: the lane of each task becomes its row in the picture.
 fn part_by_depth(tasks: &Rows, lane_of: &mut [u32]) -> Result<Vec<PictureRow>> {
     let mut rows: Vec<PictureRow> = vec![];
     let mut numbers: HashMap<PictureRow, u32, RandomState> = HashMap::default();
-    // Per lane: for each of the lowest depths, the row that was met last.
+    // Per lane and depth modulo their number: the row that was met last.
     let mut recent: Vec<[u32; DEPTHS_AT_HAND]> = vec![];
     for batch in tasks.batches() {
         let depths = batch.batch.column_by_name("depth").map(|depths| depths.as_primitive::<Int64Type>());

@@ -87,10 +87,18 @@ pub fn is_mean_time(field: &Field) -> bool {
     field.data_type() == &DataType::Float64 && field.metadata().contains_key(TIME_METADATA)
 }
 
+/// Whether people are shown a column as times: [`is_time`] or [`is_mean_time`].
+pub fn is_shown_as_time(field: &Field) -> bool {
+    is_time(field) || is_mean_time(field)
+}
+
 /// A mean of ticks for people: as [`time_text`], with decimals below 1000 ticks (`12.5 ns`).
 pub fn mean_time_text(ticks: f64, tick: Tick) -> String {
-    if !ticks.is_finite() || ticks.abs() >= 999.5 || ticks.fract() == 0.0 {
-        return if ticks.is_finite() { time_text(ticks.round() as i64, tick) } else { format!("{ticks}") };
+    if !ticks.is_finite() {
+        return ticks.to_string();
+    }
+    if ticks.abs() >= 999.5 || ticks.fract() == 0.0 {
+        return time_text(ticks.round() as i64, tick);
     }
     let digits = if ticks.abs() < 9.995 { 2 } else { usize::from(ticks.abs() < 99.95) };
     format!("{ticks:.digits$} {}", if tick == Tick::Picosecond { "ps" } else { "ns" })

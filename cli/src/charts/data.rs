@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
-use tq_udfs::ticks::{Tick, is_mean_time, is_time, time_text};
+use tq_udfs::ticks::{Tick, is_shown_as_time, is_time, time_text};
 
 use super::error::ChartError;
 use super::scale::Quantity;
@@ -260,7 +260,7 @@ impl Quantity {
     /// What a column counts: its type and its name tell.
     fn of(field: &Field, tick: Tick) -> Quantity {
         let name = field.name().to_lowercase();
-        if is_time(field) || is_mean_time(field) {
+        if is_shown_as_time(field) {
             Quantity::Time(tick)
         } else if name == "bytes" || name.ends_with("_bytes") {
             Quantity::Bytes

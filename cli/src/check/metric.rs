@@ -14,7 +14,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use tq_engine::queries::{Better, Metric};
 use tq_udfs::permutation::{self, Significance, Tail, median};
-use tq_udfs::ticks::{Tick, is_time, time_field};
+use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_field};
 
 use super::{Evidence, Side, Verdict, type_in_words};
 use crate::commands::counted;
@@ -118,8 +118,11 @@ impl Samples {
         }
         let values = numbers(metric, answer.column(column))?;
         let cells = Cells::new(answer)?;
-        let mut samples =
-            Samples { by_key: BTreeMap::new(), is_time: is_time(schema.field(column)), without_value: HashSet::new() };
+        let mut samples = Samples {
+            by_key: BTreeMap::new(),
+            is_time: is_shown_as_time(schema.field(column)),
+            without_value: HashSet::new(),
+        };
         let mut seen = HashSet::new();
         for row in 0..answer.num_rows() {
             let text = |column: usize| {
@@ -194,7 +197,7 @@ impl Change {
     fn in_words(&self, metric: &Metric, is_time: bool, tick: Tick) -> String {
         let show = |values: &[f64]| {
             let value = median(values);
-            if is_time { tq_udfs::ticks::time_text(value.round() as i64, tick) } else { format!("{}", round(value)) }
+            if is_time { mean_time_text(value, tick) } else { format!("{}", round(value)) }
         };
         let percent = self.percent().map(|percent| format!(" ({percent:+.1} %)")).unwrap_or_default();
         format!("{} → {}{percent}, tolerance {}", show(&self.base), show(&self.new), metric.tolerance)

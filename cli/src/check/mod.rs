@@ -25,6 +25,7 @@ use crate::args::{CheckArgs, OpenArgs};
 use crate::ask::{Asker, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
+use crate::{output, pictures};
 
 use suite::Suite;
 
@@ -80,6 +81,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if args.open.traces.is_empty() {
         return Err(Problem::new("a check needs a trace").hint("`tq check TRACE… --query FILE.sql`").into());
     }
+    if let Some(file) = &args.picture {
+        output::must_be_svg(file)?;
+    }
     let suite = Suite::open(args)?;
     let mut new = Side::open(&args.open)?;
     let mut base = match suite.has_metrics() && !args.baseline.is_empty() {
@@ -132,6 +136,7 @@ impl Side {
             return Ok(Err(unmet));
         }
         let params = params(query, args, self.asker.session().tick())?;
+        pictures::charts(query, &params)?;
         let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
         Ok(Ok(self.asker.answer(&query.statement, &params).map_err(placed)?))
     }

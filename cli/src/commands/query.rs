@@ -35,16 +35,8 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             .hint("leave --format away")
             .into());
     }
-    if format == Format::Svg
-        && let Some(extension) = args.output.as_deref().and_then(Path::extension)
-        && !extension.eq_ignore_ascii_case("svg")
-    {
-        return Err(Problem::new(format!(
-            "a picture is SVG, and the file is called `.{}`",
-            extension.to_string_lossy()
-        ))
-        .hint("call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it")
-        .into());
+    if let (true, None, Some(file)) = (chart.is_some(), args.format, &args.output) {
+        output::must_be_svg(file)?;
     }
     let (question, open) = question(args)?;
     // What is wrong with the values or the chart shows before minutes of reading.
@@ -52,11 +44,8 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
         Question::Sql { statements, .. } => (params(&args.params, statements)?, chart),
         Question::Saved(query) => {
             let values = query.bind(&args.params, Tick::Nanosecond)?;
-            for line in &query.header.charts {
-                pictures::chart(line, query, &values)?;
-            }
-            let own = query.header.charts.first().filter(|_| chart.is_none() && format == Format::Svg);
-            (Params::new(), own.map(|own| pictures::chart(own, query, &values)).transpose()?.or(chart))
+            let own = pictures::charts(query, &values)?.into_iter().next();
+            (Params::new(), chart.or(own.filter(|_| format == Format::Svg)))
         }
     };
     let mut asker = Asker::open(&open)?;

@@ -7,7 +7,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use tq_udfs::ticks::{Tick, is_mean_time, is_time, mean_time_text, time_text};
+use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_text};
 
 /// How a column is shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,7 +27,7 @@ impl Kind {
         };
         match data_type {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Kind::Text,
-            _ if is_time(field) || is_mean_time(field) => Kind::Time,
+            _ if is_shown_as_time(field) => Kind::Time,
             data_type if data_type.is_integer() => Kind::Integer,
             data_type if data_type.is_floating() => Kind::Float,
             DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {

@@ -164,6 +164,19 @@ pub(crate) fn choose(told: Option<Format>, file: Option<&Path>) -> Result<Format
     Ok(format)
 }
 
+/// Refuses to put a picture into a file whose name says something else.
+pub(crate) fn must_be_svg(file: &Path) -> Result<(), Failure> {
+    match file.extension() {
+        Some(extension) if Format::of_extension(file) != Some(Format::Svg) => {
+            let extension = extension.to_string_lossy();
+            Err(Problem::new(format!("a picture is SVG, and the file is called `.{extension}`"))
+                .hint("call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it")
+                .into())
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What a picture wants to know beside the rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Picture {

@@ -270,3 +270,21 @@ fn what_can_be_wrong_with_a_report() {
         place.tq("report run.json --template t.md").check(&expected);
     }
 }
+
+#[test]
+fn a_slice_is_said_and_the_extension_tells_html() {
+    let place = Place::with_links();
+    place.write("facts.md", "# {{runs}}\n\n```sql facts\nfacts-how-full\n```\n");
+    place.tq("report run.json --from 45us --to 70us --template facts.md").check(&expect![[r#"
+        # run
+
+        Only what touches the time from 45.0 µs to 70.0 µs is here; what sticks out of it counts with its whole length.
+
+        - The run took 60.0 µs from its first start to its last finish; its 2 locations were busy for 58.3 % of that.
+        --- exit 0
+    "#]]);
+    place.tq("report run.json --template facts.md -o facts.html --quiet").check(&expect![[r#"
+        --- exit 0
+    "#]]);
+    assert!(place.read("facts.html").starts_with("<!DOCTYPE html>"), "{}", place.read("facts.html"));
+}

@@ -202,7 +202,6 @@ impl SavedQuery {
     /// # Errors
     /// A wrong line of the header, SQL that does not parse, not exactly one statement, or a `$name` that is not declared.
     pub fn parse(name: &str, origin: Origin, text: &str) -> Result<SavedQuery, QueryError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let file = origin.file(name);
         let wrong = |error| QueryError::Header { file: file.clone(), error };
         let header = header::parse(text).map_err(wrong)?;
@@ -416,6 +415,11 @@ mod tests {
             assert_eq!(parse(text).unwrap_err(), expected, "{text}");
         }
         assert!(parse("-- title: a\nSELECT FROM )").unwrap_err().starts_with("dir/q.sql: "));
+    }
+
+    #[test]
+    fn a_mark_before_the_first_letter_is_no_text() {
+        assert_eq!(parse("\u{feff}-- title: a\nSELECT 1").map(|query| query.header.title), Ok("a".to_owned()));
     }
 
     #[test]

@@ -43,6 +43,8 @@ impl Statement {
 
 /// Splits a text into statements. Empty ones (and `INCLUDE PERFETTO MODULE …`) are left out; the first that does not parse is the error.
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
+    // Some editors put a mark before the first letter.
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source: Arc<str> = Arc::from(text);
     let tokens = Tokenizer::new(&TqDialect, text)
         .tokenize_with_location()
