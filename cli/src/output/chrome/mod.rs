@@ -10,7 +10,8 @@
 //! ```
 //! A task is a complete event (`"ph":"X"`) with times in microseconds, exact to the tick; one that never ended begins
 //! (`"ph":"B"`) and does not end. Viewers want the events of a thread to nest: tasks that overlap otherwise go to further
-//! threads of their location (`w0 (2)`), asynchronous ones are asynchronous events. A link is a flow (`"ph":"s"`, `"f"`) of
+//! threads of their location (`w0 (2)`; `tq_thread` tells our reader which thread it was), asynchronous ones are asynchronous
+//! events. A link is a flow (`"ph":"s"`, `"f"`) of
 //! category `tq:KIND` between moments at which nothing inside of its tasks runs, for a flow belongs to the innermost task
 //! of its moment. `args` are the arguments; columns that are none of ours join them. What cannot be shown is counted.
 //! Ids, names and clock of a Chrome trace stay as they were ([`places`]), so that it reads back as the same tables.
@@ -92,7 +93,10 @@ pub(crate) struct Chrome {
     locations: HashMap<(String, String), Vec<Thread>>,
     /// Processes that are shown, and locations without one.
     shown_processes: HashSet<String>,
+    /// From the first start to the last finish of what is shown.
     stretch: Option<(i64, i64)>,
+    /// Whether that is where all tasks are: then counters and instants around them belong to it.
+    shows_all: bool,
     threads: i64,
     flows: u64,
 }
@@ -153,6 +157,7 @@ impl Chrome {
             locations: HashMap::new(),
             shown_processes: HashSet::new(),
             stretch: None,
+            shows_all: false,
             threads,
             flows: 0,
         }
@@ -217,8 +222,14 @@ impl Chrome {
             _ => {
                 self.threads += 1;
                 let ids = Ids { process, thread: self.threads.to_string() };
-                let name = if place == 1 { json(location) } else { json(&format!("{location} ({place})")) };
-                self.event(&format!(r#"{{"ph":"M","name":"thread_name",{ids},"args":{{"name":{name}}}}}"#), text);
+                let first = self.locations.get(&key).and_then(|threads| threads.first());
+                let args = match first.map(|first| &first.ids.thread) {
+                    None => format!(r#""name":{}"#, json(location)),
+                    Some(thread) => {
+                        format!(r#""name":{},"tq_thread":{thread}"#, json(&format!("{location} ({place})")))
+                    }
+                };
+                self.event(&format!(r#"{{"ph":"M","name":"thread_name",{ids},"args":{{{args}}}}}"#), text);
                 let index = self.threads;
                 let sort = format!(r#"{{"ph":"M","name":"thread_sort_index",{ids},"args":{{"sort_index":{index}}}}}"#);
                 self.event(&sort, text);
@@ -349,12 +360,12 @@ impl Chrome {
                 self.left_out += 1;
                 continue;
             }
-            if self.stretch.is_some_and(|(from, to)| time < from || to < time) {
+            if !self.shows_all && self.stretch.is_some_and(|(from, to)| time < from || to < time) {
                 continue;
             }
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
             let process = self.process_of(&run, &location, text);
-            if self.stretch.is_some() && !self.shown_processes.contains(&process) {
+            if !self.shows_all && self.stretch.is_some() && !self.shown_processes.contains(&process) {
                 continue;
             }
             let mut name = columns.text("name", row)?;
@@ -374,7 +385,8 @@ impl Chrome {
         let Some(times) = columns.integers("time") else { return Ok(()) };
         for row in 0..batch.num_rows() {
             let time = times.value(row);
-            if times.is_null(row) || self.stretch.is_none_or(|(from, to)| time < from || to < time) {
+            let is_outside = self.stretch.is_none_or(|(from, to)| time < from || to < time);
+            if times.is_null(row) || (is_outside && !self.shows_all) {
                 continue;
             }
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
@@ -513,7 +525,16 @@ impl Output for Chrome {
             }
             _ => Vec::new(),
         };
-        let mut text = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[".to_owned();
+        let mut beside = std::mem::take(&mut self.places.beside);
+        beside.remove("traceEvents");
+        if self.places.are_unknown() {
+            beside.insert("displayTimeUnit".to_owned(), "ns".into());
+        }
+        let mut text = "{".to_owned();
+        for (key, value) in beside {
+            let _ = write!(text, "{}:{value},", json(&key));
+        }
+        text.push_str("\"traceEvents\":[");
         for event in self.places.metadata() {
             self.event(&event, &mut text);
         }
@@ -532,12 +553,19 @@ impl Output for Chrome {
     }
 
     fn further(&mut self) -> Option<&'static str> {
+        if let (Some((from, to)), Some((first, last))) = (self.stretch, self.places.extent) {
+            self.shows_all = from <= first && last <= to;
+        }
         self.rows = self.wanted.pop()?;
         Some(match self.rows {
             Rows::Tasks => "SELECT * FROM tasks ORDER BY start, finish DESC, task",
             Rows::Links => "SELECT source, target, kind, name FROM links",
+            // Those of Kineto's instants come with the instants.
             Rows::Counters => {
-                "SELECT run, location, name, time, value FROM counters WHERE time IS NOT NULL ORDER BY time"
+                "SELECT c.run, c.location, c.name, c.time, c.value FROM counters c \
+                 LEFT ANTI JOIN (SELECT DISTINCT run, time FROM events WHERE name = '[memory]') m \
+                 ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
+                 WHERE c.time IS NOT NULL ORDER BY c.time"
             }
             Rows::Events => "SELECT run, location, name, time, args FROM events WHERE time IS NOT NULL ORDER BY time",
         })

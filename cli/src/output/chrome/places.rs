@@ -1,21 +1,26 @@
 //! Places: which process and thread of a viewer a location becomes.
 //!
-//! A Chrome trace that is opened alone keeps its own ids and its own clock, so that what is written reads back as the same
-//! locations. Of everything else, a process is a run and a thread a location.
+//! A Chrome trace that is opened alone keeps its own ids, its own clock and what else it says of its processes and of itself, so
+//! that what is written reads back as the same locations. Of everything else, a process is a run and a thread a location.
 
 use std::collections::HashMap;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::text::json;
 use crate::errors::Failure;
 
 /// What [`Places::of`] wants to know of the session.
 pub(crate) const LOCATIONS: &str = "SELECT location, parent, locations.kind, locations.name, sort_index, locations.args, origin, \
-     (SELECT count(*) FROM runs) AS runs FROM locations JOIN runs ON runs.run = locations.run";
+     runs.args AS run_args, (SELECT count(*) FROM runs) AS runs, \
+     (SELECT min(start) FROM tasks) AS first_start, (SELECT max(coalesce(finish, start)) FROM tasks) AS last_finish \
+     FROM locations JOIN runs ON runs.run = locations.run";
+
+/// Members of `runs.args` that the trace does not say: its reader found them.
+const FOUND: [&str; 2] = ["dialect", "ranks"];
 
 /// How a location is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +42,10 @@ pub(super) struct Known {
     pub(super) thread: String,
     /// The name that the trace gives it.
     name: Option<String>,
+    labels: Option<String>,
     sort_index: Option<i64>,
+    /// Names and arguments of other metadata.
+    facts: Vec<(String, Value)>,
 }
 
 /// The locations of the session, where they are those of one Chrome trace.
@@ -48,6 +56,10 @@ pub(crate) struct Places {
     pub(super) origin: i64,
     /// A tid that no thread has.
     pub(super) free_thread: i64,
+    /// From the first start to the last finish of all tasks.
+    pub(super) extent: Option<(i64, i64)>,
+    /// What stands beside the events.
+    pub(super) beside: Map<String, Value>,
 }
 
 impl Places {
@@ -58,6 +70,7 @@ impl Places {
         let (locations, parents, kinds) = (texts("location")?, texts("parent")?, texts("kind")?);
         let (names, args) = (texts("name")?, texts("args")?);
         let (indices, origins, runs) = (integers("sort_index")?, integers("origin")?, integers("runs")?);
+        let (firsts, lasts, run_args) = (integers("first_start")?, integers("last_finish")?, texts("run_args")?);
         let text = |column: &datafusion::arrow::array::ArrayRef, row: usize| {
             let column = column.as_string::<i32>();
             column.is_valid(row).then(|| column.value(row).to_owned())
@@ -66,14 +79,21 @@ impl Places {
             let column = column.as_primitive::<Int64Type>();
             column.is_valid(row).then(|| column.value(row))
         };
+        let json_of = |text: Option<String>| -> Value {
+            text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+        };
         let mut places = Places::default();
+        if rows.num_rows() > 0 {
+            places.extent = integer(&firsts, 0).zip(integer(&lasts, 0));
+        }
+        let unknown = Places { extent: places.extent, ..Places::default() };
         let mut lanes = Vec::new();
         for row in 0..rows.num_rows() {
             if integer(&runs, row) != Some(1) {
-                return Ok(Places::default());
+                return Ok(unknown);
             }
             places.origin = integer(&origins, row).unwrap_or(0);
-            let facts: Value = text(&args, row).and_then(|args| serde_json::from_str(&args).ok()).unwrap_or_default();
+            let facts = json_of(text(&args, row));
             let id = |key: &str| facts.get(key).map(Value::to_string);
             let (kind, location) = (text(&kinds, row).unwrap_or_default(), text(&locations, row).unwrap_or_default());
             let sort = match kind.as_str() {
@@ -84,7 +104,7 @@ impl Places {
                     lanes.push((location, sort, text(&parents, row).unwrap_or_default()));
                     continue;
                 }
-                _ => return Ok(Places::default()),
+                _ => return Ok(unknown),
             };
             let own = |prefix: &str, id: &Option<String>| format!("{prefix} {}", id.as_deref().unwrap_or_default());
             let (process, thread) = (id("pid"), id("tid"));
@@ -92,20 +112,38 @@ impl Places {
             let (Some(process), Some(thread)) =
                 (process, if sort == Sort::Process { Some("0".to_owned()) } else { thread })
             else {
-                return Ok(Places::default());
+                return Ok(unknown);
             };
             let taken = thread.parse::<i64>().ok().and_then(|number| number.checked_add(1)).unwrap_or(0);
             places.free_thread = places.free_thread.max(taken);
-            let name =
-                text(&names, row).filter(|name| *name != no_name && json(name) != process && json(name) != thread);
-            let known = Known { sort, process, thread, name, sort_index: integer(&indices, row) };
+            let labels = facts.get("labels").and_then(Value::as_str).map(str::to_owned);
+            // Shown as `name (labels)`.
+            let name = text(&names, row).filter(|name| Some(name) != labels.as_ref()).map(|name| {
+                let tail = labels.as_ref().map(|labels| format!(" ({labels})"));
+                tail.and_then(|tail| name.strip_suffix(&tail).map(str::to_owned)).unwrap_or(name)
+            });
+            let name = name.filter(|name| *name != no_name && json(name) != process && json(name) != thread);
+            let is_other = |(key, value): &(&String, &Value)| {
+                !["pid", "tid", "labels"].contains(&key.as_str()) && value.is_object()
+            };
+            let facts = facts.as_object().into_iter().flatten().filter(is_other);
+            let facts = facts.map(|(key, value)| (key.clone(), value.clone())).collect();
+            let known = Known { sort, process, thread, name, labels, sort_index: integer(&indices, row), facts };
             places.known.insert(location, known);
+            if let Value::Object(beside) = json_of(text(&run_args, row)) {
+                places.beside = beside.into_iter().filter(|(key, _)| !FOUND.contains(&key.as_str())).collect();
+            }
         }
         for (location, sort, parent) in lanes {
-            let Some(above) = places.known.get(&parent).cloned() else { return Ok(Places::default()) };
-            places.known.insert(location, Known { sort, name: None, sort_index: None, ..above });
+            let Some(above) = places.known.get(&parent).cloned() else { return Ok(unknown) };
+            places.known.insert(location, Known { sort, ..above });
         }
         Ok(places)
+    }
+
+    /// Whether the session is not one Chrome trace.
+    pub(super) fn are_unknown(&self) -> bool {
+        self.known.is_empty()
     }
 
     pub(super) fn get(&self, location: &str) -> Option<&Known> {
@@ -123,12 +161,20 @@ impl Places {
                 Sort::Thread => ("thread", format!(r#""pid":{},"tid":{}"#, known.process, known.thread)),
                 Sort::Async | Sort::State => continue,
             };
+            let mut tell = |name: &str, args: &str| {
+                events.push(format!(r#"{{"ph":"M","name":{},{ids},"args":{args}}}"#, json(name)));
+            };
             if let Some(name) = &known.name {
-                events.push(format!(r#"{{"ph":"M","name":"{word}_name",{ids},"args":{{"name":{}}}}}"#, json(name)));
+                tell(&format!("{word}_name"), &format!(r#"{{"name":{}}}"#, json(name)));
+            }
+            if let Some(labels) = &known.labels {
+                tell("process_labels", &format!(r#"{{"labels":{}}}"#, json(labels)));
             }
             if let Some(index) = known.sort_index {
-                events
-                    .push(format!(r#"{{"ph":"M","name":"{word}_sort_index",{ids},"args":{{"sort_index":{index}}}}}"#));
+                tell(&format!("{word}_sort_index"), &format!(r#"{{"sort_index":{index}}}"#));
+            }
+            for (name, args) in &known.facts {
+                tell(name, &args.to_string());
             }
         }
         events

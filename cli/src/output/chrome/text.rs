@@ -17,10 +17,11 @@ pub(super) fn microseconds(ticks: i64, tick: Tick) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// The members of a JSON object, without its braces; `None` for what is no object.
+/// The members of a JSON object as they are written, without its braces, `""` for none; `None` for what is no object.
 pub(super) fn members(text: &str) -> Option<&str> {
     let inner = text.trim().strip_prefix('{')?.strip_suffix('}')?;
-    serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok().then(|| inner.trim())
+    let is_object = serde_json::from_str::<&serde_json::value::RawValue>(text).is_ok();
+    is_object.then_some(if inner.trim().is_empty() { "" } else { inner })
 }
 
 #[cfg(test)]
@@ -44,7 +45,8 @@ mod tests {
     #[test]
     fn members_are_those_of_a_whole_object() {
         assert_eq!(members(r#" {"a":{"b":1}} "#), Some(r#""a":{"b":1}"#));
-        assert_eq!(members("{}"), Some(""));
+        assert_eq!(members(r#"{ "a": 1 }"#), Some(r#" "a": 1 "#));
+        assert_eq!(members("{ }"), Some(""));
         assert_eq!(members(r#"{"a":1},{"b":2}"#), None);
         assert_eq!(members("[1]"), None);
     }

@@ -3,12 +3,14 @@
 //! Cheap per task: names, kinds and lanes of a block are renumbered through tables that are filled once per word and
 //! block; all other columns stay as the block made them.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 
-use super::chunk::{Joins, Lists, Records, Renumber, Tasks};
+use super::chunk::{Fact, Joins, Lists, Records, Renumber, SEPARATOR, Tasks};
 use super::container::Beside;
+use super::event;
 use super::lanes::{Lanes, Origin};
 use crate::error::ImportError;
 use crate::trace::{Source, Stats, Words};
@@ -23,6 +25,9 @@ pub(super) struct Shared {
     pub(super) lanes: Lanes,
 }
 
+/// What a `thread_name` of ours says beside the name: the tid of the thread that the tasks ran on.
+const TQ_THREAD: &str = "tq_thread";
+
 /// The records of one file.
 pub(super) struct Recording {
     /// Tasks by block.
@@ -31,6 +36,8 @@ pub(super) struct Recording {
     pub(super) texts: Words,
     /// What stands beside the events.
     pub(super) beside: Vec<Beside>,
+    /// Keys of threads that only draw a part of another thread, with the key of that one.
+    drawn_beside: HashMap<String, String>,
     pub(super) origin: Origin,
     pub(super) stats: Stats,
     /// Number of tasks.
@@ -55,6 +62,7 @@ impl Recording {
             lists: Lists::default(),
             texts: Words::default(),
             beside: Vec::new(),
+            drawn_beside: HashMap::new(),
             origin,
             stats: Stats::default(),
             rows: 0,
@@ -65,9 +73,15 @@ impl Recording {
 
     /// Appends the records of the next block.
     pub(super) fn take(&mut self, records: Records, shared: &mut Shared) -> Result<(), ImportError> {
-        let Records { names, kinds, lanes, texts, mut tasks, joins, lists, stats } = records;
+        let Records { names, kinds, lanes, texts, mut tasks, joins, mut lists, stats } = records;
         self.stats.absorb(stats);
-        let lane_numbers: Vec<i32> = words(&lanes).map(|key| shared.lanes.of_key(key, &self.origin)).collect();
+        let keys: Vec<&str> = words(&lanes).collect();
+        self.find_drawn_beside(&keys, &mut lists.facts);
+        let lane_numbers = keys.iter().map(|key| {
+            let meant = self.drawn_beside.get(*key).map_or(*key, String::as_str);
+            shared.lanes.of_key(meant, &self.origin)
+        });
+        let lane_numbers = lane_numbers.collect();
         let by = Renumber {
             texts: words(&texts).map(|text| self.texts.intern(text)).collect(),
             lanes: lane_numbers,
@@ -92,6 +106,21 @@ impl Recording {
         })?;
         self.pieces.push(Piece { first, tasks, joins });
         Ok(())
+    }
+
+    /// Finds the threads that `--format chrome` made for tasks which cross others of their thread; that one is where they ran.
+    /// What is said of such a thread is taken out of the facts.
+    fn find_drawn_beside(&mut self, keys: &[&str], facts: &mut Vec<Fact>) {
+        for fact in facts.iter().filter(|fact| fact.what == "thread_name" && fact.args.contains(TQ_THREAD)) {
+            let key = keys[fact.lane as usize];
+            let thread = event::get(&fact.args, TQ_THREAD);
+            if let (Some(thread), Some((process, _))) = (thread, key.rsplit_once(SEPARATOR)) {
+                self.drawn_beside.insert(key.to_owned(), format!("{process}{SEPARATOR}{thread}"));
+            }
+        }
+        if !self.drawn_beside.is_empty() {
+            facts.retain(|fact| !self.drawn_beside.contains_key(keys[fact.lane as usize]));
+        }
     }
 
     /// Asks the pool for memory that lasts until the tables are built.
