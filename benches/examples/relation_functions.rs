@@ -2,17 +2,20 @@
 //!
 //! ```text
 //! cargo run --release --example relation_functions [tasks in millions] [function]
+//! cargo run --release --example relation_functions scaling [largest size in millions]
 //! ```
 //!
 //! Tasks nest four deep on 100 locations, with gaps between; rows come in the order of starts (`sorted`) or in none
 //! (`shuffled`). The plain loops work on arrays that know their lanes already, sort where the rows are not sorted, and make no
 //! columns. Bars: each function on 5 M tasks in 2 s; `timeline` in 0.5 s; `ready`, `slack` and `executed_path` with 20 M links in 4 s;
-//! `cluster_view` in 0.5 s, a tenth of it in 50 ms.
+//! `cluster_view` in 0.5 s, a tenth of it in 50 ms. `scaling` prints what a row costs at growing sizes, sorted.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use datafusion::arrow::array::{
     ArrayRef, AsArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray, new_null_array,
@@ -20,6 +23,8 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::datasource::MemTable;
+use datafusion::physical_plan::{ExecutionPlan, collect};
+use tokio::runtime::Runtime;
 use tq_benches::measure::{peak_memory_bytes, repeat};
 use tq_benches::random::Random;
 use tq_engine::open::OpenOptions;
@@ -109,12 +114,28 @@ const BENCHES: [Bench; 12] = [
     },
 ];
 
+/// Functions of aggregates and windows, for the table of sizes: their benches are `sql_functions`.
+const OTHERS: [(&str, &str); 4] = [
+    ("busy", "SELECT sum(busy) FROM (SELECT busy(start, finish) AS busy FROM tasks GROUP BY location)"),
+    ("occupancy", "SELECT sum(o) FROM (SELECT occupancy(start, finish, 0, 1000000) AS o FROM tasks GROUP BY location)"),
+    (
+        "floating_row",
+        "SELECT max(r) FROM (SELECT floating_row(start, finish) OVER (PARTITION BY location ORDER BY start, finish) AS r FROM tasks)",
+    ),
+    ("critical_path", "SELECT max(path_time) FROM critical_path(tasks, links)"),
+];
+
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let millions: f64 = arguments.next().and_then(|text| text.parse().ok()).unwrap_or(5.0);
+    let first = arguments.next();
+    let millions: Option<f64> = first.as_ref().and_then(|text| text.parse().ok());
     let only = arguments.next();
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build().expect("a runtime");
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(THREADS).enable_all().build();
+    let runtime = runtime.expect("a runtime");
+    if first.as_deref() == Some("scaling") {
+        return scaling(&runtime, only.and_then(|text| text.parse().ok()).unwrap_or(10.0));
+    }
+    let millions = millions.unwrap_or(5.0);
     let sorted = tasks((millions * 1e6) as usize);
     println!("{} tasks on {LANES} locations, {THREADS} threads", sorted.len());
     let mut shuffled: Vec<(i64, Task)> = (0..).zip(sorted.iter().copied()).collect();
@@ -144,6 +165,56 @@ fn main() {
         println!("{:>60.2} x the plain loop (cpu)", cost.cpu.as_secs_f64() / plain.cpu.as_secs_f64().max(0.01));
     }
     println!("peak memory {} MB", peak_memory_bytes() >> 20);
+}
+
+/// A table of what a row costs: sizes from 10 000 rows on, each ten times the last.
+fn scaling(runtime: &Runtime, largest_millions: f64) {
+    let mut sizes = vec![10_000];
+    while let Some(next) = sizes.last().map(|last| last * 10).filter(|next| *next as f64 <= largest_millions * 1e6) {
+        sizes.push(next);
+    }
+    let queries: Vec<(&str, &str)> = (BENCHES.iter().map(|bench| (bench.name, bench.query)))
+        .chain(GRAPH_BENCHES.iter().map(|bench| (bench.name, bench.query)))
+        .chain(OTHERS)
+        .collect();
+    let mut lines: Vec<String> = queries.iter().map(|(name, _)| format!("| `{name}` |")).collect();
+    for size in &sizes {
+        let rows = tasks(*size);
+        let session = session(&rows, &(0..rows.len() as i64).collect::<Vec<_>>());
+        add_links(&session, &links(rows.len()));
+        for (line, (_, query)) in lines.iter_mut().zip(&queries) {
+            let mut costs: Vec<(Duration, Option<usize>)> = (0..RUNS).map(|_| cost(runtime, &session, query)).collect();
+            costs.sort();
+            let (wall, memory) = costs[RUNS / 2];
+            let memory = memory.map_or_else(|| "–".to_owned(), |bytes| (bytes / rows.len()).to_string());
+            let _ = write!(
+                line,
+                " {:.1} ms, {} ns, {memory} B |",
+                wall.as_secs_f64() * 1e3,
+                wall.as_nanos() / rows.len() as u128
+            );
+        }
+    }
+    println!("| function |{}", sizes.iter().map(|size| format!(" {size} rows |")).collect::<String>());
+    println!("| --- |{}", " --- |".repeat(sizes.len()));
+    lines.iter().for_each(|line| println!("{line}"));
+}
+
+/// The time of a query, and the most memory that its relation function asked for; `None` without one.
+fn cost(runtime: &Runtime, session: &Session, query: &str) -> (Duration, Option<usize>) {
+    runtime.block_on(async {
+        let started = Instant::now();
+        let frame = session.sql(query).await.expect("plans");
+        let context = Arc::new(frame.task_ctx());
+        let plan = frame.create_physical_plan().await.expect("plans");
+        collect(Arc::clone(&plan), context).await.expect("runs");
+        (started.elapsed(), peak_of(&plan))
+    })
+}
+
+fn peak_of(plan: &Arc<dyn ExecutionPlan>) -> Option<usize> {
+    let own = plan.metrics().and_then(|metrics| metrics.sum_by_name("peak_memory")).map(|peak| peak.as_usize());
+    own.or_else(|| plan.children().into_iter().find_map(peak_of))
 }
 
 /// Links from tasks shortly before, as a runtime system's graph has them.
@@ -415,7 +486,7 @@ fn add_links(session: &Session, links: &[Link]) {
 }
 
 /// The single number that a query answers.
-fn number(runtime: &tokio::runtime::Runtime, session: &Session, query: &str) -> i64 {
+fn number(runtime: &Runtime, session: &Session, query: &str) -> i64 {
     runtime.block_on(async {
         let batches = session.sql(query).await.expect("plans").collect().await.expect("runs");
         let batch = batches.iter().find(|batch| batch.num_rows() > 0).expect("a row");

@@ -4,10 +4,10 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
     TimestampNanosecondArray,
 };
-use datafusion::arrow::compute::concat_batches;
+use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::ParamValues;
@@ -131,7 +131,7 @@ impl Session {
         SqlError::new(error, statement, &self.context)
     }
 
-    fn build(opened: Opened, pool: Arc<dyn MemoryPool>, threads: usize) -> Result<Session> {
+    fn build(mut opened: Opened, pool: Arc<dyn MemoryPool>, threads: usize) -> Result<Session> {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
         let config = SessionConfig::new()
             .with_information_schema(true)
@@ -155,7 +155,9 @@ impl Session {
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
         }
-        let memory = opened.runs.into_iter().map(|named| named.run.memory).collect();
+        let memory = opened.runs.iter_mut().map(|named| named.run.memory.take()).collect();
+        // Taking thousands of small runs to pieces takes a while, and nobody waits for it.
+        std::thread::spawn(move || drop(opened.runs));
         Ok(Session { context, tick: opened.tick, slice: opened.slice, notes: opened.notes, runs, _memory: memory })
     }
 }
@@ -301,12 +303,28 @@ fn one_batch(table: Table, runs: &[NamedRun]) -> Result<Option<RecordBatch>> {
         }
     }
     let Some(first) = batches.first() else { return Ok(None) };
-    let rows = concat_batches(&first.schema(), batches.iter().copied())?;
     let names = StringArray::from_iter_values(runs.iter().map(|named| named.name.as_str()));
     let mut columns: Vec<ArrayRef> =
         vec![Arc::new(DictionaryArray::<Int32Type>::try_new(keys.into(), Arc::new(names))?)];
-    columns.extend(rows.columns().iter().cloned());
+    for column in 0..first.num_columns() {
+        columns.push(one_column(&batches.iter().map(|batch| batch.column(column).as_ref()).collect::<Vec<_>>())?);
+    }
     Ok(Some(RecordBatch::try_new(table.schema(), columns)?))
+}
+
+/// Arrays of one type one after the other. Runs of one trace share their dictionaries: then keys are all that is copied, and
+/// the words of thousands of runs are not compared.
+fn one_column(parts: &[&dyn Array]) -> Result<ArrayRef> {
+    let words: Vec<_> = parts.iter().filter_map(|part| part.as_dictionary_opt::<Int32Type>()).collect();
+    if let Some(first) = words.first()
+        && words.len() == parts.len()
+        && words.iter().all(|words| Arc::ptr_eq(words.values(), first.values()))
+    {
+        let keys: Vec<&dyn Array> = words.iter().map(|words| words.keys() as &dyn Array).collect();
+        let keys = concat(&keys)?.as_primitive::<Int32Type>().clone();
+        return Ok(Arc::new(DictionaryArray::try_new(keys, Arc::clone(first.values()))?));
+    }
+    Ok(concat(parts)?)
 }
 
 fn runs_batch(opened: &Opened) -> Result<RecordBatch> {

@@ -11,8 +11,8 @@
 //! limit 2: (a b) c             b's key is larger, so a is joined with its right neighbour
 //! ```
 
-use std::cell::Cell;
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewBuilder};
@@ -25,11 +25,11 @@ use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
 use crate::lanes::{ByLane, LaneSpan, Lanes, Nulls, Unfinished, by_lane};
-use crate::relation::call::{Call, column};
+use crate::relation::call::{Call, Options, column};
 use crate::relation::rows::{Role, Rows, Ties};
 use crate::relation::runs::Runs;
 use crate::relation::{
-    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
+    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, Part, RelationFunction,
 };
 use crate::ticks::time_field;
 
@@ -113,27 +113,28 @@ impl RelationFunction for ClusterView {
         ]
     }
 
+    fn part(&self, _: &str, options: &Options) -> Result<Option<Part>> {
+        let from = options.integer("from")?.unwrap_or(i64::MIN);
+        let to = options.integer("to")?.unwrap_or(i64::MAX);
+        Ok(Some(Arc::new(move |batch, without_times| in_window(batch, from, to, without_times))))
+    }
+
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let limit = match call.integer("limit")? {
+        let limit = match call.options.integer("limit")? {
             None => 256,
             Some(limit) if limit >= 0 => usize::try_from(limit).unwrap_or(usize::MAX),
             Some(limit) => return plan_err!("cluster_view: `limit` is {limit}, below 0"),
         };
-        let from = call.integer("from")?.unwrap_or(i64::MIN);
-        let to = call.integer("to")?.unwrap_or(i64::MAX);
-        let without_times = Cell::new(0);
         let mut runs = Runs::new();
-        let tasks = Rows::read_part(call, "tasks", Role::First, &mut runs, &mut |batch| {
-            in_window(batch, from, to, &without_times)
-        })?;
-        match without_times.get() {
+        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
+        match call.input("tasks")?.0.left_out() {
             0 => {}
             1 => call.work.note("1 task without start or finish was left out"),
             many => call.work.note(format!("{many} tasks without start or finish were left out")),
         }
         let mut lanes = Lanes::new();
         let mut row_of = lanes.number(&tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
-        let picture_rows = part_by_depth(&tasks, &mut row_of)?;
+        let picture_rows = part_by_depth(&tasks, &mut row_of, lanes.len())?;
         let mut spans = by_lane(&tasks, &mut row_of, picture_rows.len(), Unfinished::LeftOut, &mut call.work)?;
         drop(row_of);
         let ties = tasks.ties();
@@ -169,21 +170,26 @@ impl RelationFunction for ClusterView {
 const CHUNK_ROWS: usize = 65_536;
 
 /// The tasks of a batch that are in the window.
-fn in_window(batch: RecordBatch, from: i64, to: i64, without_times: &Cell<usize>) -> Result<RecordBatch> {
-    let begins_before = lt_eq(column(&batch, "start")?, &Int64Array::new_scalar(to))?;
-    let finishes = column(&batch, "finish")?;
-    // Behind the window finishes need no look, mostly half of all.
-    if finishes.null_count() == 0 && !begins_before.has_true() {
-        without_times.set(without_times.get() + begins_before.null_count());
-        return Ok(batch.slice(0, 0));
+fn in_window(batch: RecordBatch, from: i64, to: i64, without_times: &AtomicUsize) -> Result<RecordBatch> {
+    let (starts, finishes) = (column(&batch, "start")?, column(&batch, "finish")?);
+    // Mostly all of a batch is outside, or all inside: counting tells, without a list of rows.
+    if starts.null_count() + finishes.null_count() == 0 {
+        let times = |column: &ArrayRef| column.as_primitive::<Int64Type>().values().clone();
+        let started = times(starts).iter().filter(|start| **start <= to).count();
+        if started == 0 {
+            return Ok(batch.slice(0, 0));
+        }
+        let unfinished = times(finishes).iter().filter(|finish| **finish >= from).count();
+        match started.min(unfinished) {
+            0 => return Ok(batch.slice(0, 0)),
+            all if all == batch.num_rows() => return Ok(batch),
+            _ => {}
+        }
     }
+    let begins_before = lt_eq(starts, &Int64Array::new_scalar(to))?;
     let inside = and(&gt_eq(finishes, &Int64Array::new_scalar(from))?, &begins_before)?;
-    without_times.set(without_times.get() + inside.null_count());
-    match inside.true_count() {
-        0 => Ok(batch.slice(0, 0)),
-        all if all == batch.num_rows() => Ok(batch),
-        _ => Ok(filter_record_batch(&batch, &inside)?),
-    }
+    without_times.fetch_add(inside.null_count(), Ordering::Relaxed);
+    Ok(filter_record_batch(&batch, &inside)?)
 }
 
 /// A row of the picture.
@@ -196,27 +202,29 @@ struct PictureRow {
 /// So many depths of a lane have their rows at hand, found without hashing.
 const DEPTHS_AT_HAND: usize = 8;
 
-/// Parts lanes by depth: the lane of each task becomes its row in the picture.
-fn part_by_depth(tasks: &Rows, lane_of: &mut [u32]) -> Result<Vec<PictureRow>> {
+/// Parts `lanes` lanes by depth: the lane of each task becomes its row in the picture.
+fn part_by_depth(tasks: &Rows, lane_of: &mut [u32], lanes: usize) -> Result<Vec<PictureRow>> {
     let mut rows: Vec<PictureRow> = vec![];
     let mut numbers: HashMap<PictureRow, u32, RandomState> = HashMap::default();
-    // Per lane and depth modulo their number: the row that was met last.
-    let mut recent: Vec<[u32; DEPTHS_AT_HAND]> = vec![];
+    // Per lane and depth modulo their number: the row that was met last, with its depth.
+    let mut recent: Vec<[(Option<i64>, u32); DEPTHS_AT_HAND]> = vec![[(None, NONE); DEPTHS_AT_HAND]; lanes];
     for batch in tasks.batches() {
         let depths = batch.batch.column_by_name("depth").map(|depths| depths.as_primitive::<Int64Type>());
+        let nulls = depths.and_then(|depths| depths.nulls());
         let of_batch = &mut lane_of[batch.first..batch.first + batch.batch.num_rows()];
         for (place, lane) in of_batch.iter_mut().enumerate().filter(|(_, lane)| **lane != NONE) {
-            let depth = depths.filter(|depths| depths.is_valid(place)).map(|depths| depths.value(place));
-            let row = PictureRow { lane: *lane as usize, depth };
-            recent.resize(recent.len().max(row.lane + 1), [NONE; DEPTHS_AT_HAND]);
-            let last = &mut recent[row.lane][depth.unwrap_or(0) as usize % DEPTHS_AT_HAND];
-            if rows.get(*last as usize) != Some(&row) {
-                *last = *numbers.entry(row).or_insert_with(|| {
+            let is_there = nulls.is_none_or(|nulls| nulls.is_valid(place));
+            let depth = depths.filter(|_| is_there).map(|depths| depths.values()[place]);
+            let last = &mut recent[*lane as usize][depth.unwrap_or(0) as usize % DEPTHS_AT_HAND];
+            if last.0 != depth || last.1 == NONE {
+                let row = PictureRow { lane: *lane as usize, depth };
+                let number = *numbers.entry(row).or_insert_with(|| {
                     rows.push(row);
                     rows.len() as u32 - 1
                 });
+                *last = (depth, number);
             }
-            *lane = *last;
+            *lane = last.1;
         }
     }
     Ok(rows)

@@ -125,7 +125,7 @@ impl RelationFunction for CompareRuns {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let by = call.text("by")?.unwrap_or("name").to_owned();
+        let by = call.options.text("by")?.unwrap_or("name").to_owned();
         if !KEYS.contains(&by.as_str()) {
             return plan_err!("compare_runs: `by` is one of {}, not '{by}'", KEYS.join(", "));
         }
@@ -165,7 +165,7 @@ impl RelationFunction for CompareRuns {
 fn sides(call: &Call, runs: &Runs) -> Result<[Vec<usize>; 2]> {
     let mut sides = [vec![], vec![]];
     for (side, option) in sides.iter_mut().zip(["base", "new"]) {
-        let pattern = call.text(option)?.unwrap_or("");
+        let pattern = call.options.text(option)?.unwrap_or("");
         *side = runs.matching(pattern);
         if side.is_empty() {
             let all: Vec<String> = runs.in_order().into_iter().map(|run| runs.name(run)).collect();

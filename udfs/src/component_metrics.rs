@@ -222,22 +222,22 @@ struct Question {
 
 impl Question {
     fn of(call: &Call) -> Result<Question> {
-        let bins = match call.integer("bins")? {
+        let bins = match call.options.integer("bins")? {
             None => 40,
             Some(bins) if (1..=BINS_MAX).contains(&bins) => bins as usize,
             Some(bins) => return plan_err!("component_metrics: `bins` is from 1 to {BINS_MAX}, not {bins}"),
         };
-        let rules = match call.text("rules")? {
+        let rules = match call.options.text("rules")? {
             None | Some("plain") => Rules::Plain,
             Some("v3") => Rules::V3,
             Some("v5") => Rules::V5,
             Some(other) => return plan_err!("component_metrics: `rules` is 'plain', 'v3' or 'v5', not '{other}'"),
         };
-        let second = match call.integer("second")? {
+        let second = match call.options.integer("second")? {
             Some(second) if second > 0 => second as f64,
             other => return plan_err!("component_metrics: `second` is a number of ticks, not {other:?}"),
         };
-        let (from, to) = (call.double("from")?, call.double("to")?);
+        let (from, to) = (call.options.double("from")?, call.options.double("to")?);
         for bound in [from, to].into_iter().flatten() {
             if !bound.is_finite() {
                 return plan_err!("component_metrics: {bound} is no bound of a window");

@@ -125,13 +125,13 @@ impl RelationFunction for ComponentRows {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let rules = match call.text("rules")? {
+        let rules = match call.options.text("rules")? {
             None | Some("plain") => Rules::Plain,
             Some("v3") => Rules::V3,
             Some("v5") => Rules::V5,
             Some(other) => return plan_err!("component_rows: `rules` is 'plain', 'v3' or 'v5', not '{other}'"),
         };
-        let location = call.text("location")?.map(str::to_owned);
+        let location = call.options.text("location")?.map(str::to_owned);
         let mut runs = Runs::new();
         let tasks = Rows::read(call, "tasks", Role::First, &["task", "start", "finish"], &mut runs)?;
         match tasks.left_out {

@@ -112,7 +112,7 @@ impl RelationFunction for CriticalPath {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let break_weak = call.flag("break_weak")?;
+        let break_weak = call.options.flag("break_weak")?;
         let tasks_omitted = call.input("tasks")?.0.was_omitted();
         let links_omitted = call.input("links")?.0.was_omitted();
         let choice = if break_weak { LinkChoice::WeakApart } else { LinkChoice::AsTheyStand };

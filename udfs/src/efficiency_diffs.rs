@@ -137,7 +137,7 @@ impl RelationFunction for EfficiencyDiffs {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let method = match call.text("method")? {
+        let method = match call.options.text("method")? {
             None | Some("ratio_of_medians") => Method::RatioOfMedians,
             Some("median_of_ratios") => Method::MedianOfRatios,
             Some(other) => {

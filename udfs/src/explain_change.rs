@@ -97,7 +97,8 @@ impl RelationFunction for ExplainChange {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let (base, new) = (call.text("base")?.unwrap_or("").to_owned(), call.text("new")?.unwrap_or("").to_owned());
+        let (base, new) =
+            (call.options.text("base")?.unwrap_or("").to_owned(), call.options.text("new")?.unwrap_or("").to_owned());
         let paths = ExecutedPaths::find(call, &|runs, run| {
             runs.matching(&base).contains(&run) || runs.matching(&new).contains(&run)
         })?;

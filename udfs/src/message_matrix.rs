@@ -151,10 +151,17 @@ impl Square {
         self.sums.len() * size_of::<(i64, i64)>()
     }
 
+    #[inline(always)]
     fn place(&mut self, word: u32, work: &mut Work) -> Result<usize> {
-        if let Some(place) = self.places.get(word as usize).filter(|place| **place != NONE) {
-            return Ok(*place as usize);
+        match self.places.get(word as usize) {
+            Some(place) if *place != NONE => Ok(*place as usize),
+            _ => self.new_place(word, work),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn new_place(&mut self, word: u32, work: &mut Work) -> Result<usize> {
         if self.places.len() <= word as usize {
             self.places.resize(word as usize + 1, NONE);
         }

@@ -66,7 +66,7 @@ pub struct Window {
 impl Window {
     /// The options `from` and `to` of a relation function.
     pub(crate) fn of(call: &Call) -> Result<Window> {
-        let window = Window { from: call.integer("from")?, to: call.integer("to")? };
+        let window = Window { from: call.options.integer("from")?, to: call.options.integer("to")? };
         match (window.from, window.to) {
             (Some(from), Some(to)) if to < from => {
                 exec_err!("{}: the window ends at {to}, before it begins at {from}", call.name())

@@ -108,7 +108,7 @@ impl RelationFunction for Timeline {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let bins = match call.integer("bins")? {
+        let bins = match call.options.integer("bins")? {
             None => 100,
             Some(bins) if (1..=BINS_MAX).contains(&bins) => bins as usize,
             Some(bins) => return plan_err!("timeline: `bins` is from 1 to {BINS_MAX}, not {bins}"),

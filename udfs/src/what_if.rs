@@ -117,7 +117,7 @@ impl RelationFunction for WhatIf {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let given_lanes = call.integer("lanes")?;
+        let given_lanes = call.options.integer("lanes")?;
         if let Some(lanes) = given_lanes.filter(|lanes| *lanes < 1) {
             return plan_err!("what_if: `lanes` must be at least 1, not {lanes}");
         }

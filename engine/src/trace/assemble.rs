@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int64Array, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, Int64Array, RecordBatch};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::error::DataFusionError;
@@ -31,12 +31,50 @@ pub(super) struct Shared {
     /// Without `run`, which is the session's: it knows the run's final name.
     pub(super) schema: SchemaRef,
     /// The dictionaries of word columns, in the order of the table's columns.
-    pub(super) words: Vec<Option<ArrayRef>>,
+    pub(super) words: Vec<Option<WordColumn>>,
     /// The identity of position 0 of the run.
     pub(super) first_identity: i64,
     /// Stands for identities that are filled in when a query asks for them ([`super::identity`]); as long as the longest
     /// chunk.
     pub(super) later: Option<ArrayRef>,
+}
+
+/// A column of words.
+pub(super) struct WordColumn {
+    values: ArrayRef,
+    /// The column of the chunk that came last. Constants of several chunks are slices of one array, and one check of its
+    /// keys serves for all of them.
+    last: Mutex<Option<DictionaryArray<Int32Type>>>,
+}
+
+impl WordColumn {
+    /// A column with these words.
+    pub(super) fn new(values: ArrayRef) -> WordColumn {
+        WordColumn { values, last: Mutex::new(None) }
+    }
+
+    /// The words of keys.
+    ///
+    /// # Errors
+    /// A key without a word.
+    fn of(&self, keys: &Int32Array) -> Result<ArrayRef, DataFusionError> {
+        // A poisoned lock means that another thread panicked; what it holds was whole when it was put there.
+        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(last) = last.filter(|last| begins_with(last.keys(), keys)) {
+            return Ok(Arc::new(last.slice(0, keys.len())));
+        }
+        let words = DictionaryArray::try_new(keys.clone(), Arc::clone(&self.values))?;
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Some(words.clone());
+        Ok(Arc::new(words))
+    }
+}
+
+/// Whether `keys` are the first keys of `all` by standing in the same memory, without NULLs or with nothing else.
+fn begins_with(all: &Int32Array, keys: &Int32Array) -> bool {
+    let nulls = (all.null_count(), keys.null_count());
+    std::ptr::eq(all.values().as_ptr(), keys.values().as_ptr())
+        && keys.len() <= all.len()
+        && (nulls == (0, 0) || nulls == (all.len(), keys.len()))
 }
 
 /// The batches of a table, and what was noticed on the way.
@@ -106,10 +144,7 @@ pub(super) fn cut(
         let mut columns = Vec::with_capacity(chunk.columns.len());
         for (index, column) in chunk.columns.into_iter().enumerate().skip(1) {
             columns.push(match &shared.words[index] {
-                Some(values) => {
-                    let keys = column.as_primitive::<Int32Type>().clone();
-                    Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
-                }
+                Some(words) => words.of(column.as_primitive::<Int32Type>())?,
                 // Filled in per run below; never NULL, whatever stands here now.
                 None if index == 1 && shared.table.has_identity() => Arc::new(Int64Array::from_value(0, chunk.rows)),
                 None => column,
@@ -188,10 +223,7 @@ fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<As
     let mut columns = Vec::with_capacity(chunk.columns.len());
     for (index, column) in chunk.columns.into_iter().enumerate().skip(1) {
         columns.push(match &shared.words[index] {
-            Some(values) => {
-                let keys = column.as_primitive::<Int32Type>().clone();
-                Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(values))?) as ArrayRef
-            }
+            Some(words) => words.of(column.as_primitive::<Int32Type>())?,
             // A table's own identity is the second column of its table; positions follow the order of appending.
             None if index == 1 && shared.later.is_some() => {
                 shared.later.as_ref().map_or(column, |later| later.slice(0, rows))
@@ -260,6 +292,32 @@ fn complete_spans(position: u64, columns: &mut [ArrayRef]) -> Backwards {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::array::StringArray;
+
+    #[test]
+    fn constants_are_checked_once_and_nothing_else_is_taken_for_one() {
+        let column = WordColumn::new(Arc::new(StringArray::from(vec!["a", "b"])));
+        let text = |keys: &Int32Array| -> Vec<Option<String>> {
+            let words = column.of(keys).expect("keys of the two words");
+            let words = words.as_dictionary::<Int32Type>().downcast_dict::<StringArray>().expect("text");
+            words.into_iter().map(|word| word.map(str::to_owned)).collect()
+        };
+        let (a, b) = (Some("a".to_owned()), Some("b".to_owned()));
+        let constant = Int32Array::from_value(1, 3);
+        let nulls = Int32Array::new_null(3);
+        let mixed = Int32Array::new(constant.values().clone(), Some(NullBuffer::from(vec![true, false, true])));
+        for _ in 0..2 {
+            assert_eq!(text(&constant), [b.clone(), b.clone(), b.clone()]);
+            assert_eq!(text(&constant.slice(0, 2)), [b.clone(), b.clone()]);
+            assert_eq!(text(&mixed), [b.clone(), None, b.clone()]);
+            assert_eq!(text(&nulls.slice(0, 2)), [None, None]);
+            assert_eq!(text(&nulls), [None, None, None]);
+            let keys = Int32Array::from(vec![0, 1, 0]);
+            assert_eq!(text(&keys), [a.clone(), b.clone(), a.clone()]);
+            assert_eq!(text(&keys.slice(1, 2)), [b.clone(), a.clone()]);
+        }
+        assert!(column.of(&Int32Array::from(vec![2])).is_err());
+    }
 
     #[test]
     fn answers_stand_in_the_order_of_the_items() {

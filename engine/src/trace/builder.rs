@@ -23,7 +23,7 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use tq_udfs::ticks::Tick;
 
-use super::assemble::{self, Chunk, assemble};
+use super::assemble::{self, Chunk, WordColumn, assemble};
 use super::identity;
 use super::stats::{Finding, Stage, Stat, Stats};
 use super::words::Words;
@@ -491,7 +491,7 @@ impl TableBuilder {
             .iter()
             .map(|column| {
                 (column.column_type == ColumnType::Word)
-                    .then(|| self.words.remove(column.name).unwrap_or_default().values())
+                    .then(|| WordColumn::new(self.words.remove(column.name).unwrap_or_default().values()))
             })
             .collect();
         let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);

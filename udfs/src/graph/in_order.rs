@@ -125,10 +125,27 @@ pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -
     steps
 }
 
-/// How many rows are not after `task`. The chain's next task mostly is not far from the last one: the search widens from
-/// the end.
+/// How many rows are not after `task`. The chain's next task mostly is not far from the last one, and tasks have about as
+/// many links as others: the search widens from where that says.
 fn rows_up_to(targets: &[i64], task: i64) -> usize {
-    let (mut end, mut step) = (targets.len(), 1);
+    let rows = targets.len();
+    let (Some(first), Some(last)) = (targets.first(), targets.last()) else { return 0 };
+    if *last <= task {
+        return rows;
+    }
+    // Distances as doubles: a guess need not be exact, and ids may lie any distance apart.
+    let (all, wanted) = (*last as f64 - *first as f64 + 1.0, *last as f64 - task as f64);
+    let guess = rows - ((wanted / all * rows as f64) as usize).clamp(1, rows);
+    let mut step = 1;
+    if targets[guess] <= task {
+        let mut from = guess;
+        while from + step < rows && targets[from + step] <= task {
+            (from, step) = (from + step, step * 2);
+        }
+        let to = (from + step).min(rows);
+        return from + targets[from..to].partition_point(|target| *target <= task);
+    }
+    let mut end = guess;
     while end > 0 {
         let probe = end.saturating_sub(step);
         if targets[probe] <= task {
@@ -182,6 +199,17 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn rows_are_found_wherever_the_guess_is(mut targets in vec(any::<i64>(), 0..40), near in vec(-9..9i64, 0..40), task in any::<i64>()) {
+            targets.sort_unstable();
+            prop_assert_eq!(rows_up_to(&targets, task), targets.partition_point(|target| *target <= task));
+            let mut near = near;
+            near.sort_unstable();
+            for task in -10..10 {
+                prop_assert_eq!(rows_up_to(&near, task), near.partition_point(|target| *target <= task));
+            }
+        }
+
         #[test]
         fn the_general_way_finds_the_same(
             durations in vec(-3..9i64, 1..30),

@@ -160,10 +160,11 @@ impl Graphs {
         // Only the batches that are touched take part: merging the dictionaries of all would cost more than the rows.
         let mut place_of = vec![usize::MAX; columns.len()];
         let mut touched: Vec<&dyn Array> = vec![];
+        let mut segment = 0;
         let places: Vec<(usize, usize)> = tasks
             .iter()
             .map(|task| {
-                let (batch, row) = graph.place(*task);
+                let (batch, row) = graph.place(*task, &mut segment);
                 if place_of[batch] == usize::MAX {
                     place_of[batch] = touched.len();
                     touched.push(columns[batch].as_ref());
@@ -300,11 +301,15 @@ impl Graph {
         Ok((by_index, unknown))
     }
 
-    /// The batch and the row of a task.
-    fn place(&self, task: u32) -> (usize, usize) {
+    /// The batch and the row of a task. `guess`: the segment of the task that was asked for last, mostly this one's, too.
+    fn place(&self, task: u32, guess: &mut usize) -> (usize, usize) {
         // Indices come from tasks, so they have rows.
         let row = self.ids.row(task).map_or(0, |row| row as usize);
-        let segment = &self.segments[self.segments.partition_point(|segment| segment.first <= row) - 1];
+        let is_in = |segment: &Segment| segment.first <= row && row - segment.first < segment.rows.len();
+        if !is_in(&self.segments[*guess]) {
+            *guess = self.segments.partition_point(|segment| segment.first <= row) - 1;
+        }
+        let segment = &self.segments[*guess];
         (segment.batch, segment.rows.start + (row - segment.first))
     }
 }

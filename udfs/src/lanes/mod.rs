@@ -290,12 +290,14 @@ pub fn by_lane(
         work.check()?;
         let (starts, finishes) = bounds(&batch.batch)?;
         let of_batch = &lane_of[batch.first..batch.first + batch.batch.num_rows()];
-        for (place, lane) in of_batch.iter().enumerate() {
+        let nulls = finishes.nulls();
+        let times = starts.values().iter().zip(finishes.values());
+        for (place, (lane, (&start, &finish))) in of_batch.iter().zip(times).enumerate() {
             if *lane == NONE {
                 continue;
             }
-            let (start, endless) = (starts.value(place), finishes.is_null(place));
-            let finish = if endless { i64::MAX } else { finishes.value(place) };
+            let endless = nulls.is_some_and(|nulls| nulls.is_null(place));
+            let finish = if endless { i64::MAX } else { finish };
             counts.reversed += usize::from(finish < start);
             let free = &mut next[*lane as usize];
             let row = (batch.first + place) as u32;

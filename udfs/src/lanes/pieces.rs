@@ -52,7 +52,7 @@ pub(crate) struct Both {
 impl Both {
     /// Reads both inputs. `nulls` says whether spans of `a` without the text are kept, on a lane that no `b` is on.
     pub(crate) fn read(call: &mut Call, nulls: Nulls) -> Result<Both> {
-        let by = call.text("by")?.unwrap_or("location").to_owned();
+        let by = call.options.text("by")?.unwrap_or("location").to_owned();
         if by != "run" && !KEYS.contains(&by.as_str()) {
             return plan_err!("{}: `by` is one of run, {}, not '{by}'", call.name(), KEYS.join(", "));
         }

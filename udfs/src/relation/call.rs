@@ -6,14 +6,14 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_execution::memory_pool::MemoryReservation;
-use datafusion_physical_plan::metrics::{Count, Gauge};
+use datafusion_physical_plan::metrics::Gauge;
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::relation::RelationFunction;
@@ -24,7 +24,8 @@ use crate::relation::notes::{Note, Notes};
 pub struct Call {
     pub(super) function: Arc<dyn RelationFunction>,
     pub(super) inputs: Vec<Input>,
-    pub(super) options: Vec<ScalarValue>,
+    /// The values of the options.
+    pub options: Options,
     pub(super) output: SchemaRef,
     pub(super) answers: Sender<Result<RecordBatch>>,
     pub(super) batch_rows: usize,
@@ -45,43 +46,6 @@ impl Call {
     /// The function's name, for errors.
     pub fn name(&self) -> &'static str {
         self.function.name()
-    }
-
-    /// The value of an option; it has the option's type, and is NULL only when that was given or is the default.
-    pub fn option(&self, name: &str) -> Result<&ScalarValue> {
-        match self.function.options().iter().position(|option| option.name == name) {
-            Some(place) => Ok(&self.options[place]),
-            None => internal_err!("{} has no option `{name}`", self.function.name()),
-        }
-    }
-
-    /// The value of a BOOLEAN option; NULL is `false`.
-    pub fn flag(&self, name: &str) -> Result<bool> {
-        Ok(matches!(self.option(name)?, ScalarValue::Boolean(Some(true))))
-    }
-
-    /// The value of a BIGINT option.
-    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
-        match self.option(name)? {
-            ScalarValue::Int64(value) => Ok(*value),
-            other => internal_err!("option `{name}` is {other:?}, not a BIGINT"),
-        }
-    }
-
-    /// The value of a DOUBLE option.
-    pub fn double(&self, name: &str) -> Result<Option<f64>> {
-        match self.option(name)? {
-            ScalarValue::Float64(value) => Ok(*value),
-            other => internal_err!("option `{name}` is {other:?}, not a DOUBLE"),
-        }
-    }
-
-    /// The value of a VARCHAR option.
-    pub fn text(&self, name: &str) -> Result<Option<&str>> {
-        match self.option(name)? {
-            ScalarValue::Utf8(value) => Ok(value.as_deref()),
-            other => internal_err!("option `{name}` is {other:?}, not a VARCHAR"),
-        }
     }
 
     /// The schema of the answer: `run` (but across runs), then the function's columns.
@@ -106,14 +70,66 @@ impl Call {
     }
 }
 
+/// The values of a call's options.
+#[derive(Debug, Clone)]
+pub struct Options {
+    function: Arc<dyn RelationFunction>,
+    values: Vec<ScalarValue>,
+}
+
+impl Options {
+    /// `values` in the order of the function's options, of their types.
+    pub(super) fn new(function: &Arc<dyn RelationFunction>, values: &[ScalarValue]) -> Options {
+        Options { function: Arc::clone(function), values: values.to_vec() }
+    }
+
+    /// The value of an option; it has the option's type, and is NULL only when that was given or is the default.
+    pub fn value(&self, name: &str) -> Result<&ScalarValue> {
+        match self.function.options().iter().position(|option| option.name == name) {
+            Some(place) => Ok(&self.values[place]),
+            None => internal_err!("{} has no option `{name}`", self.function.name()),
+        }
+    }
+
+    /// The value of a BOOLEAN option; NULL is `false`.
+    pub fn flag(&self, name: &str) -> Result<bool> {
+        Ok(matches!(self.value(name)?, ScalarValue::Boolean(Some(true))))
+    }
+
+    /// The value of a BIGINT option.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>> {
+        match self.value(name)? {
+            ScalarValue::Int64(value) => Ok(*value),
+            other => internal_err!("option `{name}` is {other:?}, not a BIGINT"),
+        }
+    }
+
+    /// The value of a DOUBLE option.
+    pub fn double(&self, name: &str) -> Result<Option<f64>> {
+        match self.value(name)? {
+            ScalarValue::Float64(value) => Ok(*value),
+            other => internal_err!("option `{name}` is {other:?}, not a DOUBLE"),
+        }
+    }
+
+    /// The value of a VARCHAR option.
+    pub fn text(&self, name: &str) -> Result<Option<&str>> {
+        match self.value(name)? {
+            ScalarValue::Utf8(value) => Ok(value.as_deref()),
+            other => internal_err!("option `{name}` is {other:?}, not a VARCHAR"),
+        }
+    }
+}
+
 /// An input of a call.
 #[derive(Debug)]
 pub struct Input {
     pub(super) schema: SchemaRef,
     pub(super) omitted: bool,
     pub(super) batches: Receiver<Result<Option<RecordBatch>>>,
-    pub(super) ended: bool,
-    pub(super) rows: Count,
+    /// How many partitions have not come to their end.
+    pub(super) open: usize,
+    pub(super) left_out: Arc<AtomicUsize>,
     pub(super) waited: Duration,
 }
 
@@ -133,23 +149,24 @@ impl Input {
         self.omitted
     }
 
+    /// How many rows [`RelationFunction::part`] has counted as left out of the batches that came so far.
+    pub fn left_out(&self) -> usize {
+        self.left_out.load(Ordering::Relaxed)
+    }
+
     /// The next batch, never an empty one; `None` at the end. Batches come in no particular order.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let started = Instant::now();
         let next = self.receive();
         self.waited += started.elapsed();
-        if let Ok(Some(batch)) = &next {
-            self.rows.add(batch.num_rows());
-        }
         next
     }
 
     fn receive(&mut self) -> Result<Option<RecordBatch>> {
-        while !self.ended {
+        while self.open > 0 {
             match self.batches.blocking_recv() {
-                Some(Ok(Some(batch))) if batch.num_rows() == 0 => {}
                 Some(Ok(Some(batch))) => return Ok(Some(batch)),
-                Some(Ok(None)) => self.ended = true,
+                Some(Ok(None)) => self.open -= 1,
                 Some(Err(error)) => return Err(error),
                 // Without the mark of the end: whoever read the input was stopped.
                 None => return exec_err!("the query was cancelled"),

@@ -1,8 +1,9 @@
 //! The operator of all relation functions.
 //!
 //! ```text
-//! input 0 ─task─▶ channel ┐
-//! input 1 ─task─▶ channel ┼▶ compute, on a blocking thread ─▶ channel ─▶ answer
+//! input 0 ┬─ partition 0 ─task─┬▶ channel ┐
+//!         └─ partition 1 ─task─┘          ┼▶ compute, on a blocking thread ─▶ channel ─▶ answer
+//! input 1 ── partition 0 ─task──▶ channel ┘
 //! ```
 //!
 //! The computation sits on a thread of its own, so it neither stalls the runtime nor has to be cut into pieces. When the
@@ -14,7 +15,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -25,17 +26,18 @@ use datafusion_common::{Result, ScalarValue, internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion_physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion_physical_plan::{
-    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, InputDistributionRequirements, PlanProperties,
-    ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties, InputDistributionRequirements,
+    PlanProperties, ReplaceChildrenOptions,
 };
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
-use crate::relation::call::{Call, Input, Work};
+use crate::relation::call::{Call, Input, Options, Work};
 use crate::relation::node::RelationCall;
 use crate::relation::notes::Notes;
 
@@ -134,36 +136,57 @@ impl ExecutionPlan for RelationExec {
         let mut stream =
             RecordBatchReceiverStreamBuilder::new(Arc::clone(self.properties.eq_properties.schema()), CHANNEL_BATCHES);
         let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let function = &self.call.function;
+        let options = Options::new(function, &self.options);
         let mut inputs = Vec::with_capacity(self.inputs.len());
-        for (input, omitted) in self.inputs.iter().zip(&self.call.omitted) {
-            let mut batches = input.execute(0, Arc::clone(&context))?;
+        for ((input, omitted), spec) in self.inputs.iter().zip(&self.call.omitted).zip(function.inputs()) {
+            let partitioned = partitioned(input);
+            let partitions = partitioned.output_partitioning().partition_count();
             let (sender, receiver) = mpsc::channel(CHANNEL_BATCHES);
-            stream.spawn(async move {
-                while let Some(batch) = batches.next().await {
-                    // The computation may end without having read everything.
-                    if sender.send(batch.map(Some)).await.is_err() {
-                        return Ok(());
+            let part = function.part(spec.name, &options)?;
+            let left_out = Arc::new(AtomicUsize::new(0));
+            let rows = MetricBuilder::new(&self.metrics).counter("input_rows", partition);
+            for partition in 0..partitions {
+                let mut batches = partitioned.execute(partition, Arc::clone(&context))?;
+                let (sender, part) = (sender.clone(), part.clone());
+                let (left_out, rows) = (Arc::clone(&left_out), rows.clone());
+                stream.spawn(async move {
+                    while let Some(batch) = batches.next().await {
+                        let batch = batch.and_then(|batch| {
+                            rows.add(batch.num_rows());
+                            match &part {
+                                Some(part) => part(batch, &left_out),
+                                None => Ok(batch),
+                            }
+                        });
+                        if matches!(&batch, Ok(batch) if batch.num_rows() == 0) {
+                            continue;
+                        }
+                        // The computation may end without having read everything.
+                        if sender.send(batch.map(Some)).await.is_err() {
+                            return Ok(());
+                        }
                     }
-                }
-                // The mark of the end. A channel that closes without it was cut off.
-                let _reader_has_gone = sender.send(Ok(None)).await;
-                Ok(())
-            });
+                    // The mark of the end. A channel that closes without those of all partitions was cut off.
+                    let _reader_has_gone = sender.send(Ok(None)).await;
+                    Ok(())
+                });
+            }
             inputs.push(Input {
                 schema: input.schema(),
                 omitted: *omitted,
                 batches: receiver,
-                ended: false,
-                rows: MetricBuilder::new(&self.metrics).counter("input_rows", partition),
+                open: partitions,
+                left_out,
                 waited: Duration::ZERO,
             });
         }
         let cancelled = Arc::new(AtomicBool::new(false));
         let name = self.call.function.name();
         let mut call = Call {
-            function: Arc::clone(&self.call.function),
+            function: Arc::clone(function),
             inputs,
-            options: self.options.clone(),
+            options,
             output: Arc::clone(self.properties.eq_properties.schema()),
             answers: stream.tx(),
             batch_rows: context.session_config().batch_size().max(1),
@@ -187,6 +210,15 @@ impl ExecutionPlan for RelationExec {
             result
         });
         Ok(Box::pin(Answer { rows: stream.build(), cancelled, baseline }))
+    }
+}
+
+/// What is read of an input: where its partitions are only put together, the partitions themselves, which saves every batch
+/// a channel and a task that hands it over. The plan keeps the operator that puts them together: a cluster cuts plans there.
+fn partitioned(input: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
+    match input.downcast_ref::<CoalescePartitionsExec>() {
+        Some(together) if together.fetch().is_none() => together.input(),
+        _ => input,
     }
 }
 

@@ -24,12 +24,15 @@ pub mod rows;
 pub mod runs;
 
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
+use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_doc::Documentation;
 
-use call::Call;
+use call::{Call, Options};
 
 /// A function from relations to a relation.
 pub trait RelationFunction: Debug + Send + Sync {
@@ -62,6 +65,15 @@ pub trait RelationFunction: Debug + Send + Sync {
         "run"
     }
 
+    /// The part of a batch of an input that the function looks at, where that is less than all: found out where the batch is
+    /// read, on as many threads as the input has partitions.
+    ///
+    /// # Errors
+    /// Options of which no part can be told.
+    fn part(&self, _input: &str, _options: &Options) -> Result<Option<Part>> {
+        Ok(None)
+    }
+
     /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
     /// calls [`call::Work::check`] every some ten thousand rows.
     fn compute(&self, call: &mut Call) -> Result<()>;
@@ -88,6 +100,9 @@ pub trait RelationFunction: Debug + Send + Sync {
         format!("{}({})", self.name(), parameters.join(", "))
     }
 }
+
+/// Takes a part of a batch, and counts rows that were left out for what is wrong with them ([`call::Input::left_out`]).
+pub type Part = Arc<dyn Fn(RecordBatch, &AtomicUsize) -> Result<RecordBatch> + Send + Sync>;
 
 /// An output column with the values of an input column.
 #[derive(Debug)]

@@ -55,27 +55,13 @@ pub const EVERY_RUN: usize = NONE as usize - 1;
 impl Rows {
     /// Reads an input to its end. Rows with a NULL in one of the `needed` columns are left out and counted.
     pub fn read(call: &mut Call, name: &str, role: Role, needed: &[&str], runs: &mut Runs) -> Result<Rows> {
-        let mut left_out = 0;
-        let mut rows =
-            Rows::read_part(call, name, role, runs, &mut |batch| without_null(batch, needed, &mut left_out))?;
-        rows.left_out = left_out;
-        Ok(rows)
-    }
-
-    /// Reads an input to its end and keeps a part of each batch.
-    pub fn read_part(
-        call: &mut Call,
-        name: &str,
-        role: Role,
-        runs: &mut Runs,
-        part: &mut dyn FnMut(RecordBatch) -> Result<RecordBatch>,
-    ) -> Result<Rows> {
         let (input, work) = call.input(name)?;
         let has_runs = input.has_runs();
+        let mut left_out = 0;
         let mut batches = vec![];
         while let Some(batch) = input.next_batch()? {
             work.check()?;
-            let batch = part(batch)?;
+            let batch = without_null(batch, needed, &mut left_out)?;
             if batch.num_rows() > 0 {
                 work.keep(&batch)?;
                 batches.push(batch);
@@ -83,7 +69,7 @@ impl Rows {
         }
         batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
         let mut reading = Reading::default();
-        let mut rows = Rows { batches: vec![], has_runs, left_out: 0, tasks_ascend: true };
+        let mut rows = Rows { batches: vec![], has_runs, left_out, tasks_ascend: true };
         let mut first = 0;
         for batch in batches {
             let (runs_of, count) = (batch.column_by_name("run"), batch.num_rows());

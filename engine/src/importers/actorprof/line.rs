@@ -127,22 +127,13 @@ impl<'l> Fields<'l> {
     }
 }
 
-/// The number of the last `count` bytes of a line, one to eight; `None` where one of them is no digit.
-#[inline]
-pub(super) fn digits(line: &[u8], count: usize) -> Option<i64> {
-    let last: [u8; 8] = line.last_chunk().copied()?;
-    let others = 8u32.checked_sub(count as u32).filter(|others| *others < 8)?;
-    // The bytes before become zeros.
-    let kept = u64::MAX << (8 * others);
-    let text = (u64::from_le_bytes(last) & kept) | (0x3030_3030_3030_3030 & !kept);
-    let is_of_threes = |text: u64| text & 0xf0f0_f0f0_f0f0_f0f0 == 0x3030_3030_3030_3030;
-    if !(is_of_threes(text) && is_of_threes(text.wrapping_add(0x0606_0606_0606_0606))) {
-        return None;
-    }
+/// The number of eight digits, each a byte from 0 to 9, the first of them the lowest byte.
+#[inline(always)]
+pub(super) fn eight_digits(digits: u64) -> i64 {
     // Neighbours become pairs, pairs fours, fours the number: three multiplications instead of eight.
-    let pairs = (text & 0x0f0f_0f0f_0f0f_0f0f).wrapping_mul(2561) >> 8;
+    let pairs = digits.wrapping_mul(2561) >> 8;
     let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(6_553_601) >> 16;
-    Some(((fours & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32) as i64)
+    ((fours & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32) as i64
 }
 
 /// What is odd about lines, and how often.
@@ -181,38 +172,70 @@ pub(super) fn shown(line: &[u8]) -> String {
     String::from_utf8_lossy(&line[..line.len().min(60)]).into_owned()
 }
 
-/// Calls `read` with each line that has something in it, without its end; `read` says whether it could be read. A last line
-/// of the source without an end is torn, even where it parses: its last number may be cut.
-pub(super) fn each_line<'b>(bytes: &'b [u8], last: bool, mut read: impl FnMut(&'b [u8], &mut Tally) -> bool) -> Tally {
-    let mut tally = Tally::default();
-    let mut at = 0;
-    while at < bytes.len() {
-        let Some(length) = memchr::memchr(b'\n', &bytes[at..]) else {
-            let line = &bytes[at..];
-            if !line.trim_ascii().is_empty() {
-                tally.lines += 1;
-                // Blocks end at line ends, but for the last one.
-                debug_assert!(last);
-                tally.note_torn(line);
+/// The lines of a block that have something in them, without their ends. A last line of the source without an end is torn,
+/// even where it parses: its last number may be cut.
+pub(super) struct Lines<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    last: bool,
+    pub(super) tally: Tally,
+}
+
+impl<'b> Lines<'b> {
+    pub(super) fn new(bytes: &'b [u8], last: bool) -> Lines<'b> {
+        Lines { bytes, at: 0, last, tally: Tally::default() }
+    }
+
+    /// The bytes from the beginning of the next line on.
+    pub(super) fn rest(&self) -> &'b [u8] {
+        &self.bytes[self.at..]
+    }
+
+    /// Steps over so many lines with something in them, behind which `rest` is left.
+    pub(super) fn step(&mut self, lines: usize, rest: &'b [u8]) {
+        self.tally.lines += lines as u64;
+        self.at = self.bytes.len() - rest.len();
+    }
+
+    pub(super) fn next(&mut self) -> Option<&'b [u8]> {
+        while self.at < self.bytes.len() {
+            let Some(length) = memchr::memchr(b'\n', self.rest()) else {
+                let line = self.rest();
+                self.at = self.bytes.len();
+                if !line.trim_ascii().is_empty() {
+                    self.tally.lines += 1;
+                    // Blocks end at line ends, but for the last one.
+                    debug_assert!(self.last);
+                    self.tally.note_torn(line);
+                }
+                break;
+            };
+            let mut line = &self.rest()[..length];
+            self.at += length + 1;
+            if line.last() == Some(&b'\r') {
+                line = &line[..line.len() - 1];
+                self.tally.carriage_return += 1;
             }
-            break;
-        };
-        let mut line = &bytes[at..at + length];
-        at += length + 1;
-        if line.last() == Some(&b'\r') {
-            line = &line[..line.len() - 1];
-            tally.carriage_return += 1;
+            if line.is_empty() || line.trim_ascii().is_empty() {
+                self.tally.blank += 1;
+                continue;
+            }
+            self.tally.lines += 1;
+            return Some(line);
         }
-        if line.is_empty() || line.trim_ascii().is_empty() {
-            tally.blank += 1;
-            continue;
-        }
-        tally.lines += 1;
-        if !read(line, &mut tally) {
-            tally.note_bad(line);
+        None
+    }
+}
+
+/// Calls `read` with each of the [`Lines`]; `read` says whether it could be read.
+pub(super) fn each_line<'b>(bytes: &'b [u8], last: bool, mut read: impl FnMut(&'b [u8], &mut Tally) -> bool) -> Tally {
+    let mut lines = Lines::new(bytes, last);
+    while let Some(line) = lines.next() {
+        if !read(line, &mut lines.tally) {
+            lines.tally.note_bad(line);
         }
     }
-    tally
+    lines.tally
 }
 
 /// The end of the last line of a text.
@@ -239,22 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_digits_of_a_line() {
-        for (line, count, expected) in [
-            ("1732150000.123456", 6, Some(123_456)),
-            ("1732150000.000000", 6, Some(0)),
-            ("1732150000.99999999", 8, Some(99_999_999)),
-            ("1732150000.7", 1, Some(7)),
-            ("1732150000.12345a", 6, None),
-            ("1732150000.1234 6", 6, None),
-            ("1732150000.12345:", 6, None),
-            ("1732150000.12345/", 6, None),
-            ("1732150000.12345\u{b5}", 6, None),
-            ("1732150000.", 0, None),
-            ("1732150000.123456789", 9, None),
-            ("3.45", 2, None),
-        ] {
-            assert_eq!(digits(line.as_bytes(), count), expected, "{line}");
+    fn eight_digits_are_a_number() {
+        for number in [0, 1, 7, 10, 99, 123_456, 20_000_000, 12_345_678, 99_999_999] {
+            let digits = format!("{number:08}").into_bytes();
+            let digits: [u8; 8] =
+                digits.iter().map(|digit| digit - b'0').collect::<Vec<_>>().try_into().expect("eight");
+            assert_eq!(eight_digits(u64::from_le_bytes(digits)), number);
         }
     }
 

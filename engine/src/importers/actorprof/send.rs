@@ -2,15 +2,15 @@
 //!
 //! A block of lines becomes columns at once: the target's number is its key in the dictionary of PEs; source and size are
 //! mostly the same in every line and then cost nothing. What a line has in common with the one before is compared and not
-//! parsed:
+//! parsed, and such a line is not even looked through for its end:
 //!
 //! ```text
-//! 0, 12, 1, 30, 16, 1732150000.123456
-//! 0, 12, 3, 7, 16, 1732150000.123471
-//! ^^^^^^^ head  ^^^^^^^^^^^^^^^^^ middle: these bytes again; what is left are a node, a PE and a fraction of a second
+//! 0, 12, 1, 30, 16, 1732150000.123456⏎
+//! 0, 12, 3, 7, 16, 1732150000.123471⏎
+//! ^^^^^^^ head  ^^^^^^^^^^^^^^^^^ middle: these bytes again; what is left are a node, a PE, so many decimals and the end
 //! ```
 
-use super::line::{Fields, NO_TIME, PE_MAX, Tally, digits, each_line};
+use super::line::{Fields, Lines, NO_TIME, PE_MAX, Tally, eight_digits};
 use crate::trace::Block;
 
 /// A column that is mostly one value.
@@ -31,6 +31,16 @@ impl<T: Copy + PartialEq> Mostly<T> {
         }
     }
 
+    /// Adds one value for `count` rows from row `rows` on.
+    fn repeat(&mut self, value: T, count: usize, rows: usize) {
+        if count > 0 {
+            self.push(value, rows);
+        }
+        if let Mostly::Each(each) = self {
+            each.resize(rows + count, value);
+        }
+    }
+
     /// Adds the value of row `rows`.
     #[inline]
     pub(super) fn push(&mut self, value: T, rows: usize) {
@@ -45,20 +55,6 @@ impl<T: Copy + PartialEq> Mostly<T> {
             }
         }
     }
-}
-
-/// A number of one to seven digits, and what follows it.
-#[inline]
-fn small_number(text: &[u8]) -> Option<(i32, &[u8])> {
-    let (mut number, mut at) = (0, 0);
-    while let Some(digit) = text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10) {
-        number = number * 10 + i32::from(digit);
-        at += 1;
-        if at > 7 {
-            return None;
-        }
-    }
-    (at > 0).then(|| (number, &text[at..]))
 }
 
 /// Which node a PE is on, as lines say.
@@ -189,25 +185,77 @@ pub(super) struct Sends {
 /// So many lines in a row may be unlike their example before it is not made anew for each.
 const MISSES_MAX: u32 = 16;
 
+/// Up to `N` bytes that are compared at once.
+#[derive(Debug, Clone, Copy)]
+struct Part<const N: usize> {
+    bytes: [u8; N],
+    /// 255 where there is a byte.
+    mask: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Part<N> {
+    fn of(part: &[u8]) -> Option<Part<N>> {
+        let (mut bytes, mut mask) = ([0; N], [0; N]);
+        bytes.get_mut(..part.len())?.copy_from_slice(part);
+        mask[..part.len()].fill(u8::MAX);
+        Some(Part { bytes, mask, length: part.len() })
+    }
+
+    /// What follows this part at the beginning of `text`; `None` also where `text` has less than `N` bytes.
+    #[inline(always)]
+    fn strip<'t>(&self, text: &'t [u8]) -> Option<&'t [u8]> {
+        let begin: &[u8; N] = text.first_chunk()?;
+        // No branch per byte: this becomes a few instructions on whole registers.
+        let differing = (0..N).fold(0, |differing, at| differing | ((begin[at] ^ self.bytes[at]) & self.mask[at]));
+        (differing == 0).then(|| &text[self.length..])
+    }
+}
+
+/// Eight bytes, each a digit's value where it is a digit.
+#[inline(always)]
+fn eight_values(text: &[u8]) -> Option<u64> {
+    Some(u64::from_le_bytes(*text.first_chunk()?) ^ 0x3030_3030_3030_3030)
+}
+
+/// The high bit of each of eight values that is no digit's.
+#[inline(always)]
+fn not_digits(values: u64) -> u64 {
+    (((values & 0x7f7f_7f7f_7f7f_7f7f) + 0x7676_7676_7676_7676) | values) & 0x8080_8080_8080_8080
+}
+
+/// A number of one to seven digits, and what follows it; `None` also where `text` has less than eight bytes.
+#[inline(always)]
+fn small_number(text: &[u8]) -> Option<(i32, &[u8])> {
+    let values = eight_values(text)?;
+    let count = (not_digits(values).trailing_zeros() / 8) as usize;
+    if count == 0 || count > 7 {
+        return None;
+    }
+    // What follows is shifted out, zeros come before the digits.
+    let number = eight_digits(values << (64 - 8 * count));
+    Some((number as i32, &text[count..]))
+}
+
 /// A line that the next ones are compared with.
 #[derive(Debug)]
-struct Example<'l> {
+struct Example {
     /// What stands before the target's node.
-    head: &'l [u8],
+    head: Part<16>,
     /// What stands between the target's PE and the decimals of the time.
-    middle: &'l [u8],
+    middle: Part<32>,
     source: i32,
     bytes: i64,
     /// Whole seconds since 1970 in nanoseconds.
     seconds: i64,
-    /// How many decimals the time has, and nanoseconds of the last one.
+    /// How many decimals the time has, one to eight, and nanoseconds of the last one.
     decimals: usize,
     last_decimal: i64,
 }
 
-impl<'l> Example<'l> {
+impl Example {
     /// The example that a line gives, which was read: one with nothing odd about it, whose time has one to eight decimals.
-    fn of(line: &'l [u8], source: i32, bytes: i64, time: i64) -> Option<Example<'l>> {
+    fn of(line: &[u8], source: i32, bytes: i64, time: i64) -> Option<Example> {
         let comma = |from: usize| memchr::memchr(b',', &line[from..]).map(|at| from + at);
         let source_ends = comma(comma(0)? + 1)?;
         let target_ends = comma(comma(source_ends + 1)? + 1)?;
@@ -216,11 +264,29 @@ impl<'l> Example<'l> {
         let middle = &line[target_ends..=point];
         let is_tight = |part: &[u8]| part.windows(2).any(|pair| pair[0] == b',' && pair[1] != b' ');
         let decimals = line.len() - point - 1;
-        digits(line, decimals)?;
-        let last_decimal = 10i64.pow(u32::try_from(9 - decimals).ok()?);
+        let are_digits = line[point + 1..].iter().all(u8::is_ascii_digit) && (1..=8).contains(&decimals);
+        let last_decimal = 10i64.pow(u32::try_from(9usize.checked_sub(decimals)?).ok()?);
         let seconds = time - time.rem_euclid(1_000_000_000);
-        let is_plain = time >= 0 && !is_tight(head) && !is_tight(middle);
-        is_plain.then_some(Example { head, middle, source, bytes, seconds, decimals, last_decimal })
+        // Decimals cannot carry such a time beyond BIGINT.
+        let is_plain = time >= 0 && seconds < i64::MAX - 1_000_000_000 && !is_tight(head) && !is_tight(middle);
+        let (head, middle) = (Part::of(head)?, Part::of(middle)?);
+        (is_plain && are_digits).then_some(Example { head, middle, source, bytes, seconds, decimals, last_decimal })
+    }
+
+    /// The node and PE of the target and the time of the line at the beginning of `text`, and what follows its end; `None`
+    /// where it is unlike this one, or may be.
+    #[inline(always)]
+    fn read<'t>(&self, text: &'t [u8]) -> Option<(i32, i32, i64, &'t [u8])> {
+        let rest = self.head.strip(text)?;
+        let (node, rest) = small_number(rest)?;
+        let (target, rest) = small_number(rest.strip_prefix(b", ")?)?;
+        let rest = self.middle.strip(rest)?;
+        let decimals = eight_values(rest)? << (64 - 8 * self.decimals);
+        if not_digits(decimals) != 0 || rest.get(self.decimals) != Some(&b'\n') || i64::from(target) > PE_MAX {
+            return None;
+        }
+        let time = self.seconds + eight_digits(decimals) * self.last_decimal;
+        Some((node, target, time, &rest[self.decimals + 1..]))
     }
 }
 
@@ -238,22 +304,29 @@ pub(super) fn parse(block: Block<'_>) -> Sends {
         own_node: None,
         tally: Tally::default(),
     };
+    let mut lines = Lines::new(block.bytes, block.last);
     let (mut example, mut misses) = (None, 0);
-    let tally = each_line(block.bytes, block.last, |line, tally| {
-        if example.as_ref().is_some_and(|example| sends.read_like(line, example).is_some()) {
-            misses = 0;
-            return true;
+    loop {
+        if let Some(example) = &example {
+            let (count, rest) = sends.read_like(example, lines.rest());
+            lines.step(count, rest);
+            if count > 0 {
+                misses = 0;
+            }
         }
-        let is_read = sends.read(line, tally).is_some();
+        let Some(line) = lines.next() else { break };
+        let is_read = sends.read(line, &mut lines.tally).is_some();
+        if !is_read {
+            lines.tally.note_bad(line);
+        }
         // Where no line is like the one before, examples are made now and then only.
         misses += 1;
         if misses <= MISSES_MAX || misses % MISSES_MAX == 0 {
             let last = sends.last().filter(|_| is_read);
             example = last.and_then(|(source, bytes, time)| Example::of(line, source, bytes, time));
         }
-        is_read
-    });
-    sends.tally = tally;
+    }
+    sends.tally = lines.tally;
     sends
 }
 
@@ -264,20 +337,23 @@ impl Sends {
         Some((*self.sources.last()?, *self.bytes.last()?, time))
     }
 
-    /// Reads a line that differs from an example in its target and in the decimals of its time.
-    #[inline]
-    fn read_like(&mut self, line: &[u8], example: &Example<'_>) -> Option<()> {
-        let rest = line.strip_prefix(example.head)?;
-        let (target_node, rest) = small_number(rest)?;
-        let (target, rest) = small_number(rest.strip_prefix(b", ")?)?;
-        let decimals = rest.strip_prefix(example.middle)?;
-        if decimals.len() != example.decimals || i64::from(target) > PE_MAX {
-            return None;
+    /// Reads the lines at the beginning of `text` that differ from an example in their targets and in the decimals of their
+    /// times: how many, and what follows them.
+    fn read_like<'t>(&mut self, example: &Example, mut text: &'t [u8]) -> (usize, &'t [u8]) {
+        let rows = self.targets.len();
+        let mut stamps = self.stamps;
+        while let Some((node, target, time, rest)) = example.read(text) {
+            self.targets.push(target);
+            self.times.push(time);
+            stamps.meet(time);
+            self.nodes.meet(target, node);
+            text = rest;
         }
-        let time = example.seconds.checked_add(digits(line, example.decimals)? * example.last_decimal)?;
-        self.push(example.source, target, example.bytes, time);
-        self.nodes.meet(target, target_node);
-        Some(())
+        self.stamps = stamps;
+        let count = self.targets.len() - rows;
+        self.sources.repeat(example.source, count, rows);
+        self.bytes.repeat(example.bytes, count, rows);
+        (count, text)
     }
 
     #[inline]
@@ -367,7 +443,7 @@ mod tests {
     fn what_differs_from_the_line_before_is_seen() {
         let line = "0, 3, 1, 30, 16, 1732150000.123456";
         let example = Example::of(line.as_bytes(), 3, 16, 1_732_150_000_123_456_000).unwrap();
-        let like = |line: &str| sends("").read_like(line.as_bytes(), &example).is_some();
+        let like = |line: &str| example.read(format!("{line}\n{:32}", "").as_bytes()).is_some();
         assert!(like(line) && like("0, 3, 0, 7, 16, 1732150000.000000"));
         for other in [
             "0, 4, 1, 30, 16, 1732150000.123456",

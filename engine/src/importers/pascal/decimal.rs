@@ -31,16 +31,18 @@ pub(super) fn seconds(text: &str) -> Option<i128> {
     }
     // value · 10^shift units; digits that do not fit an i128 are beyond what rounding can see.
     let mut shift = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?.checked_add(DIGITS)?;
-    let mut value: i128 = 0;
-    for digit in digits() {
+    // Eighteen digits fit a machine word, and few numbers have more.
+    let mut digits = digits();
+    let first = digits.by_ref().take(18).fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0'));
+    let mut value = i128::from(first);
+    for digit in digits {
         match value < MOST {
             true => value = value * 10 + i128::from(digit - b'0'),
             false => shift = shift.checked_add(1)?,
         }
     }
-    while shift > 0 && value != 0 {
-        value = value.checked_mul(10).filter(|value| *value <= MOST)?;
-        shift -= 1;
+    if shift > 0 && value != 0 {
+        value = 10i128.checked_pow(shift.unsigned_abs()).and_then(|by| value.checked_mul(by))?;
     }
     if shift < 0 {
         value = match 10i128.checked_pow(shift.unsigned_abs()) {

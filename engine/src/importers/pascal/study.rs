@@ -181,10 +181,12 @@ impl Study {
         for (configuration, execution) in self.configurations.iter().zip(&self.executions) {
             let spans = execution.spans.iter().map(|span| span.region);
             for region in spans.chain(execution.without_time.iter().copied()) {
-                present.insert((region, configuration.setting, configuration.size, configuration.cores));
-                regions.insert((region, configuration.setting));
-                cores.insert((configuration.setting, configuration.cores));
-                sizes.insert((configuration.setting, configuration.size));
+                // Repetitions bring nothing new.
+                if present.insert((region, configuration.setting, configuration.size, configuration.cores)) {
+                    regions.insert((region, configuration.setting));
+                    cores.insert((configuration.setting, configuration.cores));
+                    sizes.insert((configuration.setting, configuration.size));
+                }
             }
         }
         let mut missing = 0;
