@@ -7,7 +7,7 @@ WITH totals AS (
     sum(count) FILTER (WHERE kind IN ('local_send', 'nonblock_send')) AS buffers
   FROM messages
 )
-SELECT messages || ' messages of the program left in ' || buffers || ' buffers: ' || round(1.0 * messages / buffers, 1)
+SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, ' ELSE '' END || messages || ' messages of the program left in ' || buffers || ' buffers: ' || round(1.0 * messages / buffers, 1)
   || ' messages each.' AS fact
 FROM totals
 WHERE buffers > 0

@@ -21,7 +21,7 @@ WITH device AS (
   FROM unions
   WHERE total > 0
 )
-SELECT CASE devices WHEN 1 THEN 'The device computed ' ELSE 'The ' || devices || ' devices computed ' END
+SELECT CASE devices WHEN 1 THEN 'The device computed ' ELSE 'The ' || devices || ' devices ' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'of all runs ' ELSE '' END || 'computed ' END
   || round(100.0 * computing / total, 1) || CASE devices WHEN 1 THEN ' % of its time' ELSE ' % of their time' END
   || CASE WHEN communicating > 0 THEN ', communicated without computing ' || round(100.0 * communicating / total, 1) || ' %' ELSE '' END
   || ' and idled ' || round(100.0 * idle / total, 1) || ' %'

@@ -11,7 +11,7 @@ WITH pairs AS (
 ), totals AS (
   SELECT sum(messages) AS messages, sum(bytes) AS bytes FROM pairs
 )
-SELECT t.messages || ' messages were sent' || CASE WHEN t.bytes > 0 THEN ', ' || t.bytes || ' bytes' ELSE '' END
+SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, ' ELSE '' END || t.messages || ' messages were sent' || CASE WHEN t.bytes > 0 THEN ', ' || t.bytes || ' bytes' ELSE '' END
   || '; most of them, ' || p.messages || ', from ' || p.source || ' to ' || p.target || '.' AS fact
 FROM totals t
 CROSS JOIN pairs p

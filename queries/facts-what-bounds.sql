@@ -5,7 +5,8 @@
 WITH path AS (
   SELECT run, count(*) AS steps, max(path_time) AS path_time FROM critical_path() GROUP BY run
 )
-SELECT 'The longest chain of dependent tasks (' || p.steps || CASE WHEN p.steps = 1 THEN ' step) takes ' ELSE ' steps) takes ' END
+SELECT 'The longest chain of dependent tasks'
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || p.run ELSE '' END || ' (' || p.steps || CASE WHEN p.steps = 1 THEN ' step) takes ' ELSE ' steps) takes ' END
   || time_text(p.path_time) || ', ' || round(100.0 * p.path_time / r.makespan, 1) || ' % of the makespan'
   || CASE
        WHEN p.path_time >= 0.9 * r.makespan THEN ': the dependencies bound this run, more workers would hardly make it shorter.'

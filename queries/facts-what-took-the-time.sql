@@ -7,7 +7,7 @@ WITH names AS (
 ), longest AS (
   SELECT name, location, duration FROM tasks WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
 )
-SELECT 'Most task time went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
+SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, most task time' ELSE 'Most task time' END || ' went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
   || round(100.0 * n.total_time / (SELECT sum(total_time) FROM names), 1) || ' %, ' || time_text(n.total_time)
   || ' in ' || n.tasks || CASE WHEN n.tasks = 1 THEN ' task' ELSE ' tasks' END
   || '. The longest single task' || CASE WHEN l.name = '' THEN '' ELSE ', ' || l.name END

@@ -30,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) quiet: bool,
     /// Settings of the prompt, as `\set` takes them.
     pub(crate) prompt: Vec<(String, String)>,
+    /// Where they are written.
+    pub(crate) file: String,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
@@ -68,7 +70,7 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
         Some(format!("{}:{line}", path.display()))
     };
     let wrong = |key: &str, message: String| Failure::from(Problem { place: place(key), ..Problem::new(message) });
-    let mut config = Config::default();
+    let mut config = Config { file: path.display().to_string(), ..Config::default() };
     for (key, value) in &table {
         match (key.as_str(), value) {
             ("memory", Value::String(text)) => {
@@ -117,7 +119,7 @@ mod tests {
         assert_eq!((config.memory, config.threads), (Some(2_000_000_000), Some(3)));
         let words = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
         assert_eq!(config.prompt, [("pager", "off"), ("rows", "20")].map(words));
-        assert_eq!(read(""), Ok(Config::default()));
+        assert_eq!(read(""), Ok(Config { file: "config.toml".to_owned(), ..Config::default() }));
     }
 
     #[test]

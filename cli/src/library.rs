@@ -24,6 +24,27 @@ pub(crate) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure>
     }
 }
 
+/// The words of a line that asks a saved query or names files: those in quotes may have blanks.
+pub(crate) fn words(line: &str) -> Result<Vec<String>, Failure> {
+    shlex::split(line)
+        .ok_or_else(|| Problem::new("a quote is not closed").hint("words with blanks are written `'two words'`").into())
+}
+
+/// The values of parameters that stand behind the name of a query as `name=value`.
+pub(crate) fn values(
+    query: &SavedQuery,
+    words: impl Iterator<Item = String>,
+) -> Result<Vec<(String, String)>, Failure> {
+    words
+        .map(|word| match word.split_once('=') {
+            Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
+            None => Err(Problem::new(format!("`{word}` is no key=value"))
+                .hint(format!("behind `{}` stand values of its parameters, e.g. `name=value`", query.name))
+                .into()),
+        })
+        .collect()
+}
+
 /// `.tq/queries` of the current directory or of the nearest one above that has it.
 fn of_project() -> Option<PathBuf> {
     let current = std::env::current_dir().ok()?;

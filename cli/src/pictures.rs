@@ -9,12 +9,12 @@ use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
 use crate::output::{self, Format, Look, Picture};
 
-/// The charts of a header in its order.
+/// The charts of a header in its order, each with its line.
 ///
 /// # Errors
 /// A line that is no chart, with its place: a query with one is wrong even when nothing is drawn.
-pub(crate) fn charts(query: &SavedQuery, params: &Params) -> Result<Vec<Chart>, Failure> {
-    query.header.charts.iter().map(|line| chart(line, query, params)).collect()
+pub(crate) fn charts(query: &SavedQuery, params: &Params) -> Result<Vec<(Chart, u64)>, Failure> {
+    query.header.charts.iter().map(|line| Ok((chart(line, query, params)?, line.line as u64))).collect()
 }
 
 /// The chart of a line of a header; a `$name` in it is what the parameter names.
@@ -37,9 +37,9 @@ pub(crate) fn of_query(
     picture: &Picture,
 ) -> Result<Vec<String>, Failure> {
     let mut drawn = Vec::new();
-    for chart in charts(query, params)? {
+    for (chart, line) in charts(query, params)? {
         let picture = Picture { chart: Some(chart), ..picture.clone() };
-        let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
+        let placed = |failure: Failure| failure.in_file_of_chart(&query.file(), Some(line), query.statement.line);
         drawn.push(draw(asker, &query.statement, params, picture).map_err(placed)?);
     }
     Ok(drawn)

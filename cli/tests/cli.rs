@@ -350,7 +350,7 @@ fn values_of_placeholders_have_types() {
           |
         1 | SELECT $limit
           |        ^^^^^^
-        hint: add `--param limit=…`
+        hint: `tq query --param limit=…` gives it one
         --- exit 2
     "#]]);
     place.tq("query run.json -c 'SELECT $limit' --param limti=1").check(&expect![[r#"
@@ -550,69 +550,6 @@ fn what_is_missing_is_said() {
     ] {
         place.tq(command).check(&expected);
     }
-}
-
-#[test]
-fn a_picture_goes_into_a_file_that_is_called_so() {
-    let place = Place::new();
-    place.write("check.sql", "-- expect no rows\n-- chart: pie x=a\nSELECT 1 AS a");
-    for (command, expected) in [
-        (
-            "query run.json -c 'SELECT 1 AS a' --chart 'bar x=a y=a' -o a.png",
-            expect![[r#"
-            --- stderr
-            error: a picture is SVG, and the file is called `.png`
-            hint: call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it
-            --- exit 2
-        "#]],
-        ),
-        (
-            "check run.json --query check.sql --picture a.csv",
-            expect![[r#"
-            --- stderr
-            error: a picture is SVG, and the file is called `.csv`
-            hint: call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it
-            --- exit 2
-        "#]],
-        ),
-        (
-            "check run.json --query check.sql",
-            expect![[r#"
-            ERROR  check: no rows: check.sql:2: `pie` is no kind of chart
-                     hint: the kinds are bar, stacked, line, occupancy, heatmap, box, flame, gantt, tasks
-            1 check: 1 could not run
-            --- exit 2
-        "#]],
-        ),
-    ] {
-        place.tq(command).check(&expected);
-    }
-}
-
-#[test]
-fn the_prompt_includes_statements_and_saved_queries() {
-    let place = Place::new();
-    place.write(
-        "saved.sql",
-        "-- title: How many\n-- param most: BIGINT = 2 -- how many\nSELECT name FROM tasks ORDER BY name LIMIT $most",
-    );
-    place.write("plain.sql", "SELECT 1 AS one;\n\n\\timing\n\\timing\nSELECT\n  nope FROM tasks;\n");
-    place.tq_with("run.json", "\\i saved.sql\n\\i plain.sql\n").check(&expect![[r#"
-        name
-        a
-        b
-        one
-        1
-        --- stderr
-        Timing is on.
-        Timing is off.
-        error: plain.sql:6: no column `nope`
-          |
-        6 |   nope FROM tasks;
-          |   ^^^^
-        hint: there is run, task, id, parent, stack_parent, name, kind, role, location, start, finish, duration, … (14 in all)
-        --- exit 2
-    "#]]);
 }
 
 #[test]

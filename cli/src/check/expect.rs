@@ -103,14 +103,15 @@ fn offending(
 
 /// The answer with the numbers of its rows. Names that are there twice keep the first of them.
 fn numbered(answer: &RecordBatch) -> Result<RecordBatch, ArrowError> {
-    let mut fields = vec![Arc::new(Field::new(ROW, DataType::Int64, false))];
-    let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from_iter_values(0..answer.num_rows() as i64))];
+    let (mut fields, mut columns): (Vec<Arc<Field>>, Vec<ArrayRef>) = (Vec::new(), Vec::new());
     for (field, column) in answer.schema().fields().iter().zip(answer.columns()) {
-        if fields.iter().all(|known| known.name() != field.name()) {
+        if field.name() != ROW && fields.iter().all(|known| known.name() != field.name()) {
             fields.push(Arc::clone(field));
             columns.push(Arc::clone(column));
         }
     }
+    fields.push(Arc::new(Field::new(ROW, DataType::Int64, false)));
+    columns.push(Arc::new(Int64Array::from_iter_values(0..answer.num_rows() as i64)));
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
 }
 
@@ -122,6 +123,8 @@ fn without_excerpt(failure: Failure, query: &SavedQuery, line: usize, condition:
         problem.message = "an aggregate looks at all rows, and the condition is asked of each".to_owned();
         problem.hints = vec!["aggregate in the query, or use a window function: `max(x) OVER ()`".to_owned()];
     }
+    // The hint that lists columns ends with the one that is ours.
+    problem.hints.iter_mut().for_each(|hint| *hint = hint.replace(&format!(", {ROW}"), ""));
     problem.message = format!("`{condition}`: {}", problem.message);
     problem.excerpt = None;
     Failure::Told(problem).in_file(&query.file(), Some(line as u64))

@@ -63,8 +63,9 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Res
             continue;
         }
         if new.without_value.contains(&key) {
-            // The baseline has a value and these runs have none: NULL counts as false.
-            return Ok(Verdict::Failed(Evidence::new(format!("{} has no value any more", named(&key)), None, 1)));
+            // The baseline has a number and these runs have none: NULL counts as false.
+            let summary = format!("{} is no number any more: NULL, NaN or infinite", named(&key));
+            return Ok(Verdict::Failed(Evidence::new(summary, None, 1)));
         }
         match new.by_key.remove(&key) {
             Some(new_values) => changes.push(Change::new(metric, key, base_values, new_values, tick)),

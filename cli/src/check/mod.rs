@@ -79,7 +79,13 @@ struct Side {
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if args.open.traces.is_empty() {
-        return Err(Problem::new("a check needs a trace").hint("`tq check TRACE… --query FILE.sql`").into());
+        let problem = Problem::new("a check needs a trace").hint("`tq check TRACE… --query FILE.sql`");
+        let may_have_taken_it = args.checks.len() > 1 || args.baseline.len() > 1;
+        return Err(match may_have_taken_it {
+            true => problem.hint("traces come first: what stands behind `--query` or `--baseline` belongs to it"),
+            false => problem,
+        }
+        .into());
     }
     if let Some(file) = &args.picture {
         output::must_be_svg(file)?;

@@ -40,12 +40,15 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     }
     let (question, open) = question(args)?;
     // What is wrong with the values or the chart shows before minutes of reading.
-    let (plain_params, chart) = match &question {
-        Question::Sql { statements, .. } => (params(&args.params, statements)?, chart),
+    let (plain_params, chart, chart_line) = match &question {
+        Question::Sql { statements, .. } => (params(&args.params, statements)?, chart, None),
         Question::Saved(query) => {
             let values = query.bind(&args.params, Tick::Nanosecond)?;
             let own = pictures::charts(query, &values)?.into_iter().next();
-            (Params::new(), chart.or(own.filter(|_| format == Format::Svg)))
+            match (chart, own.filter(|_| format == Format::Svg)) {
+                (None, Some((own, line))) => (Params::new(), Some(own), Some(line)),
+                (given, _) => (Params::new(), given, None),
+            }
         }
     };
     let mut asker = Asker::open(&open)?;
@@ -74,7 +77,9 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     };
     for statement in &statements {
         let placed = |failure: Failure| match &file {
-            Some(file) => failure.in_file(file, Some(statement.line)),
+            // A chart of the command line stands in no file.
+            Some(_) if chart_line.is_none() && failure.is_of_chart() => failure,
+            Some(file) => failure.in_file_of_chart(file, chart_line, statement.line),
             None => failure,
         };
         asker.run(statement, &params, arrange, output.as_mut()).map_err(placed)?;

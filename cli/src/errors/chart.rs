@@ -5,7 +5,7 @@ use crate::charts::{ChartError, KINDS};
 
 impl From<ChartError> for Failure {
     fn from(error: ChartError) -> Self {
-        word(&error).into()
+        Problem { is_of_chart: true, ..word(&error) }.into()
     }
 }
 

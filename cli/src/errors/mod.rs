@@ -38,9 +38,11 @@ pub(crate) struct Problem {
     /// The file and line that it stands in, where the SQL came from a file.
     pub(crate) place: Option<String>,
     /// The line of SQL and where in it.
-    pub(crate) excerpt: Option<Excerpt>,
+    pub(crate) excerpt: Option<Box<Excerpt>>,
     /// What to type next.
     pub(crate) hints: Vec<String>,
+    /// See [`Failure::is_of_chart`].
+    pub(crate) is_of_chart: bool,
 }
 
 /// A line of SQL with a caret.
@@ -73,12 +75,27 @@ impl Failure {
         Failure::Told(problem)
     }
 
-    /// Says in which file it happened; in which line, if the failure does not know better.
+    /// Says in which file it happened; in which line, if the failure does not know better. A failure whose place is known
+    /// keeps it: a file may be included by another.
     pub(crate) fn in_file(self, file: &str, line: Option<u64>) -> Failure {
         let Failure::Told(mut problem) = self else { return self };
+        if problem.place.is_some() {
+            return Failure::Told(problem);
+        }
         let known = problem.excerpt.as_ref().map(|excerpt| excerpt.line_number as u64);
         problem.place = Some(known.or(line).map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")));
         Failure::Told(problem)
+    }
+
+    /// [`Failure::in_file`] for the picture of an answer: the line of the chart, or that of the statement.
+    pub(crate) fn in_file_of_chart(self, file: &str, chart: Option<u64>, statement: u64) -> Failure {
+        let line = chart.filter(|_| self.is_of_chart()).unwrap_or(statement);
+        self.in_file(file, Some(line))
+    }
+
+    /// Whether the chart is wrong, and not the statement whose answer it draws.
+    pub(crate) fn is_of_chart(&self) -> bool {
+        matches!(self, Failure::Told(problem) if problem.is_of_chart)
     }
 
     /// The status of the process.
@@ -101,11 +118,13 @@ impl From<Problem> for Failure {
 impl From<SqlError> for Failure {
     fn from(error: SqlError) -> Self {
         let mut problem = Problem::new(error.message);
-        problem.excerpt = error.place.map(|place| Excerpt {
-            line_number: place.line as usize,
-            line: place.source_line,
-            column: place.column as usize,
-            length: place.length as usize,
+        problem.excerpt = error.place.map(|place| {
+            Box::new(Excerpt {
+                line_number: place.line as usize,
+                line: place.source_line,
+                column: place.column as usize,
+                length: place.length as usize,
+            })
         });
         problem.hints.extend(error.hint);
         problem.into()

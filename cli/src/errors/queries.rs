@@ -35,7 +35,10 @@ impl From<BindError> for Failure {
             }
             BindError::Value { query, .. } => problem.hint(format!("`tq queries {query}` describes its parameters")),
             BindError::Missing { name, param_type, .. } => {
-                problem.hint(format!("give it as `--param {name}=…` ({})", param_type.name()))
+                let type_name = param_type.name();
+                problem.hint(format!(
+                    "`--param {name}=…` gives it one ({type_name}), in a prompt or template `{name}=…` behind the query's name"
+                ))
             }
         }
         .into()
@@ -44,7 +47,12 @@ impl From<BindError> for Failure {
 
 /// What a query needs and the traces do not hold.
 pub(crate) fn unmet(query: &SavedQuery, needs: &[Need]) -> Problem {
-    Problem::new(format!("`{}` needs {}: that is not in these traces", query.name, needs_in_words(needs)))
+    let why = if needs.iter().any(|need| need.absent) {
+        "these traces are not like that"
+    } else {
+        "that is not in these traces"
+    };
+    Problem::new(format!("`{}` needs {}: {why}", query.name, needs_in_words(needs)))
         .hint("`tq tables` says what the tables hold, `SELECT * FROM runs` what was opened")
 }
 

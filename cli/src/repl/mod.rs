@@ -37,7 +37,7 @@ use crate::open::plural;
 use crate::output::buffer::Buffer;
 use crate::output::{self, Destination, Format, Look, Output, Picture};
 use crate::progress::{self, Meter};
-use crate::talk;
+use crate::{config, library, talk};
 
 use assistant::{Assistant, Enter};
 use commands::Action;
@@ -80,14 +80,15 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
             .into());
     }
     let mut settings = Settings::default();
-    for (name, value) in &crate::config::get().prompt {
-        settings.set(name, value)?;
+    let config = config::get();
+    for (name, value) in &config.prompt {
+        settings.set(name, value).map_err(|failure| failure.in_file(&config.file, None))?;
     }
     let mut prompt = Prompt {
         asker: Asker::open(args)?,
         open: args.clone(),
         settings,
-        library: crate::library::open(&LibraryArgs::default())?,
+        library: library::open(&LibraryArgs::default())?,
         words: Arc::default(),
         output: None,
         last: None,
@@ -308,7 +309,7 @@ impl Prompt {
             let path = Path::new(file);
             let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
             let query = SavedQuery::parse(&name, Origin::File(path.to_owned()), &text)?;
-            return self.answer_saved(&query, std::iter::empty()).map(|()| Next::Go);
+            return self.answer_saved(&query, &[]).map(|()| Next::Go);
         }
         self.includes += 1;
         let answered = self.answer_all(&text).map_err(|failure| failure.in_file(file, None));
@@ -318,19 +319,19 @@ impl Prompt {
 
     /// `\run`: all saved queries, or one of them.
     fn saved(&mut self, rest: &str) -> Result<(), Failure> {
-        let mut words = rest.split_whitespace();
+        let mut words = library::words(rest)?.into_iter();
         let Some(name) = words.next() else {
             let text = saved::list(&self.library)?;
             return self.show(&text);
         };
-        let query = crate::library::find(&self.library, name)?;
-        self.answer_saved(&query, words)
+        let query = library::find(&self.library, &name)?;
+        self.answer_saved(&query, &library::values(&query, words)?)
     }
 
-    /// A saved query with `name=value` words.
-    fn answer_saved<'w>(&mut self, query: &SavedQuery, words: impl Iterator<Item = &'w str>) -> Result<(), Failure> {
+    /// A saved query with the values that were given.
+    fn answer_saved(&mut self, query: &SavedQuery, given: &[(String, String)]) -> Result<(), Failure> {
         self.asker.meets(query)?;
-        let params = saved::bind(query, words, self.asker.session().tick())?;
+        let params = query.bind(given, self.asker.session().tick())?;
         if io::stdout().is_terminal() {
             talk::line(query.title());
         }
@@ -366,7 +367,7 @@ impl Prompt {
 
     /// `\open`: other traces, same options.
     fn reopen(&mut self, rest: &str) -> Result<(), Failure> {
-        let traces: Vec<String> = rest.split_whitespace().map(str::to_owned).collect();
+        let traces = library::words(rest)?;
         if traces.is_empty() {
             return Err(Problem::new("`\\open` needs a trace").hint("e.g. `\\open base=a.json new=b.json`").into());
         }

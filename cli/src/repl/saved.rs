@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use datafusion::common::ScalarValue;
-use tq_engine::queries::{Library, SavedQuery};
-use tq_udfs::ticks::Tick;
+use tq_engine::queries::Library;
 
 use crate::ask::{Asker, Params};
 use crate::commands::{listed, tables as documented};
-use crate::errors::{Failure, Problem};
+use crate::errors::Failure;
 use crate::open::unknown_name;
 use crate::output::cells::Cells;
 use crate::talk::terminal_width;
@@ -29,24 +27,6 @@ pub(super) fn list(library: &Library) -> Result<String, Failure> {
         format!("{topic}\n{}", listed(queries, terminal_width()))
     };
     Ok(format!("{}\n`\\run NAME` answers one.\n", topics.iter().map(topic).collect::<Vec<_>>().join("\n")))
-}
-
-/// The values of `key=value` words and the defaults.
-pub(super) fn bind<'a>(
-    query: &SavedQuery,
-    words: impl Iterator<Item = &'a str>,
-    tick: Tick,
-) -> Result<Vec<(String, ScalarValue)>, Failure> {
-    let given = words
-        .map(|word| match word.split_once('=') {
-            Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
-            None => Err(Failure::from(
-                Problem::new(format!("`{word}` is no key=value"))
-                    .hint(format!("`\\run {} key=value` sets a parameter", query.name)),
-            )),
-        })
-        .collect::<Result<Vec<_>, Failure>>()?;
-    Ok(query.bind(&given, tick)?)
 }
 
 /// `\d`: all tables with their rows and meaning. `\d NAME`: its columns.

@@ -35,6 +35,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     };
     let mut asker = Asker::open(&args.open)?;
     let page = render::page(&mut asker, &parts, !args.tables)?;
+    if page.text.trim().is_empty() {
+        let reasons = page.left_out.iter().map(|(section, reason)| format!("`{section}` is left out: {reason}"));
+        let nothing = Problem::new("there is nothing on the page");
+        return Err(reasons.fold(nothing, Problem::hint).into());
+    }
     let file = page_file(args, &asker);
     // A page in a pipe has nothing beside it.
     let is_html = args.html || file.as_deref().is_some_and(|file| is_of(file, "html") || is_of(file, "htm"));

@@ -21,7 +21,8 @@
 //! ```
 //! ````
 //!
-//! A block whose `needs` are not met is left out, and so is a section in which nothing else was asked.
+//! A block whose `needs` are not met is left out, and so is a section in which nothing else was asked. Fences are backticks or
+//! tildes, indented or not. Values with blanks stand in quotes: `name='two words'`.
 
 use std::path::Path;
 
@@ -37,6 +38,9 @@ pub(super) const BUILT_IN: &str = include_str!("template.md");
 
 /// Words behind `sql` in a fence.
 const FLAGS: [&str; 4] = ["facts", "if-rows", "table", "both"];
+
+/// What `{{…}}` may name: the runs of the page, and the saved queries that it asked.
+const PLACEHOLDERS: [&str; 2] = ["runs", "queries"];
 
 /// A part of a template.
 #[derive(Debug)]
@@ -77,34 +81,34 @@ pub(super) fn parse(text: &str, file: &str, library: &Library) -> Result<Vec<Par
     let mut parts = Vec::new();
     let mut lines = text.lines().enumerate();
     while let Some((index, line)) = lines.next() {
-        let Some((fence, info)) = fence_of(line) else {
+        let number = index + 1;
+        let Some(fence) = Fence::of(line) else {
+            let line = with_placeholders(line).map_err(|problem| placed(problem, file, number))?;
             match line.bytes().take_while(|&byte| byte == b'#').count() {
-                level @ 1..=6 if line[level..].starts_with(' ') => parts.push(Part::Heading(level, line.to_owned())),
-                _ => push_text(&mut parts, line),
+                level @ 1..=6 if line[level..].starts_with(' ') => parts.push(Part::Heading(level, line)),
+                _ => push_text(&mut parts, &line),
             }
             continue;
         };
         let mut body = Vec::new();
-        let closed = lines.by_ref().map(|(_, line)| line).any(|line| {
-            let closes = line.trim() == fence;
+        let closing = lines.by_ref().map(|(_, line)| line).find(|line| {
+            let closes = fence.is_closed_by(line);
             if !closes {
-                body.push(line);
+                body.push(*line);
             }
             closes
         });
-        let mut words = info.split_whitespace();
-        if words.next() != Some("sql") {
-            push_text(&mut parts, line);
-            body.iter().for_each(|line| push_text(&mut parts, line));
-            if closed {
-                push_text(&mut parts, fence);
+        let mut words = fence.info.split_whitespace();
+        if !words.next().is_some_and(|language| language.eq_ignore_ascii_case("sql")) {
+            for line in std::iter::once(line).chain(body).chain(closing) {
+                push_text(&mut parts, line);
             }
             continue;
         }
-        let number = index + 1;
-        if !closed {
+        if closing.is_none() {
             return Err(placed(Problem::new("the block is not closed"), file, number));
         }
+        let body: Vec<&str> = body.into_iter().map(|line| fence.unindented(line)).collect();
         parts.push(Part::Block(block(&words.collect::<Vec<_>>(), &body, file, number, library)?));
     }
     Ok(parts)
@@ -120,10 +124,60 @@ fn push_text(parts: &mut Vec<Part>, line: &str) {
     }
 }
 
-/// The fence that a line opens, and what stands behind it.
-fn fence_of(line: &str) -> Option<(&str, &str)> {
-    let length = line.bytes().take_while(|&byte| byte == b'`').count();
-    (length >= 3).then(|| line.split_at(length))
+/// What opens a block, as CommonMark has it; indented as far as one likes, for the sake of lists.
+struct Fence<'t> {
+    indent: usize,
+    mark: char,
+    length: usize,
+    /// What stands behind it.
+    info: &'t str,
+}
+
+impl<'t> Fence<'t> {
+    fn of(line: &'t str) -> Option<Fence<'t>> {
+        let text = line.trim_start();
+        let mark = text.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+        let info = text.trim_start_matches(mark);
+        let length = text.len() - info.len();
+        // ```code``` within a line is no fence.
+        let is_fence = length >= 3 && !(mark == '`' && info.contains('`'));
+        is_fence.then_some(Fence { indent: line.len() - text.len(), mark, length, info })
+    }
+
+    fn is_closed_by(&self, line: &str) -> bool {
+        let text = line.trim();
+        text.len() >= self.length && text.chars().all(|c| c == self.mark)
+    }
+
+    /// A line of the block without the blanks that stand before the fence, too.
+    fn unindented<'l>(&self, line: &'l str) -> &'l str {
+        match line.get(..self.indent) {
+            Some(blanks) if blanks.trim().is_empty() => &line[self.indent..],
+            _ => line.trim_start(),
+        }
+    }
+}
+
+/// The line with its placeholders spelt in one way. What is no word in `{{…}}` belongs to another program.
+fn with_placeholders(line: &str) -> Result<String, Problem> {
+    let mut pieces = line.split("{{");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        text.push_str("{{");
+        let word = piece.split_once("}}").map(|(word, rest)| (word.trim(), rest));
+        let is_word = |word: &str| word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+        match word.filter(|(word, _)| is_word(word)) {
+            Some((word, rest)) if PLACEHOLDERS.contains(&word) => text.extend([word, "}}", rest]),
+            Some((word, _)) => {
+                let near = did_you_mean(word, PLACEHOLDERS);
+                let known = PLACEHOLDERS.map(|name| format!("`{{{{{name}}}}}`"));
+                return Err(Problem::new(format!("`{{{{{word}}}}}` stands for nothing{near}"))
+                    .hint(format!("known are {}", known.join(", "))));
+            }
+            None => text.push_str(piece),
+        }
+    }
+    Ok(text)
 }
 
 fn placed(problem: Problem, file: &str, line: usize) -> Failure {
@@ -187,17 +241,18 @@ fn needs(body: &[&str], file: &str, line: usize) -> Result<Vec<Need>, Failure> {
 
 /// `name key=value …`: no statement of SQL looks like that.
 fn is_call(line: &str) -> bool {
-    let mut words = line.split_whitespace();
+    let words = library::words(line).unwrap_or_default();
     let is_name = |word: &str| word.chars().all(|c| c.is_alphanumeric() || "-_./".contains(c));
-    words.next().is_some_and(|word| is_name(word) && !word.starts_with("--")) && words.all(|word| word.contains('='))
+    words.first().is_some_and(|word| is_name(word) && !word.starts_with("--"))
+        && words[1..].iter().all(|word| word.contains('='))
 }
 
 fn named(line: &str, library: &Library) -> Result<Question, Failure> {
-    let mut words = line.split_whitespace();
+    let mut words = library::words(line)?.into_iter();
     let name = words.next().unwrap_or_default();
-    let query = if library::is_file(name) { SavedQuery::read(Path::new(name))? } else { library::find(library, name)? };
-    let given = words.filter_map(|word| word.split_once('=')).map(|(key, value)| (key.to_owned(), value.to_owned()));
-    let given: Vec<(String, String)> = given.collect();
+    let query =
+        if library::is_file(&name) { SavedQuery::read(Path::new(&name))? } else { library::find(library, &name)? };
+    let given = library::values(&query, words)?;
     // Wrong values show here, where the line is known; the length of a tick does not matter for that.
     query.bind(&given, Tick::Nanosecond)?;
     Ok(Question { query, given, is_named: true })
@@ -244,9 +299,35 @@ mod tests {
     }
 
     #[test]
+    fn fences_of_every_kind_ask() {
+        for text in [
+            "~~~sql\nSELECT 1\n~~~",
+            "````SQL\nSELECT 1\n````",
+            "- item\n\n      ```sql\n      -- needs: tasks\n      SELECT 1\n      ```",
+        ] {
+            let parts = parse_text(text).unwrap();
+            assert!(matches!(parts.last(), Some(Part::Block(block)) if block.questions.len() == 1), "{text}");
+        }
+        let phase = parse_text("```sql\nactorprof-logical-matrix phase='first half'\n```").unwrap();
+        assert!(
+            matches!(&phase[..], [Part::Block(block)] if block.questions[0].given == [("phase".to_owned(), "first half".to_owned())])
+        );
+        for text in ["``` `sql` ```\n", "~~~\n```sql\n~~~\n", "{{ site.url }} and {{\n"] {
+            assert!(matches!(&parse_text(text).unwrap()[..], [Part::Text(same)] if same == text), "{text}");
+        }
+        let heading = parse_text("# {{ runs }}").unwrap();
+        assert!(matches!(&heading[..], [Part::Heading(1, line)] if line == "# {{runs}}"));
+    }
+
+    #[test]
     fn wrong_blocks_say_where() {
         for (text, expected) in [
             ("\n```sql\nSELECT 1\n", "t.md:2: the block is not closed"),
+            ("\n~~~~sql\nSELECT 1\n~~~\n```", "t.md:2: the block is not closed"),
+            ("# {{runs}}\n{{ run }}", "t.md:2: `{{run}}` stands for nothing; did you mean `runs`?"),
+            ("```sql\nlongest-tasks 5\n```", "t.md:2: expected an SQL statement, found longest"),
+            ("```sql facts\nlongest-tasks 5\n```", "t.md:2: `5` is no key=value"),
+            ("```sql facts\nlongest-tasks 'a\n```", "t.md:2: a quote is not closed"),
             ("```sql tabel\nSELECT 1\n```", "t.md:1: `tabel` means nothing behind `sql`; did you mean `table`?"),
             ("```sql\n```", "t.md:1: the block asks nothing"),
             ("```sql\n-- needs: tasks\n```", "t.md:1: the block asks nothing"),

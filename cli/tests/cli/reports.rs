@@ -1,4 +1,4 @@
-//! `tq report`: the built-in page, templates, and the forms of a page.
+//! `tq report`: the built-in page, templates, and the forms of a page; files of pictures.
 
 use expect_test::expect;
 
@@ -242,11 +242,11 @@ fn what_can_be_wrong_with_a_report() {
         (
             "a\n```sql\n-- chart: bar x=a y=b\nSELECT 1 AS a\n```\n",
             expect![[r#"
-            --- stderr
-            error: t.md:4: the chart's y=b: the answer has no column `b`; did you mean `a`?
-            hint: the answer has a
-            --- exit 2
-        "#]],
+                --- stderr
+                error: t.md:3: the chart's y=b: the answer has no column `b`; did you mean `a`?
+                hint: the answer has a
+                --- exit 2
+            "#]],
         ),
         (
             "a\n```sql tabel\nSELECT 1\n```\n",
@@ -287,4 +287,41 @@ fn a_slice_is_said_and_the_extension_tells_html() {
         --- exit 0
     "#]]);
     assert!(place.read("facts.html").starts_with("<!DOCTYPE html>"), "{}", place.read("facts.html"));
+}
+
+#[test]
+fn a_picture_goes_into_a_file_that_is_called_so() {
+    let place = Place::new();
+    place.write("check.sql", "-- expect no rows\n-- chart: pie x=a\nSELECT 1 AS a");
+    for (command, expected) in [
+        (
+            "query run.json -c 'SELECT 1 AS a' --chart 'bar x=a y=a' -o a.png",
+            expect![[r#"
+            --- stderr
+            error: a picture is SVG, and the file is called `.png`
+            hint: call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it
+            --- exit 2
+        "#]],
+        ),
+        (
+            "check run.json --query check.sql --picture a.csv",
+            expect![[r#"
+            --- stderr
+            error: a picture is SVG, and the file is called `.csv`
+            hint: call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it
+            --- exit 2
+        "#]],
+        ),
+        (
+            "check run.json --query check.sql",
+            expect![[r#"
+            ERROR  check: no rows: check.sql:2: `pie` is no kind of chart
+                     hint: the kinds are bar, stacked, line, occupancy, heatmap, box, flame, gantt, tasks
+            1 check: 1 could not run
+            --- exit 2
+        "#]],
+        ),
+    ] {
+        place.tq(command).check(&expected);
+    }
 }

@@ -1,4 +1,4 @@
-//! `tq queries`, and saved queries in `tq query`.
+//! `tq queries`, and saved queries in `tq query` and the prompt.
 
 use expect_test::expect;
 
@@ -143,7 +143,7 @@ fn what_can_be_wrong_with_a_saved_query() {
     place.tq("query run.json mine --queries own").check(&expect![[r#"
         --- stderr
         error: `mine` wants a value for its parameter `limit`
-        hint: give it as `--param limit=…` (BIGINT)
+        hint: `--param limit=…` gives it one (BIGINT), in a prompt or template `limit=…` behind the query's name
         --- exit 2
     "#]]);
     place.tq("query run.json mine --queries own --param limit=many").check(&expect![[r#"
@@ -190,13 +190,39 @@ fn what_can_be_wrong_with_a_saved_query() {
     "#]]);
     place.tq("query run.json needs --queries own").check(&expect![[r#"
         --- stderr
-        error: `needs` needs rows in `messages` and no rows in `tasks`: that is not in these traces
+        error: `needs` needs rows in `messages` and no rows in `tasks`: these traces are not like that
         hint: `tq tables` says what the tables hold, `SELECT * FROM runs` what was opened
         --- exit 2
     "#]]);
     place.tq("query run.json nowhere.sql").check(&expect![[r#"
         --- stderr
         error: cannot read `nowhere.sql`: no such file or directory
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn the_prompt_includes_statements_and_saved_queries() {
+    let place = Place::new();
+    place.write(
+        "saved.sql",
+        "-- title: How many\n-- param most: BIGINT = 2 -- how many\nSELECT name FROM tasks ORDER BY name LIMIT $most",
+    );
+    place.write("plain.sql", "SELECT 1 AS one;\n\n\\timing\n\\timing\nSELECT\n  nope FROM tasks;\n");
+    place.tq_with("run.json", "\\i saved.sql\n\\i plain.sql\n").check(&expect![[r#"
+        name
+        a
+        b
+        one
+        1
+        --- stderr
+        Timing is on.
+        Timing is off.
+        error: plain.sql:6: no column `nope`
+          |
+        6 |   nope FROM tasks;
+          |   ^^^^
+        hint: there is run, task, id, parent, stack_parent, name, kind, role, location, start, finish, duration, … (14 in all)
         --- exit 2
     "#]]);
 }

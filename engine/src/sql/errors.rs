@@ -156,7 +156,8 @@ pub(super) fn help_if_none(error: DataFusionError, span: Span, hint: Option<Stri
 pub(super) fn missing_parameter(name: &str) -> DataFusionError {
     let bare = name.trim_start_matches('$');
     let message = format!("no value for `{name}`");
-    let diagnostic = Diagnostic::new_error(message.clone(), None).with_help(format!("add `--param {bare}=…`"), None);
+    let diagnostic = Diagnostic::new_error(message.clone(), None)
+        .with_help(format!("`tq query --param {bare}=…` gives it one"), None);
     DataFusionError::Plan(message).with_diagnostic(diagnostic)
 }
 

@@ -296,7 +296,7 @@ fn options_are_constants_or_placeholders() {
     assert_eq!(wrong.message, "critical_path: option `break_weak` is BOOLEAN, but 'maybe' was given");
     let missing = block_on(try_answer(&context, sql, None)).unwrap_err();
     assert_eq!(missing.message, "no value for `$run`");
-    assert_eq!(missing.hint.as_deref(), Some("add `--param run=…`"));
+    assert_eq!(missing.hint.as_deref(), Some("`tq query --param run=…` gives it one"));
 }
 
 #[test]
