@@ -15,6 +15,8 @@
 //! Cost: nothing beside the durations, which become the path times; one pass over the links, and for the chain a search in a
 //! stretch per step, logarithmic in the distance to the step before.
 
+use std::ops::Range;
+
 use crate::graph::longest::{Interrupted, NoPath};
 
 /// Links that stand together: as many targets as sources, task ids.
@@ -47,7 +49,10 @@ pub fn path_times(
     interrupted: Interrupted<'_>,
 ) -> Result<Option<InOrder>, NoPath> {
     stretches.retain(|stretch| !stretch.targets.is_empty());
-    stretches.sort_by_key(|stretch| (stretch.targets.first().copied(), stretch.targets.last().copied()));
+    stretches.sort_by_key(|stretch| {
+        let ends = [stretch.targets.first(), stretch.targets.last()];
+        ends.map(|target| target.map(|target| index_of(*target, base)))
+    });
     let mut time = durations;
     let tasks = time.len() as u64;
     let mut nowhere = 0;
@@ -58,7 +63,7 @@ pub fn path_times(
             return Err(NoPath::Interrupted);
         }
         for (source, next) in stretch.sources.iter().zip(stretch.targets) {
-            let (source, next) = (source.wrapping_sub(base) as u64, next.wrapping_sub(base) as u64);
+            let (source, next) = (index_of(*source, base), index_of(*next, base));
             if next != target {
                 if next < target {
                     return Ok(None);
@@ -79,6 +84,13 @@ pub fn path_times(
     Ok(Some(InOrder { time, nowhere }))
 }
 
+/// The index of a task: ids before the first one, which belong to no task, come behind all others. That is the order in which
+/// targets stand.
+#[inline]
+fn index_of(id: i64, base: i64) -> u64 {
+    id.wrapping_sub(base) as u64
+}
+
 #[inline]
 fn settle(time: &mut [i64], task: u64, lead: i64) -> Result<(), NoPath> {
     if lead >= 0 {
@@ -92,7 +104,7 @@ fn settle(time: &mut [i64], task: u64, lead: i64) -> Result<(), NoPath> {
 /// them. Ties: the smallest predecessor; one of negative path time is none.
 pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -> Vec<u32> {
     let mut steps = vec![last];
-    let mut task = base.wrapping_add(i64::from(last));
+    let mut task = u64::from(last);
     // Links into the tasks of the chain lie before this one.
     let mut end = stretches.last().map_or((0, 0), |stretch| (stretches.len() - 1, stretch.targets.len()));
     while !stretches.is_empty() {
@@ -100,10 +112,10 @@ pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -
         loop {
             let (number, rows) = end;
             let targets = &stretches[number].targets[..rows];
-            let to = rows_up_to(targets, task);
-            let from = to - targets[..to].iter().rev().take_while(|target| **target == task).count();
+            let to = rows_up_to(targets, base, task);
+            let from = to - targets[..to].iter().rev().take_while(|target| index_of(**target, base) == task).count();
             for source in &stretches[number].sources[from..to] {
-                let source = source.wrapping_sub(base) as u64;
+                let source = index_of(*source, base);
                 let Some(&path) = paths.time.get(source as usize).filter(|path| **path >= 0) else { continue };
                 let better = best.is_none_or(|(time, at)| path > time || (path == time && source < at));
                 if better {
@@ -119,37 +131,38 @@ pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -
         }
         let Some((_, source)) = best else { break };
         steps.push(source as u32);
-        task = base.wrapping_add(source as i64);
+        task = source;
     }
     steps.reverse();
     steps
 }
 
-/// How many rows are not after `task`. The chain's next task mostly is not far from the last one, and tasks have about as
-/// many links as others: the search widens from where that says.
-fn rows_up_to(targets: &[i64], task: i64) -> usize {
+/// How many rows are not after the task of this index. The chain's next task mostly is not far from the last one, and tasks
+/// have about as many links as others: the search widens from where that says.
+fn rows_up_to(targets: &[i64], base: i64, task: u64) -> usize {
     let rows = targets.len();
-    let (Some(first), Some(last)) = (targets.first(), targets.last()) else { return 0 };
-    if *last <= task {
+    let at = |row: usize| index_of(targets[row], base);
+    let up_to = |rows: Range<usize>| targets[rows].partition_point(|target| index_of(*target, base) <= task);
+    if rows == 0 || at(rows - 1) <= task {
         return rows;
     }
-    // Distances as doubles: a guess need not be exact, and ids may lie any distance apart.
-    let (all, wanted) = (*last as f64 - *first as f64 + 1.0, *last as f64 - task as f64);
-    let guess = rows - ((wanted / all * rows as f64) as usize).clamp(1, rows);
+    // Distances as doubles: a guess need not be exact.
+    let (first, last) = (at(0) as f64, at(rows - 1) as f64);
+    let share = (last - task as f64) / (last - first + 1.0);
+    let guess = rows - ((share * rows as f64) as usize).clamp(1, rows);
     let mut step = 1;
-    if targets[guess] <= task {
+    if at(guess) <= task {
         let mut from = guess;
-        while from + step < rows && targets[from + step] <= task {
+        while from + step < rows && at(from + step) <= task {
             (from, step) = (from + step, step * 2);
         }
-        let to = (from + step).min(rows);
-        return from + targets[from..to].partition_point(|target| *target <= task);
+        return from + up_to(from..(from + step).min(rows));
     }
     let mut end = guess;
     while end > 0 {
         let probe = end.saturating_sub(step);
-        if targets[probe] <= task {
-            return probe + targets[probe..end].partition_point(|target| *target <= task);
+        if at(probe) <= task {
+            return probe + up_to(probe..end);
         }
         (end, step) = (probe, step * 2);
     }
@@ -192,6 +205,14 @@ mod tests {
     }
 
     #[test]
+    fn links_of_tasks_before_the_first_do_not_hide_others() {
+        let (sources, targets) = ([3, 0], [4, 1]);
+        let mut stretches = cut(&sources, &targets, 2);
+        let found = path_times(vec![0, 1], 3, &mut stretches, &|| false).unwrap().unwrap();
+        assert_eq!((&found.time[..], chain(&found, 3, &stretches, 1)), (&[0, 1][..], vec![0, 1]));
+    }
+
+    #[test]
     fn a_path_beyond_bigint_is_an_error() {
         let stretch = Stretch { sources: &[0], targets: &[1] };
         let overflow = path_times(vec![1, i64::MAX], 0, &mut vec![stretch], &|| false);
@@ -200,42 +221,44 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_found_wherever_the_guess_is(mut targets in vec(any::<i64>(), 0..40), near in vec(-9..9i64, 0..40), task in any::<i64>()) {
-            targets.sort_unstable();
-            prop_assert_eq!(rows_up_to(&targets, task), targets.partition_point(|target| *target <= task));
-            let mut near = near;
-            near.sort_unstable();
-            for task in -10..10 {
-                prop_assert_eq!(rows_up_to(&near, task), near.partition_point(|target| *target <= task));
+        fn rows_are_found_wherever_the_guess_is(far in vec(any::<i64>(), 0..40), near in vec(-9..9i64, 0..40), base in -9..9i64, task in any::<u64>()) {
+            for mut targets in [far, near] {
+                targets.sort_by_key(|target| index_of(*target, base));
+                for task in (0..20).chain([task, u64::MAX]) {
+                    let expected = targets.iter().filter(|target| index_of(**target, base) <= task).count();
+                    prop_assert_eq!(rows_up_to(&targets, base, task), expected);
+                }
             }
         }
 
         #[test]
         fn the_general_way_finds_the_same(
             durations in vec(-3..9i64, 1..30),
-            mut links in vec((0..32i64, 1..32i64), 0..60),
+            mut links in vec((0..36i64, 1..36i64), 0..60),
             rows in 1..9usize,
             swap in any::<(prop::sample::Index, prop::sample::Index)>(),
         ) {
+            // Ids from 4 on: what is before and behind them is no task.
+            let base = 4;
             links.retain(|(source, target)| source < target);
-            links.sort_by_key(|link| link.1);
+            links.sort_by_key(|link| index_of(link.1, base));
             let (sources, targets): (Vec<i64>, Vec<i64>) = links.iter().copied().unzip();
             let mut stretches = cut(&sources, &targets, rows);
             // Targets that two stretches share keep an order only while these stay where they are.
-            let apart = targets.chunks(rows).zip(targets.chunks(rows).skip(1)).all(|(one, next)| one.last() < next.first());
+            let apart = targets.chunks(rows).zip(targets.chunks(rows).skip(1)).all(|(one, next)| one.last() != next.first());
             if apart && !stretches.is_empty() {
                 let (one, other) = (swap.0.index(stretches.len()), swap.1.index(stretches.len()));
                 stretches.swap(one, other);
             }
-            let found = path_times(durations.clone(), 0, &mut stretches, &|| false).unwrap().unwrap();
+            let found = path_times(durations.clone(), base, &mut stretches, &|| false).unwrap().unwrap();
 
-            let ids = TaskIds::number(&[&(0..durations.len() as i64).collect::<Vec<_>>()]).unwrap();
+            let ids = TaskIds::number(&[&(base..base + durations.len() as i64).collect::<Vec<_>>()]).unwrap();
             let mut kept = Links::default();
             prop_assert_eq!(kept.add(&ids, &sources, &targets), found.nowhere);
             let expected = longest::path_times(&durations, &kept.order(), &|| false).unwrap();
             prop_assert_eq!(&found.time, &expected.time);
             for task in 0..durations.len() as u32 {
-                prop_assert_eq!(chain(&found, 0, &stretches, task), longest::chain(&expected, task));
+                prop_assert_eq!(chain(&found, base, &stretches, task), longest::chain(&expected, task));
             }
         }
     }
