@@ -117,7 +117,7 @@ const BENCHES: [Bench; 12] = [
 /// Functions of aggregates and windows, for the table of sizes: their benches are `sql_functions`.
 const OTHERS: [(&str, &str); 4] = [
     ("busy", "SELECT sum(busy) FROM (SELECT busy(start, finish) AS busy FROM tasks GROUP BY location)"),
-    ("occupancy", "SELECT sum(o) FROM (SELECT occupancy(start, finish, 0, 1000000) AS o FROM tasks GROUP BY location)"),
+    ("occupancy", "SELECT sum(o) FROM (SELECT occupancy(start, finish, 1) AS o FROM tasks GROUP BY location)"),
     (
         "floating_row",
         "SELECT max(r) FROM (SELECT floating_row(start, finish) OVER (PARTITION BY location ORDER BY start, finish) AS r FROM tasks)",
