@@ -270,8 +270,7 @@ impl Chrome {
             if columns.has("kind") {
                 let _ = write!(rest, r#","cat":{}"#, json(&columns.text("kind", row)?));
             }
-            let args = columns.args(row)?;
-            if !args.is_empty() {
+            if let Some(args) = columns.args(row)? {
                 let _ = write!(rest, r#","args":{{{args}}}"#);
             }
             let ids = match self.places.get(&location).cloned() {
@@ -404,7 +403,7 @@ impl Chrome {
                 }
             };
             let (name, ts, args) = (json(&columns.text("name", row)?), self.time(time), columns.args(row)?);
-            let args = if args.is_empty() { String::new() } else { format!(r#","args":{{{args}}}"#) };
+            let args = args.map_or_else(String::new, |args| format!(r#","args":{{{args}}}"#));
             self.event(&format!(r#"{{"ph":"i","s":"{scope}",{ids}"name":{name},"ts":{ts}{args}}}"#), text);
         }
         Ok(())
@@ -444,8 +443,8 @@ impl<'a> Columns<'a> {
         Ok(text)
     }
 
-    /// The arguments of a row: the members of `args`, and the columns that are none of ours.
-    fn args(&self, row: usize) -> Result<String, Failure> {
+    /// The arguments of a row: the members of `args`, and the columns that are none of ours; `None` without either.
+    fn args(&self, row: usize) -> Result<Option<String>, Failure> {
         let given = self.text("args", row)?;
         let mut args = match members(&given) {
             Some(members) => members.to_owned(),
@@ -463,7 +462,8 @@ impl<'a> Columns<'a> {
             let comma = if args.is_empty() { "" } else { "," };
             let _ = write!(args, "{comma}{}:{value}", json(field.name()));
         }
-        Ok(args)
+        // `{}` is not NULL.
+        Ok((!given.is_empty() || !args.is_empty()).then_some(args))
     }
 }
 
