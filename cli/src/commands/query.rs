@@ -77,8 +77,6 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     };
     for statement in &statements {
         let placed = |failure: Failure| match &file {
-            // A chart of the command line stands in no file.
-            Some(_) if chart_line.is_none() && failure.is_of_chart() => failure,
             Some(file) => failure.in_file_of_chart(file, chart_line, statement.line),
             None => failure,
         };

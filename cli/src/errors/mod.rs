@@ -41,7 +41,7 @@ pub(crate) struct Problem {
     pub(crate) excerpt: Option<Box<Excerpt>>,
     /// What to type next.
     pub(crate) hints: Vec<String>,
-    /// See [`Failure::is_of_chart`].
+    /// Whether the chart is wrong, and not the statement whose answer it draws.
     pub(crate) is_of_chart: bool,
 }
 
@@ -87,15 +87,14 @@ impl Failure {
         Failure::Told(problem)
     }
 
-    /// [`Failure::in_file`] for the picture of an answer: the line of the chart, or that of the statement.
+    /// [`Failure::in_file`] for the picture of an answer: the line of the chart, `None` for one that stands in no file, or that of
+    /// the statement.
     pub(crate) fn in_file_of_chart(self, file: &str, chart: Option<u64>, statement: u64) -> Failure {
-        let line = chart.filter(|_| self.is_of_chart()).unwrap_or(statement);
-        self.in_file(file, Some(line))
-    }
-
-    /// Whether the chart is wrong, and not the statement whose answer it draws.
-    pub(crate) fn is_of_chart(&self) -> bool {
-        matches!(self, Failure::Told(problem) if problem.is_of_chart)
+        match (matches!(&self, Failure::Told(problem) if problem.is_of_chart), chart) {
+            (false, _) => self.in_file(file, Some(statement)),
+            (true, Some(line)) => self.in_file(file, Some(line)),
+            (true, None) => self,
+        }
     }
 
     /// The status of the process.

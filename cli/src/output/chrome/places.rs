@@ -85,6 +85,9 @@ impl Places {
         let mut places = Places::default();
         if rows.num_rows() > 0 {
             places.extent = integer(&firsts, 0).zip(integer(&lasts, 0));
+            if let Value::Object(beside) = json_of(text(&run_args, 0)) {
+                places.beside = beside.into_iter().filter(|(key, _)| !FOUND.contains(&key.as_str())).collect();
+            }
         }
         let unknown = Places { extent: places.extent, ..Places::default() };
         let mut lanes = Vec::new();
@@ -130,9 +133,6 @@ impl Places {
             let facts = facts.map(|(key, value)| (key.clone(), value.clone())).collect();
             let known = Known { sort, process, thread, name, labels, sort_index: integer(&indices, row), facts };
             places.known.insert(location, known);
-            if let Value::Object(beside) = json_of(text(&run_args, row)) {
-                places.beside = beside.into_iter().filter(|(key, _)| !FOUND.contains(&key.as_str())).collect();
-            }
         }
         for (location, sort, parent) in lanes {
             let Some(above) = places.known.get(&parent).cloned() else { return Ok(unknown) };

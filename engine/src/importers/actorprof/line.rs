@@ -127,15 +127,6 @@ impl<'l> Fields<'l> {
     }
 }
 
-/// The number of eight digits, each a byte from 0 to 9, the first of them the lowest byte.
-#[inline(always)]
-pub(super) fn eight_digits(digits: u64) -> i64 {
-    // Neighbours become pairs, pairs fours, fours the number: three multiplications instead of eight.
-    let pairs = digits.wrapping_mul(2561) >> 8;
-    let fours = (pairs & 0x00ff_00ff_00ff_00ff).wrapping_mul(6_553_601) >> 16;
-    ((fours & 0x0000_ffff_0000_ffff).wrapping_mul(42_949_672_960_001) >> 32) as i64
-}
-
 /// What is odd about lines, and how often.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
@@ -259,16 +250,6 @@ mod tests {
         check("1.", None);
         check(".5", None);
         check("99999999999999.5", None);
-    }
-
-    #[test]
-    fn eight_digits_are_a_number() {
-        for number in [0, 1, 7, 10, 99, 123_456, 20_000_000, 12_345_678, 99_999_999] {
-            let digits = format!("{number:08}").into_bytes();
-            let digits: [u8; 8] =
-                digits.iter().map(|digit| digit - b'0').collect::<Vec<_>>().try_into().expect("eight");
-            assert_eq!(eight_digits(u64::from_le_bytes(digits)), number);
-        }
     }
 
     #[test]
