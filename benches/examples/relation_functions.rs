@@ -3,12 +3,14 @@
 //! ```text
 //! cargo run --release --example relation_functions [tasks in millions] [function]
 //! cargo run --release --example relation_functions scaling [largest size in millions]
+//! cargo run --release --example relation_functions flat [tasks in millions]
 //! ```
 //!
 //! Tasks nest four deep on 100 locations, with gaps between; rows come in the order of starts (`sorted`) or in none
 //! (`shuffled`). The plain loops work on arrays that know their lanes already, sort where the rows are not sorted, and make no
 //! columns. Bars: each function on 5 M tasks in 2 s; `timeline` in 0.5 s; `ready`, `slack` and `executed_path` with 20 M links in 4 s;
-//! `cluster_view` in 0.5 s, a tenth of it in 50 ms. `scaling` prints what a row costs at growing sizes, sorted.
+//! `cluster_view` in 0.5 s, a tenth of it in 50 ms. `scaling` prints what a row costs at growing sizes, sorted. `flat`
+//! is `cluster_view` on tasks as Taskflow records them, side by side on eight workers.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its figures")]
 
@@ -135,6 +137,14 @@ fn main() {
     if first.as_deref() == Some("scaling") {
         return scaling(&runtime, only.and_then(|text| text.parse().ok()).unwrap_or(10.0));
     }
+    if first.as_deref() == Some("flat") {
+        let tasks = flat_tasks((only.and_then(|text| text.parse().ok()).unwrap_or(5.1) * 1e6) as usize);
+        println!("{} tasks on {WORKERS} locations, {THREADS} threads", tasks.len());
+        return compare(&runtime, "flat", &tasks, &(0..tasks.len() as i64).collect::<Vec<_>>(), |name| {
+            name.starts_with("cluster_view")
+        });
+    }
+    let wanted = |name: &str| only.as_ref().is_none_or(|only| only == name);
     let millions = millions.unwrap_or(5.0);
     let sorted = tasks((millions * 1e6) as usize);
     println!("{} tasks on {LANES} locations, {THREADS} threads", sorted.len());
@@ -142,21 +152,13 @@ fn main() {
     Random::new(2).shuffle(&mut shuffled);
     let (ids, shuffled): (Vec<i64>, Vec<Task>) = shuffled.into_iter().unzip();
     for (order, tasks, ids) in [("sorted", &sorted, (0..sorted.len() as i64).collect()), ("shuffled", &shuffled, ids)] {
-        let session = session(tasks, &ids);
-        for bench in BENCHES.iter().filter(|bench| only.as_ref().is_none_or(|only| only == bench.name)) {
-            let expected = (bench.plain)(tasks);
-            let plain = repeat(&format!("{}, {order}: plain loop", bench.name), RUNS, || (bench.plain)(tasks));
-            let cost = repeat(&format!("{}, {order}: SQL", bench.name), RUNS, || {
-                assert_eq!(number(&runtime, &session, bench.query), expected, "{}", bench.query);
-            });
-            println!("{:>60.2} x the plain loop (cpu)", cost.cpu.as_secs_f64() / plain.cpu.as_secs_f64().max(0.01));
-        }
+        compare(&runtime, order, tasks, &ids, wanted);
     }
     let links = links(sorted.len());
     let linked = session(&sorted, &(0..sorted.len() as i64).collect::<Vec<_>>());
     add_links(&linked, &links);
     println!("{} links", links.len());
-    for bench in GRAPH_BENCHES.iter().filter(|bench| only.as_ref().is_none_or(|only| only == bench.name)) {
+    for bench in GRAPH_BENCHES.iter().filter(|bench| wanted(bench.name)) {
         let expected = (bench.plain)(&sorted, &links);
         let plain = repeat(&format!("{}: plain loop", bench.name), RUNS, || (bench.plain)(&sorted, &links));
         let cost = repeat(&format!("{}: SQL", bench.name), RUNS, || {
@@ -165,6 +167,19 @@ fn main() {
         println!("{:>60.2} x the plain loop (cpu)", cost.cpu.as_secs_f64() / plain.cpu.as_secs_f64().max(0.01));
     }
     println!("peak memory {} MB", peak_memory_bytes() >> 20);
+}
+
+/// The wanted functions on these tasks, through SQL and as plain loops.
+fn compare(runtime: &Runtime, order: &str, tasks: &[Task], ids: &[i64], wanted: impl Fn(&str) -> bool) {
+    let session = session(tasks, ids);
+    for bench in BENCHES.iter().filter(|bench| wanted(bench.name)) {
+        let expected = (bench.plain)(tasks);
+        let plain = repeat(&format!("{}, {order}: plain loop", bench.name), RUNS, || (bench.plain)(tasks));
+        let cost = repeat(&format!("{}, {order}: SQL", bench.name), RUNS, || {
+            assert_eq!(number(runtime, &session, bench.query), expected, "{}", bench.query);
+        });
+        println!("{:>60.2} x the plain loop (cpu)", cost.cpu.as_secs_f64() / plain.cpu.as_secs_f64().max(0.01));
+    }
 }
 
 /// A table of what a row costs: sizes from 10 000 rows on, each ten times the last.
@@ -307,6 +322,23 @@ fn tasks(count: usize) -> Vec<Task> {
         }
     }
     tasks
+}
+
+/// Workers of a runtime system's recording.
+const WORKERS: usize = 8;
+
+/// Short tasks side by side, in the order of their starts; as many ticks in all as those of [`tasks`].
+fn flat_tasks(count: usize) -> Vec<Task> {
+    let mut random = Random::new(7);
+    let mut free = [0i64; WORKERS];
+    let next = |_| {
+        let lane = (0..WORKERS).min_by_key(|lane| free[*lane]).unwrap_or(0);
+        let start = free[lane] + random.between(0, 8);
+        let finish = start + random.between(1, 17);
+        free[lane] = finish;
+        Task { lane, name: 0, start, finish, parent: None, depth: 0 }
+    };
+    (0..count).map(next).collect()
 }
 
 /// The tasks of each lane in the order of nesting.

@@ -133,11 +133,12 @@ impl Session {
 
     fn build(mut opened: Opened, pool: Arc<dyn MemoryPool>, threads: usize) -> Result<Session> {
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
-        let config = SessionConfig::new()
+        let mut config = SessionConfig::new()
             .with_information_schema(true)
             .with_target_partitions(threads)
             .with_batch_size(ROWS_PER_BATCH)
             .with_default_catalog_and_schema("tq", "main");
+        config.options_mut().execution.skip_partial_aggregation_probe_rows_threshold = ROWS_OF_PROBE;
         let builder = SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime);
         let mut context = SessionContext::new_with_state(sql::configure(builder).build());
         register_functions(&mut context, opened.tick)?;
@@ -161,6 +162,10 @@ impl Session {
         Ok(Session { context, tick: opened.tick, slice: opened.slice, notes: opened.notes, runs, _memory: memory })
     }
 }
+
+/// So many rows tell whether nearly each is a group of its own, which makes it futile to group those of a partition by
+/// themselves first. With DataFusion's 100 000, most tables are read before anyone knows.
+const ROWS_OF_PROBE: usize = 2 * ROWS_PER_BATCH;
 
 /// Aggregates of DataFusion that make a time of times.
 const KEEP_TIME: [&str; 9] = [

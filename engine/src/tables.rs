@@ -354,9 +354,11 @@ pub static VIEWS: [ViewSpec; 2] = [
     ViewSpec {
         name: "executions",
         description: "Scalability studies: one row per run, region and repetition.",
-        sql: "SELECT t.run, t.region, p.name AS parent_region, r.argument, r.size_order, r.cores, r.repetition, t.time, r.study \
-              FROM (SELECT run, name AS region, min(parent) AS parent, sum(duration) AS time FROM tasks WHERE kind = 'region' \
-              GROUP BY run, name) t JOIN runs r ON r.run = t.run LEFT JOIN tasks p ON p.task = t.parent",
+        // Thousands of runs: their numbers and plain text are grouped and joined far faster than words.
+        sql: "SELECT r.run, t.region, p.name AS parent_region, r.argument, r.size_order, r.cores, r.repetition, t.time, r.study \
+              FROM (SELECT task >> 40 AS run_number, arrow_cast(name, 'Utf8View') AS region, min(parent) AS parent, \
+              sum(duration) AS time FROM tasks WHERE kind = 'region' GROUP BY task >> 40, arrow_cast(name, 'Utf8View')) t \
+              JOIN runs r ON r.run_number = t.run_number LEFT JOIN tasks p ON p.task = t.parent",
         columns: &[
             ("run", "The execution."),
             ("region", "The region's name; '' for the whole program."),

@@ -278,9 +278,10 @@ fn least_key(spans: &ByLane, rows: &[usize], limit: usize, ties: &Ties<'_>) -> S
     if stay == 0 {
         return Stay::None;
     }
-    let pairs = rows.iter().flat_map(|row| spans.lane(*row).windows(2));
     let mut keys: Vec<Key> = Vec::with_capacity(tasks);
-    keys.extend(pairs.map(|pair| Key::of(&pair[0], &pair[1])));
+    for row in rows {
+        keys.extend(spans.lane(*row).windows(2).map(|pair| Key::of(&pair[0], &pair[1])));
+    }
     let (_, least, _) = keys.select_nth_unstable_by(stay - 1, |one, other| one.cmp(other, ties));
     Stay::To(*least)
 }

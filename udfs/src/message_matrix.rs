@@ -1,24 +1,26 @@
 //! `message_matrix(messages, locations)`: who sends how much to whom.
 //!
-//! Life of the data: messages are read through batch by batch and none is kept; their ends are numbered ([`Words`]) and each
-//! run has a square of sums, which grows with the ends that are met; the square is sent on row by row, with the sums of its
-//! borders and the locations that are silent.
+//! Life of the data: where a batch of messages is read, its messages of one pair become one row (`together`); the rows are
+//! read through and none is kept; their ends are numbered ([`Words`]) and each run has a square of sums, which grows with the
+//! ends that are met; the square is sent on row by row, with the sums of its borders and the locations that are silent.
 
+use std::ops::Range;
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
 use arrow::compute::take;
-use arrow::datatypes::{DataType, Field, Int64Type};
+use arrow::datatypes::{DataType, Field, Int32Type, Int64Type};
 use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
 use crate::graph::load::without_null;
 use crate::lanes::words::{Words, WordsReading};
-use crate::relation::call::{Call, Work, column};
+use crate::relation::call::{Call, Options, Work, column};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
-use crate::relation::runs::{Reading, Runs};
-use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction};
+use crate::relation::runs::{Reading, Runs, equal_keys};
+use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, Part, RelationFunction};
 
 /// The relation function `message_matrix`.
 #[derive(Debug)]
@@ -94,6 +96,11 @@ impl RelationFunction for MessageMatrix {
         ]
     }
 
+    fn part(&self, input: &str, _: &Options) -> Result<Option<Part>> {
+        let add_up = |batch: RecordBatch, _: &AtomicUsize| Ok(together(&batch)?.unwrap_or(batch));
+        Ok((input == "messages").then(|| Arc::new(add_up) as Part))
+    }
+
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
         let mut words = Words::default();
@@ -131,6 +138,91 @@ fn check_pairs(locations: usize) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// What the messages of one pair are together while a batch is read through.
+#[derive(Debug, Default, Clone, Copy)]
+struct Pair {
+    rows: i64,
+    count: i64,
+    bytes: i64,
+}
+
+/// A row for each pair of a batch, in place of the rows of its messages. `None` where that is not worth it, with nearly as
+/// many pairs as messages, or where batches are read through as they are: ends that are no words, NULLs among them, several
+/// runs, sums beyond BIGINT.
+fn together(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+    let rows = batch.num_rows();
+    let (sources, targets) = (plain_words(column(batch, "source")?), plain_words(column(batch, "target")?));
+    let (Some(sources), Some(targets)) = (sources, targets) else { return Ok(None) };
+    let run = match batch.column_by_name("run") {
+        None => None,
+        Some(run) => match plain_words(run) {
+            Some(of_rows) if equal_keys(of_rows.keys()).len() == 1 => Some(of_rows),
+            _ => return Ok(None),
+        },
+    };
+    let (source_keys, target_keys) = (span(sources.keys()), span(targets.keys()));
+    let width = target_keys.len();
+    let places = source_keys.len().saturating_mul(width);
+    if places > rows / PAIR_ROWS {
+        return Ok(None);
+    }
+    let integers = |name: &str| batch.column_by_name(name).map(|column| column.as_primitive::<Int64Type>());
+    let (counts, sizes) = (integers("count"), integers("bytes"));
+    if [counts, sizes].into_iter().flatten().any(|column| column.null_count() > 0) {
+        return Ok(None);
+    }
+    let (counts, sizes) = (plain(counts), plain(sizes));
+    let mut pairs = vec![Pair::default(); places];
+    let mut is_beyond = false;
+    for (row, (source, target)) in sources.keys().values().iter().zip(targets.keys().values()).enumerate() {
+        let place = (*source as usize - source_keys.start) * width + (*target as usize - target_keys.start);
+        let pair = &mut pairs[place];
+        let (count, beyond) = pair.count.overflowing_add(counts.map_or(1, |counts| counts[row]));
+        let (bytes, beyond_too) = pair.bytes.overflowing_add(sizes.map_or(0, |sizes| sizes[row]));
+        *pair = Pair { rows: pair.rows + 1, count, bytes };
+        is_beyond |= beyond | beyond_too;
+    }
+    if is_beyond {
+        return Ok(None);
+    }
+    let met = || pairs.iter().enumerate().filter(|(_, pair)| pair.rows > 0);
+    let keys = |key: &dyn Fn(usize) -> usize| Int32Array::from_iter_values(met().map(|(place, _)| key(place) as i32));
+    let sums = |sum: fn(&Pair) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(met().map(|(_, pair)| sum(pair))))
+    };
+    let mut columns: Vec<(&str, ArrayRef)> = vec![
+        ("source", of_words(keys(&|place| source_keys.start + place / width), sources)?),
+        ("target", of_words(keys(&|place| target_keys.start + place % width), targets)?),
+        ("count", sums(|pair| pair.count)),
+        ("bytes", sums(|pair| pair.bytes)),
+    ];
+    if let Some(run) = run {
+        columns.push(("run", Arc::new(run.slice(0, met().count()))));
+    }
+    Ok(Some(RecordBatch::try_from_iter(columns)?))
+}
+
+/// Rows that a pair must stand for, on average, to be worth adding them up.
+const PAIR_ROWS: usize = 4;
+
+/// A column of words without NULLs.
+fn plain_words(column: &ArrayRef) -> Option<&DictionaryArray<Int32Type>> {
+    let words = column.as_dictionary_opt::<Int32Type>()?;
+    (words.null_count() == 0 && words.values().null_count() == 0 && !words.is_empty()).then_some(words)
+}
+
+/// The least to the largest of some keys.
+fn span(keys: &Int32Array) -> Range<usize> {
+    let ends = |(least, most): (i32, i32), key: &i32| (least.min(*key), most.max(*key));
+    let (least, most) = keys.values().iter().fold((i32::MAX, i32::MIN), ends);
+    least as usize..most as usize + 1
+}
+
+/// Other keys into the same words, which readers know again.
+fn of_words(keys: Int32Array, words: &DictionaryArray<Int32Type>) -> Result<ArrayRef> {
+    Ok(Arc::new(DictionaryArray::try_new(keys, Arc::clone(words.values()))?))
 }
 
 /// The sums of the pairs of a run while its messages are read through.
@@ -322,6 +414,7 @@ fn emit(call: &mut Call, runs: &Runs, run: usize, words: &Words, square: &Square
 #[cfg(test)]
 mod tests {
     use super::*;
+    use arrow::array::StringArray;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -354,6 +447,65 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Source, target, messages and bytes of each row of a batch.
+    fn rows_of(batch: &RecordBatch) -> Vec<(i32, i32, i64, i64)> {
+        let key = |name: &str, row| batch[name].as_dictionary::<Int32Type>().keys().value(row);
+        let value = |name: &str, row| batch[name].as_primitive::<Int64Type>().value(row);
+        let row = |row| (key("source", row), key("target", row), value("count", row), value("bytes", row));
+        (0..batch.num_rows()).map(row).collect()
+    }
+
+    fn batch_of(runs: Vec<i32>, messages: &[(i32, i32, i64, i64)]) -> RecordBatch {
+        let words: ArrayRef = Arc::new(StringArray::from_iter_values((0..100).map(|word| word.to_string())));
+        let column =
+            |keys: Vec<i32>| Arc::new(DictionaryArray::<Int32Type>::new(keys.into(), Arc::clone(&words))) as ArrayRef;
+        let integers = |value: fn(&(i32, i32, i64, i64)) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(messages.iter().map(value)))
+        };
+        RecordBatch::try_from_iter([
+            ("run", column(runs)),
+            ("source", column(messages.iter().map(|message| message.0).collect())),
+            ("target", column(messages.iter().map(|message| message.1).collect())),
+            ("count", integers(|message| message.2)),
+            ("bytes", integers(|message| message.3)),
+        ])
+        .unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn messages_of_a_pair_are_one_row(least in 0..90i32, messages in vec((0..6i32, 0..6i32, 0..9i64, -9..9i64), 200)) {
+            let messages: Vec<_> = messages.iter().map(|of| (of.0 + least, of.1 + least, of.2, of.3)).collect();
+            let rows = rows_of(&together(&batch_of(vec![7; 200], &messages)).unwrap().unwrap());
+            let mut expected: Vec<(i32, i32, i64, i64)> = vec![];
+            for message in &messages {
+                match expected.iter_mut().find(|pair| (pair.0, pair.1) == (message.0, message.1)) {
+                    Some(pair) => (pair.2, pair.3) = (pair.2 + message.2, pair.3 + message.3),
+                    None => expected.push(*message),
+                }
+            }
+            expected.sort_unstable();
+            prop_assert_eq!(rows, expected);
+        }
+    }
+
+    #[test]
+    fn batches_that_stay_as_they_are() {
+        let messages: Vec<_> = (0..50).map(|message| (3, 4, message, i64::MAX - 2000)).collect();
+        let fits = batch_of(vec![7; 1], &messages[..1]);
+        assert_eq!(together(&fits).unwrap(), None, "a pair for each row");
+        assert_eq!(together(&batch_of(vec![7; 50], &messages)).unwrap(), None, "too many bytes");
+        let messages: Vec<_> = (0..50).map(|message| (3, 4, message, 1)).collect();
+        let runs = (0..50).map(|row| i32::from(row > 20)).collect();
+        assert_eq!(together(&batch_of(runs, &messages)).unwrap(), None, "two runs");
+        let whole = batch_of(vec![7; 50], &messages);
+        assert_eq!(rows_of(&together(&whole).unwrap().unwrap()), [(3, 4, 49 * 25, 50)]);
+        let mut columns: Vec<(&str, ArrayRef)> =
+            ["source", "target", "bytes"].map(|name| (name, whole[name].clone())).into();
+        columns[2].1 = Arc::new(Int64Array::from_iter((0..50).map(|row| (row != 5).then_some(1))));
+        assert_eq!(together(&RecordBatch::try_from_iter(columns).unwrap()).unwrap(), None, "a NULL");
     }
 
     #[test]

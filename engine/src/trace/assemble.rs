@@ -1,7 +1,7 @@
 //! Assemble: the chunks of a table become record batches, on several threads.
 //!
 //! Life of the data: each chunk, by itself → spans are completed ([`complete_spans`]) → words get their dictionary, rows
-//! their identities, references the base of the run → cut into batches of [`ROWS_PER_BATCH`] rows. Everything that costs
+//! their identities, references the base of the run → cut into batches of at most [`ROWS_PER_BATCH`] rows. Everything that costs
 //! something per row and needs no order happens here, so that the one thread that puts an import in order does not do it.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -239,8 +239,10 @@ fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<As
         });
     }
     let batch = RecordBatch::try_new(Arc::clone(&shared.schema), columns)?;
-    for offset in (0..rows).step_by(ROWS_PER_BATCH) {
-        let (batch, bytes) = with_own_words(batch.slice(offset, ROWS_PER_BATCH.min(rows - offset)))?;
+    // Evenly: behind a short batch DataFusion's filters copy the rows of all that follow, to make long ones of them.
+    let even = rows.div_ceil(rows.div_ceil(ROWS_PER_BATCH).max(1)).max(1);
+    for offset in (0..rows).step_by(even) {
+        let (batch, bytes) = with_own_words(batch.slice(offset, even.min(rows - offset)))?;
         assembled.copied += bytes;
         assembled.batches.push(batch);
     }

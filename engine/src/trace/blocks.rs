@@ -17,8 +17,9 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use super::source::Source;
 use crate::error::ImportError;
 
-/// Bytes of a block: large enough that cutting and handing over cost nothing, small beside the tables.
-pub(crate) const BLOCK_BYTES: usize = 4 << 20;
+/// Bytes of a block: large enough that cutting and handing over cost nothing, small beside the tables and the files of which a
+/// directory has many, at the end of each of which threads wait for the last block.
+pub(crate) const BLOCK_BYTES: usize = 2 << 20;
 
 /// A stretch of the source that holds whole records.
 #[derive(Debug, Clone, Copy)]

@@ -65,8 +65,9 @@ pub trait RelationFunction: Debug + Send + Sync {
         "run"
     }
 
-    /// The part of a batch of an input that the function looks at, where that is less than all: found out where the batch is
-    /// read, on as many threads as the input has partitions.
+    /// The part of a batch of an input that the function looks at, where that is less than all, or fewer rows that say the
+    /// same: found out where the batch is read, on as many threads as the input has partitions. What it returns has the
+    /// columns that the function reads, of the same types, in any order.
     ///
     /// # Errors
     /// Options of which no part can be told.
@@ -101,7 +102,8 @@ pub trait RelationFunction: Debug + Send + Sync {
     }
 }
 
-/// Takes a part of a batch, and counts rows that were left out for what is wrong with them ([`call::Input::left_out`]).
+/// Takes a part of a batch or puts rows together, and counts rows that were left out for what is wrong with them
+/// ([`call::Input::left_out`]).
 pub type Part = Arc<dyn Fn(RecordBatch, &AtomicUsize) -> Result<RecordBatch> + Send + Sync>;
 
 /// An output column with the values of an input column.

@@ -180,7 +180,7 @@ fn is_like(text: &str, pattern: &str) -> bool {
 }
 
 /// The stretches of equal keys.
-fn equal_keys(keys: &Int32Array) -> Vec<Range<usize>> {
+pub(crate) fn equal_keys(keys: &Int32Array) -> Vec<Range<usize>> {
     let key = |row: usize| keys.is_valid(row).then(|| keys.value(row));
     // Most batches are of one run: that is found out eight keys at a time.
     let values = keys.values();

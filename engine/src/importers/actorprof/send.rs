@@ -2,7 +2,8 @@
 //!
 //! A block of lines becomes columns at once: the target's number is its key in the dictionary of PEs; source and size are
 //! mostly the same in every line and then cost nothing. What a line has in common with the one before is compared and not
-//! parsed, and such a line is not even looked through for its end:
+//! parsed, and such a line is not even looked through for its end. Nineteen of twenty lines of a real program go to the target
+//! of the line before: of these, nothing but the decimals is parsed.
 //!
 //! ```text
 //! 0, 12, 1, 30, 16, 1732150000.123456⏎
@@ -10,7 +11,7 @@
 //! ^^^^^^^ head  ^^^^^^^^^^^^^^^^^ middle: these bytes again; what is left are a node, a PE, so many decimals and the end
 //! ```
 
-use super::line::{Fields, Lines, NO_TIME, PE_MAX, Tally};
+use super::line::{Fields, Lines, NO_TIME, PE_MAX, REACH, Tally};
 use crate::trace::Block;
 
 /// A column that is mostly one value.
@@ -276,8 +277,8 @@ impl Example {
         let are_digits = line[point + 1..].iter().all(u8::is_ascii_digit) && (1..=8).contains(&decimals);
         let last_decimal = 10i64.pow(u32::try_from(9usize.checked_sub(decimals)?).ok()?);
         let seconds = time - time.rem_euclid(1_000_000_000);
-        // Decimals cannot carry such a time beyond BIGINT.
-        let is_plain = time >= 0 && seconds < i64::MAX - 1_000_000_000 && !is_tight(head) && !is_tight(middle);
+        // Decimals cannot carry such a time out of reach.
+        let is_plain = time >= 0 && seconds < REACH.end() - 1_000_000_000 && !is_tight(head) && !is_tight(middle);
         let (head, middle) = (Part::of(head)?, Part::of(middle)?);
         (is_plain && are_digits).then_some(Example { head, middle, source, bytes, seconds, decimals, last_decimal })
     }
@@ -289,13 +290,18 @@ impl Example {
         let rest = self.head.strip(text)?;
         let (node, rest) = small_number(rest)?;
         let (target, rest) = small_number(rest.strip_prefix(b", ")?)?;
-        let rest = self.middle.strip(rest)?;
-        let decimals = eight_values(rest)? << (64 - 8 * self.decimals);
-        if not_digits(decimals) != 0 || rest.get(self.decimals) != Some(&b'\n') || i64::from(target) > PE_MAX {
+        let (time, rest) = self.time(self.middle.strip(rest)?)?;
+        (i64::from(target) <= PE_MAX).then_some((node, target, time, rest))
+    }
+
+    /// The time whose decimals and the end of its line are the beginning of `text`, and what follows that.
+    #[inline(always)]
+    fn time<'t>(&self, text: &'t [u8]) -> Option<(i64, &'t [u8])> {
+        let decimals = eight_values(text)? << (64 - 8 * self.decimals);
+        if not_digits(decimals) != 0 || text.get(self.decimals) != Some(&b'\n') {
             return None;
         }
-        let time = self.seconds + eight_digits(decimals) * self.last_decimal;
-        Some((node, target, time, &rest[self.decimals + 1..]))
+        Some((self.seconds + eight_digits(decimals) * self.last_decimal, &text[self.decimals + 1..]))
     }
 }
 
@@ -350,13 +356,24 @@ impl Sends {
     /// times: how many, and what follows them.
     fn read_like<'t>(&mut self, example: &Example, mut text: &'t [u8]) -> (usize, &'t [u8]) {
         let rows = self.targets.len();
-        let mut stamps = self.stamps;
+        let (mut stamps, mut before) = (self.stamps, None);
         while let Some((node, target, time, rest)) = example.read(text) {
             self.targets.push(target);
             self.times.push(time);
             stamps.meet(time);
             self.nodes.meet(target, node);
+            let line = &text[..text.len() - rest.len()];
             text = rest;
+            // A second line to the same target: more of them may follow, which are like this one up to the decimals.
+            if before.replace(target) == Some(target) {
+                let same = &line[..line.len() - example.decimals - 1];
+                while let Some((time, rest)) = text.strip_prefix(same).and_then(|decimals| example.time(decimals)) {
+                    self.times.push(time);
+                    stamps.meet(time);
+                    text = rest;
+                }
+                self.targets.resize(self.times.len(), target);
+            }
         }
         self.stamps = stamps;
         let count = self.targets.len() - rows;
@@ -478,8 +495,8 @@ mod tests {
         ] {
             assert!(!like(other), "{other}");
         }
-        // The first time fits BIGINT, the second does not.
-        let (rows, counts) = seen("0, 3, 1, 30, 16, 9223372036.5\n0, 3, 1, 30, 16, 9223372036.9\n");
+        // The first time is in reach, the second is not.
+        let (rows, counts) = seen("0, 3, 1, 30, 16, 4611686018.4\n0, 3, 1, 30, 16, 4611686018.9\n");
         assert_eq!((rows.len(), counts[1]), (1, 1));
     }
 
@@ -487,7 +504,7 @@ mod tests {
         /// A line means the same behind any other as alone.
         #[test]
         fn lines_do_not_colour_each_other(
-            lines in vec(("(0|7|-1)(, ?|,\t| ,)(3|12), ", "(0|1|-1), (30|7|1048575|1048576|99999999)", ", ?(16|24)", "(, ?(1732150000|1732150001|9223372036)([.][0-9]{5,9})?)?,?"), 1..20)
+            lines in vec(("(0|7|-1)(, ?|,\t| ,)(3|12), ", "(0|1|-1), (30|7|1048575|1048576|99999999)", ", ?(16|24)", "(, ?(1732150000|1732150001|4611686018)([.][0-9]{5,9})?)?,?"), 1..20)
         ) {
             let lines: Vec<String> = lines.into_iter().map(|(head, target, bytes, time)| head + &target + &bytes + &time + "\n").collect();
             let (rows, counts) = seen(&lines.concat());

@@ -47,7 +47,7 @@ pub(super) fn read(document: &Json<'_>, study: &mut Study) {
         study.regions.push(Region::default());
     }
     regions.extend(study.regions.iter().enumerate().filter_map(|(at, region)| Some((region.id.clone()?, at))));
-    let mut numbers = Repetitions::new(first_repetition + entries.len() as i64);
+    let mut numbers = Repetitions::new(first_repetition + entries.len() as i64, study.configurations.len());
     for (key, entry) in entries {
         let Some(mut configuration) = configuration(key, &layout, &sizes, first_repetition, study) else {
             continue;

@@ -228,8 +228,9 @@ pub(super) struct Repetitions {
 }
 
 impl Repetitions {
-    pub(super) fn new(next: i64) -> Repetitions {
-        Repetitions { taken: HashSet::new(), next }
+    /// `expected`: about how many configurations there are.
+    pub(super) fn new(next: i64, expected: usize) -> Repetitions {
+        Repetitions { taken: HashSet::with_capacity(expected), next }
     }
 
     /// The configuration, with another repetition when it was there before.

@@ -22,7 +22,7 @@ pub(super) fn read(document: &Json<'_>, study: &mut Study) {
             true => vec![repetitions],
             false => repetitions.iter().map(|list| list.elements().unwrap_or_default()).collect(),
         };
-        let mut numbers = Repetitions::new(first_repetition + lists.len() as i64);
+        let mut numbers = Repetitions::new(first_repetition + lists.len() as i64, study.configurations.len());
         for (repetition, sizes) in (first_repetition..).zip(lists) {
             for size in sizes {
                 let argument = match size.get("argument") {
