@@ -518,6 +518,26 @@ fn filters_above_a_call_do_not_change_its_answer() {
     }
 }
 
+/// A query that reads one column, or none, sees the rows of one that reads all: what is not read is not asked for.
+#[test]
+fn columns_that_are_not_read_do_not_change_the_others() {
+    let session = crate::slt::session();
+    register_traces(&session, 3, 60, false);
+    let explained = "explain_change(tasks, links, (SELECT NULL AS target_task WHERE false), base => 'a', new => 'b')";
+    let compared = "compare_runs(tasks, base => 'a', new => 'b')";
+    for call in CALLS.iter().chain([&explained, &compared]) {
+        session.deregister_table("answer").unwrap();
+        ask(&session, &format!("CREATE TABLE answer AS SELECT * FROM {call}"));
+        let columns =
+            ask(&session, "SELECT column_name FROM information_schema.columns WHERE table_name = 'answer'").concat();
+        for what in columns.iter().map(String::as_str).chain(["count(*)"]) {
+            let alone = ask(&session, &format!("SELECT {what} FROM {call}"));
+            let among = ask(&session, &format!("SELECT {what} FROM answer"));
+            assert_eq!(sorted(alone), sorted(among), "SELECT {what} FROM {call}");
+        }
+    }
+}
+
 #[test]
 fn the_order_of_rows_and_the_cut_of_batches_do_not_matter() {
     let session = crate::slt::session();

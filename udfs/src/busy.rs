@@ -44,7 +44,10 @@ use crate::ticks::time_field;
     argument(name = "start", description = "First tick of the span (BIGINT)."),
     argument(name = "finish", description = "First tick after the span (BIGINT)."),
     argument(name = "from", description = "First tick of the window (BIGINT); open when left out or NULL."),
-    argument(name = "to", description = "First tick after the window (BIGINT); open when left out or NULL.")
+    argument(
+        name = "to",
+        description = "First tick after the window (BIGINT); open when left out or NULL. Needs `from`, which may be NULL."
+    )
 )]
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Busy {

@@ -66,7 +66,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          repetitions of one measurement: its figures are then the medians over the runs, a run without such tasks counts as 0 \
          (but in `median`). `p_value` is that of an exact two-sided permutation test on the medians of the totals, with at least \
          three runs a side; three a side cannot fall below 0.2, five can fall to 0.048. Largest changes come first.\n\n\
-         Units: ticks; counts are numbers, change_percent is in percent. Medians between two ticks are rounded half to even.\n\n\
+         Units: ticks; counts are numbers, change_percent is in percent. Medians between two ticks are rounded half to even, \
+         those of each run and then those over the runs.\n\n\
          Nulls: tasks whose text is NULL are one group, NULL. Tasks without start or finish are left out and counted in a note. \
          The figures of a side that has no such task are 0, its `median` NULL. change_percent is NULL when base_total is 0, \
          p_value with fewer than three runs a side.\n\n\

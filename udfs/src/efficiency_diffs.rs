@@ -63,7 +63,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          its figures are NULL. The base is the fewest cores that ran the region and size, `efficiency` = base cores × time on \
          them ÷ (cores × time). `ratio_of_medians` takes the median of the times of all repetitions first; \
          `median_of_ratios` divides within each repetition and takes the median of the efficiencies (PaScal Viewer); a repetition \
-         without the base has none. The median of an even number is the mean of the middle two. `diff_size` is efficiency - that \
+         without the base has none. The median of an even number is the mean of the middle two; `time` shows it in whole \
+         ticks, efficiencies are of the exact one. `diff_size` is efficiency - that \
          of the next smaller size on as many cores, `diff_cores` - that of the next fewer cores for the same size, `diff_both` - \
          that of both smaller. So a program is scalable where `diff_size` >= 0, strongly where `diff_cores` >= 0, weakly where \
          `diff_both` >= 0. Sizes are in the order of `size_order`; without it of `argument`, as numbers where all are.\n\n\

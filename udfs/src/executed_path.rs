@@ -54,7 +54,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          task without location is on no lane. A message without one of its times has the other one for both.\n\n\
          Ties: link, then message, then lane; then the smallest task. The path ends with the smallest of the tasks that finish \
          last.\n\n\
-         Errors: a task that is there twice in a run, a makespan beyond BIGINT.\n\n\
+         Errors: a task that is there twice in a run, a makespan beyond BIGINT, a time of -9223372036854775808.\n\n\
          Cost: linear in tasks, links and messages, n log n in a location whose tasks are not sorted; 46 bytes a task, 24 to 48 a \
          task of the locations that the path visits, and 40 a step, beside the tasks themselves.\n\n\
          Source: the critical path of an execution, Yang and Miller 1988; Böhme et al., Scalasca 2012.",

@@ -18,18 +18,34 @@ use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::executed::walk::Step;
-use crate::executed::{ARGUMENTS, ExecutedPaths, MESSAGES, TASKS};
+use crate::executed::{ARGUMENTS, ExecutedPaths, MESSAGES};
 use crate::graph::load::{Graphs, LINKS};
 use crate::relation::call::Call;
 use crate::relation::runs::Runs;
-use crate::relation::{Default, OptionKind, OptionSpec, Parameter, RelationFunction};
+use crate::relation::{
+    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
+};
 use crate::ticks::time_field;
 
 /// The relation function `explain_change`.
 #[derive(Debug)]
 pub struct ExplainChange;
 
-static PARAMETERS: [Parameter; 5] = [TASKS, LINKS, MESSAGES, BASE, NEW];
+static PARAMETERS: [Parameter; 5] = [NAMED_TASKS, LINKS, MESSAGES, BASE, NEW];
+
+/// As [`TASKS`](crate::executed::TASKS), but every figure is by name, whether the query reads the names or not.
+const NAMED_TASKS: Parameter = Parameter::Input(InputSpec {
+    name: "tasks",
+    omitted: Omitted::Table("tasks"),
+    columns: &[
+        ColumnSpec::needed("task", ColumnKind::Integer),
+        ColumnSpec::needed("start", ColumnKind::Integer),
+        ColumnSpec::needed("finish", ColumnKind::Integer),
+        ColumnSpec::optional("location", ColumnKind::Text),
+        ColumnSpec::optional("role", ColumnKind::Text),
+        ColumnSpec::optional("name", ColumnKind::Text),
+    ],
+});
 
 /// The run or runs that others are compared with.
 pub(crate) const BASE: Parameter =
@@ -50,7 +66,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Units: ticks.\n\n\
          Nulls: tasks without name are one name, NULL. Else as in `executed_path`.\n\n\
          Ties: as in `executed_path`; changes of equal size by name, then cause.\n\n\
-         Errors: `base` or `new` names no run or several (`*` in it stands for any text), a makespan beyond BIGINT.\n\n\
+         Errors: `base` or `new` names no run or several (`*` in it stands for any text), a makespan beyond BIGINT, a time of -9223372036854775808.\n\n\
          Cost: that of `executed_path`.\n\n\
          Source: differences of critical paths by activity, as in Scalasca's composition of the critical path, Böhme et al. 2012.",
         "explain_change([tasks], [links], [messages], [base => VARCHAR], [new => VARCHAR])",

@@ -58,7 +58,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          `locations` to see those that never ran. A task without length runs at no tick: it neither ends nor splits a gap.\n\n\
          Units: ticks.\n\n\
          Nulls: a task without location, start or finish is left out; each is counted in a note. A task that ends before it \
-         starts counts as empty. A NULL window bound leaves that side to the tasks.\n\n\
+         starts counts as empty, and empty tasks bound no gap. A NULL window bound leaves that side to the tasks.\n\n\
          Ties: of tasks that finish together, `task_before` is the one that started first; of tasks that start together, \
          `task_after` is the one that finishes last; then the one with the smaller task.\n\n\
          Errors: a gap beyond BIGINT, `to` before `from`.\n\n\

@@ -30,8 +30,8 @@ use crate::spans::{Span, SpanColumns, Window, windowed_signature};
         The window is `[from, to)`; a side that is left out or NULL is the earliest start or the latest finish of the \
         group's spans. `lanes`, `from` and `to` must be the same in all rows of a group.\n\n\
         NULLs: a span with a NULL start or finish is left out. The answer is NULL when `lanes` is NULL, when the window \
-        is empty, and when it is open and there are no spans; with a given window, no spans are 0. Empty and reversed \
-        spans add 0. Ties and the order of rows do not matter; DISTINCT counts equal rows once.\n\n\
+        is empty, and when it is open and there are no spans; with a given window, rows without a span are 0. Without any \
+        row, as an empty FILTER leaves it, no window is given: NULL. Empty and reversed spans add 0. Ties and the order of rows do not matter; DISTINCT counts equal rows once.\n\n\
         Errors: `lanes` below 1; a window that ends before it begins; rows of a group that disagree.\n\n\
         Cost: O(1) a span and a few words a group; in a moving window frame O(log n) a span.\n\n\
         Source: the utilisation of a system with several servers in queueing theory; over useful computation on all \
@@ -43,7 +43,10 @@ use crate::spans::{Span, SpanColumns, Window, windowed_signature};
     argument(name = "finish", description = "First tick after the span (BIGINT)."),
     argument(name = "lanes", description = "How many spans can run at a time: workers, cores, streams (BIGINT)."),
     argument(name = "from", description = "First tick of the window (BIGINT); the earliest start when left out."),
-    argument(name = "to", description = "First tick after the window (BIGINT); the latest finish when left out.")
+    argument(
+        name = "to",
+        description = "First tick after the window (BIGINT); the latest finish when left out. Needs `from`, which may be NULL."
+    )
 )]
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Occupancy {

@@ -65,7 +65,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          itself are left out. Each is counted in a note.\n\n\
          Ties: of predecessors that finish together, the smallest task. Links that are there twice say nothing new; cycles do \
          not matter.\n\n\
-         Errors: a task that is there twice in a run, a delay beyond BIGINT.\n\n\
+         Errors: a task that is there twice in a run, a delay beyond BIGINT, a finish of -9223372036854775808.\n\n\
          Cost: linear in tasks and links; 28 bytes a task and 8 a link beside the tasks themselves.\n\n\
          Source: the release of tasks in dataflow runtimes; as in PaRSEC's trace tools.",
         "ready([tasks], [links])",

@@ -39,7 +39,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          nothing away.\n\n\
          Units: ticks.\n\n\
          Nulls: spans without start or finish are left out, spans of `b` without the column `by` take nothing away; each is \
-         counted in a note. Spans of `a` without it are left whole. Those that end before they start count as empty.\n\n\
+         counted in a note. Spans of `a` without it are left whole. Where only one input has that column, it \
+         is not asked. Those that end before they start count as empty.\n\n\
          Ties: none.\n\n\
          Errors: a piece longer than BIGINT, an unknown `by`.\n\n\
          Cost: n log n and the pieces; 28 bytes a span beside the spans themselves.\n\n\

@@ -1,5 +1,5 @@
-//! The SQL dialect: sqlparser's generic one, which DataFusion speaks by default, `TABLE(SELECT …)` as an argument, and the
-//! operator `GLOB` of SQLite and PerfettoSQL.
+//! The SQL dialect: sqlparser's generic one, which DataFusion speaks by default, `TABLE(SELECT …)` as an argument, the
+//! operator `GLOB` of SQLite and PerfettoSQL, and `IS DISTINCT FROM` as the standard has it.
 //!
 //! A dialect is asked about some three hundred features one by one, so this one forwards each answer in which
 //! [`GenericDialect`] differs from the default of the trait. A test compares the two: after an update of sqlparser it
@@ -39,8 +39,17 @@ impl Dialect for TqDialect {
         glob_follows(parser).map(|_| Ok(self.prec_value(Precedence::Like)))
     }
 
-    /// They become `glob('a*', name)`.
+    /// They become `glob('a*', name)`. And `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`: sqlparser's own
+    /// parser takes all that follows for the right side.
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+        if let Some(not) = distinct_follows(parser) {
+            (0..if not { 4 } else { 3 }).for_each(|_| parser.advance_token());
+            let left = Box::new(left.clone());
+            return Some(parser.parse_subexpr(precedence).map(Box::new).map(|right| match not {
+                false => Expr::IsDistinctFrom(left, right),
+                true => Expr::IsNotDistinctFrom(left, right),
+            }));
+        }
         let words = glob_follows(parser)?;
         let mut place = parser.next_token().span;
         if words == 2 {
@@ -141,6 +150,19 @@ impl Dialect for TqDialect {
         supports_select_item_multi_column_alias
         supports_xml_expressions
     }
+}
+
+/// Whether `IS NOT DISTINCT FROM` comes next, or, with `false`, `IS DISTINCT FROM`.
+fn distinct_follows(parser: &Parser) -> Option<bool> {
+    let comes = |words: &[Keyword]| {
+        (words.iter().enumerate()).all(
+            |(at, word)| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(next) if next.keyword == *word),
+        )
+    };
+    if comes(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+        return Some(false);
+    }
+    comes(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]).then_some(true)
 }
 
 /// How many words `GLOB` or `NOT GLOB` are, if they come next and something to match follows.

@@ -278,6 +278,9 @@ impl Graph {
     }
 
     /// A `BIGINT` column by index, `null` for NULLs and for indices without a task; and how many NULLs there are.
+    ///
+    /// # Errors
+    /// A value of `i64::MIN` where that stands for NULLs; no memory.
     fn integers(&self, batches: &[RecordBatch], name: &str, null: i64, work: &mut Work) -> Result<(Vec<i64>, usize)> {
         let tasks = self.segments.last().map_or(0, |last| last.first + last.rows.len());
         work.grow(tasks * size_of::<i64>())?;
@@ -285,6 +288,9 @@ impl Graph {
         for segment in &self.segments {
             let values = integers(&batches[segment.batch], name)?.slice(segment.rows.start, segment.rows.len());
             unknown += values.null_count();
+            if null == i64::MIN && values.iter().any(|value| value == Some(null)) {
+                return exec_err!("a {name} of {null} cannot be told from one that is not known: shift the times");
+            }
             if values.null_count() == 0 {
                 by_row.extend_from_slice(values.values());
             } else {
