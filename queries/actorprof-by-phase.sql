@@ -3,9 +3,9 @@
 -- needs: messages.kind=logical
 -- chart: bar x=messages y=phase
 --
-SELECT run, coalesce(tag, 'all') AS phase, sum(count) AS messages, coalesce(sum(count) FILTER (WHERE source = target), 0) AS self_sends,
+SELECT run, coalesce(tag, '(no phase)') AS phase, sum(count) AS messages, coalesce(sum(count) FILTER (WHERE source = target), 0) AS self_sends,
   sum(bytes) AS bytes, count(DISTINCT source) AS senders, count(DISTINCT target) AS receivers
 FROM messages
 WHERE kind = 'logical'
-GROUP BY run, coalesce(tag, 'all')
+GROUP BY run, coalesce(tag, '(no phase)')
 ORDER BY run, phase

@@ -260,6 +260,38 @@ fn files_of_two_runs_are_noticed() {
     );
     let one = directory(&[("PE0_send.csv", &lines(0, 5000)), ("PE1_send.csv", &lines(1, 5000))]);
     assert_eq!(findings(&open(one.path())), "");
+    // Phases of one run follow each other.
+    let phases = directory(&[
+        ("PE0_setup_send.csv", &lines(0, 5000)),
+        ("PE1_setup_send.csv", &lines(1, 5000)),
+        ("PE0_main_send.csv", &lines(0, 6000)),
+        ("PE1_main_send.csv", &lines(1, 6000)),
+    ]);
+    assert_eq!(findings(&open(phases.path())), "");
+    let other = directory(&[("PE0_send.csv", &lines(1, 5000)), ("PE1_send.csv", &lines(1, 5000))]);
+    assert_eq!(findings(&open(other.path())), "repaired other_pe_than_the_files 50");
+}
+
+#[test]
+fn shares_stand_for_cycles_where_nothing_else_was_printed() {
+    let shares = |pe: u32| {
+        format!("tc [PE{pe}] TCOMM_PROFILING (T_MAIN/T_TOTAL, T_COMM/T_TOTAL, T_PROC/T_TOTAL), 0.5, 0.25, 0.25\n")
+    };
+    let absolute = "tc [PE0] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 1200\n";
+    let folder = directory(&[("overall.txt", &format!("{absolute}{}{}", shares(0), shares(1)))]);
+    let rows = saved(&open(folder.path()), "actorprof-cycles-relative", &[]);
+    let rows: Vec<String> = rows.iter().map(|row| row[1..].join(" ")).collect();
+    assert_eq!(
+        rows,
+        [
+            "PE0 T_COMM 850.0 1200.0 0.708333",
+            "PE0 T_MAIN 200.0 1200.0 0.166667",
+            "PE0 T_PROC 150.0 1200.0 0.125",
+            "PE1 T_COMM - - 0.25",
+            "PE1 T_MAIN - - 0.5",
+            "PE1 T_PROC - - 0.25",
+        ]
+    );
 }
 
 #[test]

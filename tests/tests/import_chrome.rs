@@ -68,6 +68,24 @@ fn assert_books_balance(session: &Session, name: &str) {
     assert!(unaccounted.is_empty(), "{name}: {unaccounted:?}");
 }
 
+#[test]
+fn a_time_that_is_far_off_does_not_take_the_others_with_it() {
+    let event = |ts: &str| format!(r#"{{"ph":"X","name":"{ts}","pid":1,"tid":1,"ts":{ts},"dur":5}}"#);
+    let session = open_text(format!("[{},{},{}]", event("1"), event("9e15"), event("-9e15")));
+    assert_eq!(rows(&session, "SELECT name, start, duration FROM tasks"), ["1|0|5000"]);
+    assert_eq!(findings(&session), "lost bad_time 2");
+}
+
+#[test]
+fn keys_with_escapes_are_the_keys_that_they_say() {
+    let plain = r#"{"ph":"X","name":"b","pid":1,"tid":1,"ts":9,"dur":1}"#;
+    let escaped = r#"{"\u0070h":"X","na\u006de":"a","pid":1,"tid":1,"ts":1,"d\u0075r":5,"args":{"x":1}}"#;
+    let session = open_text(format!("[{plain},{escaped}]"));
+    let tasks = rows(&session, "SELECT name, duration, args FROM tasks ORDER BY start");
+    assert_eq!(tasks, [r#"a|5000|{"x":1}"#, "b|1000|-"]);
+    assert_eq!(findings(&session), "");
+}
+
 // Our fixtures.
 
 #[test]

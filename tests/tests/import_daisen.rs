@@ -596,7 +596,17 @@ fn units_and_locations_follow_the_types_of_cells() {
     // Nothing but the columns that must be there; and no task at all.
     let bare = made("CREATE TABLE trace (task_id varchar(200), parent_id varchar(200), start_time float)");
     let session = open(&bare.path);
-    assert_eq!(stats(&session)["no_tasks"], "info 1");
+    assert_eq!(
+        (stats(&session)["no_tasks"].as_str(), stats(&session)["column_missing"].as_str()),
+        ("info 1", "lost 4")
+    );
+    // v5 without its names.
+    let nameless = made(&format!(
+        "{V4} INSERT INTO trace VALUES (1, 0, 'k', 'w', 7, 1000, 5000), (2, 0, 'k', 'w', 7, 1000, 5000)"
+    ));
+    let session = open(&nameless.path);
+    assert_eq!(column(&session, "SELECT DISTINCT location FROM tasks"), ["7"]);
+    assert_eq!(stats(&session)["unknown_location"], "repaired 2");
 }
 
 #[test]

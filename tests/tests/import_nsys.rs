@@ -206,14 +206,65 @@ fn odd_rows_are_counted() {
             "lost no_start 1",
             "lost unknown_event_type 1",
             "repaired ambiguous_correlation 2",
-            "repaired finish_before_start 1",
+            "repaired negative_duration 1",
             "repaired unknown_string 2"
         ]
     );
     assert_eq!(
         rows(&session, "SELECT name, location, start, finish FROM tasks WHERE kind = 'kernel' ORDER BY start"),
-        ["copy_kernel|GPU 0/stream 7|10|20", "[string 99]|GPU 0/stream 7|30|40", "copy_kernel|GPU 0/stream 7|50|-"]
+        ["copy_kernel|GPU 0/stream 7|10|20", "[string 99]|GPU 0/stream 7|30|40", "copy_kernel|GPU 0/stream 7|50|50"]
     );
+}
+
+#[test]
+fn far_times_and_missing_columns_are_counted() {
+    let (_folder, path) = database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, streamId, deviceId, correlationId);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (10, 20, 7, 0, 5), (-9223372036854775808, 20, 7, 0, 5), ('soon', 20, 7, 0, 5),
+           (30, 9223372036854775807, 7, 0, 5);
+         CREATE TABLE cupti_activity_kind_runtime (start, finish, globalTid, corr);
+         INSERT INTO cupti_activity_kind_runtime VALUES (1, 2, 1677721801, 5);",
+    );
+    let session = open(&path);
+    assert_eq!(
+        findings(&session),
+        [
+            "info launched_before 1",
+            "info table_missing 1",
+            "info unfinished 1",
+            "lost bad_time 3",
+            "lost column_missing 2",
+        ]
+    );
+    assert_eq!(
+        rows(&session, "SELECT kind, start, duration FROM tasks ORDER BY kind"),
+        ["cuda_runtime|0|-", "kernel|9|10"]
+    );
+}
+
+#[test]
+fn a_database_that_was_cut_off_keeps_what_is_left() {
+    let (_folder, path) = database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, streamId, deviceId, correlationId);
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 10 * i, 10 * i + 5, 7, 0, i FROM n;",
+    );
+    let whole = std::fs::read(&path).unwrap();
+    let left = |length: usize| {
+        std::fs::write(&path, &whole[..length]).unwrap();
+        let session = open(&path);
+        let truncated = "SELECT count(*) FROM import_stats WHERE what = 'truncated' AND severity = 'lost'";
+        assert_eq!(one(&session, truncated), 1);
+        one(&session, "SELECT count(*) FROM tasks")
+    };
+    // The last page holds the last rows; whoever reads zeros for rows has more of them than there are.
+    let (nearly, half) = (left(whole.len() - 1), left(whole.len() / 2));
+    assert!(0 < half && half < nearly && nearly < 2_000, "{half} {nearly}");
+    std::fs::write(&path, &whole[..3_000]).unwrap();
+    let error = try_open(&path).err().unwrap();
+    assert!(error.contains("cut off"), "{error}");
 }
 
 #[test]

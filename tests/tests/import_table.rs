@@ -526,6 +526,7 @@ fn errors_say_what_the_file_has_and_what_to_type() {
         ("gone.csv", "start,finish\n1,2\n"),
         ("gone.csv.tq.toml", "[[table]]\n[[table]]\ntable = \"links\"\nfile = \"nowhere.csv\"\n"),
         ("near.csv", "start,finish\n1,2\n"),
+        ("cr.csv", "start,finish,name\r0,1,a\r1,2,b\r"),
         ("near.csv.tq.toml", "start = \"strat\"\n"),
     ]);
     let check = |name: &str, options: &[(&str, &str)], expected: Expect| {
@@ -587,6 +588,13 @@ fn errors_say_what_the_file_has_and_what_to_type() {
         expect![[r#"
         odd.csv: a task needs `start` or `duration`, and no column is called so; the file has `alpha` and `beta`
         hint: --option table.start=COLUMN:us
+    "#]],
+    );
+    check(
+        "cr.csv",
+        &[],
+        expect![[r#"
+        cr.csv: not a readable table trace: its lines end in carriage returns alone: `tr '\r' '\n'` makes lines of them (line 1)
     "#]],
     );
     check(

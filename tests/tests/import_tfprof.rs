@@ -462,7 +462,40 @@ fn json_that_was_written_anew_gives_the_same_tables() {
     assert_eq!(stat(&session, "unknown_type"), "repaired 1");
 }
 
-/// Several blocks of 4 MiB: unnamed tasks whose block does not show their worker, and names of the same shape that a
+#[test]
+fn a_damaged_type_or_key_is_no_silent_loss() {
+    let folder = TempDir::new().expect("a folder");
+    let write = |name: &str, text: &[u8]| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        path
+    };
+    let text = std::fs::read_to_string(fixture("tfprof").join("nested_40.json")).expect("a fixture");
+    let whole = tasks(&open(&fixture("tfprof").join("nested_40.json"))).len();
+    // The text is good JSON with a type that nobody knows.
+    let odd = open(&write("odd.json", text.replacen("\"static\"", "\"st`tic\"", 1).as_bytes()));
+    assert_eq!((tasks(&odd).len(), stat(&odd, "unknown_type")), (whole, "repaired 1".to_owned()));
+    // All of them: nothing looks like the end of a task.
+    let all = open(&write("all.json", text.replace("\"type\":\"", "\"type\":\"x").as_bytes()));
+    assert_eq!((tasks(&all).len(), stat(&all, "unknown_type")), (whole, format!("repaired {whole}")));
+    // No JSON any more: the name that swallowed a task is told.
+    let broken = text.replacen("\"static\"", "\"static\u{1}", 1);
+    let broken = open(&write("broken.json", broken.as_bytes()));
+    assert_eq!((tasks(&broken).len(), stat(&broken, "task_in_name")), (whole - 1, "repaired 1".to_owned()));
+    // An executor without the key of its tasks.
+    let several = std::fs::read_to_string(fixture("tfprof").join("execs_40.json")).expect("a fixture");
+    let (before, last) = several.split_at(several.rfind("\"executor\"").expect("executors"));
+    let lost = write("lost.json", format!("{before}{}", last.replacen("\"data\"", "\"dava\"", 1)).as_bytes());
+    let mut open_options = OpenOptions::new(1 << 30, 1);
+    open_options.traces.push(TraceSpec { name: None, path: lost });
+    let error = Session::open(&open_options).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("`\",\"data\":[` should stand here"), "{error}");
+    // A mark of UTF-8 before the text.
+    let marked = open(&write("marked.json", format!("\u{feff}{text}").as_bytes()));
+    assert_eq!(tasks(&marked).len(), whole);
+}
+
+/// Several blocks: unnamed tasks whose block does not show their worker, and names of the same shape that a
 /// program chose.
 #[test]
 fn unnamed_tasks_are_known_across_blocks_on_any_number_of_threads() {

@@ -5,8 +5,11 @@
 //! that way: database and `-wal` file are then copied to a temporary folder, and SQLite puts them together there.
 //!
 //! Known to be wrong in files found in the wild: a file that was cut off (SQLite reads zeros behind its end, and rows of
-//! nothing) is refused by its length.
+//! nothing) is known by its length. It is refused, or read from a copy in which the missing pages are zeros as a whole: no page
+//! of a table begins with zeros, so a table breaks off where it comes to one.
 
+use std::fmt;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OpenFlags};
@@ -20,6 +23,7 @@ pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 
 const WAL_IGNORED: Finding = Finding::lost("wal_ignored", Stage::Import);
 const WAL_READ: Finding = Finding::info("wal_read", Stage::Import);
+const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 
 /// A database on disk, of which any number of connections may read.
 #[derive(Debug)]
@@ -33,7 +37,7 @@ pub(super) struct Database {
 enum File {
     /// The trace itself, or its decompressed copy: nobody may write it.
     Immutable(LocalFile),
-    /// A copy of ours with its `-wal` file.
+    /// A copy of ours, with its `-wal` file or with its missing pages.
     Copy { path: PathBuf, _folder: TempDir },
 }
 
@@ -45,7 +49,9 @@ impl Database {
     pub(super) fn of(source: &Source, format: &'static str, stats: &mut Stats) -> Result<Database, ImportError> {
         let local = source.local_file()?;
         let database = Database { path: source.path().to_owned(), format, file: File::Immutable(local) };
-        database.check_length(source)?;
+        if let Some(cut) = database.cut_off(source)? {
+            return Err(cut.refused(&database));
+        }
         let wal = beside(source.path());
         let is_original = matches!(&database.file, File::Immutable(LocalFile::Original(_)));
         if !is_original || !std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
@@ -64,6 +70,28 @@ impl Database {
                 Ok(database)
             }
         }
+    }
+
+    /// [`Database::of`], but a database that was cut off is noted in `stats`, and its tables break off where pages are missing.
+    ///
+    /// # Errors
+    /// [`ImportError::Damaged`] when not even the first page is there, [`ImportError::Io`] when it cannot be read or copied.
+    pub(super) fn of_what_is_left(
+        source: &Source,
+        format: &'static str,
+        stats: &mut Stats,
+    ) -> Result<Database, ImportError> {
+        let local = source.local_file()?;
+        let database = Database { path: source.path().to_owned(), format, file: File::Immutable(local) };
+        let Some(cut) = database.cut_off(source)? else { return Database::of(source, format, stats) };
+        if cut.length < cut.page_size {
+            return Err(cut.refused(&database));
+        }
+        stats.note(TRUNCATED, 1, || cut.to_string());
+        let File::Immutable(local) = &database.file else { return Ok(database) };
+        let whole = cut.length - cut.length % cut.page_size;
+        let file = padded(local.path(), whole, cut.expected).map_err(|error| source.io_error(error))?;
+        Ok(Database { file, ..database })
     }
 
     /// A connection; each thread needs its own.
@@ -128,21 +156,16 @@ impl Database {
         texts().map_err(|error| self.damaged("schema".to_owned(), &error))
     }
 
-    /// Whether all pages are there.
+    /// How much is there, when pages are missing at the end.
     ///
     /// Header: page size at 16 (1 stands for 65 536), number of pages at 28, valid when the counters at 24 and 92 agree.
-    fn check_length(&self, source: &Source) -> Result<(), ImportError> {
-        let File::Immutable(local) = &self.file else { return Ok(()) };
-        let refused = |place: String, what: String| ImportError::Damaged {
-            path: self.path.clone(),
-            format: self.format,
-            place,
-            what,
-        };
+    fn cut_off(&self, source: &Source) -> Result<Option<CutOff>, ImportError> {
+        let File::Immutable(local) = &self.file else { return Ok(None) };
         let head = source.head();
         let number = |at: usize| head.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
         let (Some(pages), Some(changed), Some(valid_for)) = (number(28), number(24), number(92)) else {
-            return Err(refused("header".to_owned(), "cut off within the header".to_owned()));
+            let (path, place, what) = (self.path.clone(), "header".to_owned(), "cut off within the header".to_owned());
+            return Err(ImportError::Damaged { path, format: self.format, place, what });
         };
         let page_size = match u64::from(head[16]) << 8 | u64::from(head[17]) {
             1 => 65_536,
@@ -150,12 +173,41 @@ impl Database {
         };
         let length = std::fs::metadata(local.path()).map_err(|error| source.io_error(error))?.len();
         let expected = u64::from(pages) * page_size;
-        if changed == valid_for && length < expected {
-            let what = format!("cut off: {pages} pages need {expected} bytes, the file has {length}");
-            return Err(refused(format!("byte {length}"), what));
-        }
-        Ok(())
+        let is_cut = changed == valid_for && length < expected;
+        Ok(is_cut.then_some(CutOff { pages, page_size, expected, length }))
     }
+}
+
+/// A database whose last pages are missing.
+struct CutOff {
+    pages: u32,
+    page_size: u64,
+    expected: u64,
+    length: u64,
+}
+
+impl CutOff {
+    fn refused(&self, database: &Database) -> ImportError {
+        let (path, place) = (database.path.clone(), format!("byte {}", self.length));
+        ImportError::Damaged { path, format: database.format, place, what: self.to_string() }
+    }
+}
+
+impl fmt::Display for CutOff {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let CutOff { pages, expected, length, .. } = self;
+        write!(f, "cut off: {pages} pages need {expected} bytes, the file has {length}")
+    }
+}
+
+/// A copy of the first bytes of a file, with zeros behind them.
+fn padded(path: &Path, first: u64, length: u64) -> std::io::Result<File> {
+    let folder = TempDir::with_prefix("tq-")?;
+    let copy = folder.path().join("database");
+    let mut file = std::fs::File::create(&copy)?;
+    std::io::copy(&mut std::fs::File::open(path)?.take(first), &mut file)?;
+    file.set_len(length)?;
+    Ok(File::Copy { path: copy, _folder: folder })
 }
 
 /// A name as SQL wants it.

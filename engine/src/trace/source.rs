@@ -32,9 +32,14 @@ pub struct Source {
     compression: Compression,
     stored_bytes: Option<u64>,
     head: Arc<[u8]>,
+    /// Whether a mark of UTF-8 stands before everything else; it is no part of the trace.
+    has_mark: bool,
     block_bytes: usize,
     progress: Option<Arc<dyn Progress>>,
 }
+
+/// Some editors put it before a text.
+const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 
 #[derive(Clone)]
 enum Input {
@@ -89,6 +94,7 @@ impl Source {
             compression: Compression::None,
             stored_bytes,
             head: Arc::from([]),
+            has_mark: false,
             block_bytes: BLOCK_BYTES,
             progress: None,
         };
@@ -105,6 +111,10 @@ impl Source {
             Compression::None => magic.into(),
             _ => source.read_head().map_err(failed)?.into(),
         };
+        if source.head.starts_with(UTF8_MARK) {
+            source.has_mark = true;
+            source.head = source.read_head().map_err(failed)?.into();
+        }
         if source.head.is_empty() {
             return Err(ImportError::Empty { path: path.to_owned() });
         }
@@ -128,7 +138,7 @@ impl Source {
         &self.path
     }
 
-    /// The first decompressed bytes, at most 64 KiB.
+    /// The first decompressed bytes, at most 64 KiB, without a mark of UTF-8.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
@@ -140,7 +150,8 @@ impl Source {
 
     /// Number of decompressed bytes, where it is known without reading: checks of counts lean on it.
     pub fn known_bytes(&self) -> Option<u64> {
-        (self.compression == Compression::None).then_some(self.stored_bytes).flatten()
+        let stored = (self.compression == Compression::None).then_some(self.stored_bytes).flatten();
+        stored.map(|bytes| bytes.saturating_sub(if self.has_mark { UTF8_MARK.len() as u64 } else { 0 }))
     }
 
     /// The name without directory, compression and extension: `wavefront` of `runs/wavefront.tfp.zst`.
@@ -207,11 +218,15 @@ impl Source {
             total: self.stored_bytes,
             progress: self.progress.clone(),
         };
-        Ok(match self.compression {
+        let mut reader: Box<dyn Read + Send> = match self.compression {
             Compression::None => Box::new(counted),
             Compression::Gzip => Box::new(MultiGzDecoder::new(counted)),
             Compression::Zstd => Box::new(zstd::Decoder::new(counted)?),
-        })
+        };
+        if self.has_mark {
+            reader.read_exact(&mut [0; UTF8_MARK.len()])?;
+        }
+        Ok(reader)
     }
 }
 
@@ -278,6 +293,14 @@ impl Read for Counted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_of_utf8_is_no_part_of_a_trace() {
+        let source = Source::of_bytes(*b"\xef\xbb\xbf{}").expect("bytes");
+        assert_eq!((source.head(), source.known_bytes()), (&b"{}"[..], Some(2)));
+        assert_eq!(source.read_all().expect("memory"), b"{}");
+        assert!(matches!(Source::of_bytes(*b"\xef\xbb\xbf"), Err(ImportError::Empty { .. })));
+    }
 
     #[test]
     fn stems_lose_compression_and_extension() {

@@ -4,8 +4,13 @@
 //! 0, 12, 1, 30, 16, 1732150000.123456⏎     node, PE, node, PE, bytes, time
 //! ```
 
+use std::ops::RangeInclusive;
+
 /// A time that a line does not have.
 pub(super) const NO_TIME: i64 = i64::MIN;
+
+/// Times beyond ±146 years are damage: of all others, any two have a difference.
+pub(super) const REACH: RangeInclusive<i64> = -(1 << 62)..=1 << 62;
 
 /// PE numbers beyond this are damage: every PE up to the largest has a row in `locations`.
 pub(super) const PE_MAX: i64 = (1 << 20) - 1;
@@ -92,7 +97,7 @@ impl<'l> Fields<'l> {
     pub(super) fn stamp(&mut self) -> Option<i64> {
         let seconds = self.integer()?;
         if self.line.get(self.at) != Some(&b'.') {
-            return seconds.checked_mul(1_000_000_000);
+            return seconds.checked_mul(1_000_000_000).filter(|time| REACH.contains(time));
         }
         self.at += 1;
         let from = self.at;
@@ -117,7 +122,7 @@ impl<'l> Fields<'l> {
             self.at += further;
         }
         let magnitude = seconds.checked_mul(1_000_000_000)?.checked_add(if seconds < 0 { -fraction } else { fraction });
-        magnitude.filter(|_| self.at > from)
+        magnitude.filter(|time| self.at > from && REACH.contains(time))
     }
 
     /// Whether the next field has a point: a time, no number.

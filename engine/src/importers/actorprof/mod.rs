@@ -69,6 +69,7 @@ const TORN_PIECES: Finding = Finding::lost("other_lines", Stage::Recording);
 const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 const DUPLICATE_FILE: Finding = Finding::lost("duplicate_file", Stage::Recording);
 
+const OTHER_PE: Finding = Finding::repaired("other_pe_than_the_files", Stage::Recording);
 const NODE_CONFLICTS: Finding = Finding::repaired("node_conflicts", Stage::Recording);
 const NEGATIVE_CYCLES: Finding = Finding::repaired("negative_cycles", Stage::Recording);
 const MIXED_RUNS: Finding = Finding::repaired("mixed_runs", Stage::Recording);
@@ -234,17 +235,17 @@ fn import_files(
             Kind::Send { phase, pe } => {
                 reading.meet(*pe);
                 with_sends.insert(*pe);
-                let take = |block| reading.take_sends(&name, phase.as_deref(), block);
+                let take = |block| reading.take_sends(&name, (*pe, phase.as_deref()), block);
                 let ending = parse_blocks(source, threads, cut_at_line, send::parse, take)?;
-                reading.end_file(&name, true);
+                reading.end_file(&name, phase.as_deref(), true);
                 ending
             }
             Kind::Papi { phase, pe } => {
                 reading.meet(*pe);
-                let take = |block: papi::Sections| reading.take_sections(&name, phase.as_deref(), &block);
+                let take = |block: papi::Sections| reading.take_sections(&name, (*pe, phase.as_deref()), &block);
                 let ending = parse_blocks(source, threads, cut_at_line, papi::parse, take)?;
                 // A main part is written when it is done, not when it ran.
-                reading.end_file(&name, false);
+                reading.end_file(&name, phase.as_deref(), false);
                 ending
             }
             Kind::Physical => {
@@ -287,7 +288,8 @@ fn take_overall(name: &str, overall: &mut Overall, reading: &mut Reading) -> Res
     let stats = &mut reading.builder.stats;
     stats.records(foreign + relative + warnings + bad);
     stats.left_out(OTHER_LINES, foreign, || format!("{name}: output of others"));
-    stats.left_out(RELATIVE_LINES, relative, || format!("{name}: ratios are computed from the absolute lines"));
+    stats
+        .left_out(RELATIVE_LINES, relative, || format!("{name}: they become counters where a PE has no absolute line"));
     stats.left_out(WARNING_LINES, warnings, || format!("{name}: printed before the selector had finished"));
     let (bad_line, negative_line) = (overall.bad_example.take(), overall.negative_example.take());
     stats.left_out(BAD_LINES, bad, || format!("{name}: `{}`", bad_line.unwrap_or_default()));

@@ -15,12 +15,12 @@ use super::physical::{Buffers, Type};
 use super::send::{Mostly, Nodes, Sends, Stamps};
 use super::{
     BAD_LINES, BLANK_LINES, CRLF_LINES, MAIN_LINES, MESSAGES_WITHOUT_TIME, MIXED_RUNS, NODE_CONFLICTS, OTHER_LINES,
-    TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES, TRAILING_COMMA_LINES,
+    OTHER_PE, TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES, TRAILING_COMMA_LINES,
 };
 use crate::error::ImportError;
 use crate::importers::ImportContext;
 use crate::tables::Table;
-use crate::trace::{Cells, Location, RunBuilder};
+use crate::trace::{Cells, Location, RunBuilder, in_order};
 
 /// Rows that wait for the origin.
 struct Waiting {
@@ -33,9 +33,28 @@ struct Waiting {
     times: Option<(&'static str, Vec<i64>)>,
 }
 
+impl Waiting {
+    /// With its times among its cells, in nanoseconds since `origin`.
+    fn since(mut self, origin: i64) -> Waiting {
+        let Some((column, mut times)) = self.times.take().filter(|(_, times)| !times.is_empty()) else { return self };
+        let array: Int64Array = if times.contains(&NO_TIME) {
+            let since = |time: i64| (time != NO_TIME).then(|| time.saturating_sub(origin));
+            times.into_iter().map(since).collect()
+        } else {
+            times.iter_mut().for_each(|time| *time = time.saturating_sub(origin));
+            times.into()
+        };
+        if array.null_count() < self.rows {
+            self.cells.push((column, array.into()));
+        }
+        self
+    }
+}
+
 /// Stamps of a file.
 struct FileStamps {
     name: String,
+    phase: Option<String>,
     least: i64,
     most: i64,
 }
@@ -75,18 +94,31 @@ impl Reading {
     }
 
     /// Ends a file with stamps. `in_order`: its lines are in the order of their stamps as long as the clock runs evenly.
-    pub(super) fn end_file(&mut self, name: &str, in_order: bool) {
+    pub(super) fn end_file(&mut self, name: &str, phase: Option<&str>, in_order: bool) {
         let stamps = std::mem::replace(&mut self.stamps, Stamps::none());
         let backwards = if in_order { stamps.backwards } else { 0 };
         self.builder.stats.note(TIME_STEPS_BACKWARDS, backwards, || name.to_owned());
         if stamps.first != NO_TIME {
-            self.files.push(FileStamps { name: name.to_owned(), least: stamps.least, most: stamps.most });
+            let (name, phase) = (name.to_owned(), phase.map(str::to_owned));
+            self.files.push(FileStamps { name, phase, least: stamps.least, most: stamps.most });
         }
     }
 
     /// Takes a block of sends.
-    pub(super) fn take_sends(&mut self, file: &str, phase: Option<&str>, block: Sends) -> Result<(), ImportError> {
+    pub(super) fn take_sends(
+        &mut self,
+        file: &str,
+        (pe, phase): (i32, Option<&str>),
+        block: Sends,
+    ) -> Result<(), ImportError> {
         self.tally(file, &block.tally);
+        let others = match &block.sources {
+            Mostly::None => 0,
+            Mostly::One(source) if *source == pe => 0,
+            Mostly::One(_) => block.targets.len(),
+            Mostly::Each(sources) => sources.iter().filter(|source| **source != pe).count(),
+        };
+        self.builder.stats.note(OTHER_PE, others as u64, || format!("{file}: sends of another PE than the file's"));
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
         if let Some((pe, node)) = block.own_node {
@@ -112,10 +144,12 @@ impl Reading {
     pub(super) fn take_sections(
         &mut self,
         file: &str,
-        phase: Option<&str>,
+        (pe, phase): (i32, Option<&str>),
         block: &Sections,
     ) -> Result<(), ImportError> {
         self.tally(file, &block.tally);
+        let others = block.sections.iter().filter(|section| section.target != pe).count();
+        self.builder.stats.note(OTHER_PE, others as u64, || format!("{file}: work of another PE than the file's"));
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
         let first = self.messages;
@@ -315,23 +349,10 @@ impl Reading {
         let base = origin.unwrap_or(0);
         // The tables account for the columns as they take them over.
         self.memory.free();
-        for Waiting { table, rows, of_records, mut cells, times } in std::mem::take(&mut self.waiting) {
-            if let Some((column, mut times)) = times.filter(|(_, times)| !times.is_empty()) {
-                let is_missing = times.contains(&NO_TIME);
-                let array: Int64Array = match is_missing {
-                    false => {
-                        times.iter_mut().for_each(|time| *time = time.saturating_sub(base));
-                        times.into()
-                    }
-                    true => {
-                        let since = |time: i64| (time != NO_TIME).then(|| time.saturating_sub(base));
-                        times.into_iter().map(since).collect()
-                    }
-                };
-                if array.null_count() < rows {
-                    cells.push((column, array.into()));
-                }
-            }
+        let waiting = std::mem::take(&mut self.waiting);
+        for Waiting { table, rows, of_records, cells, .. } in
+            in_order(waiting, context.threads, |waiting| waiting.since(base))
+        {
             match of_records {
                 true => self.builder.append(table, rows, cells)?,
                 false => self.builder.append_derived(table, rows, cells)?,
@@ -397,13 +418,19 @@ impl Reading {
         builder.append_derived(Table::Locations, self.pes as usize, cells)
     }
 
-    /// Files of two executions in one directory: when their stamps fall into two groups that are farther apart than
+    /// Files of two executions in one directory: when the stamps of one phase fall into two groups that are farther apart than
     /// either is long, one of them is left over from an earlier run.
     fn note_mixed_runs(&mut self) {
-        self.files.sort_by_key(|file| file.least);
+        self.files.sort_by(|one, other| (&one.phase, one.least).cmp(&(&other.phase, other.least)));
+        let files = std::mem::take(&mut self.files);
+        files.chunk_by(|one, other| one.phase == other.phase).for_each(|of_phase| self.note_mixed(of_phase));
+        self.files = files;
+    }
+
+    fn note_mixed(&mut self, files: &[FileStamps]) {
         let mut most = i64::MIN;
-        for at in 0..self.files.len() {
-            let (before, from) = self.files.split_at(at);
+        for at in 0..files.len() {
+            let (before, from) = files.split_at(at);
             let next = from[0].least;
             if !before.is_empty() && next > most {
                 let gap = next.saturating_sub(most);
@@ -419,7 +446,7 @@ impl Reading {
                     });
                 }
             }
-            most = most.max(self.files[at].most);
+            most = most.max(files[at].most);
         }
     }
 }

@@ -77,11 +77,6 @@ impl<R: Read> Container<R> {
 
     /// Reads the opening bracket; `None` when the text begins otherwise.
     pub(super) fn open(&mut self) -> io::Result<Option<Form>> {
-        for byte in [0xef, 0xbb, 0xbf] {
-            if self.peek()? == Some(byte) {
-                self.at += 1;
-            }
-        }
         let form = match self.space()? {
             Some(b'[') => Form::Array,
             Some(b'{') => Form::Object,
@@ -336,7 +331,7 @@ mod tests {
 
     #[test]
     fn events_are_found_behind_anything() {
-        let text = "\u{feff} { \"a\" : 12 , \"b\":[{\"x\":\"]}\\\"\"},[]],\"c\":\"d\" ,\"traceEvents\" : [{}";
+        let text = " { \"a\" : 12 , \"b\":[{\"x\":\"]}\\\"\"},[]],\"c\":\"d\" ,\"traceEvents\" : [{}";
         let (stop, beside) = walk(text);
         assert_eq!(stop, Stop::Events(text.len() as u64 - 2));
         assert_eq!(beside, pairs(&[("a", "12"), ("b", "[{\"x\":\"]}\\\"\"},[]]"), ("c", "\"d\"")]));

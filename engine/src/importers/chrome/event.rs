@@ -100,8 +100,15 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
             None => return Err(Flaw::Ended),
         }
         let key = lex::string(bytes, at + 1)?;
-        let name = &bytes[at + 1..key.end];
         let name_at = at + 1;
+        let unescaped;
+        let name = if key.plain {
+            &bytes[name_at..key.end]
+        } else {
+            // No producer that is known writes keys with escapes, but JSON may.
+            unescaped = repair::unescape(slice(text, name_at, key.end)?).0;
+            unescaped.as_bytes()
+        };
         at = colon(bytes, key.end + 1)?;
         let (number, end) = match short_key(name) {
             key::PH => {

@@ -107,7 +107,9 @@ pub(super) fn links(
     }
     links.sort_unstable_by_key(|link| (link.target, link.source));
     recording.stats.note(LAUNCH_FLOWS, said, || "flows that say what arguments say".to_owned());
-    recording.stats.note(FLOW_UNBOUND, unbound, || "no start, no end, or no task where it points".to_owned());
+    recording.stats.note(FLOW_UNBOUND, unbound, || {
+        "no start, no end, no task where it points, or both ends in one task".to_owned()
+    });
     links
 }
 

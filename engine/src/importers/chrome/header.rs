@@ -88,7 +88,8 @@ fn values(beside: &[Beside]) -> impl Iterator<Item = (String, Value)> {
 fn base(beside: &[Beside]) -> Option<i64> {
     let kineto = value(beside, "baseTimeNanoseconds").and_then(|base| base.as_i64());
     let clang = || value(beside, "beginningOfTime").and_then(|begin| begin.as_i64()?.checked_mul(1_000));
-    kineto.or_else(clang)
+    // Added to a time within reach, it must fit.
+    kineto.or_else(clang).filter(|base| base.unsigned_abs() <= 1 << 61)
 }
 
 /// Counts the times of a file from its own base, so that files of several ranks share an origin.

@@ -13,7 +13,7 @@
 pub(super) enum BadTime {
     /// No number.
     NotANumber,
-    /// Beyond ±292 years.
+    /// Beyond ±[`REACH`].
     OutOfRange,
 }
 
@@ -39,6 +39,13 @@ pub(super) struct Span {
     pub(super) negative: bool,
 }
 
+/// Times beyond ±146 years are damage: of all others, any two have a difference.
+const REACH: i64 = 1 << 62;
+
+fn in_reach(time: i64) -> Result<i64, BadTime> {
+    if (-REACH..=REACH).contains(&time) { Ok(time) } else { Err(BadTime::OutOfRange) }
+}
+
 /// Decimals of a microsecond that the slow path keeps; further digits only break ties.
 const DECIMALS: i64 = 18;
 /// Units of the slow path in a nanosecond.
@@ -48,7 +55,7 @@ const UNITS_PER_NS: i128 = 10i128.pow(DECIMALS as u32 - 3);
 #[inline]
 pub(super) fn nanoseconds(text: &[u8]) -> Result<Nanoseconds, BadTime> {
     match exact(text) {
-        Some(value) => Ok(Nanoseconds { value, rounded: false }),
+        Some(value) => Ok(Nanoseconds { value: in_reach(value)?, rounded: false }),
         None => round(decimal(text)?),
     }
 }
@@ -57,7 +64,7 @@ pub(super) fn nanoseconds(text: &[u8]) -> Result<Nanoseconds, BadTime> {
 #[inline]
 pub(super) fn span(start: &[u8], duration: &[u8]) -> Result<Span, BadTime> {
     if let (Some(start), Some(duration)) = (exact(start), exact(duration)) {
-        let finish = start.checked_add(duration.max(0)).ok_or(BadTime::OutOfRange)?;
+        let finish = in_reach(in_reach(start)?.checked_add(duration.max(0)).ok_or(BadTime::OutOfRange)?)?;
         return Ok(Span { start, finish, rounded: false, negative: duration < 0 });
     }
     let (start, duration) = (decimal(start)?, decimal(duration)?);
@@ -170,7 +177,7 @@ fn round(units: i128) -> Result<Nanoseconds, BadTime> {
     let rest = units.rem_euclid(UNITS_PER_NS);
     let up = rest * 2 > UNITS_PER_NS || (rest * 2 == UNITS_PER_NS && floor % 2 != 0);
     let value = i64::try_from(floor + i128::from(up)).map_err(|_| BadTime::OutOfRange)?;
-    Ok(Nanoseconds { value, rounded: rest != 0 })
+    Ok(Nanoseconds { value: in_reach(value)?, rounded: rest != 0 })
 }
 
 /// A numeric text of any spelling as a double, for values (never for times).
@@ -203,7 +210,7 @@ mod tests {
         check("1e3", 1_000_000);
         check("1.5E+06", 1_500_000_000);
         check("1e-3", 1);
-        check("9223372036854775.807", i64::MAX);
+        check("4611686018427387.904", REACH);
         check("0.0010000", 1);
         check("0e99999999999", 0);
     }
@@ -230,7 +237,15 @@ mod tests {
         for text in ["", "-", ".", "1.5e", "2e+", "100a", "-1.-500", "invalid", "NaN", "1.2.3", " 1", "--1", "e5"] {
             assert_eq!(nanoseconds(text.as_bytes()), Err(BadTime::NotANumber), "{text}");
         }
-        for text in ["9223372036854775.808", "1e30", "1e999999999999", "99999999999999999999999999999999999999999999"] {
+        for text in [
+            "9223372036854775.808",
+            "4611686018427387.905",
+            "-4611686018427388",
+            "-47e14",
+            "1e30",
+            "1e999999999999",
+            "99999999999999999999999999999999999999999999",
+        ] {
             assert_eq!(nanoseconds(text.as_bytes()), Err(BadTime::OutOfRange), "{text}");
         }
     }

@@ -31,7 +31,6 @@ const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 /// Whether the first line is the header.
 pub(super) fn recognise(head: &[u8]) -> bool {
     let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
     line.split(|byte| *byte == b',').map(<[u8]>::trim_ascii).eq(FIELDS)
 }
 

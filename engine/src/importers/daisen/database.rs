@@ -72,7 +72,8 @@ impl Reader<'_> {
                 let location = cell(4)?;
                 let location = match location {
                     ValueRef::Integer(key) if names.contains_key(&key) => names.get(&key).map(String::as_str),
-                    ValueRef::Integer(key) if !names.is_empty() => {
+                    // Numbers are v5's, which has a table of names.
+                    ValueRef::Integer(key) => {
                         stats.note(UNKNOWN_LOCATION, 1, || format!("{}: location {key} has no name", place()));
                         text(location, &mut number, stats, place)
                     }

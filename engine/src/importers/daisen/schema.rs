@@ -8,6 +8,7 @@ use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
 use crate::trace::{Finding, Stage, Stats};
 
+const COLUMN_MISSING: Finding = Finding::lost("column_missing", Stage::Recording);
 const UNIT_GUESSED: Finding = Finding::info("unit_guessed", Stage::Import);
 
 /// The names of the columns of `trace`: v3 and v4.
@@ -76,6 +77,9 @@ impl Schema {
                 ),
             };
             return Err(file.unusable(what));
+        }
+        for ([_, name], _) in TRACE.iter().zip(&wanted).filter(|(_, column)| column.is_none()) {
+            stats.note(COLUMN_MISSING, 1, || format!("table `trace` has no column `{name}`"));
         }
         let trace = Source { table: "trace".to_owned(), columns: select(&wanted) };
         let milestones = match has("milestone").or_else(|| has("trace_milestones")) {

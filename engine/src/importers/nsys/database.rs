@@ -14,8 +14,12 @@ use crate::trace::{Finding, ROWS_PER_BATCH, Stage, Stats, Words};
 
 const TABLE_VARIANT: Finding = Finding::info("table_variant", Stage::Recording);
 const TABLE_DAMAGED: Finding = Finding::lost("table_damaged", Stage::Recording);
+const COLUMN_MISSING: Finding = Finding::lost("column_missing", Stage::Recording);
 const TABLE_NOT_READ: Finding = Finding::info("table_not_read", Stage::Import);
 const UNKNOWN_STRING: Finding = Finding::repaired("unknown_string", Stage::Recording);
+
+/// Without one of these, wherever they are asked for, the figures of a table are others.
+const NEEDED: [&str; 4] = ["start", "end", "correlationId", "streamId"];
 
 /// What a row costs in memory beside its text: a generous estimate, asked of the pool before the rows are kept.
 const ROW_BYTES: usize = 128;
@@ -73,7 +77,7 @@ impl<'a> Reader<'a> {
 
     /// Whether a table has this name, or begins with it.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.tables.iter().any(|table| table.starts_with(name))
+        self.tables.iter().any(|table| behind(table, name).is_some())
     }
 
     /// The text of an id in `StringIds`.
@@ -109,7 +113,10 @@ impl<'a> Reader<'a> {
         mut row: impl FnMut(&mut Reader<'a>, &Cells<'_, '_>),
     ) -> Result<(), ImportError> {
         for table in self.layouts(name) {
-            let select = self.select(&table, columns)?;
+            let (select, missing) = self.select(&table, columns)?;
+            for column in missing.into_iter().filter(|column| NEEDED.contains(column)) {
+                self.stats.note(COLUMN_MISSING, 1, || format!("table `{table}` has no column `{column}`"));
+            }
             let connection = Rc::clone(&self.connection);
             let read = each(&connection, &select, |number, cells| {
                 if number.is_multiple_of(ROWS_PER_BATCH as u64) {
@@ -134,7 +141,7 @@ impl<'a> Reader<'a> {
         mut row: impl FnMut(&Cells<'_, '_>),
     ) -> Result<(), ImportError> {
         for table in self.layouts(name) {
-            let select = self.select(&table, columns)?;
+            let (select, _) = self.select(&table, columns)?;
             let read = each(&self.connection, &select, |_, cells| {
                 row(cells);
                 Ok(())
@@ -162,26 +169,27 @@ impl<'a> Reader<'a> {
     /// The tables of that name: `NAME`, `NAME_V2` …
     fn layouts(&mut self, name: &str) -> Vec<String> {
         let is_layout = |table: &&String| {
-            table.strip_prefix(name).is_some_and(|rest| {
-                rest.is_empty() || rest.strip_prefix("_V").is_some_and(|version| version.parse::<u32>().is_ok())
+            behind(table, name).is_some_and(|rest| {
+                rest.is_empty() || behind(rest, "_V").is_some_and(|version| version.parse::<u32>().is_ok())
             })
         };
         let found: Vec<String> = self.tables.iter().filter(is_layout).cloned().collect();
         for table in &found {
             self.done.insert(table.clone());
-            if table != name {
+            if !table.eq_ignore_ascii_case(name) {
                 self.stats.note(TABLE_VARIANT, 1, || format!("table `{table}` is read like `{name}`"));
             }
         }
         found
     }
 
-    /// Columns that are not there are NULL.
-    fn select(&self, table: &str, columns: &[&str]) -> Result<String, ImportError> {
+    /// The query for some columns; those that are not there, which are its second part, are NULL.
+    fn select<'n>(&self, table: &str, columns: &[&'n str]) -> Result<(String, Vec<&'n str>), ImportError> {
         let known = self.database.columns(&self.connection, table)?;
         let column = |name: &&str| known.iter().find(|known| known.eq_ignore_ascii_case(name)).map(|name| quoted(name));
         let list: Vec<String> = columns.iter().map(|name| column(name).unwrap_or_else(|| "NULL".to_owned())).collect();
-        Ok(format!("SELECT {} FROM {}", list.join(", "), quoted(table)))
+        let missing = columns.iter().copied().filter(|name| column(name).is_none()).collect();
+        Ok((format!("SELECT {} FROM {}", list.join(", "), quoted(table)), missing))
     }
 
     fn reserve(&self, bytes: usize) -> Result<(), ImportError> {
@@ -190,6 +198,12 @@ impl<'a> Reader<'a> {
             what: error.strip_backtrace(),
         })
     }
+}
+
+/// What follows a beginning, in letters of any case, as SQLite compares names.
+fn behind<'t>(table: &'t str, beginning: &str) -> Option<&'t str> {
+    let (head, rest) = table.split_at_checked(beginning.len())?;
+    head.eq_ignore_ascii_case(beginning).then_some(rest)
 }
 
 /// Runs a query; returns where it broke off.

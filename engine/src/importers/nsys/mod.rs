@@ -87,7 +87,7 @@ impl Importer for Nsys {
         let in_head = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
         // A long schema lies on later pages than the first ones.
         dialect(in_head).or_else(|| {
-            let database = Database::of(source, DOC.name, &mut Stats::default()).ok()?;
+            let database = Database::of_what_is_left(source, DOC.name, &mut Stats::default()).ok()?;
             let tables = database.tables(&database.connect().ok()?).ok()?;
             dialect(|name| tables.iter().any(|table| table.starts_with(name)))
         }) == Some(Dialect::Nsys)
@@ -96,7 +96,7 @@ impl Importer for Nsys {
 
     fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
         let mut builder = context.begin(source);
-        let database = Database::of(source, DOC.name, &mut builder.stats)?;
+        let database = Database::of_what_is_left(source, DOC.name, &mut builder.stats)?;
         let mut reader = Reader::new(&database, context.pool(), &mut builder.stats)?;
         if dialect(|name| reader.has(name)) == Some(Dialect::Nvprof) {
             return Err(ImportError::Unusable {

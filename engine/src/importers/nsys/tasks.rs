@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use datafusion::arrow::array::{Int64Array, StringBuilder};
 use datafusion::arrow::buffer::NullBuffer;
+use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::database::{Cells as Row, Reader};
@@ -14,6 +15,8 @@ use crate::tables::Table;
 use crate::trace::{Finding, LaneSpans, RunBuilder, Stage, Words, nest};
 
 const NO_START: Finding = Finding::lost("no_start", Stage::Recording);
+const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
+const NEGATIVE_DURATION: Finding = Finding::repaired("negative_duration", Stage::Recording);
 const UNFINISHED: Finding = Finding::info("unfinished", Stage::Recording);
 const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
 
@@ -176,15 +179,45 @@ impl Args {
     }
 }
 
-/// Start and end of a row; a row without start is counted.
+/// Times beyond ±146 years are damage: of all others, any two have a difference.
+const REACH: std::ops::RangeInclusive<i64> = -(1 << 62)..=1 << 62;
+
+/// Start and end of a row; a row without start, or with one that is none, is counted.
 pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> Option<(i64, i64)> {
-    let Some(start) = row.integer(0) else {
-        reader.stats.left_out(NO_START, 1, || format!("a row of `{table}` has no start"));
+    let (start, end) = (row.integer(0), row.integer(1));
+    let stats = &mut reader.stats;
+    if row.cell(0) == ValueRef::Null {
+        stats.left_out(NO_START, 1, || format!("a row of `{table}` has no start"));
+        return None;
+    }
+    let Some(start) = start.filter(|start| REACH.contains(start)) else {
+        stats.left_out(BAD_TIME, 1, || format!("`{table}`: a start of {}", shown(row.cell(0))));
         return None;
     };
     // Versions that had no NULL wrote 0 or -1.
-    let finish = row.integer(1).filter(|end| *end > 0 || *end >= start).unwrap_or(OPEN);
-    Some((start, finish))
+    match end.filter(|end| *end > 0 || *end >= start) {
+        Some(end) if !REACH.contains(&end) => {
+            stats.left_out(BAD_TIME, 1, || format!("`{table}`: an end of {end}"));
+            None
+        }
+        Some(end) if end < start => {
+            stats.note(NEGATIVE_DURATION, 1, || format!("`{table}`: from {start} to {end}, read as 0"));
+            Some((start, start))
+        }
+        Some(end) => Some((start, end)),
+        None => Some((start, OPEN)),
+    }
+}
+
+/// A cell for messages.
+fn shown(cell: ValueRef<'_>) -> String {
+    match cell {
+        ValueRef::Null => "NULL".to_owned(),
+        ValueRef::Integer(number) => number.to_string(),
+        ValueRef::Real(number) => number.to_string(),
+        ValueRef::Text(text) => format!("'{}'", String::from_utf8_lossy(text).chars().take(40).collect::<String>()),
+        ValueRef::Blob(bytes) => format!("{} bytes", bytes.len()),
+    }
 }
 
 /// `cudaLaunchKernel_v7000` is the call cudaLaunchKernel of that version.

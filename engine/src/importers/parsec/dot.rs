@@ -84,12 +84,17 @@ impl Graph {
                 }
                 _ => {}
             }
-            records += 1;
-            match reader.statement(line) {
-                Some(Statement::Node | Statement::Edge) => {}
-                Some(Statement::Repeated) => stats.left_out(REPEATED, 1, || shown(line_number, line)),
-                Some(Statement::Data) => stats.left_out(DATA, 1, || shown(line_number, line)),
-                None => stats.left_out(BAD_LINE, 1, || shown(line_number, line)),
+            let mut rest = line;
+            while !rest.is_empty() {
+                let statement;
+                (statement, rest) = first_statement(rest);
+                records += 1;
+                match reader.statement(statement) {
+                    Some(Statement::Node | Statement::Edge) => {}
+                    Some(Statement::Repeated) => stats.left_out(REPEATED, 1, || shown(line_number, statement)),
+                    Some(Statement::Data) => stats.left_out(DATA, 1, || shown(line_number, statement)),
+                    None => stats.left_out(BAD_LINE, 1, || shown(line_number, statement)),
+                }
             }
         }
         stats.records(records);
@@ -198,6 +203,13 @@ impl<'t> Reader<'_, 't> {
     }
 }
 
+/// A statement, and what is behind it: threads that print at once may glue two lines.
+fn first_statement(line: &[u8]) -> (&[u8], &[u8]) {
+    let Some(end) = memchr::memmem::find(line, b"\"]").map(|at| at + 2) else { return (line, b"") };
+    let rest = &line[end..];
+    (&line[..end], rest.strip_prefix(b";").unwrap_or(rest).trim_ascii_start())
+}
+
 /// Up to the first blank, and what is behind it.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let blank = memchr::memchr(b' ', text).filter(|at| *at > 0)?;
@@ -243,6 +255,16 @@ mod tests {
         assert_eq!((graph.words.word(edge.flow), edge.is_last, edge.is_control), ("ctl=>ctl", true, true));
         assert_eq!((graph.nodes.len(), graph.edges.len(), graph.names.len()), (2, 1, 2));
         assert_eq!((stats.count("dot_data"), stats.count("dot_bad_line"), stats.count("dot_unclosed")), (2, 0, 0));
+    }
+
+    #[test]
+    fn glued_statements_are_told_apart() {
+        let edge = "A_1_0 -> B_1_0 [label=\"T=>T\",color=\"#00FF00\",style=\"dotted\"]";
+        let node = "A_1_0 [shape=\"polygon\",label=\"<0/0> A(0)[0]<1>\",tooltip=\"tpid=1:tcid=0:tcname=A:tid=0\"];";
+        let (graph, stats) = parse(&format!("digraph G {{\n{edge}{node}\n{node}{edge}\n{edge} nonsense\n}}\n"));
+        assert_eq!((graph.nodes.len(), graph.edges.len()), (1, 3));
+        assert!(graph.edges.iter().all(|edge| edge.is_control));
+        assert_eq!((stats.count("dot_node_repeated"), stats.count("dot_bad_line")), (1, 1));
     }
 
     #[test]

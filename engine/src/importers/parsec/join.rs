@@ -204,7 +204,7 @@ pub(super) fn join(
         match node {
             Some(_) => stats.note(WITHOUT_EVENT, 1, || format!("{word} has no event: a task without times")),
             None => stats.note(UNDECLARED, 1, || {
-                format!("{word} is named by edges only: its rank is missing, or it never ran; a task without times")
+                format!("{word} is named by edges only: the graph of its rank is missing, or it never ran; a task without times")
             }),
         }
         joined.first.push(next_row);

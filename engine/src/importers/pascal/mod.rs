@@ -146,11 +146,11 @@ fn regions_beside(source: &Source, shape: Shape) -> Vec<Source> {
 /// Adds what a file holds.
 fn read(source: &Source, shape: Shape, study: &mut Study) -> Result<(), ImportError> {
     let bytes = source.read_all()?;
-    let text = String::from_utf8_lossy(&bytes);
-    if matches!(text, std::borrow::Cow::Owned(_)) {
+    let lossy = String::from_utf8_lossy(&bytes);
+    let text: &str = &lossy;
+    if matches!(lossy, std::borrow::Cow::Owned(_)) {
         study.stats.note(NOT_UTF8, 1, || source.path().display().to_string());
     }
-    let text = text.trim_start_matches('\u{feff}');
     let name = source.stem();
     let (_, role) = sperf::role(&name);
     match shape {

@@ -24,7 +24,6 @@ impl Shape {
 /// The shape of a source.
 pub(super) fn shape(source: &Source) -> Option<Shape> {
     let head = source.head();
-    let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
     let at = json::space(head, 0);
     match head.get(at)? {
         b'[' => {

@@ -42,17 +42,29 @@ pub(super) fn role(stem: &str) -> (&str, Role) {
 pub(super) fn read_json(document: &Json<'_>, role: Role, study: &mut Study, first_repetition: i64) {
     let text = |key: &str| document.get(key).and_then(Json::text);
     let region = region(text("Region"), text("Filename"), role, study);
-    let executions = || document.members().iter().filter(|(key, _)| key.starts_with("Execution "));
-    let mut sink = Sink::new(study, region, first_repetition, executions().count());
-    for (_, execution) in executions() {
-        for (_, input) in execution.members().iter().filter(|(key, _)| key.starts_with("InputData ")) {
+    let executions = numbered(document, "Execution ");
+    let mut sink = Sink::new(study, region, first_repetition, executions.len());
+    for execution in executions {
+        for input in numbered(execution, "InputData ") {
             let argument = input.get("arguments").and_then(Json::text).unwrap_or_default().trim();
-            for (_, run) in input.members().iter().filter(|(key, _)| key.starts_with("Run ")) {
+            for run in numbered(input, "Run ") {
                 sink.run(argument, run.get("Num threads"), run.get("Time"));
             }
         }
         sink.repetition += 1;
     }
+}
+
+/// The members `Execution 0`, `Execution 1` and so on, by their numbers: whoever wrote the JSON anew may have sorted its keys.
+/// Where one has no number, as they stand.
+fn numbered<'j, 't>(object: &'j Json<'t>, prefix: &str) -> Vec<&'j Json<'t>> {
+    let members = object.members().iter().filter_map(|(key, value)| Some((key.strip_prefix(prefix)?, value)));
+    let mut members: Vec<(Option<u64>, &Json<'_>)> =
+        members.map(|(number, value)| (number.trim().parse().ok(), value)).collect();
+    if members.iter().all(|(number, _)| number.is_some()) {
+        members.sort_by_key(|(number, _)| *number);
+    }
+    members.into_iter().map(|(_, value)| value).collect()
 }
 
 /// Adds an XML text: a sequence of `<regiao>`. The answer is the place behind the last whole one.
@@ -166,7 +178,7 @@ struct Sink<'s> {
 impl<'s> Sink<'s> {
     fn new(study: &'s mut Study, region: usize, first_repetition: i64, repetitions: usize) -> Sink<'s> {
         let setting = study.setting(Setting::default());
-        let numbers = Repetitions::new(first_repetition + repetitions as i64);
+        let numbers = Repetitions::new(first_repetition + repetitions as i64, study.configurations.len());
         Sink { study, region, setting, repetition: first_repetition, numbers }
     }
 

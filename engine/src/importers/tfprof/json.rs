@@ -7,7 +7,8 @@
 //! a task     {"span":[293,346],"name":"B_0_0","type":"static"}
 //! ```
 //! The library escapes nothing: a name may hold quotes, line ends, bytes that are no UTF-8, or text that looks like the
-//! layout. It runs to the first `","type":"` that a type word and `"}` follow, and its bytes are taken as they are.
+//! layout. It runs to the first `","type":"` that a type word and `"}` follow, and its bytes are taken as they are. A name
+//! that another task begins in may be one whose own type word is damaged: it is told ([`read`]).
 //!
 //! Life of the data: blocks end behind a task, so a block may begin in the middle of a lane whose worker is not in sight.
 //! [`Chunk::scan`] (any thread) makes rows with names numbered in a dictionary of the block; [`Assembler::take`] (one
@@ -23,13 +24,19 @@ use memchr::memmem;
 use super::lanes::{Executor, Lane, PIECE_TASKS, Rows, Stop, Trace, note_not_utf8};
 use super::types;
 use crate::error::ImportError;
-use crate::trace::{Block, Ending, Source, Stats, Words, parse_blocks};
+use crate::trace::{Block, Ending, Finding, Source, Stage, Stats, Words, parse_blocks};
 
 const NS_PER_US: i64 = 1_000;
 
 /// What follows a name when it ends.
 const AFTER_NAME: &[u8; 10] = b"\",\"type\":\"";
 const BEFORE_NAME: &[u8; 8] = b"\"name\":\"";
+
+/// What stands between two tasks of a lane.
+const BETWEEN_TASKS: &[u8; 11] = b"},{\"span\":[";
+/// A name with a task in it is at least so long: `"},{"span":[0,0],"name":"`.
+const SWALLOWED: usize = 24;
+const TASK_IN_NAME: Finding = Finding::repaired("task_in_name", Stage::Recording);
 
 /// Different marks that a lane may use before names of that shape are taken as text.
 const GUESSES_MAX: usize = 16;
@@ -47,20 +54,20 @@ pub(super) fn is_rigid(head: &[u8]) -> bool {
     data.is_empty() || data[0] == b']' || worker.is_some_and(|first| *first == b'"' || first.is_ascii_digit())
 }
 
-/// Reads everything into `trace`.
+/// Reads everything into `trace`, and tells whether no name looks as if it had swallowed a task.
 ///
 /// # Errors
 /// [`Stop::Cut`] when the text ends too early, [`ImportError::Damaged`] where it leaves the layout.
-pub(super) fn read(source: &Source, threads: usize, trace: &mut Trace, stats: &mut Stats) -> Result<(), Stop> {
+pub(super) fn read(source: &Source, threads: usize, trace: &mut Trace, stats: &mut Stats) -> Result<bool, Stop> {
     let array = source.head().starts_with(b"[");
     let mut assembler = Assembler::new(trace, stats);
     let ending =
         parse_blocks(source, threads, last_border, |block| Chunk::scan(block, array), |chunk| assembler.take(chunk))?;
-    let at = assembler.end;
+    let (at, is_plain) = (assembler.end, assembler.swallowed == 0);
     match assembler.into_stop() {
         Some(stop) => Err(stop),
         None if ending == Ending::CutOff => Err(Stop::Cut { at, inside: "the compressed stream".to_owned() }),
-        None => Ok(()),
+        None => Ok(is_plain),
     }
 }
 
@@ -116,6 +123,9 @@ pub(super) struct Chunk {
     /// How many names are no UTF-8, and the first of them with its place.
     pub(super) not_utf8: u64,
     pub(super) not_utf8_example: Option<(u64, String)>,
+    /// How many names have a task in them, and the place of the first.
+    swallowed: u64,
+    swallowed_at: Option<u64>,
     pub(super) surprise: Option<Surprise>,
     /// Where the block ends in the source.
     pub(super) end: u64,
@@ -128,6 +138,8 @@ impl Chunk {
             names: Words::default(),
             not_utf8: 0,
             not_utf8_example: None,
+            swallowed: 0,
+            swallowed_at: None,
             surprise: None,
             end: 0,
         }
@@ -302,6 +314,10 @@ impl Scanner<'_> {
         };
         self.at = quote + AFTER_NAME.len() + length + 2;
         let name = &self.text[name_at..quote];
+        if name.len() >= SWALLOWED && memmem::find(name, BETWEEN_TASKS).is_some() {
+            self.chunk.swallowed += 1;
+            self.chunk.swallowed_at.get_or_insert(self.block.offset + name_at as u64);
+        }
         let key = match guesses.mark(name, rows.len()) {
             Some(mark) => mark,
             None => self.name(name, name_at),
@@ -479,11 +495,13 @@ pub(super) struct Assembler<'r> {
     stop: Option<Stop>,
     /// Bytes so far.
     end: u64,
+    /// Names with a task in them.
+    swallowed: u64,
 }
 
 impl<'r> Assembler<'r> {
     pub(super) fn new(trace: &'r mut Trace, stats: &'r mut Stats) -> Assembler<'r> {
-        Assembler { trace, stats, lane: None, rows: 0, stop: None, end: 0 }
+        Assembler { trace, stats, lane: None, rows: 0, stop: None, end: 0, swallowed: 0 }
     }
 
     /// Where the text ended too early, if it did.
@@ -510,6 +528,12 @@ impl<'r> Assembler<'r> {
                     self.trace.add(lane, rows)?;
                 }
             }
+        }
+        if let Some(at) = chunk.swallowed_at {
+            self.swallowed += chunk.swallowed;
+            self.stats.note(TASK_IN_NAME, chunk.swallowed, || {
+                format!("byte {at}: another task begins inside of a name, which is odd, or its type is damaged")
+            });
         }
         if let Some((at, example)) = &chunk.not_utf8_example {
             note_not_utf8(self.stats, chunk.not_utf8, *at, example);

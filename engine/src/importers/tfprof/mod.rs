@@ -226,24 +226,31 @@ fn binary(source: &Source, read: impl FnOnce(&mut Window<'_>) -> Result<(), Stop
     Ok(())
 }
 
-/// JSON in the library's layout; a file that leaves the layout later may still be good JSON.
+/// JSON in the library's layout; a file that leaves the layout later, or seems to, may still be good JSON.
 fn rigid(source: &Source, threads: usize, trace: &mut Trace, stats: &mut Stats) -> Result<(), Stop> {
     let mut found = Stats::default();
-    let error = match json::read(source, threads, trace, &mut found) {
-        Err(Stop::Error(error @ ImportError::Damaged { .. })) => error,
-        other => {
-            stats.absorb(found);
-            return other;
-        }
+    let read = json::read(source, threads, trace, &mut found);
+    let may_be_json = match &read {
+        Ok(is_plain) => !is_plain,
+        Err(Stop::Cut { .. }) => trace.tasks == 0,
+        Err(Stop::Error(error)) => matches!(error, ImportError::Damaged { .. }),
     };
-    trace.clear();
-    let mut found = Stats::default();
-    if let Ok(()) = relaxed::read(source, trace, &mut found) {
+    if !may_be_json {
         stats.absorb(found);
+        return read.map(|_| ());
+    }
+    trace.clear();
+    let mut found_in_json = Stats::default();
+    if let Ok(()) = relaxed::read(source, trace, &mut found_in_json) {
+        stats.absorb(found_in_json);
         return Ok(());
     }
     trace.clear();
-    Err(error.into())
+    match read {
+        // Odd names are the more likely, and what the layout says of them is all there is.
+        Ok(_) => json::read(source, threads, trace, stats).map(|_| ()),
+        Err(stop) => Err(stop),
+    }
 }
 
 fn note_unknown_type(stats: &mut Stats, count: u64, example: impl FnOnce() -> String) {

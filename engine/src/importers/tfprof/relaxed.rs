@@ -190,19 +190,25 @@ impl<'de> Visitor<'de> for ExecutorSeed<'_> {
             parts.push(Part::Executor(None));
             parts.len() - 1
         };
+        let (mut has_id, mut has_data) = (false, false);
         while let Some(key) = keys.next_key::<Cow<'de, str>>()? {
             match &*key {
                 "executor" => {
                     let id: String = keys.next_value()?;
                     self.0.borrow_mut().chunk.parts[part] = Part::Executor(Some(id));
+                    has_id = true;
                 }
-                "data" => keys.next_value_seed(Lanes(self.0))?,
+                "data" => {
+                    keys.next_value_seed(Lanes(self.0))?;
+                    has_data = true;
+                }
                 _ => {
                     keys.next_value::<IgnoredAny>()?;
                 }
             }
         }
-        Ok(())
+        // `{}` is an executor without tasks; one that has a name has its tasks, too.
+        if has_id && !has_data { Err(A::Error::missing_field("data")) } else { Ok(()) }
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn values(
     let mut next = Next::Array;
     loop {
         let unread = window.unread();
-        let blank = unread.iter().take_while(|byte| is_blank(**byte, at)).count();
+        let blank = unread.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         at += blank as u64;
         let Some(&first) = unread.get(blank) else {
             window.used(blank);
@@ -97,11 +97,6 @@ enum Next {
     Nothing,
 }
 
-/// White space, and the byte order mark that some programs begin with.
-fn is_blank(byte: u8, at: u64) -> bool {
-    byte.is_ascii_whitespace() || (at < 3 && matches!(byte, 0xef | 0xbb | 0xbf))
-}
-
 /// The length of the value that `text` begins with; `None`: it is not all there.
 fn value_end(text: &[u8]) -> Option<usize> {
     let mut depth = 0usize;
@@ -157,7 +152,7 @@ mod tests {
 
     #[test]
     fn values_end_where_their_brackets_close() {
-        let text = "\u{feff} [ {\"a\": \"}\\\"]\", \"b\": [{}]} , 7,\"x, y\" ,[1, [2]], null ]\n";
+        let text = " [ {\"a\": \"}\\\"]\", \"b\": [{}]} , 7,\"x, y\" ,[1, [2]], null ]\n";
         let expected = ["{\"a\": \"}\\\"]\", \"b\": [{}]}", "7", "\"x, y\"", "[1, [2]]", "null"];
         assert_eq!(split(text).unwrap(), expected);
         assert_eq!(split("[]").unwrap(), [""; 0]);

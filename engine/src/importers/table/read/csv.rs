@@ -120,13 +120,9 @@ fn text<'a>(bytes: &'a [u8], field: Field) -> (Cow<'a, str>, bool) {
     (Cow::Owned(unquoted), utf8.1)
 }
 
-fn without_bom(head: &[u8]) -> &[u8] {
-    head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head)
-}
-
 /// The number of fields in each of the first records of a head; a record that the head cuts off does not count.
 fn field_counts(head: &[u8], delimiter: u8) -> Vec<usize> {
-    let mut at = without_bom(head);
+    let mut at = head;
     let (mut fields, mut counts) = (Vec::new(), Vec::new());
     let whole = head.len() < 64 << 10;
     while !at.is_empty() && counts.len() < 20 {
@@ -169,7 +165,6 @@ pub(super) fn header(head: &[u8]) -> Option<Vec<String>> {
         return None;
     }
     let mut fields = Vec::new();
-    let head = without_bom(head);
     match record(head, delimiter, true, &mut fields) {
         Step::Record { .. } => Some(names(fields.iter().map(|&field| text(head, field).0.into_owned()))),
         Step::Incomplete => None,
@@ -238,12 +233,9 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Steps over the BOM and reads the header.
+    /// Reads the header.
     fn begin(&mut self, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
         self.fill()?;
-        if self.window.unread().starts_with(b"\xef\xbb\xbf") {
-            self.window.used(3);
-        }
         let names = match options.columns {
             Some(columns) => columns.to_vec(),
             None => loop {
@@ -262,6 +254,12 @@ impl Reader<'_> {
                         let found = names(
                             self.fields.iter().take(COLUMNS_MAX + 1).map(|&field| text(line, field).0.into_owned()),
                         );
+                        // A file of one line, by line feeds: the header would be all there is.
+                        let is_all = line.len() == self.window.unread().len() && self.window.at_end();
+                        if is_all && memchr::memchr(b'\r', line.trim_ascii()).is_some() {
+                            let what = "its lines end in carriage returns alone: `tr '\\r' '\\n'` makes lines of them";
+                            return Err(damaged(self.source, "line 1".to_owned(), what));
+                        }
                         self.window.used(bytes);
                         self.line += lines;
                         if !blank {
@@ -461,7 +459,6 @@ mod tests {
             assert_eq!(header(head.as_bytes()), expected, "{head:?}");
         };
         check("a, b ,a,\n1,2,3,4\n", Some(&["a", "b", "a_2", "column_4"]));
-        check("\u{feff}a,b\n", Some(&["a", "b"]));
         check("a,b\n1,2,\n", Some(&["a", "b"]));
         check("Dear Sir,\nhow, are, you\n", None);
         check("one\ntwo\n", None);

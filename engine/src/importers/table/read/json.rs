@@ -96,7 +96,7 @@ pub(super) fn begins_with_array(head: &[u8]) -> bool {
 
 /// The keys of the first record.
 pub(super) fn keys(head: &[u8]) -> Option<Vec<String>> {
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head).trim_ascii_start();
+    let text = head.trim_ascii_start();
     let text = text.strip_prefix(b"[").unwrap_or(text);
     let mut records = serde_json::Deserializer::from_slice(text).into_iter::<Members<'_>>();
     let Members(members) = records.next()?.ok()?;
@@ -124,7 +124,6 @@ pub(super) fn read_lines(source: &Source, options: &ReadOptions<'_>, sink: &mut 
             break;
         }
         let record = unread[..end].trim_ascii();
-        let record = if line == 1 { record.strip_prefix(b"\xef\xbb\xbf").unwrap_or(record) } else { record };
         if !record.is_empty() {
             match serde_json::from_slice::<Members<'_>>(record) {
                 Ok(Members(members)) => rows.push(&members, line, record.len()),

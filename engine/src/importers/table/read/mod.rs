@@ -132,8 +132,7 @@ pub(super) enum Container {
 
 /// Which container the head belongs to; `None` for what is no table of rows.
 pub(super) fn container(head: &[u8]) -> Option<Container> {
-    let text = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(head);
-    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    let first = head.iter().find(|byte| !byte.is_ascii_whitespace());
     if head.starts_with(b"PAR1") {
         Some(Container::Parquet)
     } else if head.starts_with(b"ARROW1") {
@@ -145,8 +144,8 @@ pub(super) fn container(head: &[u8]) -> Option<Container> {
     } else if head.contains(&0) {
         None
     } else if first == Some(&b'{') {
-        json::begins_with_records(text).then_some(Container::JsonLines)
-    } else if first == Some(&b'[') && json::begins_with_array(text) {
+        json::begins_with_records(head).then_some(Container::JsonLines)
+    } else if first == Some(&b'[') && json::begins_with_array(head) {
         Some(Container::JsonArray)
     } else {
         Some(Container::Csv)
