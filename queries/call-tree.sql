@@ -4,5 +4,6 @@
 --
 SELECT run, stack, count AS tasks, total_time, self_time
 FROM call_tree(tasks)
+QUALIFY row_number() OVER (PARTITION BY run ORDER BY self_time DESC, stack) <= 30
 ORDER BY run, self_time DESC, stack
-LIMIT 30
+LIMIT 300

@@ -5,5 +5,6 @@
 SELECT run, name, kind, count(*) AS events, min(time) AS first_time, max(time) AS last_time
 FROM events
 GROUP BY run, name, kind
+QUALIFY row_number() OVER (PARTITION BY run ORDER BY count(*) DESC, name, kind) <= 30
 ORDER BY run, events DESC, name, kind
-LIMIT 30
+LIMIT 300

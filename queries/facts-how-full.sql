@@ -6,13 +6,18 @@ WITH lanes AS (
   SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
   FROM locations l
   LEFT JOIN tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node')
+  WHERE l.kind NOT IN ('executor', 'process', 'node') AND l.name IS DISTINCT FROM 'PyTorch Profiler'
   GROUP BY l.run, l.location
 ), full_runs AS (
   SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time FROM lanes GROUP BY run
 )
-SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'The longest run, ' || r.run || ',' ELSE 'The run' END
-  || ' took ' || time_text(r.makespan) || ' from its first start to its last finish'
+SELECT CASE
+       WHEN slice_from() IS NOT NULL OR slice_to() IS NOT NULL THEN 'The tasks that touch the slice'
+         || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ', of ' || r.run || ',' ELSE '' END || ' span '
+       WHEN (SELECT count(*) FROM runs) > 1 THEN 'The longest run, ' || r.run || ', took '
+       ELSE 'The run took '
+     END
+  || time_text(r.makespan) || ' from the first start to the last finish'
   || CASE
        WHEN r.makespan = 0 OR f.lanes IS NULL THEN '.'
        WHEN f.lanes = 1 THEN '; its one location was busy for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that.'

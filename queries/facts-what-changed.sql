@@ -13,7 +13,8 @@ WITH spans AS (
 ), largest AS (
   SELECT name, change_time FROM changes ORDER BY greatest(change_time, -change_time) DESC, name LIMIT 1
 )
-SELECT 'The run took ' || time_text(s.new_time) || ' instead of ' || time_text(s.base_time)
+SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took ' ELSE 'The tasks that touch the slice span ' END
+  || time_text(s.new_time) || ' instead of ' || time_text(s.base_time)
   || CASE
        WHEN s.base_time = 0 OR s.new_time = s.base_time THEN ''
        WHEN s.new_time > s.base_time THEN ', ' || round(100.0 * (s.new_time - s.base_time) / s.base_time, 1) || ' % longer'

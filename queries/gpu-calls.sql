@@ -10,5 +10,6 @@ SELECT run, name, count(*) AS calls, sum(duration) AS total_time,
 FROM tasks
 WHERE kind IN ('cuda_runtime', 'cuda_driver', 'hip_runtime')
 GROUP BY run, name
+QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(duration) DESC, name) <= 30
 ORDER BY run, total_time DESC, name
-LIMIT 30
+LIMIT 300

@@ -10,5 +10,6 @@ SELECT run, name, kind, role, count(*) AS tasks, sum(duration) AS total_time,
 FROM tasks
 WHERE kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
 GROUP BY run, name, kind, role
+QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(duration) DESC, name, kind, role) <= 30
 ORDER BY run, total_time DESC, name
-LIMIT 30
+LIMIT 300

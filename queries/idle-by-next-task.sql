@@ -9,5 +9,6 @@ SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS 
 FROM gaps(tasks) g
 LEFT JOIN tasks after ON after.task = g.task_after
 GROUP BY g.run, after.name
+QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY sum(g.duration) DESC, after.name) <= 30
 ORDER BY g.run, idle_time DESC, name_after
-LIMIT 30
+LIMIT 300

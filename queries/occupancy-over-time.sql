@@ -1,9 +1,10 @@
--- title: How busy the locations were over time, in 50 equal stretches
+-- title: How busy the locations were over time, in 50 equal stretches, and what the same work evenly spread would be
 -- topic: time
 -- needs: tasks
--- chart: occupancy x=bin_start y=occupancy panel=run
+-- chart: occupancy x=bin_start y=occupancy bound=mean_occupancy panel=run
 --
-SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy
+SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy,
+  round(avg(avg(occupancy)) OVER (PARTITION BY run), 4) AS mean_occupancy
 FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start
 ORDER BY run, bin

@@ -7,5 +7,6 @@ SELECT run, name, count(*) AS steps, sum(duration) AS at_most_saved_time,
   round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (PARTITION BY run), 0), 2) AS at_most_saved_percent
 FROM critical_path()
 GROUP BY run, name
+QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(duration) DESC, name) <= 10
 ORDER BY run, at_most_saved_time DESC, name
-LIMIT 10
+LIMIT 100

@@ -8,5 +8,6 @@ FROM ready() r
 JOIN tasks before ON before.task = r.released_by
 WHERE r.delay > 0
 GROUP BY r.run, r.name, before.name
+QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY sum(r.delay) DESC, r.name, before.name) <= 30
 ORDER BY r.run, waited_time DESC, r.name, released_by_name
-LIMIT 30
+LIMIT 300

@@ -41,8 +41,14 @@ pub(crate) enum Command {
     /// Check saved queries on traces: what they expect, and their metrics against a baseline
     Check(CheckArgs),
     /// List the trace formats, or describe one
+    #[command(after_help = "Examples:\n  \
+        tq formats                all formats\n  \
+        tq formats chrome         one: what is read, its options")]
     Formats(DocsArgs),
     /// List the functions, or describe one
+    #[command(after_help = "Examples:\n  \
+        tq functions              all functions\n  \
+        tq functions busy         one, with an example and its answer")]
     Functions(DocsArgs),
     /// List the tables of every session, or describe one
     Tables(NameArgs),
@@ -207,6 +213,10 @@ pub(crate) struct CheckArgs {
 
 /// `tq queries`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    tq queries                all, by topic\n  \
+    tq queries time-by-name   one: its parameters and its SQL\n  \
+    tq query TRACE time-by-name")]
 pub(crate) struct QueriesArgs {
     /// The one to describe
     #[arg(value_name = "NAME")]
@@ -217,9 +227,6 @@ pub(crate) struct QueriesArgs {
 
 /// `tq formats`, `tq functions`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Without NAME all are listed. Examples:\n  \
-    tq functions busy         a function with an example and its answer\n  \
-    tq formats chrome         a format: what is read, its options")]
 pub(crate) struct DocsArgs {
     /// The one to describe
     #[arg(value_name = "NAME")]

@@ -21,6 +21,7 @@ use toml::{Table, Value};
 
 use crate::args;
 use crate::errors::{Failure, Problem, did_you_mean};
+use crate::repl::Settings;
 
 /// Defaults of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -28,10 +29,8 @@ pub(crate) struct Config {
     pub(crate) memory: Option<usize>,
     pub(crate) threads: Option<usize>,
     pub(crate) quiet: bool,
-    /// Settings of the prompt, as `\set` takes them.
-    pub(crate) prompt: Vec<(String, String)>,
-    /// Where they are written.
-    pub(crate) file: String,
+    /// Settings of the prompt.
+    pub(crate) prompt: Settings,
 }
 
 static CONFIG: OnceLock<Config> = OnceLock::new();
@@ -70,7 +69,7 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
         Some(format!("{}:{line}", path.display()))
     };
     let wrong = |key: &str, message: String| Failure::from(Problem { place: place(key), ..Problem::new(message) });
-    let mut config = Config { file: path.display().to_string(), ..Config::default() };
+    let mut config = Config::default();
     for (key, value) in &table {
         match (key.as_str(), value) {
             ("memory", Value::String(text)) => {
@@ -78,7 +77,12 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             }
             ("threads", Value::Integer(threads @ 1..=1024)) => config.threads = usize::try_from(*threads).ok(),
             ("quiet", Value::Boolean(quiet)) => config.quiet = *quiet,
-            ("prompt", Value::Table(settings)) => config.prompt = prompt(settings),
+            ("prompt", Value::Table(settings)) => {
+                for (name, value) in settings {
+                    let placed = |failure: Failure| failure.at(place(name));
+                    config.prompt.set(name, &spelt(value)).map_err(placed)?;
+                }
+            }
             ("memory", _) => return Err(wrong(key, "`memory` is a text like \"8GB\"".to_owned())),
             ("threads", _) => return Err(wrong(key, "`threads` is a whole number from 1 to 1024".to_owned())),
             ("quiet", _) => return Err(wrong(key, "`quiet` is true or false".to_owned())),
@@ -92,14 +96,13 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
     Ok(config)
 }
 
-/// Values as `\set` spells them; it says itself which are wrong.
-fn prompt(settings: &Table) -> Vec<(String, String)> {
-    let spelt = |value: &Value| match value {
+/// A value as `\set` spells it.
+fn spelt(value: &Value) -> String {
+    match value {
         Value::String(text) => text.clone(),
         Value::Boolean(on) => if *on { "on" } else { "off" }.to_owned(),
         other => other.to_string(),
-    };
-    settings.iter().map(|(name, value)| (name.clone(), spelt(value))).collect()
+    }
 }
 
 #[cfg(test)]
@@ -117,9 +120,8 @@ mod tests {
     fn defaults_are_read() {
         let config = read("memory = \"2GB\"\nthreads = 3\n[prompt]\nrows = 20\npager = false\n").unwrap();
         assert_eq!((config.memory, config.threads), (Some(2_000_000_000), Some(3)));
-        let words = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        assert_eq!(config.prompt, [("pager", "off"), ("rows", "20")].map(words));
-        assert_eq!(read(""), Ok(Config { file: "config.toml".to_owned(), ..Config::default() }));
+        assert_eq!(config.prompt, Settings { rows: Some(20), pager: false, ..Settings::default() });
+        assert_eq!(read(""), Ok(Config::default()));
     }
 
     #[test]
@@ -130,6 +132,8 @@ mod tests {
                 "config.toml:2: `memroy` is no key of the configuration; did you mean `memory`?",
             ),
             ("threads = 0", "config.toml:1: `threads` is a whole number from 1 to 1024"),
+            ("[prompt]\nrow = 5", "config.toml:2: no setting `row`; did you mean `rows`?"),
+            ("[prompt]\npager = true\nrows = -5", "config.toml:3: `rows` is a number, or all, not `-5`"),
             ("\nmemory = \"lots\"", "config.toml:2: `memory`: write it like `8GB` or `512MiB`"),
         ] {
             assert_eq!(read(text).unwrap_err(), expected);

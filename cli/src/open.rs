@@ -80,21 +80,19 @@ fn check_window(args: &OpenArgs) -> Result<(), Failure> {
 
 /// One line about what was repaired or lost, `None` when reading went smoothly.
 ///
-/// `fib.tfp: 3 of 40212 records skipped (line 118: …); see import_stats`
+/// `fib.tfp: 3 lost in 40212 records (truncated: line 118 …); see import_stats`
 fn not_smooth(run: &RunSummary) -> Option<String> {
     let of = |severity| run.stats.iter().filter(move |stat| stat.finding.severity == severity);
     let count = |severity| of(severity).map(|stat| stat.count).sum::<u64>();
     let (lost, repaired) = (count(Severity::Lost), count(Severity::Repaired));
     let worst = of(Severity::Lost).chain(of(Severity::Repaired)).next()?;
     let read = run.stats.iter().find(|stat| stat.finding.what == "records_read").map(|stat| stat.count);
-    let of_read = |count: u64| match read {
-        Some(read) if read >= count => format!("{count} of {read} {}", plural(read, "record")),
-        _ => format!("{count} {}", plural(count, "record")),
-    };
+    // A loss is not always a record: it may be a cell, or a table that is not there.
+    let read = read.map_or_else(String::new, |read| format!(" in {read} {}", plural(read, "record")));
     let what = match (lost, repaired) {
-        (0, repaired) => format!("{} repaired", of_read(repaired)),
-        (lost, 0) => format!("{} skipped", of_read(lost)),
-        (lost, repaired) => format!("{} skipped and {repaired} repaired", of_read(lost)),
+        (0, repaired) => format!("{repaired} repaired{read}"),
+        (lost, 0) => format!("{lost} lost{read}"),
+        (lost, repaired) => format!("{lost} lost and {repaired} repaired{read}"),
     };
     let name =
         Path::new(&run.source).file_name().map_or_else(|| run.source.clone().into(), |name| name.to_string_lossy());

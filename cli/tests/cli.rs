@@ -147,22 +147,22 @@ fn every_text_format_shows_the_same_rows() {
         (
             "table",
             expect![[r#"
-             name │ duration │   x │ n
-            ──────┼──────────┼─────┼───
-             a    │  40.0 µs │ 1.5 │
-             b    │  60.0 µs │ 1.5 │
-            (2 rows)
-            --- exit 0
-        "#]],
+                 name │ duration │   x │ n
+                ──────┼──────────┼─────┼──────
+                 a    │  40.0 µs │ 1.5 │ NULL
+                 b    │  60.0 µs │ 1.5 │ NULL
+                (2 rows)
+                --- exit 0
+            "#]],
         ),
         (
             "tsv",
             expect![[r#"
-            name	duration	x	n
-            a	40000	1.5	""
-            b	60000	1.5	""
-            --- exit 0
-        "#]],
+                name	duration	x	n
+                a	40000	1.5	
+                b	60000	1.5	
+                --- exit 0
+            "#]],
         ),
         (
             "json",
@@ -185,12 +185,12 @@ fn every_text_format_shows_the_same_rows() {
         (
             "markdown",
             expect![[r#"
-            | name | duration | x | n |
-            | --- | ---: | ---: | --- |
-            | a | 40.0 µs | 1.5 |  |
-            | b | 60.0 µs | 1.5 |  |
-            --- exit 0
-        "#]],
+                | name | duration | x | n |
+                | --- | ---: | ---: | --- |
+                | a | 40.0 µs | 1.5 | *NULL* |
+                | b | 60.0 µs | 1.5 | *NULL* |
+                --- exit 0
+            "#]],
         ),
     ] {
         place.tq(&format!("query run.json -c {sql} --format {format}")).check(&expected);
@@ -590,12 +590,12 @@ fn damage_is_told_and_strict_refuses_it() {
         n
         2
         --- stderr
-        warning: cut.json: 1 of 2 records skipped (truncated: byte 164: the file ends inside of executor 0, worker 1, level 0); see import_stats
+        warning: cut.json: 1 lost in 2 records (truncated: byte 164: the file ends inside of executor 0, worker 1, level 0); see import_stats
         --- exit 0
     "#]]);
     place.tq("query cut.json --strict -c 'SELECT count(*) AS n FROM tasks'").check(&expect![[r#"
         --- stderr
-        warning: cut.json: 1 of 2 records skipped (truncated: byte 164: the file ends inside of executor 0, worker 1, level 0); see import_stats
+        warning: cut.json: 1 lost in 2 records (truncated: byte 164: the file ends inside of executor 0, worker 1, level 0); see import_stats
         error: --strict: something of run `cut` was lost while reading
         hint: without --strict, `SELECT * FROM import_stats` tells what
         --- exit 2
@@ -616,13 +616,13 @@ fn the_prompt_reads_a_pipe_without_prompting() {
               events        0  Instants: milestones, marks, tags.
               executions    0  Scalability studies: one row per run, region and repetition.
               import_stats  2  What was skipped, repaired, rounded or guessed while reading: nothing is dropped
-                            silently.
+                               silently.
               links         1  Directed links between tasks.
               locations     3  What executes: nodes, processes, threads, workers, streams, components; also
-                            those that never ran.
+                               those that never ran.
               messages      0  Messages between locations.
               parent_links  0  The parents of tasks: declared by the trace, or by nesting on a lane; a task can
-                            have both.
+                               have both.
               runs          1  One row per recording that the session opened.
               tasks         3  Executed units of work, each a half-open span [start, finish) on a location.
             name,duration

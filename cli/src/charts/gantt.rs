@@ -35,6 +35,9 @@ const BINS_PER_ROW: i64 = 2_048;
 /// Bins of a row when there are very many rows.
 const BINS_PER_ROW_MIN: i64 = 16;
 
+/// What outlined tasks mostly are.
+pub(crate) const CRITICAL_PATH: &str = "critical path";
+
 /// A chart that tasks are added to.
 pub(crate) struct Gantt {
     tick: Tick,
@@ -171,11 +174,11 @@ impl Gantt {
     }
 
     /// The picture. Lanes of `order` come first, in its order; the others follow by name.
-    pub(crate) fn draw(mut self, title: &str, order: &LaneOrder) -> String {
+    pub(crate) fn draw(mut self, title: &str, order: &LaneOrder, outlined: &str) -> String {
         if self.bars.is_some() {
             self.by_kind = self.kinds_tell_more();
         }
-        draw::draw(&self, title, order)
+        draw::draw(&self, title, order, outlined)
     }
 
     fn lane(&mut self, run: &str, location: &str) -> usize {

@@ -211,6 +211,10 @@ impl Look<'_> {
         }
         svg.bar("none", Rectangle { x: left, y: top, width, height }, "");
         let (gap_x, gap_y) = (if cell_width >= 8.0 { 1.0 } else { 0.0 }, if cell_height >= 8.0 { 1.0 } else { 0.0 });
+        // All values or none: the largest have the longest texts, and a reader looks for those.
+        let values = matrix.cells.iter().flatten().filter(|value| !value.is_nan());
+        let widest = values.map(|value| text_width(&self.quantity.text(*value))).fold(0.0, f64::max);
+        let has_texts = cell_height >= 14.0 && widest + 2.0 <= cell_width - gap_x;
         for (row, cells) in matrix.cells.iter().enumerate() {
             for (column, &value) in cells.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
                 let (x, y) = (left + column as f64 * cell_width, top + row as f64 * cell_height);
@@ -219,7 +223,7 @@ impl Look<'_> {
                 let text = self.quantity.text(value);
                 let tooltip = format!("{}, {}: {text}", shown(&rows.labels[row]), shown(&columns.labels[column]));
                 svg.bar(&format!("h{shade}"), Rectangle { x, y, width, height }, &tooltip);
-                if cell_height >= 14.0 && text_width(&text) + 4.0 <= width {
+                if has_texts {
                     let base = y + height / 2.0 + FONT_SIZE * 0.35;
                     svg.words(&format!("g{shade}"), x + width / 2.0, base, "middle", &text);
                 }

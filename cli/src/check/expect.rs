@@ -78,7 +78,8 @@ fn offending(
     let registered = context.deregister_table(ANSWER).and_then(|_| context.register_batch(ANSWER, numbered(answer)?));
     registered.map_err(|error| Problem::internal(&error.strip_backtrace()))?;
     // Beside the number of the row, an aggregate is an error and no way to look at all rows at once.
-    let text = format!("SELECT {ROW}, ({condition}) AS tq_held FROM {ANSWER}");
+    // On a line of its own, since it may end in a comment.
+    let text = format!("SELECT {ROW}, (\n{condition}\n) AS tq_held FROM {ANSWER}");
     let statements = sql::parse(&text)?;
     let held = match statements.as_slice() {
         [statement] => asker.answer(statement, &params)?,
@@ -134,6 +135,9 @@ fn same_as(file: &str, query: &SavedQuery, answer: &RecordBatch, args: &CheckArg
     let path = beside(query, file);
     let current = csv::text(answer)?;
     if args.bless {
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| Problem::file("write", &path, &error))?;
+        }
         fs::write(&path, &current).map_err(|error| Problem::file("write", &path, &error))?;
         return Ok(Verdict::Held(format!("wrote {}", counted(answer.num_rows(), "row"))));
     }

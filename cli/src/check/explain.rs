@@ -19,18 +19,18 @@ const EXPLANATION: &str = "why-it-changed";
 /// How many lines of it are shown.
 const ROWS_SHOWN: usize = 10;
 
-/// Says under the first metric that got worse what changed between the two sides.
-pub(super) fn add_to_first_change(
+/// Says under the first metric that got worse what changed between the two sides, and under the others where that stands.
+pub(super) fn add_to_changes(
     outcomes: &mut [Outcome],
     args: &CheckArgs,
     base: &mut Side,
     new: &mut Side,
 ) -> Result<(), Failure> {
-    let changed = outcomes.iter_mut().find_map(|outcome| match &mut outcome.verdict {
-        Verdict::Failed(evidence) if evidence.is_change => Some(evidence),
+    let mut changed = outcomes.iter_mut().filter_map(|outcome| match &mut outcome.verdict {
+        Verdict::Failed(evidence) if evidence.is_change => Some((&outcome.query, &outcome.what, evidence)),
         _ => None,
     });
-    let Some(evidence) = changed else { return Ok(()) };
+    let Some((query, what, evidence)) = changed.next() else { return Ok(()) };
     let traces = match (typical(base, &args.baseline)?, typical(new, &args.open.traces)?) {
         (Some(base), Some(new)) => vec![format!("base={base}"), format!("new={new}")],
         // Several runs in one file cannot be opened one by one.
@@ -45,6 +45,7 @@ pub(super) fn add_to_first_change(
                 traces.join(" ")
             ));
             evidence.more.extend(text.lines().map(str::to_owned));
+            changed.for_each(|(.., evidence)| evidence.more.push(format!("what changed: see {query}, {what}")));
             Ok(())
         }
         Ok(None) => Ok(()),

@@ -56,10 +56,11 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Res
     let base = Samples::read(metric, sides[0].0, sides[0].1, "the baseline")?;
     let mut new = Samples::read(metric, sides[1].0, sides[1].1, "the traces")?;
     let mut changes = Vec::new();
-    let mut only_base = 0;
+    let (mut only_base, mut without_value) = (0, 0);
     for (key, base_values) in base.by_key {
         if base.without_value.contains(&key) {
             new.by_key.remove(&key);
+            without_value += 1;
             continue;
         }
         if new.without_value.contains(&key) {
@@ -73,9 +74,13 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Res
         }
     }
     if changes.is_empty() {
-        return Err(Problem::new("nothing of the traces has its like in the baseline")
-            .hint("both sides must answer rows with the same keys; see the columns of `by`")
-            .into());
+        let nothing = match (without_value, only_base, new.by_key.len()) {
+            (0, 0, 0) => Problem::new("neither the baseline nor the traces answer with a row"),
+            (0, _, _) => Problem::new("nothing of the traces has its like in the baseline")
+                .hint("both sides must answer rows with the same keys; see the columns of `by`"),
+            _ => Problem::new(format!("the baseline has no value of `{}`: NULL, NaN or infinite", metric.column)),
+        };
+        return Err(nothing.into());
     }
     let unmatched = unmatched(only_base, new.by_key.len());
     let failed: Vec<&Change> = changes.iter().filter(|change| change.fails).collect();
@@ -102,7 +107,7 @@ impl Samples {
             schema.index_of(name).map_err(|_| {
                 let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
                 let near = did_you_mean(name, names.iter().copied());
-                Problem::new(format!("metric `{}`: the answer has no column `{name}`{near}", metric.column))
+                Problem::new(format!("the answer has no column `{name}`{near}"))
                     .hint(format!("its columns are {}", names.join(", ")))
             })
         };
@@ -110,12 +115,9 @@ impl Samples {
         let keys = metric.by.iter().map(|name| at(name)).collect::<Result<Vec<usize>, Problem>>()?;
         let run = schema.index_of("run").ok();
         if run.is_none() && side.runs > 1 {
-            return Err(Problem::new(format!(
-                "metric `{}`: {who} are {} runs, and the answer has no column `run`",
-                metric.column, side.runs
-            ))
-            .hint("select `run`, so that each run has a value of its own")
-            .into());
+            return Err(Problem::new(format!("{who} are {} runs, and the answer has no column `run`", side.runs))
+                .hint("select `run`, so that each run has a value of its own")
+                .into());
         }
         let values = numbers(metric, answer.column(column))?;
         let cells = Cells::new(answer)?;
@@ -139,12 +141,8 @@ impl Samples {
                     "name more columns in `by=`, or group the rows"
                 };
                 let of = if key.is_empty() { "a run".to_owned() } else { format!("{} of one run", named(&key)) };
-                return Err(Problem::new(format!(
-                    "metric `{}`: the answer of {who} has more than one row for {of}",
-                    metric.column
-                ))
-                .hint(hint)
-                .into());
+                let message = format!("the answer of {who} has more than one row for {of}");
+                return Err(Problem::new(message).hint(hint).into());
             }
             if values.is_null(row) || !values.value(row).is_finite() {
                 samples.without_value.insert(key.clone());
@@ -160,12 +158,8 @@ impl Samples {
 fn numbers(metric: &Metric, column: &ArrayRef) -> Result<Float64Array, Failure> {
     let data_type = column.data_type();
     if !(data_type.is_numeric() || data_type == &DataType::Null) {
-        return Err(Problem::new(format!(
-            "metric `{}` is {}, and must be a number",
-            metric.column,
-            type_in_words(data_type)
-        ))
-        .into());
+        let message = format!("`{}` is {}, and must be a number", metric.column, type_in_words(data_type));
+        return Err(Problem::new(message).into());
     }
     Ok(cast(column, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
 }

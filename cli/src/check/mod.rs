@@ -92,9 +92,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     let suite = Suite::open(args)?;
     let mut new = Side::open(&args.open)?;
-    let mut base = match suite.has_metrics() && !args.baseline.is_empty() {
-        true => Some(Side::open(&OpenArgs { traces: args.baseline.clone(), ..args.open.clone() })?),
-        false => None,
+    // Also where no check asks for it: a baseline that cannot be read is a mistake.
+    let mut base = match args.baseline.is_empty() {
+        false => Some(Side::open(&OpenArgs { traces: args.baseline.clone(), ..args.open.clone() })?),
+        true => None,
     };
     let mut outcomes = Vec::new();
     for entry in suite.entries {
@@ -108,7 +109,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         None => Vec::new(),
     };
     if let Some(base) = &mut base {
-        explain::add_to_first_change(&mut outcomes, args, base, &mut new)?;
+        explain::add_to_changes(&mut outcomes, args, base, &mut new)?;
     }
     print::print(&outcomes, args, new.asker.session().tick())?;
     for file in pictures {
@@ -184,7 +185,8 @@ fn check(
                 (_, Some(Ok(Err(unmet))), _) => lacking(query, unmet, "the baseline", args.allow_skip),
                 (Ok(Ok(batch)), Some(Ok(Ok(base_batch))), Some(side)) => {
                     let sides = [(base_batch, side), (batch, &*new)];
-                    told(metric::verdict(metric, sides))?
+                    let placed = |failure: Failure| failure.in_file(&query.file(), Some(metric.line as u64));
+                    told(metric::verdict(metric, sides).map_err(placed))?
                 }
                 _ => without_baseline(args),
             };

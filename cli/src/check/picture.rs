@@ -25,7 +25,8 @@ pub(super) fn draw_failed(outcomes: &[Outcome], asker: &mut Asker, file: &Path) 
         let stretch = evidence.rows.as_ref().map(Stretch::of).transpose()?.unwrap_or_default();
         let title = format!("{}: {}", outcome.query, outcome.what);
         let of_session = picture(asker)?;
-        let text = pictures::gantt_of_sql(asker, &stretch.sql(), Picture { title, ..of_session })?;
+        let text =
+            pictures::gantt_of_sql(asker, &stretch.sql(), Picture { title, outlined: Some("offends"), ..of_session })?;
         let file = numbered(file, drawn.len() + 1);
         std::fs::write(&file, text).map_err(|error| Problem::file("write", &file, &error))?;
         drawn.push(file);

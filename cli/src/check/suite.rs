@@ -38,10 +38,6 @@ impl Suite {
         Ok(suite)
     }
 
-    pub(super) fn has_metrics(&self) -> bool {
-        self.entries.iter().flatten().any(|query| !query.header.metrics.is_empty())
-    }
-
     /// The files of a folder; those that check nothing may lie among them.
     fn add_folder(&mut self, folder: &Path) -> Result<(), Failure> {
         let found = files::sql_files(folder)?;

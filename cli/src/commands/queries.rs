@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use tq_engine::queries::{Library, Origin, SavedQuery};
+use datafusion::common::ScalarValue;
+use tq_engine::queries::{Library, Origin, ParamType, SavedQuery};
+use tq_udfs::ticks::{Tick, time_text};
 
 use crate::args::QueriesArgs;
 use crate::commands::{listed, print};
@@ -83,7 +85,10 @@ pub(crate) fn describe(query: &SavedQuery) -> String {
     }
     for param in &header.params {
         let default = match &param.default {
-            Some(default) => match default.value(tq_udfs::ticks::Tick::Nanosecond) {
+            Some(default) => match default.value(Tick::Nanosecond) {
+                Some(ScalarValue::Int64(Some(ticks))) if param.param_type == ParamType::Time => {
+                    format!(" = {}", time_text(ticks, Tick::Nanosecond))
+                }
                 Some(value) => format!(" = {value}"),
                 None => String::new(),
             },

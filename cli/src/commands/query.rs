@@ -194,5 +194,5 @@ pub(crate) fn picture(asker: &mut Asker) -> Result<Picture, Failure> {
     let lanes = (runs.iter().zip(locations.iter()))
         .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
         .collect();
-    Ok(Picture { title, order: LaneOrder { lanes }, slice: asker.session().slice(), chart: None })
+    Ok(Picture { title, order: LaneOrder { lanes }, slice: asker.session().slice(), ..Picture::default() })
 }

@@ -1,7 +1,7 @@
 //! `tq tables [NAME]`: the tables that every session has, whatever was opened.
 
 use crate::args::NameArgs;
-use crate::commands::{listed, print};
+use crate::commands::{listed, print, wrapped};
 use crate::errors::Failure;
 use crate::open::unknown_name;
 use crate::talk::terminal_width;
@@ -45,5 +45,6 @@ pub(crate) fn page(name: &str) -> Option<String> {
             let columns = view.columns.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
             (view.description, columns.collect())
         };
-    Some(format!("{name}: {description}\n\n{}", listed(&columns, terminal_width())))
+    let heading = wrapped(&format!("{name}: {description}"), terminal_width().unwrap_or(100)).join("\n");
+    Some(format!("{heading}\n\n{}", listed(&columns, terminal_width())))
 }

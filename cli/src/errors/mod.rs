@@ -87,6 +87,13 @@ impl Failure {
         Failure::Told(problem)
     }
 
+    /// Says where it happened.
+    pub(crate) fn at(self, place: Option<String>) -> Failure {
+        let Failure::Told(mut problem) = self else { return self };
+        problem.place = place;
+        Failure::Told(problem)
+    }
+
     /// [`Failure::in_file`] for the picture of an answer: the line of the chart, `None` for one that stands in no file, or that of
     /// the statement.
     pub(crate) fn in_file_of_chart(self, file: &str, chart: Option<u64>, statement: u64) -> Failure {

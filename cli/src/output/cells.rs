@@ -81,7 +81,8 @@ impl<'a> Cells<'a> {
             Some(dictionary) if dictionary.values().null_count() > 0 => {
                 array.logical_nulls().is_some_and(|nulls| nulls.is_null(row))
             }
-            _ => array.is_null(row),
+            // A column of nothing but NULLs has no list of them.
+            _ => array.is_null(row) || array.data_type() == &DataType::Null,
         }
     }
 

@@ -188,6 +188,8 @@ pub(crate) struct Picture {
     pub(crate) slice: Slice,
     /// What to draw; a Gantt chart unless told.
     pub(crate) chart: Option<Chart>,
+    /// What the outlined tasks of a Gantt chart are; the critical path unless told.
+    pub(crate) outlined: Option<&'static str>,
 }
 
 /// The output of a format.

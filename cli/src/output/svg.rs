@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Expr, cast, lit};
 use tq_udfs::ticks::Tick;
 
 use super::{Output, Picture, Writer, only_one};
-use crate::charts::gantt::{Gantt, Span};
+use crate::charts::gantt::{CRITICAL_PATH, Gantt, Span};
 use crate::errors::Failure;
 
 pub(crate) struct Svg {
@@ -117,7 +117,9 @@ impl Output for Svg {
 
     fn end(&mut self) -> Result<(), Failure> {
         if let Some(gantt) = self.gantt.take() {
-            self.writer.write_all(gantt.draw(&self.picture.title, &self.picture.order).as_bytes())?;
+            let Picture { title, order, outlined, .. } = &self.picture;
+            let text = gantt.draw(title, order, outlined.unwrap_or(CRITICAL_PATH));
+            self.writer.write_all(text.as_bytes())?;
         }
         Ok(self.writer.flush()?)
     }

@@ -2,7 +2,9 @@
 
 use tq_engine::sql::nearest;
 
+use crate::commands::listed;
 use crate::errors::{Failure, Problem};
+use crate::talk::terminal_width;
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,12 +122,9 @@ pub(super) const COMMANDS: &[Command] = &[
 
 /// What `\?` prints.
 pub(super) fn help() -> String {
-    let width = COMMANDS.iter().map(|command| command.usage.chars().count()).max().unwrap_or(0) + 2;
-    let mut text = String::new();
-    for Command { usage, help, .. } in COMMANDS {
-        let padding = " ".repeat(width - usage.chars().count());
-        text.push_str(&format!("  {usage}{padding}{help}\n"));
-    }
+    let entries: Vec<(String, String)> =
+        COMMANDS.iter().map(|command| (command.usage.to_owned(), command.help.to_owned())).collect();
+    let mut text = listed(&entries, terminal_width());
     text.push_str(
         "\n\
 SQL ends with `;` and may take several lines; Tab completes names, Up brings back what you typed.

@@ -42,7 +42,7 @@ use crate::{config, library, talk};
 use assistant::{Assistant, Enter};
 use commands::Action;
 use complete::Words;
-use settings::Settings;
+pub(crate) use settings::Settings;
 use shown::{LastAnswer, Shown};
 
 /// Lines of history that are kept.
@@ -79,15 +79,10 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
             .hint("ask with `tq query - -c 'SELECT …'`")
             .into());
     }
-    let mut settings = Settings::default();
-    let config = config::get();
-    for (name, value) in &config.prompt {
-        settings.set(name, value).map_err(|failure| failure.in_file(&config.file, None))?;
-    }
     let mut prompt = Prompt {
         asker: Asker::open(args)?,
         open: args.clone(),
-        settings,
+        settings: config::get().prompt.clone(),
         library: library::open(&LibraryArgs::default())?,
         words: Arc::default(),
         output: None,

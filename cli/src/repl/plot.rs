@@ -30,24 +30,32 @@ enum Shape {
     Line,
 }
 
-/// The picture. `words`: `[bar|line] [x=COLUMN] [y=COLUMN]`; what is not said is chosen by the columns.
+/// The picture. `words`: `[bar|line] [x=COLUMN] [y=COLUMN]` as in a chart line, where a bar's length is `x` and a line's height `y`;
+/// what is not said is chosen by the columns.
 pub(super) fn draw(last: &LastAnswer, words: &str, width: usize, tick: Tick) -> Result<String, Failure> {
     let mut shape = None;
-    let (mut label, mut value) = (None, None);
+    let (mut x, mut y) = (None, None);
     for word in words.split_whitespace() {
         match word.split_once('=') {
             None if word == "bar" => shape = Some(Shape::Bars),
             None if word == "line" => shape = Some(Shape::Line),
-            Some(("x", column)) => label = Some(find(last, column)?),
-            Some(("y", column)) => value = Some(find(last, column)?),
+            Some(("x", column)) => x = Some(find(last, column)?),
+            Some(("y", column)) => y = Some(find(last, column)?),
             _ => {
                 return Err(Problem::new(format!("`{word}` is nothing that \\plot knows"))
-                    .hint("it is written `\\plot`, `\\plot line`, `\\plot bar x=name y=total`")
+                    .hint("it is written `\\plot`, `\\plot line`, `\\plot bar x=total y=name`")
                     .into());
             }
         }
     }
     let kinds: Vec<Kind> = last.schema.fields().iter().map(|field| Kind::of(field)).collect();
+    // Where only one of them has numbers, that is the one to draw, whichever way round they are given.
+    let has_numbers = |column: Option<usize>| column.is_some_and(|column| kinds[column].is_right());
+    let is_bar = shape == Some(Shape::Bars) || (shape.is_none() && y.is_some() && !has_numbers(y));
+    let (mut label, mut value) = if is_bar { (y, x) } else { (x, y) };
+    if value.is_some() && !has_numbers(value) && has_numbers(label) {
+        (label, value) = (value, label);
+    }
     let value = match value.or_else(|| most_telling(&kinds, label)) {
         Some(value) if kinds[value].is_right() => value,
         Some(value) => {

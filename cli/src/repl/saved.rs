@@ -47,11 +47,15 @@ pub(super) fn tables(asker: &mut Asker, name: Option<&str>) -> Result<String, Fa
         found.push((cell(0, row)?, cell(1, row)?));
     }
     let Some(name) = name else {
-        let mut entries = Vec::new();
+        let mut counted = Vec::new();
         for (table, description) in found {
-            let rows = count(asker, &table)?;
-            entries.push((table, format!("{rows:>10}  {description}").trim_end().to_owned()));
+            let rows = count(asker, &table)?.to_string();
+            counted.push((table, rows, description));
         }
+        let names = counted.iter().map(|(table, ..)| table.chars().count()).max().unwrap_or(0);
+        let digits = counted.iter().map(|(_, rows, _)| rows.len()).max().unwrap_or(0);
+        let entry = |(table, rows, description)| (format!("{table:<names$}  {rows:>digits$}"), description);
+        let entries: Vec<(String, String)> = counted.into_iter().map(entry).collect();
         return Ok(format!("Tables, with their rows:\n{}", listed(&entries, terminal_width())));
     };
     let name = name.to_lowercase();

@@ -6,15 +6,15 @@ use crate::errors::{Failure, Problem};
 
 /// How answers are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Settings {
+pub(crate) struct Settings {
     /// Rows that are shown of an answer; `None` = all.
-    pub(super) rows: Option<u64>,
+    pub(crate) rows: Option<u64>,
     /// Whether what is longer than the terminal goes through a pager.
-    pub(super) pager: bool,
+    pub(crate) pager: bool,
     /// Whether times have units; otherwise they are ticks.
-    pub(super) people: bool,
+    pub(crate) people: bool,
     /// Whether each statement is followed by how long it took.
-    pub(super) timing: bool,
+    pub(crate) timing: bool,
 }
 
 /// Name, values and meaning of each setting.
@@ -32,7 +32,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    pub(super) fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), Failure> {
         let Some((_, values, _)) = SETTINGS.iter().find(|(known, ..)| *known == name) else {
             let near = nearest(name, SETTINGS.iter().map(|(name, ..)| *name));
             let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();

@@ -27,8 +27,17 @@ fn a_written_chrome_trace_reads_back_as_the_same_tables() {
     const RUN: &str = "SELECT origin, makespan, started_at, args FROM runs";
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/chrome");
     let folder = tempfile::tempdir().unwrap();
-    for name in ["phases.json", "kineto_tiny.json", "torch215_cpu.json.gz", "node20_trace_events.json.gz"] {
-        let (trace, again) = (fixtures.join(name), folder.path().join(name.trim_end_matches(".gz")));
+    // Of two tasks with one span the first is around the other, whatever their names.
+    let pairs = (0..60).flat_map(|pair| [("z", pair), ("a", pair)]);
+    let event =
+        |(name, pair)| format!(r#"{{"ph":"X","name":"{name}{pair}","pid":1,"tid":1,"ts":{},"dur":5}}"#, pair / 2 * 9);
+    let ties = folder.path().join("pairs.json");
+    std::fs::write(&ties, format!("[{}]", pairs.map(event).collect::<Vec<_>>().join(","))).unwrap();
+    let fixture = |name: &str| (fixtures.join(name), folder.path().join(name.trim_end_matches(".gz")));
+    let traces =
+        ["phases.json", "kineto_tiny.json", "torch215_cpu.json.gz", "node20_trace_events.json.gz"].map(fixture);
+    for (trace, again) in traces.into_iter().chain([(ties, folder.path().join("again.json"))]) {
+        let name = trace.display();
         let written = Command::new(env!("CARGO_BIN_EXE_tq"))
             .arg("query")
             .arg(&trace)

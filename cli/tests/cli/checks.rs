@@ -268,6 +268,7 @@ fn metrics_are_compared_with_a_baseline() {
                   name │    base │     new │  change │ change_percent
                  ──────┼─────────┼─────────┼─────────┼────────────────
                   b    │ 60.0 µs │ 80.0 µs │ 20.0 µs │           33.3
+                 what changed: see makespan, metric makespan
         2 checks: 2 failed
         --- exit 1
     "#]]);
@@ -280,19 +281,80 @@ fn metrics_are_compared_with_a_baseline() {
     place.write("keys.sql", "-- metric tasks: better=lower, by=source\nSELECT tasks, source FROM runs");
     place.tq("check slower.json --query typo.sql rows.sql text.sql keys.sql --baseline run.json").check(&expect![[
         r#"
-            ERROR  typo: metric makespn: metric `makespn`: the answer has no column `makespn`; did you mean `makespan`?
-                     hint: its columns are run, makespan, tasks
-            ERROR  typo: metric tasks: metric `tasks`: the answer has no column `nme`
-                     hint: its columns are run, makespan, tasks
-            ERROR  rows: metric duration: metric `duration`: the answer of the baseline has more than one row for a run
-                     hint: say which rows belong together: `by=name`
-            ERROR  text: metric name: metric `name` is text, and must be a number
-            ERROR  keys: metric tasks: nothing of the traces has its like in the baseline
-                     hint: both sides must answer rows with the same keys; see the columns of `by`
-            5 checks: 5 could not run
-            --- exit 2
-        "#
+        ERROR  typo: metric makespn: typo.sql:1: the answer has no column `makespn`; did you mean `makespan`?
+                 hint: its columns are run, makespan, tasks
+        ERROR  typo: metric tasks: typo.sql:2: the answer has no column `nme`
+                 hint: its columns are run, makespan, tasks
+        ERROR  rows: metric duration: rows.sql:1: the answer of the baseline has more than one row for a run
+                 hint: say which rows belong together: `by=name`
+        ERROR  text: metric name: text.sql:1: `name` is text, and must be a number
+        ERROR  keys: metric tasks: keys.sql:1: nothing of the traces has its like in the baseline
+                 hint: both sides must answer rows with the same keys; see the columns of `by`
+        5 checks: 5 could not run
+        --- exit 2
+    "#
     ]]);
+}
+
+#[test]
+fn what_cannot_be_right_is_said() {
+    let place = Place::new();
+    place.write("longer.json", &longer(40));
+    // A baseline is read also where no check asks for it.
+    place.write("fine.sql", "-- expect every row: n > 0 -- of all\nSELECT count(*) AS n FROM tasks");
+    place.tq("check run.json --query fine.sql").check(&expect![[r#"
+        ok     fine: every row: n > 0 -- of all (1 row)
+        1 check: 1 held
+        --- exit 0
+    "#]]);
+    place.tq("check run.json --query fine.sql --baseline nosuch.json").check(&expect![[r#"
+        --- stderr
+        error: cannot read trace `nosuch.json`: no such file
+        hint: `.` holds `fine.sql`, `longer.json`, `run.json`
+        --- exit 2
+    "#]]);
+    // A NULL without a type is shown as one.
+    place.write("null.sql", "-- expect every row: a = 1\nSELECT NULL AS a, 1 AS b");
+    place.tq("check run.json --query null.sql").check(&expect![[r#"
+        FAILED null: every row: a = 1: 1 of 1 row offends
+                  a    │ b
+                 ──────┼───
+                  NULL │ 1
+        1 check: 1 failed
+        --- exit 1
+    "#]]);
+    // What a metric says of the baseline, and where the explanation stands.
+    place.write("none.sql", "-- metric a: better=lower\nSELECT run, CAST(NULL AS DOUBLE) AS a FROM runs");
+    place.write("makespan.sql", MAKESPAN);
+    place.write(
+        "total.sql",
+        "-- metric total: better=lower\nSELECT run, sum(duration) AS total FROM tasks GROUP BY run",
+    );
+    place.tq("check longer.json --query none.sql makespan.sql total.sql --baseline run.json").check(&expect![[r#"
+        ERROR  none: metric a: none.sql:1: the baseline has no value of `a`: NULL, NaN or infinite
+        FAILED makespan: metric makespan: 80.0 µs → 120 µs (+50.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                     base │    new │  change │ change_percent
+                 ─────────┼────────┼─────────┼────────────────
+                  80.0 µs │ 120 µs │ 40.0 µs │           50.0
+                 what changed (base=run.json, new=longer.json; `tq report base=run.json new=longer.json` tells more):
+                  what    │ base_time │ new_time │ change_time
+                 ─────────┼───────────┼──────────┼─────────────
+                  b: work │   60.0 µs │   100 µs │     40.0 µs
+        FAILED total: metric total: 110 µs → 150 µs (+36.4 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                    base │    new │  change │ change_percent
+                 ────────┼────────┼─────────┼────────────────
+                  110 µs │ 150 µs │ 40.0 µs │           36.4
+                 what changed: see makespan, metric makespan
+        3 checks: 2 failed, 1 could not run
+        --- exit 2
+    "#]]);
+    // Answers are written into folders that are not there yet.
+    place.write("same.sql", "-- expect same as: answers/same.csv\nSELECT count(*) AS n FROM tasks");
+    place.tq("check run.json --query same.sql --bless").check(&expect![[r#"
+        ok     same: same as: answers/same.csv (wrote 1 row)
+        1 check: 1 held
+        --- exit 0
+    "#]]);
 }
 
 #[test]
@@ -378,7 +440,7 @@ fn repetitions_tell_noise_from_a_change() {
     // The answer does not say which run a row is of.
     place.write("no-run.sql", "-- metric tasks: better=lower\nSELECT tasks FROM runs");
     place.tq(&format!("check run.json --query no-run.sql --baseline {base}")).check(&expect![[r#"
-        ERROR  no-run: metric tasks: metric `tasks`: the baseline are 5 runs, and the answer has no column `run`
+        ERROR  no-run: metric tasks: no-run.sql:1: the baseline are 5 runs, and the answer has no column `run`
                  hint: select `run`, so that each run has a value of its own
         1 check: 1 could not run
         --- exit 2

@@ -16,7 +16,7 @@ fn a_report_is_a_page_with_pictures() {
     expect![[r#"
         # run
 
-        - The run took 80.0 µs from its first start to its last finish; its 2 locations were busy for 68.8 % of that.
+        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that.
         - The longest chain of dependent tasks (2 steps) takes 50.0 µs, 62.5 % of the makespan: the dependencies alone would allow a run 1.6 times as fast; the rest is waiting, imbalance or overhead.
         - Most task time went into b: 54.5 %, 60.0 µs in 1 task. The longest single task, b on E0/W1, took 60.0 µs.
 
@@ -24,7 +24,7 @@ fn a_report_is_a_page_with_pictures() {
 
         ## Who works and who idles
 
-        ![How busy the locations were over time, in 50 equal stretches](page.occupancy-over-time.svg)
+        ![How busy the locations were over time, in 50 equal stretches, and what the same work evenly spread would be](page.occupancy-over-time.svg)
 
         The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0.
 
@@ -153,7 +153,7 @@ fn a_template_of_ones_own() {
     expect![[r#"
         # About run
 
-        - The run took 80.0 µs from its first start to its last finish; its 2 locations were busy for 68.8 % of that.
+        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that.
 
         ## Tasks
 
@@ -280,7 +280,7 @@ fn a_slice_is_said_and_the_extension_tells_html() {
 
         Only what touches the time from 45.0 µs to 70.0 µs is here; what sticks out of it counts with its whole length.
 
-        - The run took 60.0 µs from its first start to its last finish; its 2 locations were busy for 58.3 % of that.
+        - The tasks that touch the slice span 60.0 µs from the first start to the last finish; its 2 locations were busy for 58.3 % of that.
         --- exit 0
     "#]]);
     place.tq("report run.json --template facts.md -o facts.html --quiet").check(&expect![[r#"

@@ -57,7 +57,7 @@ fn one_is_described_with_its_sql() {
           topic            mine
           needs            tasks
           --param name=…   the name (TEXT = b)
-          --param least=…  shorter ones are left out (TIME = 0)
+          --param least=…  shorter ones are left out (TIME = 0 s)
           --param limit=…  (BIGINT, to be given)
           chart            bar
           metric           duration: lower is better, tolerance 2.00 µs, by name

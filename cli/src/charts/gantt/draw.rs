@@ -50,7 +50,7 @@ struct Layout<'a> {
     classes: Vec<usize>,
 }
 
-pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder) -> String {
+pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, outlined: &str) -> String {
     let mut sheet = Sheet::new(title, subtitle(gantt));
     if gantt.tasks == 0 {
         return sheet.empty("no tasks with times");
@@ -58,7 +58,7 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder) -> String {
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
     let classes = assign(&totals);
-    sheet.legend = legend(&totals, &classes, !gantt.path.bars().is_empty());
+    sheet.legend = legend(&totals, &classes, (!gantt.path.bars().is_empty()).then_some(outlined));
     let layout = Layout::new(gantt, order, sheet.top(), classes);
     sheet.notes = notes(&layout);
     sheet.draw(layout.bottom + 36.0, &format!("{STYLE}{}", style()), |svg| {
@@ -333,8 +333,8 @@ fn label(gantt: &Gantt, lane: &Lane) -> String {
     if several && !lane.run.is_empty() { format!("{} · {location}", lane.run) } else { location.to_owned() }
 }
 
-/// The names with a hue, longest first, with their share of all task time, then the others.
-fn legend(totals: &[(&str, i128)], classes: &[usize], has_path: bool) -> Vec<LegendEntry> {
+/// The names with a hue, longest first, with their share of all task time, then the others, then what is outlined.
+fn legend(totals: &[(&str, i128)], classes: &[usize], outlined: Option<&str>) -> Vec<LegendEntry> {
     let sum: i128 = totals.iter().map(|(_, total)| total).sum();
     let share =
         |total: i128| if sum > 0 { format!(" {:.1} %", 100.0 * total as f64 / sum as f64) } else { String::new() };
@@ -351,8 +351,8 @@ fn legend(totals: &[(&str, i128)], classes: &[usize], has_path: bool) -> Vec<Leg
         let total = others.iter().map(|&index| totals[index].1).sum();
         texts.push((square(HUES), format!("{} others{}", others.len(), share(total))));
     }
-    if has_path {
-        texts.push((Mark::Square("p".to_owned()), "critical path".to_owned()));
+    if let Some(what) = outlined {
+        texts.push((Mark::Square("p".to_owned()), what.to_owned()));
     }
     LegendEntry::flow(texts)
 }

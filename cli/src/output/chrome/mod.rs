@@ -480,7 +480,8 @@ fn rows_of(has: impl Fn(&str) -> bool) -> Rows {
     }
 }
 
-/// Tasks are sorted by start, and get `start` and `finish` beside whatever else the result has. Counters are sorted by time.
+/// Tasks are sorted by start, the longer and then the smaller one first, and get `start` and `finish` beside whatever else the
+/// result has. Counters are sorted by time.
 pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
     let by = |name: &str, ascending| Expr::Column(Column::from_name(name)).sort(ascending, false);
     let has = |name: &str| frame.schema().fields().iter().any(|field| field.name() == name);
@@ -493,7 +494,10 @@ pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
         Rows::Tasks | Rows::Events => {
             let (start, finish) = svg::span(&frame, "chrome writes tasks, links and counters", "")?;
             let cell = |expr, name: &str| cast(expr, DataType::Int64).alias(name);
-            (vec![cell(start, START), cell(finish, FINISH)], vec![by(START, true), by(FINISH, false)])
+            let mut order = vec![by(START, true), by(FINISH, false)];
+            // Of tasks with one span, the one that comes first is around the other.
+            order.extend(has("task").then(|| by("task", true)));
+            (vec![cell(start, START), cell(finish, FINISH)], order)
         }
     };
     let mut columns = first;
