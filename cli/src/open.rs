@@ -1,5 +1,6 @@
 //! From arguments to a session: reads the traces with progress on the terminal, and tells what was not smooth.
 
+use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -42,8 +43,13 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     for note in session.opening_notes() {
         talk::note(note);
     }
+    let mut read: HashMap<_, u64> = HashMap::new();
     for run in session.runs() {
-        if let Some(summary) = not_smooth(run) {
+        let records = run.stats.iter().filter(|stat| stat.finding.what == "records_read").map(|stat| stat.count);
+        *read.entry(trace_of(run)).or_default() += records.sum::<u64>();
+    }
+    for run in session.runs() {
+        if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
             talk::warning(&summary);
         }
     }
@@ -78,17 +84,22 @@ fn check_window(args: &OpenArgs) -> Result<(), Failure> {
     }
 }
 
-/// One line about what was repaired or lost, `None` when reading went smoothly.
+/// What tells traces apart: a file may be opened twice, under two names.
+fn trace_of(run: &RunSummary) -> (&str, &str) {
+    (&run.source, run.name.split('/').next().unwrap_or_default())
+}
+
+/// One line about what was repaired or lost among the records `read` of the whole trace, `None` when reading went smoothly. Of
+/// several runs, the first has what concerns all of them.
 ///
 /// `fib.tfp: 3 lost in 40212 records (truncated: line 118 …); see import_stats`
-fn not_smooth(run: &RunSummary) -> Option<String> {
+fn not_smooth(run: &RunSummary, read: u64) -> Option<String> {
     let of = |severity| run.stats.iter().filter(move |stat| stat.finding.severity == severity);
     let count = |severity| of(severity).map(|stat| stat.count).sum::<u64>();
     let (lost, repaired) = (count(Severity::Lost), count(Severity::Repaired));
     let worst = of(Severity::Lost).chain(of(Severity::Repaired)).next()?;
-    let read = run.stats.iter().find(|stat| stat.finding.what == "records_read").map(|stat| stat.count);
     // A loss is not always a record: it may be a cell, or a table that is not there.
-    let read = read.map_or_else(String::new, |read| format!(" in {read} {}", plural(read, "record")));
+    let read = if read > 0 { format!(" in {read} {}", plural(read, "record")) } else { String::new() };
     let what = match (lost, repaired) {
         (0, repaired) => format!("{repaired} repaired{read}"),
         (lost, 0) => format!("{lost} lost{read}"),

@@ -2,6 +2,9 @@
 
 use tq_udfs::ticks::Tick;
 
+/// Times in ticks beyond ±146 years are damage: of all others, any two have a difference.
+pub(crate) const REACH: std::ops::Range<i64> = -(1 << 62)..1 << 62;
+
 /// A time given on the command line, before the session's tick is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GivenTime {

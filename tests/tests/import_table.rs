@@ -527,6 +527,10 @@ fn errors_say_what_the_file_has_and_what_to_type() {
         ("gone.csv.tq.toml", "[[table]]\n[[table]]\ntable = \"links\"\nfile = \"nowhere.csv\"\n"),
         ("near.csv", "start,finish\n1,2\n"),
         ("cr.csv", "start,finish,name\r0,1,a\r1,2,b\r"),
+        (
+            "far.csv",
+            "start,finish\n-9000000000000000000,-8999999999999999990\n9000000000000000000,9000000000000000005\n",
+        ),
         ("near.csv.tq.toml", "start = \"strat\"\n"),
     ]);
     let check = |name: &str, options: &[(&str, &str)], expected: Expect| {
@@ -588,6 +592,14 @@ fn errors_say_what_the_file_has_and_what_to_type() {
         expect![[r#"
         odd.csv: a task needs `start` or `duration`, and no column is called so; the file has `alpha` and `beta`
         hint: --option table.start=COLUMN:us
+    "#]],
+    );
+    check(
+        "far.csv",
+        &[("table.origin", "min")],
+        expect![[r#"
+        far.csv: `start` lies so far behind the first time that the difference does not fit 64 bits
+        hint: --option table.origin=0
     "#]],
     );
     check(

@@ -18,13 +18,11 @@ use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::executed::walk::Step;
-use crate::executed::{ARGUMENTS, ExecutedPaths, MESSAGES};
+use crate::executed::{ARGUMENTS, ExecutedPaths, MESSAGES, NAMED_TASKS};
 use crate::graph::load::{Graphs, LINKS};
 use crate::relation::call::Call;
 use crate::relation::runs::Runs;
-use crate::relation::{
-    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
-};
+use crate::relation::{Default, OptionKind, OptionSpec, Parameter, RelationFunction};
 use crate::ticks::time_field;
 
 /// The relation function `explain_change`.
@@ -32,20 +30,6 @@ use crate::ticks::time_field;
 pub struct ExplainChange;
 
 static PARAMETERS: [Parameter; 5] = [NAMED_TASKS, LINKS, MESSAGES, BASE, NEW];
-
-/// As [`TASKS`](crate::executed::TASKS), but every figure is by name, whether the query reads the names or not.
-const NAMED_TASKS: Parameter = Parameter::Input(InputSpec {
-    name: "tasks",
-    omitted: Omitted::Table("tasks"),
-    columns: &[
-        ColumnSpec::needed("task", ColumnKind::Integer),
-        ColumnSpec::needed("start", ColumnKind::Integer),
-        ColumnSpec::needed("finish", ColumnKind::Integer),
-        ColumnSpec::optional("location", ColumnKind::Text),
-        ColumnSpec::optional("role", ColumnKind::Text),
-        ColumnSpec::optional("name", ColumnKind::Text),
-    ],
-});
 
 /// The run or runs that others are compared with.
 pub(crate) const BASE: Parameter =

@@ -35,9 +35,6 @@ const BINS_PER_ROW: i64 = 2_048;
 /// Bins of a row when there are very many rows.
 const BINS_PER_ROW_MIN: i64 = 16;
 
-/// What outlined tasks mostly are.
-pub(crate) const CRITICAL_PATH: &str = "critical path";
-
 /// A chart that tasks are added to.
 pub(crate) struct Gantt {
     tick: Tick,
@@ -49,6 +46,8 @@ pub(crate) struct Gantt {
     bars: Option<Vec<Bar>>,
     /// Tasks on the critical path, drawn above everything.
     path: Path,
+    /// What the legend says of them.
+    outlined: &'static str,
     slice: Slice,
     /// Whether colours tell kinds instead of names; decided when bars become bins or are drawn.
     by_kind: bool,
@@ -119,6 +118,7 @@ impl Gantt {
             kinds: Names::default(),
             bars: Some(Vec::new()),
             path: Path::new(),
+            outlined: "critical path",
             slice: Slice { origin: 0, width: 1 },
             by_kind: false,
             tasks: 0,
@@ -173,12 +173,17 @@ impl Gantt {
         }
     }
 
+    /// Tasks on the path are something else.
+    pub(crate) fn outlining(self, what: &'static str) -> Gantt {
+        Gantt { outlined: what, ..self }
+    }
+
     /// The picture. Lanes of `order` come first, in its order; the others follow by name.
-    pub(crate) fn draw(mut self, title: &str, order: &LaneOrder, outlined: &str) -> String {
+    pub(crate) fn draw(mut self, title: &str, order: &LaneOrder) -> String {
         if self.bars.is_some() {
             self.by_kind = self.kinds_tell_more();
         }
-        draw::draw(&self, title, order, outlined)
+        draw::draw(&self, title, order)
     }
 
     fn lane(&mut self, run: &str, location: &str) -> usize {

@@ -94,6 +94,11 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
 }
 
 impl Columns {
+    /// Room for the titles of the axes, where the line that they mostly stand in has the name of a field.
+    fn axis_titles(&self) -> f64 {
+        if self.panel.is_some() { 15.0 } else { 0.0 }
+    }
+
     fn subtitle(&self) -> String {
         let mut text = in_words(&self.y.name);
         for name in self.y2.iter().chain(&self.bound).map(|numbers| &numbers.name) {
@@ -235,6 +240,7 @@ impl<'a> Picture<'a> {
         let x = Scale::within(columns.x.quantity, x_least, x_most, x_marks);
         let title_room = 26.0;
         let below = 24.0;
+        let top = top + columns.axis_titles();
         let mut plots = Vec::new();
         for index in 0..fields.len() {
             let left = MARGIN + (index % across) as f64 * (field_width + BETWEEN) + left_room;
@@ -264,10 +270,10 @@ impl<'a> Picture<'a> {
                 svg.words("ink bold", plot.left + plot.width() / 2.0, plot.top - 8.0, "middle", &name);
             }
             if index == 0 {
-                plot.y_title(svg, &axis_title(&in_words(&y.name), &self.y));
+                let base = plot.top - 8.0 - self.columns.axis_titles();
+                svg.words("pale", MARGIN, base, "start", &axis_title(&in_words(&y.name), &self.y));
                 if let (Some(y2), Some(scale)) = (y2, &self.y2) {
-                    let title = axis_title(&in_words(&y2.name), scale);
-                    svg.words("pale", WIDTH - MARGIN, plot.top - 8.0, "end", &title);
+                    svg.words("pale", WIDTH - MARGIN, base, "end", &axis_title(&in_words(&y2.name), scale));
                 }
             }
             for (&line, rows) in field {

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{Expr, cast, lit};
 use tq_udfs::ticks::Tick;
 
 use super::{Output, Picture, Writer, only_one};
-use crate::charts::gantt::{CRITICAL_PATH, Gantt, Span};
+use crate::charts::gantt::{Gantt, Span};
 use crate::errors::Failure;
 
 pub(crate) struct Svg {
@@ -30,7 +30,12 @@ const TEXTS: [&str; 4] = ["run", "location", "name", "kind"];
 
 impl Svg {
     pub(crate) fn new(writer: Writer, tick: Tick, picture: Picture) -> Svg {
-        Svg { writer, gantt: Some(Gantt::new(tick).within(picture.slice)), picture }
+        let gantt = Gantt::new(tick).within(picture.slice);
+        let gantt = match picture.outlined {
+            Some(what) => gantt.outlining(what),
+            None => gantt,
+        };
+        Svg { writer, gantt: Some(gantt), picture }
     }
 }
 
@@ -117,9 +122,7 @@ impl Output for Svg {
 
     fn end(&mut self) -> Result<(), Failure> {
         if let Some(gantt) = self.gantt.take() {
-            let Picture { title, order, outlined, .. } = &self.picture;
-            let text = gantt.draw(title, order, outlined.unwrap_or(CRITICAL_PATH));
-            self.writer.write_all(text.as_bytes())?;
+            self.writer.write_all(gantt.draw(&self.picture.title, &self.picture.order).as_bytes())?;
         }
         Ok(self.writer.flush()?)
     }

@@ -47,27 +47,35 @@ impl Database {
     /// # Errors
     /// [`ImportError::Damaged`] when pages are missing at the end, [`ImportError::Io`] when it cannot be read.
     pub(super) fn of(source: &Source, format: &'static str, stats: &mut Stats) -> Result<Database, ImportError> {
-        let local = source.local_file()?;
-        let database = Database { path: source.path().to_owned(), format, file: File::Immutable(local) };
-        if let Some(cut) = database.cut_off(source)? {
-            return Err(cut.refused(&database));
+        let database = Database::as_it_is(source, format)?;
+        match database.cut_off(source)? {
+            Some(cut) => Err(cut.refused(&database)),
+            None => Ok(database.with_changes(source, stats)),
         }
+    }
+
+    fn as_it_is(source: &Source, format: &'static str) -> Result<Database, ImportError> {
+        Ok(Database { path: source.path().to_owned(), format, file: File::Immutable(source.local_file()?) })
+    }
+
+    /// With the changes of a `-wal` file beside it, which is noted.
+    fn with_changes(self, source: &Source, stats: &mut Stats) -> Database {
         let wal = beside(source.path());
-        let is_original = matches!(&database.file, File::Immutable(LocalFile::Original(_)));
+        let is_original = matches!(&self.file, File::Immutable(LocalFile::Original(_)));
         if !is_original || !std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
-            return Ok(database);
+            return self;
         }
         let wal_name = wal.display().to_string();
         match copied(source.path(), &wal) {
             Ok(file) => {
                 let note = || format!("changes in `{wal_name}` were read, in a temporary copy of both files");
                 stats.note(WAL_READ, 1, note);
-                Ok(Database { file, ..database })
+                Database { file, ..self }
             }
             Err(error) => {
                 let note = || format!("`{wal_name}` holds changes, but a temporary copy could not be made: {error}");
                 stats.note(WAL_IGNORED, 1, note);
-                Ok(database)
+                self
             }
         }
     }
@@ -81,9 +89,8 @@ impl Database {
         format: &'static str,
         stats: &mut Stats,
     ) -> Result<Database, ImportError> {
-        let local = source.local_file()?;
-        let database = Database { path: source.path().to_owned(), format, file: File::Immutable(local) };
-        let Some(cut) = database.cut_off(source)? else { return Database::of(source, format, stats) };
+        let database = Database::as_it_is(source, format)?;
+        let Some(cut) = database.cut_off(source)? else { return Ok(database.with_changes(source, stats)) };
         if cut.length < cut.page_size {
             return Err(cut.refused(&database));
         }

@@ -36,15 +36,26 @@ use walk::Step;
 pub(crate) const TASKS: Parameter = Parameter::Input(InputSpec {
     name: "tasks",
     omitted: Omitted::Table("tasks"),
-    columns: &[
+    columns: &columns(ColumnSpec::optional("name", ColumnKind::Text).only_for(&["name"])),
+});
+
+/// The same for functions whose figures are by name, whether the query reads the names or not.
+pub(crate) const NAMED_TASKS: Parameter = Parameter::Input(InputSpec {
+    name: "tasks",
+    omitted: Omitted::Table("tasks"),
+    columns: &columns(ColumnSpec::optional("name", ColumnKind::Text)),
+});
+
+const fn columns(name: ColumnSpec) -> [ColumnSpec; 6] {
+    [
         ColumnSpec::needed("task", ColumnKind::Integer),
         ColumnSpec::needed("start", ColumnKind::Integer),
         ColumnSpec::needed("finish", ColumnKind::Integer),
         ColumnSpec::optional("location", ColumnKind::Text),
         ColumnSpec::optional("role", ColumnKind::Text),
-        ColumnSpec::optional("name", ColumnKind::Text).only_for(&["name"]),
-    ],
-});
+        name,
+    ]
+}
 
 /// See [`TASKS`].
 pub(crate) const MESSAGES: Parameter = Parameter::Input(InputSpec {

@@ -50,7 +50,7 @@ struct Layout<'a> {
     classes: Vec<usize>,
 }
 
-pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, outlined: &str) -> String {
+pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder) -> String {
     let mut sheet = Sheet::new(title, subtitle(gantt));
     if gantt.tasks == 0 {
         return sheet.empty("no tasks with times");
@@ -58,7 +58,7 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, outlined: &str
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
     let classes = assign(&totals);
-    sheet.legend = legend(&totals, &classes, (!gantt.path.bars().is_empty()).then_some(outlined));
+    sheet.legend = legend(&totals, &classes, (!gantt.path.bars().is_empty()).then_some(gantt.outlined));
     let layout = Layout::new(gantt, order, sheet.top(), classes);
     sheet.notes = notes(&layout);
     sheet.draw(layout.bottom + 36.0, &format!("{STYLE}{}", style()), |svg| {

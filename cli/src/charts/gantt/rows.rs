@@ -1,7 +1,7 @@
 //! A Gantt chart from an answer that is there already: needs `start` and `finish`, uses `run`, `location`, `name`, `kind`
 //! and `on_path` where they are there.
 
-use super::{CRITICAL_PATH, Gantt, LaneOrder, Span};
+use super::{Gantt, LaneOrder, Span};
 use crate::charts::ChartError;
 use crate::charts::data::{Data, Words};
 
@@ -28,7 +28,7 @@ pub(crate) fn draw(title: &str, data: &Data<'_>) -> Result<String, ChartError> {
             on_path: word(&on_path, row) == "true",
         });
     }
-    Ok(gantt.draw(title, &LaneOrder::default(), CRITICAL_PATH))
+    Ok(gantt.draw(title, &LaneOrder::default()))
 }
 
 fn word(words: &Option<Words>, row: usize) -> &str {

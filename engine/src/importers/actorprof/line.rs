@@ -4,13 +4,10 @@
 //! 0, 12, 1, 30, 16, 1732150000.123456⏎     node, PE, node, PE, bytes, time
 //! ```
 
-use std::ops::RangeInclusive;
+use crate::time::REACH;
 
 /// A time that a line does not have.
 pub(super) const NO_TIME: i64 = i64::MIN;
-
-/// Times beyond ±146 years are damage: of all others, any two have a difference.
-pub(super) const REACH: RangeInclusive<i64> = -(1 << 62)..=1 << 62;
 
 /// PE numbers beyond this are damage: every PE up to the largest has a row in `locations`.
 pub(super) const PE_MAX: i64 = (1 << 20) - 1;

@@ -11,7 +11,8 @@
 //! ^^^^^^^ head  ^^^^^^^^^^^^^^^^^ middle: these bytes again; what is left are a node, a PE, so many decimals and the end
 //! ```
 
-use super::line::{Fields, Lines, NO_TIME, PE_MAX, REACH, Tally};
+use super::line::{Fields, Lines, NO_TIME, PE_MAX, Tally};
+use crate::time::REACH;
 use crate::trace::Block;
 
 /// A column that is mostly one value.
@@ -278,7 +279,7 @@ impl Example {
         let last_decimal = 10i64.pow(u32::try_from(9usize.checked_sub(decimals)?).ok()?);
         let seconds = time - time.rem_euclid(1_000_000_000);
         // Decimals cannot carry such a time out of reach.
-        let is_plain = time >= 0 && seconds < REACH.end() - 1_000_000_000 && !is_tight(head) && !is_tight(middle);
+        let is_plain = time >= 0 && seconds < REACH.end - 1_000_000_000 && !is_tight(head) && !is_tight(middle);
         let (head, middle) = (Part::of(head)?, Part::of(middle)?);
         (is_plain && are_digits).then_some(Example { head, middle, source, bytes, seconds, decimals, last_decimal })
     }

@@ -12,6 +12,7 @@ use super::joins::Calls;
 use super::lanes::{Lanes, Process};
 use crate::error::ImportError;
 use crate::tables::Table;
+use crate::time::REACH;
 use crate::trace::{Finding, LaneSpans, RunBuilder, Stage, Words, nest};
 
 const NO_START: Finding = Finding::lost("no_start", Stage::Recording);
@@ -178,9 +179,6 @@ impl Args {
         Some(self.0)
     }
 }
-
-/// Times beyond ±146 years are damage: of all others, any two have a difference.
-const REACH: std::ops::RangeInclusive<i64> = -(1 << 62)..=1 << 62;
 
 /// Start and end of a row; a row without start, or with one that is none, is counted.
 pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> Option<(i64, i64)> {

@@ -246,7 +246,14 @@ impl RunTables {
                     Clock::Number => numbers,
                     Clock::Instant => instants,
                 };
-                cells.push((name, since(times, origin).into()));
+                let times = since(times, origin).ok_or_else(|| ImportError::Unusable {
+                    path: self.source.path().to_owned(),
+                    what: format!(
+                        "`{name}` lies so far behind the first time that the difference does not fit 64 bits"
+                    ),
+                    hint: Some("--option table.origin=0".to_owned()),
+                })?;
+                cells.push((name, times.into()));
             }
             self.memory.shrink(bytes.min(self.memory.size()));
             self.builder.append(table, rows, cells)?;
@@ -432,16 +439,17 @@ impl RunTables {
     }
 }
 
-/// Times since an origin. Saturating: only a time that lies 2⁶³ ticks before the least start could be out of reach, and
-/// then its finish lies before its start, which is counted.
-fn since(times: Int64Array, origin: i64) -> Int64Array {
-    if origin == 0 || max(&times).is_none() {
-        return times;
+/// Times since an origin; `None` when one lies too far behind it. Saturating before it: a finish there lies before its start,
+/// which is counted.
+fn since(times: Int64Array, origin: i64) -> Option<Int64Array> {
+    let Some(last) = max(&times).filter(|_| origin != 0) else { return Some(times) };
+    if last > origin {
+        last.checked_sub(origin)?;
     }
-    match times.unary_mut(|time| time.saturating_sub(origin)) {
+    Some(match times.unary_mut(|time| time.saturating_sub(origin)) {
         Ok(moved) => moved,
         Err(shared) => shared.unary(|time| time.saturating_sub(origin)),
-    }
+    })
 }
 
 #[cfg(test)]
