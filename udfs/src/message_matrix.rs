@@ -158,7 +158,7 @@ fn together(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
     let run = match batch.column_by_name("run") {
         None => None,
         Some(run) => match plain_words(run) {
-            Some(of_rows) if equal_keys(of_rows.keys()).len() == 1 => Some(of_rows),
+            Some(of_rows) if equal_keys(of_rows).len() == 1 => Some(of_rows),
             _ => return Ok(None),
         },
     };
@@ -176,13 +176,20 @@ fn together(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
     let (counts, sizes) = (plain(counts), plain(sizes));
     let mut pairs = vec![Pair::default(); places];
     let mut is_beyond = false;
-    for (row, (source, target)) in sources.keys().values().iter().zip(targets.keys().values()).enumerate() {
-        let place = (*source as usize - source_keys.start) * width + (*target as usize - target_keys.start);
-        let pair = &mut pairs[place];
-        let (count, beyond) = pair.count.overflowing_add(counts.map_or(1, |counts| counts[row]));
-        let (bytes, beyond_too) = pair.bytes.overflowing_add(sizes.map_or(0, |sizes| sizes[row]));
-        *pair = Pair { rows: pair.rows + 1, count, bytes };
-        is_beyond |= beyond | beyond_too;
+    let keys = (&sources.keys().values()[..], &targets.keys().values()[..]);
+    for rows in stretches(keys) {
+        // The sums of a stretch stay in registers.
+        let (source, target) = (keys.0[rows.start] as usize, keys.1[rows.start] as usize);
+        let pair = &mut pairs[(source - source_keys.start) * width + (target - target_keys.start)];
+        let (mut count, mut bytes) = (pair.count, pair.bytes);
+        for row in rows.clone() {
+            let beyond;
+            (count, beyond) = count.overflowing_add(counts.map_or(1, |counts| counts[row]));
+            let beyond_too;
+            (bytes, beyond_too) = bytes.overflowing_add(sizes.map_or(0, |sizes| sizes[row]));
+            is_beyond |= beyond | beyond_too;
+        }
+        *pair = Pair { rows: pair.rows + rows.len() as i64, count, bytes };
     }
     if is_beyond {
         return Ok(None);
@@ -202,6 +209,21 @@ fn together(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         columns.push(("run", Arc::new(run.slice(0, met().count()))));
     }
     Ok(Some(RecordBatch::try_from_iter(columns)?))
+}
+
+/// Stretches of rows with the same keys. Programs mostly send to the target of the message before; where that is not so, each
+/// row is a stretch, which is found without looking for its end.
+fn stretches((sources, targets): (&[i32], &[i32])) -> impl Iterator<Item = Range<usize>> {
+    let before = sources.iter().zip(targets);
+    let changes = before.clone().skip(1).zip(before).map(|(one, before)| usize::from(one != before)).sum::<usize>();
+    let alone = changes * 4 > sources.len();
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let key = (sources.get(from)?, targets[from]);
+        let same = |row: &usize| !alone && (&sources[*row], targets[*row]) == key;
+        let to = (from + 1..sources.len()).find(|row| !same(row)).unwrap_or(sources.len());
+        Some(std::mem::replace(&mut from, to)..to)
+    })
 }
 
 /// Rows that a pair must stand for, on average, to be worth adding them up.

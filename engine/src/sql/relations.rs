@@ -315,11 +315,11 @@ impl ExtensionPlanner for RelationOperators {
         _: &[&LogicalPlan],
         inputs: &[Arc<dyn ExecutionPlan>],
         _: &dyn Session,
-        _: &PhysicalPlanningContext,
+        context: &PhysicalPlanningContext,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let Some(node) = node.as_any().downcast_ref::<RelationNode>() else { return Ok(None) };
         let schema = Arc::clone(datafusion::logical_expr::UserDefinedLogicalNodeCore::schema(node).inner());
-        let operator = RelationExec::new(node.call().clone(), node.option_values()?, inputs.to_vec(), schema);
+        let operator = RelationExec::new(node.call().clone(), node.physical_options(context)?, inputs.to_vec(), schema);
         Ok(Some(Arc::new(operator)))
     }
 }

@@ -9,15 +9,15 @@
 //! time[3] = duration[3] + max(time[1], time[2]), and so on: a running maximum, nothing is stored per link
 //! ```
 //! Whether a run is like that is found out on the way; if not, the answer is `None` and the general way
-//! ([`super::longest`]) is taken. Predecessors are not stored either: the chain is walked backwards through the links of
-//! its own tasks, which lie before each other in the same order.
+//! ([`super::longest`]) is taken.
 //!
-//! Cost: nothing beside the durations, which become the path times; one pass over the links, and for the chain a search in a
-//! stretch per step, logarithmic in the distance to the step before.
+//! Cost: nothing beside the durations, which become the path times, and 4 bytes a task for the predecessors; one pass over
+//! the links.
 
-use std::ops::Range;
+use std::hint::select_unpredictable;
 
-use crate::graph::longest::{Interrupted, NoPath};
+use crate::graph::NONE;
+use crate::graph::longest::{Interrupted, NoPath, PathTimes};
 
 /// Links that stand together: as many targets as sources, task ids.
 #[derive(Debug, Clone, Copy)]
@@ -31,21 +31,21 @@ pub struct Stretch<'a> {
 /// Path times of a run whose links were in order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InOrder {
-    /// Per task: the duration of the longest chain that ends with it.
-    pub time: Vec<i64>,
+    /// Path times and predecessors by index, which is id − base.
+    pub paths: PathTimes,
     /// Links with an end that is no task of the run: left out.
     pub nowhere: usize,
 }
 
-/// Path times by index, which is id − `base`; `durations` likewise, and they become the path times. Stretches may have
-/// changed places as wholes and are put in order. `None`: the links are not in order.
+/// Path times and predecessors by index, which is id − `base`; `durations` likewise, and they become the path times.
+/// Stretches may have changed places as wholes. `None`: the links are not in order.
 ///
 /// # Errors
 /// [`NoPath::Overflow`] and [`NoPath::Interrupted`]; links in order have no cycle.
 pub fn path_times(
     durations: Vec<i64>,
     base: i64,
-    stretches: &mut Vec<Stretch<'_>>,
+    mut stretches: Vec<Stretch<'_>>,
     interrupted: Interrupted<'_>,
 ) -> Result<Option<InOrder>, NoPath> {
     stretches.retain(|stretch| !stretch.targets.is_empty());
@@ -53,35 +53,59 @@ pub fn path_times(
         let ends = [stretch.targets.first(), stretch.targets.last()];
         ends.map(|target| target.map(|target| index_of(*target, base)))
     });
+    let mut from = vec![NONE; durations.len()];
     let mut time = durations;
     let tasks = time.len() as u64;
     let mut nowhere = 0;
-    // The target that is being looked at and the largest path time among its sources so far, -1 for none.
-    let (mut target, mut lead) = (0u64, -1i64);
-    for stretch in &*stretches {
+    // The target that is being looked at and the best among its sources so far.
+    let (mut target, mut lead) = (0u64, Lead::NONE);
+    for stretch in stretches {
         if interrupted() {
             return Err(NoPath::Interrupted);
         }
-        for (source, next) in stretch.sources.iter().zip(stretch.targets) {
-            let (source, next) = (index_of(*source, base), index_of(*next, base));
-            if next != target {
-                if next < target {
-                    return Ok(None);
+        for (sources, targets) in stretch.sources.chunks(TOGETHER).zip(stretch.targets.chunks(TOGETHER)) {
+            fetch(&time, base, sources, targets);
+            for (source, next) in sources.iter().zip(targets) {
+                let (source, next) = (index_of(*source, base), index_of(*next, base));
+                if next != target {
+                    if next < target {
+                        return Ok(None);
+                    }
+                    lead.settle(&mut time, &mut from, target)?;
+                    (target, lead) = (next, Lead::NONE);
                 }
-                settle(&mut time, target, lead)?;
-                (target, lead) = (next, -1);
-            }
-            if source < next && next < tasks {
-                lead = lead.max(time[source as usize]);
-            } else if source < tasks && next < tasks {
-                return Ok(None);
-            } else {
-                nowhere += 1;
+                if source < next && next < tasks {
+                    lead = lead.or(time[source as usize], source as u32);
+                } else if source < tasks && next < tasks {
+                    return Ok(None);
+                } else {
+                    nowhere += 1;
+                }
             }
         }
     }
-    settle(&mut time, target, lead)?;
-    Ok(Some(InOrder { time, nowhere }))
+    lead.settle(&mut time, &mut from, target)?;
+    Ok(Some(InOrder { paths: PathTimes { time, from }, nowhere }))
+}
+
+/// So many links are fetched at once.
+const TOGETHER: usize = 128;
+
+/// A path time this many tasks before the one that it is needed for is not in the nearest cache any more.
+const FAR_TASKS: u64 = 1 << 15;
+
+/// Reads the path times of sources that are far away, so that they are at hand when they are compared. Such reads wait for the
+/// memory side by side; in the loop that compares they would do so nearly one by one. What is read is not final yet.
+#[inline]
+fn fetch(time: &[i64], base: i64, sources: &[i64], targets: &[i64]) {
+    let ends = [(sources.first(), targets.first()), (sources.last(), targets.last())];
+    let is_far = |(source, target): (Option<&i64>, Option<&i64>)| {
+        source.zip(target).is_some_and(|(source, target)| index_of(*target, *source) > FAR_TASKS)
+    };
+    if ends.into_iter().any(is_far) {
+        let read = |source: &i64| time.get(index_of(*source, base) as usize).copied().unwrap_or(0);
+        std::hint::black_box(sources.iter().fold(0, |all, source| all ^ read(source)));
+    }
 }
 
 /// The index of a task: ids before the first one, which belong to no task, come behind all others. That is the order in which
@@ -91,82 +115,38 @@ fn index_of(id: i64, base: i64) -> u64 {
     id.wrapping_sub(base) as u64
 }
 
-#[inline]
-fn settle(time: &mut [i64], task: u64, lead: i64) -> Result<(), NoPath> {
-    if lead >= 0 {
-        let path = &mut time[task as usize];
-        *path = path.checked_add(lead).ok_or(NoPath::Overflow(task as u32))?;
-    }
-    Ok(())
+/// The best predecessor of a task: the one with the largest path time, of equal ones the smallest.
+#[derive(Debug, Clone, Copy)]
+struct Lead {
+    path: i64,
+    task: u32,
 }
 
-/// The chain that ends with the task of index `last`, in the order in which it ran. `stretches` as [`path_times`] left
-/// them. Ties: the smallest predecessor; one of negative path time is none.
-pub fn chain(paths: &InOrder, base: i64, stretches: &[Stretch<'_>], last: u32) -> Vec<u32> {
-    let mut steps = vec![last];
-    let mut task = u64::from(last);
-    // Links into the tasks of the chain lie before this one.
-    let mut end = stretches.last().map_or((0, 0), |stretch| (stretches.len() - 1, stretch.targets.len()));
-    while !stretches.is_empty() {
-        let mut best: Option<(i64, u64)> = None;
-        loop {
-            let (number, rows) = end;
-            let targets = &stretches[number].targets[..rows];
-            let to = rows_up_to(targets, base, task);
-            let from = to - targets[..to].iter().rev().take_while(|target| index_of(**target, base) == task).count();
-            for source in &stretches[number].sources[from..to] {
-                let source = index_of(*source, base);
-                let Some(&path) = paths.time.get(source as usize).filter(|path| **path >= 0) else { continue };
-                let better = best.is_none_or(|(time, at)| path > time || (path == time && source < at));
-                if better {
-                    best = Some((path, source));
-                }
-            }
-            // Links into this task may begin in the stretch before.
-            if from > 0 || number == 0 {
-                end = (number, from);
-                break;
-            }
-            end = (number - 1, stretches[number - 1].targets.len());
-        }
-        let Some((_, source)) = best else { break };
-        steps.push(source as u32);
-        task = source;
-    }
-    steps.reverse();
-    steps
-}
+impl Lead {
+    /// No predecessor; better than one of negative path time.
+    const NONE: Lead = Lead { path: -1, task: NONE };
 
-/// How many rows are not after the task of this index. The chain's next task mostly is not far from the last one, and tasks
-/// have about as many links as others: the search widens from where that says.
-fn rows_up_to(targets: &[i64], base: i64, task: u64) -> usize {
-    let rows = targets.len();
-    let at = |row: usize| index_of(targets[row], base);
-    let up_to = |rows: Range<usize>| targets[rows].partition_point(|target| index_of(*target, base) <= task);
-    if rows == 0 || at(rows - 1) <= task {
-        return rows;
-    }
-    // Distances as doubles: a guess need not be exact.
-    let (first, last) = (at(0) as f64, at(rows - 1) as f64);
-    let share = (last - task as f64) / (last - first + 1.0);
-    let guess = rows - ((share * rows as f64) as usize).clamp(1, rows);
-    let mut step = 1;
-    if at(guess) <= task {
-        let mut from = guess;
-        while from + step < rows && at(from + step) <= task {
-            (from, step) = (from + step, step * 2);
+    /// The better one of this and another. Which one that is cannot be foretold, so no branch may depend on it: one that is
+    /// taken wrongly costs as much as waiting for the memory.
+    #[inline]
+    fn or(self, path: i64, task: u32) -> Lead {
+        let better = (path > self.path) | ((path == self.path) & (task < self.task));
+        Lead {
+            path: select_unpredictable(better, path, self.path),
+            task: select_unpredictable(better, task, self.task),
         }
-        return from + up_to(from..(from + step).min(rows));
     }
-    let mut end = guess;
-    while end > 0 {
-        let probe = end.saturating_sub(step);
-        if at(probe) <= task {
-            return probe + up_to(probe..end);
+
+    /// Adds the best predecessor of a task to its path.
+    #[inline]
+    fn settle(self, time: &mut [i64], from: &mut [u32], task: u64) -> Result<(), NoPath> {
+        if self.path >= 0 {
+            let path = &mut time[task as usize];
+            *path = path.checked_add(self.path).ok_or(NoPath::Overflow(task as u32))?;
+            from[task as usize] = self.task;
         }
-        (end, step) = (probe, step * 2);
+        Ok(())
     }
-    0
 }
 
 #[cfg(test)]
@@ -185,52 +165,54 @@ mod tests {
 
     fn times(durations: &[i64], links: &[(i64, i64)]) -> Option<InOrder> {
         let (sources, targets): (Vec<_>, Vec<_>) = links.iter().copied().unzip();
-        path_times(durations.to_vec(), 10, &mut cut(&sources, &targets, 2), &|| false).unwrap()
+        path_times(durations.to_vec(), 10, cut(&sources, &targets, 2), &|| false).unwrap()
+    }
+
+    fn path(time: &[i64], from: &[u32]) -> PathTimes {
+        PathTimes { time: time.to_vec(), from: from.to_vec() }
     }
 
     #[test]
     fn links_out_of_order_have_no_answer_here() {
         let durations = [1, 2, 4, 8];
-        assert_eq!(times(&durations, &[(10, 11), (10, 12), (11, 12)]).unwrap().time, [1, 3, 7, 8]);
+        let found = times(&durations, &[(10, 11), (10, 12), (11, 12)]).unwrap();
+        assert_eq!(found.paths, path(&[1, 3, 7, 8], &[NONE, 0, 1, NONE]));
         assert_eq!(times(&durations, &[(11, 12), (10, 11), (10, 11)]), None);
         assert_eq!(times(&durations, &[(12, 11)]), None);
         assert_eq!(times(&durations, &[(12, 12)]), None);
-        assert_eq!(times(&durations, &[]).unwrap().time, durations);
+        assert_eq!(times(&durations, &[]).unwrap().paths, path(&durations, &[NONE; 4]));
     }
 
     #[test]
     fn links_to_tasks_that_are_not_there_are_left_out() {
         let links = [(9, 11), (99, 11), (10, 11), (10, 14), (99, i64::MAX)];
-        assert_eq!(times(&[1, 2, 4, 8], &links).unwrap(), InOrder { time: vec![1, 3, 4, 8], nowhere: 4 });
+        let paths = path(&[1, 3, 4, 8], &[NONE, 0, NONE, NONE]);
+        assert_eq!(times(&[1, 2, 4, 8], &links).unwrap(), InOrder { paths, nowhere: 4 });
     }
 
     #[test]
     fn links_of_tasks_before_the_first_do_not_hide_others() {
         let (sources, targets) = ([3, 0], [4, 1]);
-        let mut stretches = cut(&sources, &targets, 2);
-        let found = path_times(vec![0, 1], 3, &mut stretches, &|| false).unwrap().unwrap();
-        assert_eq!((&found.time[..], chain(&found, 3, &stretches, 1)), (&[0, 1][..], vec![0, 1]));
+        let found = path_times(vec![0, 1], 3, cut(&sources, &targets, 2), &|| false).unwrap().unwrap();
+        assert_eq!(found.paths, path(&[0, 1], &[NONE, 0]));
+    }
+
+    #[test]
+    fn of_equal_predecessors_the_smallest_counts_and_a_negative_one_does_not() {
+        assert_eq!(times(&[3, 3, 1], &[(11, 12), (10, 12)]).unwrap().paths, path(&[3, 3, 4], &[NONE, NONE, 0]));
+        assert_eq!(times(&[-1, 0, 1], &[(10, 11), (10, 12)]).unwrap().paths, path(&[-1, 0, 1], &[NONE; 3]));
+        assert_eq!(times(&[i64::MIN, 0], &[(10, 11)]).unwrap().paths, path(&[i64::MIN, 0], &[NONE; 2]));
+        assert_eq!(times(&[i64::MAX, 0], &[(10, 11)]).unwrap().paths, path(&[i64::MAX; 2], &[NONE, 0]));
     }
 
     #[test]
     fn a_path_beyond_bigint_is_an_error() {
         let stretch = Stretch { sources: &[0], targets: &[1] };
-        let overflow = path_times(vec![1, i64::MAX], 0, &mut vec![stretch], &|| false);
+        let overflow = path_times(vec![1, i64::MAX], 0, vec![stretch], &|| false);
         assert_eq!(overflow, Err(NoPath::Overflow(1)));
     }
 
     proptest! {
-        #[test]
-        fn rows_are_found_wherever_the_guess_is(far in vec(any::<i64>(), 0..40), near in vec(-9..9i64, 0..40), base in -9..9i64, task in any::<u64>()) {
-            for mut targets in [far, near] {
-                targets.sort_by_key(|target| index_of(*target, base));
-                for task in (0..20).chain([task, u64::MAX]) {
-                    let expected = targets.iter().filter(|target| index_of(**target, base) <= task).count();
-                    prop_assert_eq!(rows_up_to(&targets, base, task), expected);
-                }
-            }
-        }
-
         #[test]
         fn the_general_way_finds_the_same(
             durations in vec(-3..9i64, 1..30),
@@ -250,16 +232,13 @@ mod tests {
                 let (one, other) = (swap.0.index(stretches.len()), swap.1.index(stretches.len()));
                 stretches.swap(one, other);
             }
-            let found = path_times(durations.clone(), base, &mut stretches, &|| false).unwrap().unwrap();
+            let found = path_times(durations.clone(), base, stretches, &|| false).unwrap().unwrap();
 
             let ids = TaskIds::number(&[&(base..base + durations.len() as i64).collect::<Vec<_>>()]).unwrap();
             let mut kept = Links::default();
             prop_assert_eq!(kept.add(&ids, &sources, &targets), found.nowhere);
             let expected = longest::path_times(&durations, &kept.order(), &|| false).unwrap();
-            prop_assert_eq!(&found.time, &expected.time);
-            for task in 0..durations.len() as u32 {
-                prop_assert_eq!(chain(&found, base, &stretches, task), longest::chain(&expected, task));
-            }
+            prop_assert_eq!(found.paths, expected);
         }
     }
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, new_null_array};
 use arrow::buffer::{BooleanBuffer, ScalarBuffer};
-use arrow::compute::{cast, filter_record_batch, interleave};
+use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion_common::{Result, exec_err};
 
@@ -19,6 +19,7 @@ use crate::graph::ids::TaskIds;
 use crate::graph::in_order::Stretch;
 use crate::graph::links::{Link, Links};
 use crate::relation::call::{Call, Work, column};
+use crate::relation::gather::gather;
 use crate::relation::runs::{Reading, Runs};
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter};
 
@@ -153,26 +154,14 @@ impl Graphs {
 
     fn gather(&self, run: usize, tasks: &[u32], name: &str, data_type: &DataType) -> Result<ArrayRef> {
         let graph = &self.graphs[run];
-        let columns: Option<Vec<&ArrayRef>> = self.batches.iter().map(|batch| batch.column_by_name(name)).collect();
-        let Some(columns) = columns.filter(|columns| !columns.is_empty() && !tasks.is_empty()) else {
+        let columns: Option<Vec<&dyn Array>> =
+            self.batches.iter().map(|batch| Some(batch.column_by_name(name)?.as_ref())).collect();
+        let Some(columns) = columns.filter(|columns| !columns.is_empty()) else {
             return Ok(new_null_array(data_type, tasks.len()));
         };
-        // Only the batches that are touched take part: merging the dictionaries of all would cost more than the rows.
-        let mut place_of = vec![usize::MAX; columns.len()];
-        let mut touched: Vec<&dyn Array> = vec![];
         let mut segment = 0;
-        let places: Vec<(usize, usize)> = tasks
-            .iter()
-            .map(|task| {
-                let (batch, row) = graph.place(*task, &mut segment);
-                if place_of[batch] == usize::MAX {
-                    place_of[batch] = touched.len();
-                    touched.push(columns[batch].as_ref());
-                }
-                (place_of[batch], row)
-            })
-            .collect();
-        Ok(cast(&interleave(&touched, &places)?, data_type)?)
+        let places: Vec<(usize, usize)> = tasks.iter().map(|task| graph.place(*task, &mut segment)).collect();
+        gather(&columns, &places, data_type)
     }
 
     fn read_links(&mut self, call: &mut Call, choice: LinkChoice) -> Result<()> {
@@ -450,7 +439,8 @@ fn equals_text(values: &ArrayRef, text: &str) -> Result<BooleanBuffer> {
         let entries = equals_text(dictionary.values(), text)?;
         let (keys, nulls) = (dictionary.keys().values(), dictionary.keys().nulls());
         // Mostly all rows are of one kind, or a stretch of them is: the same for all needs no look at each.
-        if nulls.is_none() && !keys.is_empty() && keys.iter().fold(true, |all, key| all & (*key == keys[0])) {
+        let are_equal = || entries.len() == 1 || keys.iter().fold(true, |all, key| all & (*key == keys[0]));
+        if nulls.is_none() && !keys.is_empty() && are_equal() {
             let all = entries.value(keys[0] as usize);
             return Ok(if all { BooleanBuffer::new_set(keys.len()) } else { BooleanBuffer::new_unset(keys.len()) });
         }

@@ -79,8 +79,8 @@ pub struct Options {
 
 impl Options {
     /// `values` in the order of the function's options, of their types.
-    pub(super) fn new(function: &Arc<dyn RelationFunction>, values: &[ScalarValue]) -> Options {
-        Options { function: Arc::clone(function), values: values.to_vec() }
+    pub(super) fn new(function: &Arc<dyn RelationFunction>, values: Vec<ScalarValue>) -> Options {
+        Options { function: Arc::clone(function), values }
     }
 
     /// The value of an option; it has the option's type, and is NULL only when that was given or is the default.
@@ -126,7 +126,10 @@ impl Options {
 pub struct Input {
     pub(super) schema: SchemaRef,
     pub(super) omitted: bool,
-    pub(super) batches: Receiver<Result<Option<RecordBatch>>>,
+    /// Some batches at a time; `None` is the end of a partition.
+    pub(super) chunks: Receiver<Result<Option<Vec<RecordBatch>>>>,
+    /// Batches that came and were not asked for yet.
+    pub(super) chunk: std::vec::IntoIter<RecordBatch>,
     /// How many partitions have not come to their end.
     pub(super) open: usize,
     pub(super) left_out: Arc<AtomicUsize>,
@@ -156,6 +159,9 @@ impl Input {
 
     /// The next batch, never an empty one; `None` at the end. Batches come in no particular order.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(batch) = self.chunk.next() {
+            return Ok(Some(batch));
+        }
         let started = Instant::now();
         let next = self.receive();
         self.waited += started.elapsed();
@@ -164,8 +170,13 @@ impl Input {
 
     fn receive(&mut self) -> Result<Option<RecordBatch>> {
         while self.open > 0 {
-            match self.batches.blocking_recv() {
-                Some(Ok(Some(batch))) => return Ok(Some(batch)),
+            match self.chunks.blocking_recv() {
+                Some(Ok(Some(chunk))) => {
+                    self.chunk = chunk.into_iter();
+                    if let Some(batch) = self.chunk.next() {
+                        return Ok(Some(batch));
+                    }
+                }
                 Some(Ok(None)) => self.open -= 1,
                 Some(Err(error)) => return Err(error),
                 // Without the mark of the end: whoever read the input was stopped.

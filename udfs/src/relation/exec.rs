@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion_common::tree_node::TreeNodeRecursion;
-use datafusion_common::{Result, ScalarValue, internal_err};
+use datafusion_common::{Result, internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
@@ -38,27 +38,35 @@ use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
 use crate::relation::call::{Call, Input, Options, Work};
-use crate::relation::node::RelationCall;
+use crate::relation::node::{RelationCall, option_value};
 use crate::relation::notes::Notes;
 
-/// Batches that wait between a task and the computation.
-const CHANNEL_BATCHES: usize = 4;
+/// Batches of the answer that wait for their reader.
+const ANSWER_BATCHES: usize = 4;
+
+/// So many batches of an input go to the computation at once, if they are there: waking a thread costs more than the walk
+/// over a small batch.
+const TOGETHER: usize = 8;
+
+/// Chunks of batches that wait between the tasks of an input and the computation.
+const CHANNEL_CHUNKS: usize = 2;
 
 /// A relation function with its inputs, as an operator with one partition.
 #[derive(Debug)]
 pub struct RelationExec {
     call: RelationCall,
-    options: Vec<ScalarValue>,
+    options: Vec<Arc<dyn PhysicalExpr>>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl RelationExec {
-    /// The operator of a call. `options` in the order of the function's options, of their types; `schema` is the answer's.
+    /// The operator of a call. `options` in the order of the function's options, expressions of no columns, which have their
+    /// values when the operator is executed; `schema` is the answer's.
     pub fn new(
         call: RelationCall,
-        options: Vec<ScalarValue>,
+        options: Vec<Arc<dyn PhysicalExpr>>,
         inputs: Vec<Arc<dyn ExecutionPlan>>,
         schema: SchemaRef,
     ) -> Self {
@@ -106,9 +114,13 @@ impl ExecutionPlan for RelationExec {
 
     fn apply_expressions(
         &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+        visit: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
+        let mut recursion = TreeNodeRecursion::Continue;
+        for option in &self.options {
+            recursion = recursion.visit_sibling(|| visit(option))?;
+        }
+        Ok(recursion)
     }
 
     fn replace_children(
@@ -134,36 +146,43 @@ impl ExecutionPlan for RelationExec {
             return internal_err!("RelationExec has one partition, number {partition} was asked for");
         }
         let mut stream =
-            RecordBatchReceiverStreamBuilder::new(Arc::clone(self.properties.eq_properties.schema()), CHANNEL_BATCHES);
+            RecordBatchReceiverStreamBuilder::new(Arc::clone(self.properties.eq_properties.schema()), ANSWER_BATCHES);
         let baseline = BaselineMetrics::new(&self.metrics, partition);
         let function = &self.call.function;
-        let options = Options::new(function, &self.options);
+        let given = function.options().into_iter().zip(&self.options);
+        let values = given.map(|(spec, option)| option_value(function.as_ref(), spec, option.as_ref()));
+        let options = Options::new(function, values.collect::<Result<_>>()?);
         let mut inputs = Vec::with_capacity(self.inputs.len());
         for ((input, omitted), spec) in self.inputs.iter().zip(&self.call.omitted).zip(function.inputs()) {
             let partitioned = partitioned(input);
             let partitions = partitioned.output_partitioning().partition_count();
-            let (sender, receiver) = mpsc::channel(CHANNEL_BATCHES);
+            let (sender, receiver) = mpsc::channel(CHANNEL_CHUNKS);
             let part = function.part(spec.name, &options)?;
             let left_out = Arc::new(AtomicUsize::new(0));
             let rows = MetricBuilder::new(&self.metrics).counter("input_rows", partition);
             for partition in 0..partitions {
-                let mut batches = partitioned.execute(partition, Arc::clone(&context))?;
+                let batches = partitioned.execute(partition, Arc::clone(&context))?;
                 let (sender, part) = (sender.clone(), part.clone());
                 let (left_out, rows) = (Arc::clone(&left_out), rows.clone());
+                let batches = batches.map(move |batch| {
+                    let batch = batch?;
+                    rows.add(batch.num_rows());
+                    match &part {
+                        Some(part) => part(batch, &left_out),
+                        None => Ok(batch),
+                    }
+                });
                 stream.spawn(async move {
-                    while let Some(batch) = batches.next().await {
-                        let batch = batch.and_then(|batch| {
-                            rows.add(batch.num_rows());
-                            match &part {
-                                Some(part) => part(batch, &left_out),
-                                None => Ok(batch),
-                            }
-                        });
-                        if matches!(&batch, Ok(batch) if batch.num_rows() == 0) {
+                    let mut chunks = batches.ready_chunks(TOGETHER);
+                    while let Some(chunk) = chunks.next().await {
+                        let there =
+                            chunk.into_iter().filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
+                        let chunk = there.collect::<Result<Vec<RecordBatch>>>();
+                        if matches!(&chunk, Ok(chunk) if chunk.is_empty()) {
                             continue;
                         }
                         // The computation may end without having read everything.
-                        if sender.send(batch.map(Some)).await.is_err() {
+                        if sender.send(chunk.map(Some)).await.is_err() {
                             return Ok(());
                         }
                     }
@@ -175,7 +194,8 @@ impl ExecutionPlan for RelationExec {
             inputs.push(Input {
                 schema: input.schema(),
                 omitted: *omitted,
-                batches: receiver,
+                chunks: receiver,
+                chunk: vec![].into_iter(),
                 open: partitions,
                 left_out,
                 waited: Duration::ZERO,

@@ -18,6 +18,7 @@
 
 pub mod call;
 pub mod exec;
+pub(crate) mod gather;
 pub mod node;
 pub mod notes;
 pub mod rows;
@@ -122,7 +123,7 @@ pub struct HandedOn {
 pub enum Parameter {
     /// A relation.
     Input(InputSpec),
-    /// A constant.
+    /// One value for the whole call.
     Option(OptionSpec),
 }
 
@@ -255,7 +256,7 @@ pub fn is_text(data_type: &DataType) -> bool {
     }
 }
 
-/// A constant that a function takes.
+/// One value that a function takes: a constant, or the answer of a scalar subquery.
 #[derive(Debug)]
 pub struct OptionSpec {
     /// The name, as in `bins => 100`.

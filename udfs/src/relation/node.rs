@@ -27,7 +27,8 @@ use datafusion_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion_expr::{
     ColumnarValue, Expr, ExprSchemable, Extension, LogicalPlan, LogicalPlanBuilder, UserDefinedLogicalNodeCore, lit,
 };
-use datafusion_physical_expr::create_physical_expr;
+use datafusion_physical_expr::expressions::Literal;
+use datafusion_physical_expr::{PhysicalExpr, create_physical_expr};
 
 use crate::relation::{InputSpec, OptionSpec, RelationFunction, is_text};
 
@@ -64,8 +65,10 @@ pub fn plan(
             (None, Some(default)) => lit(default),
             (None, None) => return plan_err!("{}: option `{}` is missing", function.name(), spec.name),
         };
-        if !has_placeholder(&value)? {
-            option_value(function.as_ref(), spec, &value)?;
+        refuse_columns(function.as_ref(), spec, &value)?;
+        if is_constant(&value)? {
+            let expression = physical_option(function.as_ref(), spec, &value, &PhysicalPlanningContext::default())?;
+            option_value(function.as_ref(), spec, expression.as_ref())?;
         }
         values.push(value);
     }
@@ -144,12 +147,20 @@ impl RelationNode {
         &self.call
     }
 
-    /// The options' values, in the order of the function's options. An option that is a placeholder without a value is
-    /// an error.
-    pub fn option_values(&self) -> Result<Vec<ScalarValue>> {
+    /// The options, in the order of the function's options: constants of their types, and expressions of scalar subqueries,
+    /// which have a value once those were answered. A placeholder without a value is an error.
+    pub fn physical_options(&self, context: &PhysicalPlanningContext) -> Result<Vec<Arc<dyn PhysicalExpr>>> {
         let function = self.call.function.as_ref();
         let given = function.options().into_iter().zip(&self.options);
-        given.map(|(spec, value)| option_value(function, spec, value)).collect()
+        given
+            .map(|(spec, value)| {
+                let expression = physical_option(function, spec, value, context)?;
+                if !is_constant(value)? {
+                    return Ok(expression);
+                }
+                Ok(Arc::new(Literal::new(option_value(function, spec, expression.as_ref())?)) as Arc<dyn PhysicalExpr>)
+            })
+            .collect()
     }
 }
 
@@ -337,36 +348,65 @@ fn column_names(schema: &DFSchema) -> String {
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-fn has_placeholder(value: &Expr) -> Result<bool> {
-    let mut found = false;
-    value.apply(|part| {
-        found |= matches!(part, Expr::Placeholder(_));
-        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
-    })?;
-    Ok(found)
+/// Whether a value is known when the query is planned: it has no placeholder and no subquery.
+fn is_constant(value: &Expr) -> Result<bool> {
+    Ok(!value.exists(|part| Ok(matches!(part, Expr::Placeholder(_) | Expr::ScalarSubquery(_))))?)
 }
 
-/// The value of a constant expression, as the option's type.
-fn option_value(function: &dyn RelationFunction, spec: &OptionSpec, value: &Expr) -> Result<ScalarValue> {
+/// An option has one value for the whole call: it may be the answer of a query, but looks at no row of another one.
+fn refuse_columns(function: &dyn RelationFunction, spec: &OptionSpec, value: &Expr) -> Result<()> {
     let (name, option) = (function.name(), spec.name);
-    if has_placeholder(value)? {
-        return plan_err!("{name}: option `{option}` is {value}, which has no value");
+    let mut outer = None;
+    value.apply(|part| {
+        match part {
+            Expr::ScalarSubquery(subquery) => outer = outer.take().or(subquery.outer_ref_columns.first().cloned()),
+            Expr::OuterReferenceColumn(..) => outer = outer.take().or(Some(part.clone())),
+            Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => {
+                return plan_err!("{name}: option `{option}` must be a constant or `(SELECT …)` of one value");
+            }
+            _ => {}
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    if let Some(outer) = outer {
+        return plan_err!("{name}: option `{option}` refers to `{outer}` of the outer query");
     }
-    if !value.column_refs().is_empty() || value.contains_outer() {
+    if !value.column_refs().is_empty() {
         return plan_err!("{name}: option `{option}` must be a constant, `{value}` is not; a text needs single quotes");
     }
-    let expression =
-        create_physical_expr(value, &DFSchema::empty(), &ExecutionProps::new(), &PhysicalPlanningContext::default());
-    let evaluated = expression.and_then(|expression| {
-        let one_row = RecordBatch::try_new_with_options(
-            Arc::new(Schema::empty()),
-            vec![],
-            &arrow::array::RecordBatchOptions::new().with_row_count(Some(1)),
-        )?;
-        match expression.evaluate(&one_row)? {
-            ColumnarValue::Scalar(scalar) => Ok(scalar),
-            ColumnarValue::Array(array) => ScalarValue::try_from_array(&array, 0),
-        }
+    Ok(())
+}
+
+/// The expression of an option, which reads no columns. `context` knows the places of scalar subqueries.
+fn physical_option(
+    function: &dyn RelationFunction,
+    spec: &OptionSpec,
+    value: &Expr,
+    context: &PhysicalPlanningContext,
+) -> Result<Arc<dyn PhysicalExpr>> {
+    let (name, option) = (function.name(), spec.name);
+    if value.exists(|part| Ok(matches!(part, Expr::Placeholder(_))))? {
+        return plan_err!("{name}: option `{option}` is {value}, which has no value");
+    }
+    create_physical_expr(value, &DFSchema::empty(), &ExecutionProps::new(), context)
+        .map_err(|error| error.context(format!("{name}: option `{option}`")))
+}
+
+/// The value of an option, in its type.
+pub(super) fn option_value(
+    function: &dyn RelationFunction,
+    spec: &OptionSpec,
+    expression: &dyn PhysicalExpr,
+) -> Result<ScalarValue> {
+    let (name, option) = (function.name(), spec.name);
+    let one_row = RecordBatch::try_new_with_options(
+        Arc::new(Schema::empty()),
+        vec![],
+        &arrow::array::RecordBatchOptions::new().with_row_count(Some(1)),
+    )?;
+    let evaluated = expression.evaluate(&one_row).and_then(|value| match value {
+        ColumnarValue::Scalar(scalar) => Ok(scalar),
+        ColumnarValue::Array(array) => ScalarValue::try_from_array(&array, 0),
     });
     let scalar = evaluated.map_err(|error| error.context(format!("{name}: option `{option}`")))?;
     let kind = spec.kind;

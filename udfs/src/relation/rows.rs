@@ -8,13 +8,13 @@
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, new_null_array};
-use arrow::compute::{cast, interleave};
 use arrow::datatypes::{DataType, Int64Type};
 use datafusion_common::{Result, exec_err};
 
 use crate::graph::NONE;
 use crate::graph::load::without_null;
 use crate::relation::call::{Call, column};
+use crate::relation::gather::gather;
 use crate::relation::runs::{Reading, Runs, Stretch};
 
 /// The rows of an input.
@@ -130,36 +130,22 @@ impl Rows {
         if !self.has(name) || rows.is_empty() {
             return Ok(new_null_array(data_type, rows.len()));
         }
-        // Only the batches that are touched take part: merging the dictionaries of all would cost more than the rows.
-        let mut place_of = vec![usize::MAX; self.batches.len()];
-        let mut nulls: Option<(usize, ArrayRef)> = None;
-        let mut touched: Vec<&ArrayRef> = vec![];
-        let mut count = 0;
-        let mut places = Vec::with_capacity(rows.len());
+        let mut columns: Vec<&dyn Array> = vec![];
+        for batch in &self.batches {
+            columns.push(column(&batch.batch, name)?.as_ref());
+        }
+        // NULLs come from a batch of their own.
+        let nulls = new_null_array(columns[0].data_type(), 1);
+        columns.push(nulls.as_ref());
         let mut batch = 0;
-        for row in rows {
+        let place = |row: &u32| {
             if *row == NONE {
-                if nulls.is_none() {
-                    nulls = Some((count, new_null_array(column(&self.batches[0].batch, name)?.data_type(), 1)));
-                    count += 1;
-                }
-                places.push((nulls.as_ref().map_or(0, |(place, _)| *place), 0));
-                continue;
+                return (self.batches.len(), 0);
             }
             batch = self.batch_of(*row, batch);
-            if place_of[batch] == usize::MAX {
-                place_of[batch] = count;
-                touched.push(column(&self.batches[batch].batch, name)?);
-                count += 1;
-            }
-            places.push((place_of[batch], *row as usize - self.batches[batch].first));
-        }
-        let mut arrays: Vec<&dyn Array> = touched.into_iter().map(AsRef::as_ref).collect();
-        if let Some((place, array)) = &nulls {
-            arrays.insert(*place, array.as_ref());
-        }
-        let gathered = interleave(&arrays, &places)?;
-        if gathered.data_type() == data_type { Ok(gathered) } else { Ok(cast(&gathered, data_type)?) }
+            (batch, *row as usize - self.batches[batch].first)
+        };
+        gather(&columns, &rows.iter().map(place).collect::<Vec<_>>(), data_type)
     }
 
     /// The rows of a run as stretches, in the order of their numbers.

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int32Array, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, UInt32Array};
 use arrow::compute::{partition, take};
 use arrow::datatypes::{DataType, Int32Type};
 use datafusion_common::{Result, ScalarValue};
@@ -153,7 +153,7 @@ impl Runs {
         }
         let keys = dictionary.keys();
         let mut stretches = vec![];
-        for rows in equal_keys(keys) {
+        for rows in equal_keys(dictionary) {
             let key = keys.is_valid(rows.start).then(|| keys.value(rows.start) as usize);
             let cached = reading.dictionary.as_ref().zip(key).and_then(|((_, numbers), key)| numbers[key]);
             let run = match cached {
@@ -180,11 +180,14 @@ fn is_like(text: &str, pattern: &str) -> bool {
 }
 
 /// The stretches of equal keys.
-pub(crate) fn equal_keys(keys: &Int32Array) -> Vec<Range<usize>> {
+pub(crate) fn equal_keys(dictionary: &DictionaryArray<Int32Type>) -> Vec<Range<usize>> {
+    let keys = dictionary.keys();
     let key = |row: usize| keys.is_valid(row).then(|| keys.value(row));
-    // Most batches are of one run: that is found out eight keys at a time.
+    // Most batches are of one run: its word is the only one, or that is found out eight keys at a time.
     let values = keys.values();
-    if keys.null_count() == 0 && values.iter().fold(true, |all, value| all & (*value == values[0])) {
+    let are_equal =
+        || dictionary.values().len() == 1 || values.iter().fold(true, |all, value| all & (*value == values[0]));
+    if keys.null_count() == 0 && are_equal() {
         return std::iter::once(0..values.len()).collect();
     }
     let mut starts: Vec<usize> =

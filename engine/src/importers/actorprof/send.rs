@@ -306,9 +306,19 @@ impl Example {
     }
 }
 
+/// How many lines a text has if they are all about as long as the first ones: room for a few more than there are costs less
+/// than to count them.
+fn probably_lines(text: &[u8]) -> usize {
+    const LOOKED_AT_BYTES: usize = 4 << 10;
+    let begin = &text[..text.len().min(LOOKED_AT_BYTES)];
+    let lines = memchr::memchr_iter(b'\n', begin).count().max(1);
+    let of_all = text.len().div_ceil(begin.len().max(1)) * lines;
+    of_all + of_all / 16
+}
+
 /// Parses a block.
 pub(super) fn parse(block: Block<'_>) -> Sends {
-    let lines = memchr::memchr_iter(b'\n', block.bytes).count();
+    let lines = probably_lines(block.bytes);
     let mut sends = Sends {
         sources: Mostly::None,
         targets: Vec::with_capacity(lines),
@@ -367,8 +377,8 @@ impl Sends {
             text = rest;
             // A second line to the same target: more of them may follow, which are like this one up to the decimals.
             if before.replace(target) == Some(target) {
-                let same = &line[..line.len() - example.decimals - 1];
-                while let Some((time, rest)) = text.strip_prefix(same).and_then(|decimals| example.time(decimals)) {
+                let Some(same) = Part::<64>::of(&line[..line.len() - example.decimals - 1]) else { continue };
+                while let Some((time, rest)) = same.strip(text).and_then(|decimals| example.time(decimals)) {
                     self.times.push(time);
                     stamps.meet(time);
                     text = rest;
