@@ -207,6 +207,9 @@ fn a_file_gets_the_format_of_its_extension_and_appears_when_complete() {
     place.tq("query run.json -c 'SELECT 1 / 0' -o broken.csv").check(&expect![[r#"
         --- stderr
         error: division by zero
+          |
+        1 | SELECT 1 / 0
+          |          ^
         hint: `x / nullif(y, 0)` is NULL there
         --- exit 2
     "#]]);
@@ -310,7 +313,7 @@ fn misspelt_names_get_the_nearest() {
         error: no setting `datafusion.execution.batchsize`
           |
         1 | SET datafusion.execution.batchsize = 5
-          |                          ^^^^^^^^^
+          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
         hint: did you mean `datafusion.execution.batch_size`?
         --- exit 2
     "#]]);
@@ -544,6 +547,9 @@ fn what_is_missing_is_said() {
                 1
                 --- stderr
                 error: integer overflow in start + 9223372036854775807: 50000 + 9223372036854775807
+                  |
+                1 | SELECT 1 AS one; SELECT start + 9223372036854775807 FROM tasks WHERE start > 0
+                  |                         ^^^^^^^^^^^^^^^^^^^^^^^^^^^
                 --- exit 2
             "#]],
         ),

@@ -2,7 +2,7 @@
 //!
 //! Life of the data: of each batch only the tasks in the window are kept, untouched when that is all of them. They are put
 //! side by side by row (location and depth), each row sorted by start. Every task gets its key; of the keys only those are
-//! kept that may stay, and selected from time to time ([`First`]), never sorted; a sweep over each row joins tasks up to the
+//! kept that may stay, and selected from time to time (`First`), never sorted; a sweep over each row joins tasks up to the
 //! next one that stays.
 //!
 //! ```text

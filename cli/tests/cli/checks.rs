@@ -130,6 +130,9 @@ fn a_check_that_could_not_run_did_not_pass() {
                  ─────
                     1
         ERROR  m-division: no rows: checks/m-division.sql:2: division by zero
+                   |
+                 2 | SELECT 1 / (count(*) - 3) AS one FROM tasks
+                   |          ^
                  hint: `x / nullif(y, 0)` is NULL there
         12 checks: 1 held, 1 failed, 10 could not run
         --- stderr

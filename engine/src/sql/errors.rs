@@ -24,6 +24,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
 use crate::sql::nearest::nearest;
 use crate::sql::parse::{Lines, Statement};
+use crate::sql::place::{misspelt_before, spoken_of};
 use crate::sql::relations::function_names;
 use crate::sql::wording::{in_words, is_unit, sql_types};
 
@@ -85,6 +86,13 @@ impl SqlError {
             (Some(place), Some(found)) => Some(widened(place, found)),
             (place, _) => place,
         };
+        if message.starts_with("expected end of statement")
+            && let Some((found, at)) = found.as_ref().zip(place.as_ref())
+            && let Some((word, place, keyword)) = misspelt_before(source, at, &KEYWORDS)
+        {
+            let message = format!("`{word}` is taken for a name, and `{found}` does not go on from there");
+            return SqlError { message, place: Some(place), hint: Some(did_you_mean(keyword)) };
+        }
         let hint = found.zip(place.as_ref()).and_then(|(found, place)| keyword_hint(&found, place));
         SqlError { message, place, hint }
     }
@@ -116,7 +124,7 @@ impl SqlError {
         });
         let names = Names { statement, context };
         let (message, hint) = describe(root, &names, place.as_ref());
-        let place = place.or_else(|| place_of_name(source, &message));
+        let place = place.or_else(|| spoken_of(source, statement, &message));
         let helps = || {
             let helps: Vec<&str> = diagnostic?.helps.iter().map(|help| help.message.as_str()).collect();
             (!helps.is_empty()).then(|| helps.join("; "))
@@ -243,7 +251,14 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
                 format!("column `{}` is in several relations", field.name),
                 Some(format!("say which one, as in `tasks.{}`", field.name)),
             ),
-            _ => (text, None),
+            SchemaError::DuplicateQualifiedField { qualifier, .. } => (
+                format!("FROM has `{qualifier}` twice", qualifier = qualifier.table()),
+                Some(format!("call one of them otherwise: `{} AS other`", qualifier.table())),
+            ),
+            SchemaError::DuplicateUnqualifiedField { name } => (
+                format!("there is a column `{name}` twice"),
+                Some(format!("call one of them otherwise: `{name} AS another_name`")),
+            ),
         },
         DataFusionError::Plan(_) | DataFusionError::Internal(_) if text.contains("Invalid function '") => {
             let name = quoted(&text, "Invalid function '").unwrap_or_default();
@@ -276,6 +291,18 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
 fn describe_plan(text: &str, names: &Names<'_>) -> (String, Option<String>) {
     if is_correlation(text) {
         return correlated();
+    }
+    if let Some(relation) = text.strip_prefix("Invalid qualifier ") {
+        let tables = names.tables();
+        let hint = nearest(relation, tables.iter().map(String::as_str)).map(|near| format!("did you mean `{near}`?"));
+        return (format!("FROM has nothing that is called `{relation}`"), hint);
+    }
+    if text.ends_with("is not a variable which can be viewed with 'SHOW'") {
+        let setting = names.setting().unwrap_or_default();
+        return (
+            format!("no setting `{setting}`"),
+            Some("`SHOW ALL` lists the settings, `SHOW TABLES` the tables".to_owned()),
+        );
     }
     match quoted(text, "Table '") {
         Some(table) if text.contains("' doesn't exist") => no_table(table, names),
@@ -536,7 +563,7 @@ fn parser_message(error: &ParserError) -> (String, Option<Location>) {
     (text.replace("found: ", "found "), location)
 }
 
-fn place_at(source: &str, start: Location, end: Location) -> Place {
+pub(super) fn place_at(source: &str, start: Location, end: Location) -> Place {
     let lines = Lines::new(source);
     let source_line = lines.line(start.line).to_owned();
     let rest = (source_line.chars().count() as u64 + 1).saturating_sub(start.column).max(1);
@@ -552,12 +579,19 @@ fn widened(place: Place, word: &str) -> Place {
     Place { length: length.max(1), ..place }
 }
 
+/// Keywords that begin a clause.
+const KEYWORDS: [&str; 14] = [
+    "SELECT", "FROM", "WHERE", "GROUP", "ORDER", "HAVING", "LIMIT", "OFFSET", "JOIN", "UNION", "WITH", "EXPLAIN",
+    "QUALIFY", "DESCRIBE",
+];
+
+fn did_you_mean(keyword: &str) -> String {
+    let by = if ["GROUP", "ORDER"].contains(&keyword) { " BY" } else { "" };
+    format!("did you mean `{keyword}{by}`?")
+}
+
 /// What was probably meant where the parser stumbled.
 fn keyword_hint(found: &str, place: &Place) -> Option<String> {
-    const KEYWORDS: [&str; 14] = [
-        "SELECT", "FROM", "WHERE", "GROUP BY", "ORDER BY", "HAVING", "LIMIT", "OFFSET", "JOIN", "UNION", "WITH",
-        "EXPLAIN", "QUALIFY", "DESCRIBE",
-    ];
     let upper = found.to_uppercase();
     match upper.as_str() {
         "GROUP" | "ORDER" | "PARTITION" => return Some(format!("write `{upper} BY`")),
@@ -574,20 +608,5 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
     if found.len() < 3 || KEYWORDS.contains(&upper.as_str()) {
         return None;
     }
-    nearest(&upper, KEYWORDS).map(|near| format!("did you mean `{near}`?"))
-}
-
-/// Where the name that a message speaks of first stands, if the text has it once.
-fn place_of_name(source: &str, message: &str) -> Option<Place> {
-    let name = message.split('`').nth(1)?;
-    let bare = name.rsplit('.').next().filter(|bare| !bare.is_empty() && !name.contains([' ', '/']))?;
-    let is_part = |c: char| c.is_alphanumeric() || c == '_';
-    let mut places = source
-        .match_indices(bare)
-        .filter(|(at, _)| !source[..*at].ends_with(is_part) && !source[at + bare.len()..].starts_with(is_part));
-    let ((at, _), None) = (places.next()?, places.next()) else { return None };
-    let line = source[..at].matches('\n').count() as u64 + 1;
-    let column = source[..at].rsplit('\n').next().unwrap_or_default().chars().count() as u64 + 1;
-    let end = column + bare.chars().count() as u64;
-    Some(place_at(source, Location { line, column }, Location { line, column: end }))
+    nearest(&upper, KEYWORDS).map(did_you_mean)
 }

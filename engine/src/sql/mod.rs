@@ -19,6 +19,7 @@ pub mod errors;
 pub mod nearest;
 pub mod parse;
 mod perfetto;
+mod place;
 pub mod relations;
 pub mod rewrite;
 pub mod settings;

@@ -101,7 +101,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The byte at a place; columns count characters from 1.
-    fn offset(&self, place: Location) -> usize {
+    pub(super) fn offset(&self, place: Location) -> usize {
         let line = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
         let Some(start) = self.starts.get(line) else { return self.text.len() };
         let characters = usize::try_from(place.column.saturating_sub(1)).unwrap_or(usize::MAX);

@@ -406,6 +406,47 @@ fn errors_of_calls() {
 }
 
 #[test]
+fn options_may_be_answers() {
+    let context = small();
+    let chosen = |option: &str| {
+        format!("SELECT run, count(*) FROM critical_path(break_weak => {option}) GROUP BY run ORDER BY run")
+    };
+    let both = ["a 3", "b 3"];
+    check(&context, &chosen("(SELECT count(*) > 0 FROM tasks)"), &both);
+    check(&context, &chosen("NOT (SELECT bool_or(duration < 0) FROM tasks)"), &both);
+    check(&context, &chosen("(SELECT true WHERE false)"), &both);
+    // Run a from tick 15 on: tasks 3 and 4.
+    let window = "(SELECT max(start) - 1 FROM tasks WHERE run = 'a')";
+    check(
+        &context,
+        &format!("SELECT sum(count) FROM cluster_view(TABLE(SELECT * FROM tasks WHERE run = 'a'), 9, {window})"),
+        &["2"],
+    );
+    check(
+        &context,
+        &format!("SELECT sum(count) FROM cluster_view((SELECT * FROM tasks WHERE run = 'a'), from => {window} + 1)"),
+        &["1"],
+    );
+    let failed = |option: &str| error(&context, &chosen(option)).message;
+    assert_eq!(
+        failed("(SELECT 'x')"),
+        "critical_path: option `break_weak` is BOOLEAN, but 'x' was given",
+        "an answer is looked at like a constant"
+    );
+    assert_eq!(failed("(SELECT duration > 1 FROM tasks)"), "a subquery that stands for one value has several rows");
+    assert_eq!(
+        failed("EXISTS (SELECT 1)"),
+        "critical_path: option `break_weak` must be a constant or `(SELECT …)` of one value"
+    );
+    let correlated = "SELECT r.run, (SELECT count(*) FROM critical_path(break_weak => (SELECT r.run = 'a'))) \
+                      FROM (SELECT DISTINCT run FROM tasks) r";
+    assert_eq!(
+        error(&context, correlated).message,
+        "critical_path: option `break_weak` refers to `outer_ref(r.run)` of the outer query"
+    );
+}
+
+#[test]
 fn a_default_table_that_is_not_there() {
     let context = session(1 << 20);
     let error = error(&context, "SELECT * FROM critical_path()");
@@ -456,7 +497,7 @@ fn errors_of_the_rest_of_sql() {
     check_error(
         "SET datafusion.execution.batch_sise = 5",
         "no setting `datafusion.execution.batch_sise`",
-        "batch_sise",
+        "datafusion.execution.batch_sise",
         "did you mean `datafusion.execution.batch_size`?",
     );
     check_error(
@@ -471,7 +512,12 @@ fn errors_of_the_rest_of_sql() {
         "ms",
         "a time is written `ms(5)`",
     );
-    check_error("SELECT * FROM tasks WHERE duration > '5ms'", "'5ms' is no BIGINT", "", "a time is written `ms(5)`");
+    check_error(
+        "SELECT * FROM tasks WHERE duration > '5ms'",
+        "'5ms' is no BIGINT",
+        "'5ms'",
+        "a time is written `ms(5)`",
+    );
     check_error("SELECT run FROM tasks JOIN links USING (run", "expected ), found the end of the statement", "", "");
     let broken = error(&small(), "SELECT run\nFROM tasks,, links");
     assert_eq!((broken.message.as_str(), broken.place.unwrap().line), ("expected identifier, found ,", 2));

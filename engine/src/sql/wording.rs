@@ -7,6 +7,8 @@ pub(super) fn in_words(text: &str) -> (String, Option<String>) {
     let text = typed_literals(&text.replace("Error during planning: ", "").replace("Execution error: ", ""));
     let known = unfit_arguments(&text)
         .or_else(|| not_grouped(&text))
+        .or_else(|| named_twice(&text))
+        .or_else(|| wrong_positions(&text))
         .or_else(|| wrong_types(&text))
         .or_else(|| beyond_the_planner(&text))
         .or_else(|| wrong_values(&text));
@@ -54,6 +56,37 @@ fn not_grouped(text: &str) -> Worded {
     })
 }
 
+/// A name that stands for two things.
+fn named_twice(text: &str) -> Worded {
+    if let Some(names) = between(text, "require unique expression names but the expression ", " have the same name") {
+        let name = between(names, "\"", "\" at position")?;
+        let hint = format!("call one of them otherwise: `{name} AS another_name`");
+        return Some((format!("SELECT has `{name}` twice"), Some(hint)));
+    }
+    if let Some(name) = between(text, "WITH query name \"", "\" specified more than once") {
+        return Some((format!("WITH names `{name}` twice"), None));
+    }
+    let name = between(text, "able '", "' already exists")?;
+    let hint = "choose another name; a view is replaced by `CREATE OR REPLACE VIEW`".to_owned();
+    Some((format!("there is a table `{name}` already"), Some(hint)))
+}
+
+/// `ORDER BY 99`: columns of SELECT that are told by their positions.
+fn wrong_positions(text: &str) -> Worded {
+    let of = |clause: &str, position: &str, columns: &str| {
+        let columns = columns.trim_end_matches('.');
+        let plural = if columns == "1" { "column" } else { "columns" };
+        let hint = "positions count the columns of SELECT from 1".to_owned();
+        Some((format!("{clause} asks for column `{position}`, and SELECT has {columns} {plural}"), Some(hint)))
+    };
+    let bounds = text.split_once("Order by column out of bounds, specified: ").map(|(_, bounds)| bounds);
+    if let Some((position, columns)) = bounds.and_then(|bounds| bounds.split_once(", max: ")) {
+        return of("ORDER BY", position, columns);
+    }
+    let position = between(text, "Cannot find column with position ", " in SELECT clause")?;
+    of("GROUP BY", position, text.rsplit_once(" to ")?.1)
+}
+
 /// Right SQL that DataFusion 55 cannot plan; each has another form that it can.
 fn beyond_the_planner(text: &str) -> Worded {
     if text.contains("does not satisfy order requirements") {
@@ -84,10 +117,19 @@ fn wrong_types(text: &str) -> Worded {
     if let Some((_, found)) = text.split_once("Expected LIMIT to be an integer or null, but got ") {
         return Some((format!("LIMIT takes a whole number, not {found}"), None));
     }
-    if text.contains("Unexpected argument type to 'json_get'") {
+    for (clause, before) in [("LIMIT", "LIMIT must be >= 0, '"), ("OFFSET", "OFFSET must be >=0, '")] {
+        if let Some(number) = between(text, before, "' was provided") {
+            return Some((format!("{clause} takes no number below 0, and {number} is one"), None));
+        }
+    }
+    if text.contains("Unexpected argument type to 'json_get'") && text.contains("got Boolean") {
         let hint =
             "`->` binds weaker than a comparison: write `(args->'key')`, or `(args->>'key')` for its text".to_owned();
-        return Some((text.to_owned(), Some(hint)));
+        return Some(("`->` takes a key or a position, not the answer of a comparison".to_owned(), Some(hint)));
+    }
+    if text.contains("queries have different number of columns") {
+        let clause = text.split(' ').next()?;
+        return Some((format!("the two sides of {clause} have different numbers of columns"), None));
     }
     if text.contains("Unexpected argument type to 'json_as_text'") {
         let hint = "`->>` binds weaker than a comparison: write `(args->>'key') = 'value'`".to_owned();
@@ -117,8 +159,16 @@ fn wrong_values(text: &str) -> Worded {
         let hint = time_of(value).unwrap_or_else(|| "`TRY_CAST(x AS …)` makes NULL of what cannot be cast".to_owned());
         return known.then(|| (format!("'{value}' is no {data_type}"), Some(hint)));
     }
-    if let Some(name) = between(text, "WITH query name \"", "\" specified more than once") {
-        return Some((format!("WITH names `{name}` twice"), None));
+    if text == "Scalar subquery returned more than one row" {
+        let hint = "take one of them, `(SELECT max(x) …)`, or compare with all: `x IN (SELECT …)`".to_owned();
+        return Some(("a subquery that stands for one value has several rows".to_owned(), Some(hint)));
+    }
+    if let Some(interval) = between(text, "Invalid input syntax for type interval: \"", "\"") {
+        let hint = "it is written `INTERVAL '5 seconds'`; a number of ticks `s(5)`, `ms(5)` or `us(5)`".to_owned();
+        return Some((format!("`{interval}` is no interval"), Some(hint)));
+    }
+    if let Some(number) = between(text, "Percentile value must be between 0.0 and 1.0 inclusive, ", " is invalid") {
+        return Some((format!("a percentile lies between 0 and 1, and `{number}` does not"), None));
     }
     if text == "Divide by zero error" {
         return Some(("division by zero".to_owned(), Some("`x / nullif(y, 0)` is NULL there".to_owned())));
