@@ -498,9 +498,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn messages_of_a_pair_are_one_row(least in 0..90i32, messages in vec((0..6i32, 0..6i32, 0..9i64, -9..9i64), 200)) {
-            let messages: Vec<_> = messages.iter().map(|of| (of.0 + least, of.1 + least, of.2, of.3)).collect();
-            let rows = rows_of(&together(&batch_of(vec![7; 200], &messages)).unwrap().unwrap());
+        fn messages_of_a_pair_are_one_row(
+            least in 0..90i32,
+            messages in vec((0..6i32, 0..6i32, 0..9i64, -9..9i64), 200),
+            stretch in 1..12usize,
+        ) {
+            let messages = messages.iter().map(|of| (of.0 + least, of.1 + least, of.2, of.3));
+            let messages: Vec<_> = messages.flat_map(|message| std::iter::repeat_n(message, stretch)).collect();
+            let rows = rows_of(&together(&batch_of(vec![7; messages.len()], &messages)).unwrap().unwrap());
             let mut expected: Vec<(i32, i32, i64, i64)> = vec![];
             for message in &messages {
                 match expected.iter_mut().find(|pair| (pair.0, pair.1) == (message.0, message.1)) {

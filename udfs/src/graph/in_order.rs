@@ -14,10 +14,8 @@
 //! Cost: nothing beside the durations, which become the path times, and 4 bytes a task for the predecessors; one pass over
 //! the links.
 
-use std::hint::select_unpredictable;
-
 use crate::graph::NONE;
-use crate::graph::longest::{Interrupted, NoPath, PathTimes};
+use crate::graph::longest::{Interrupted, Lead, NoPath, PathTimes};
 
 /// Links that stand together: as many targets as sources, task ids.
 #[derive(Debug, Clone, Copy)]
@@ -71,7 +69,7 @@ pub fn path_times(
                     if next < target {
                         return Ok(None);
                     }
-                    lead.settle(&mut time, &mut from, target)?;
+                    lead.settle(&mut time, &mut from, target as u32)?;
                     (target, lead) = (next, Lead::NONE);
                 }
                 if source < next && next < tasks {
@@ -84,7 +82,7 @@ pub fn path_times(
             }
         }
     }
-    lead.settle(&mut time, &mut from, target)?;
+    lead.settle(&mut time, &mut from, target as u32)?;
     Ok(Some(InOrder { paths: PathTimes { time, from }, nowhere }))
 }
 
@@ -113,40 +111,6 @@ fn fetch(time: &[i64], base: i64, sources: &[i64], targets: &[i64]) {
 #[inline]
 fn index_of(id: i64, base: i64) -> u64 {
     id.wrapping_sub(base) as u64
-}
-
-/// The best predecessor of a task: the one with the largest path time, of equal ones the smallest.
-#[derive(Debug, Clone, Copy)]
-struct Lead {
-    path: i64,
-    task: u32,
-}
-
-impl Lead {
-    /// No predecessor; better than one of negative path time.
-    const NONE: Lead = Lead { path: -1, task: NONE };
-
-    /// The better one of this and another. Which one that is cannot be foretold, so no branch may depend on it: one that is
-    /// taken wrongly costs as much as waiting for the memory.
-    #[inline]
-    fn or(self, path: i64, task: u32) -> Lead {
-        let better = (path > self.path) | ((path == self.path) & (task < self.task));
-        Lead {
-            path: select_unpredictable(better, path, self.path),
-            task: select_unpredictable(better, task, self.task),
-        }
-    }
-
-    /// Adds the best predecessor of a task to its path.
-    #[inline]
-    fn settle(self, time: &mut [i64], from: &mut [u32], task: u64) -> Result<(), NoPath> {
-        if self.path >= 0 {
-            let path = &mut time[task as usize];
-            *path = path.checked_add(self.path).ok_or(NoPath::Overflow(task as u32))?;
-            from[task as usize] = self.task;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,8 @@
 //!
 //! Cost: 12 bytes a task; links in no order 8 bytes a link more, links that lead backwards 12 and another 12 a task.
 
+use std::hint::select_unpredictable;
+
 use crate::graph::NONE;
 use crate::graph::links::{CHUNK_LINKS, Link, Links, Order};
 use crate::graph::sort::sorted;
@@ -129,32 +131,57 @@ pub fn without_weak_on_cycles(tasks: usize, strong: &Links, weak: &Links) -> (Ve
     (stay, dropped)
 }
 
+/// The best predecessor of a task: the one with the largest path time, of equal ones the smallest.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lead {
+    path: i64,
+    task: u32,
+}
+
+impl Lead {
+    /// No predecessor; better than one of negative path time.
+    pub(super) const NONE: Lead = Lead { path: -1, task: NONE };
+
+    /// The better one of this and another. Which one that is cannot be foretold, so no branch may depend on it: one that is
+    /// taken wrongly costs as much as waiting for the memory.
+    #[inline]
+    pub(super) fn or(self, path: i64, task: u32) -> Lead {
+        let better = (path > self.path) | ((path == self.path) & (task < self.task));
+        Lead {
+            path: select_unpredictable(better, path, self.path),
+            task: select_unpredictable(better, task, self.task),
+        }
+    }
+
+    /// Adds the best predecessor of a task to its path.
+    #[inline]
+    pub(super) fn settle(self, time: &mut [i64], from: &mut [u32], task: u32) -> Result<(), NoPath> {
+        if self.path >= 0 {
+            let path = &mut time[task as usize];
+            *path = plus(*path, self.path, task)?;
+            from[task as usize] = self.task;
+        }
+        Ok(())
+    }
+}
+
 /// Sources are lower than targets and targets never decrease: when a target comes up, its sources are final.
 fn pull_by_target(durations: &[i64], chunks: &[&[Link]], interrupted: Interrupted<'_>) -> Result<PathTimes, NoPath> {
     let mut time = durations.to_vec();
     let mut from = vec![NONE; durations.len()];
-    // The target that is being looked at, its largest predecessor so far and that one's path time; -1: none yet.
-    let (mut target, mut best, mut lead) = (0u32, 0u32, -1i64);
+    // The target that is being looked at and the best among its sources so far.
+    let (mut target, mut lead) = (0u32, Lead::NONE);
     for chunk in chunks {
         stop_if(interrupted)?;
         for link in *chunk {
             if link.target != target {
-                if lead >= 0 {
-                    time[target as usize] = plus(time[target as usize], lead, target)?;
-                    from[target as usize] = best;
-                }
-                (target, best, lead) = (link.target, 0, -1);
+                lead.settle(&mut time, &mut from, target)?;
+                (target, lead) = (link.target, Lead::NONE);
             }
-            let path = time[link.source as usize];
-            if path > lead || (path == lead && link.source < best) {
-                (best, lead) = (link.source, path);
-            }
+            lead = lead.or(time[link.source as usize], link.source);
         }
     }
-    if lead >= 0 {
-        time[target as usize] = plus(time[target as usize], lead, target)?;
-        from[target as usize] = best;
-    }
+    lead.settle(&mut time, &mut from, target)?;
     Ok(PathTimes { time, from })
 }
 
