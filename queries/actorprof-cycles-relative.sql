@@ -1,7 +1,7 @@
 -- title: Which share of each PE's cycles goes to the main part, communication, processing
 -- topic: communication
 -- needs: counters.kind=total
--- chart: stacked x=pe y=share color=part
+-- chart: stacked x=pe y=share color=part panel=run
 --
 WITH totals AS (
   SELECT c.run, c.location AS pe, l.sort_index, c.name, c.value

@@ -1,7 +1,7 @@
 -- title: Where the cycles of each PE go: main part, communication, processing
 -- topic: communication
 -- needs: counters.name=T_MAIN
--- chart: stacked x=pe y=cycles color=part
+-- chart: stacked x=pe y=cycles color=part panel=run
 --
 SELECT c.run, c.location AS pe, c.name AS part, c.value AS cycles
 FROM counters c

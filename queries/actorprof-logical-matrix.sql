@@ -3,13 +3,17 @@
 -- needs: messages.kind=logical
 -- param self_sends: BOOLEAN = true -- whether messages of a PE to itself count
 -- param phase: TEXT = NULL -- one phase; without it, all
--- chart: heatmap x=target y=source value=count totals=true
+-- chart: heatmap x=target y=source value=count totals=true panel=run
 --
-SELECT m.run, m.source, m.target, m.count, m.bytes, m.source_total, m.target_total
-FROM message_matrix(
-  (SELECT run, source, target, count, bytes FROM messages
-   WHERE kind = 'logical' AND ($self_sends OR source <> target) AND ($phase IS NULL OR tag = $phase)),
-  (SELECT run, location FROM locations WHERE kind = 'pe')) m
+-- A text, not a key of a dictionary: sorting millions of joined rows copies dictionaries again and again.
+WITH matrix AS (
+  SELECT CAST(run AS VARCHAR) AS run, source, target, count, bytes, source_total, target_total
+  FROM message_matrix(
+    (SELECT run, source, target, count, bytes FROM messages
+     WHERE kind = 'logical' AND ($self_sends OR source <> target) AND ($phase IS NULL OR coalesce(tag, '(no phase)') = $phase)),
+    (SELECT run, location FROM locations WHERE kind = 'pe')))
+SELECT m.*
+FROM matrix m
 JOIN locations s ON s.run = m.run AND s.location = m.source
 JOIN locations t ON t.run = m.run AND t.location = m.target
 ORDER BY m.run, s.sort_index, t.sort_index

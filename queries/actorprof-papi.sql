@@ -1,7 +1,7 @@
 -- title: What the hardware counters say per PE: main part and handlers
 -- topic: communication
 -- needs: counters.kind=delta, locations.kind=pe
--- chart: stacked x=pe y=value color=part
+-- chart: stacked x=pe y=value color=part panel=name
 --
 SELECT c.run, c.location AS pe, c.name, CASE WHEN c.message IS NULL THEN 'main' ELSE 'handlers' END AS part, sum(c.value) AS value,
   count(*) AS sections

@@ -1,15 +1,19 @@
 -- title: Which PE sends how many buffers to which hop: the physical heat map
 -- topic: communication
--- needs: messages.kind=local_send
+-- needs: messages.kind=local_send|nonblock_send
 -- param type: TEXT = 'local_send' -- or 'nonblock_send'; '' is both
 -- param self_sends: BOOLEAN = true -- whether buffers of a PE to itself count
--- chart: heatmap x=target y=source value=count totals=true
+-- chart: heatmap x=target y=source value=count totals=true panel=run
 --
-SELECT m.run, m.source, m.target, m.count, m.bytes, m.source_total, m.target_total
-FROM message_matrix(
-  (SELECT run, source, target, count, bytes FROM messages
-   WHERE kind IN ('local_send', 'nonblock_send') AND ($type = '' OR kind = $type) AND ($self_sends OR source <> target)),
-  (SELECT run, location FROM locations WHERE kind = 'pe')) m
+-- A text, not a key of a dictionary: sorting millions of joined rows copies dictionaries again and again.
+WITH matrix AS (
+  SELECT CAST(run AS VARCHAR) AS run, source, target, count, bytes, source_total, target_total
+  FROM message_matrix(
+    (SELECT run, source, target, count, bytes FROM messages
+     WHERE kind IN ('local_send', 'nonblock_send') AND ($type = '' OR kind = $type) AND ($self_sends OR source <> target)),
+    (SELECT run, location FROM locations WHERE kind = 'pe')))
+SELECT m.*
+FROM matrix m
 JOIN locations s ON s.run = m.run AND s.location = m.source
 JOIN locations t ON t.run = m.run AND t.location = m.target
 ORDER BY m.run, s.sort_index, t.sort_index

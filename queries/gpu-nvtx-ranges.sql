@@ -8,10 +8,13 @@ WITH ranges AS (
   UNION ALL
   -- A launch belongs to every range around the innermost one on its lane.
   SELECT a.task, a.of_task AS inner_task, a.name FROM ancestors(tasks, (SELECT task FROM tasks WHERE kind = 'nvtx')) a
+),
+under AS (
+  -- Each domain has its innermost range; ranges that may overlap are all linked, also those around each other.
+  SELECT DISTINCT r.task, r.name, l.target FROM links l JOIN ranges r ON r.inner_task = l.source WHERE l.kind = 'nvtx'
 )
-SELECT d.run, r.name AS range, count(DISTINCT r.task) AS ranges, count(*) AS launched, sum(d.duration) AS device_time,
+SELECT d.run, u.name AS range, count(DISTINCT u.task) AS ranges, count(*) AS launched, sum(d.duration) AS device_time,
   busy(d.start, d.finish) AS device_busy_time, max(d.finish) - min(d.start) AS device_span_time
-FROM links l JOIN ranges r ON r.inner_task = l.source JOIN tasks d ON d.task = l.target
-WHERE l.kind = 'nvtx'
-GROUP BY d.run, r.name
+FROM under u JOIN tasks d ON d.task = u.target
+GROUP BY d.run, u.name
 ORDER BY d.run, device_busy_time DESC, range

@@ -1,6 +1,6 @@
 -- title: HTA's communication/computation overlap: the share of each rank's communication that runs beside computation
 -- topic: gpu
--- needs: tasks.kind=kernel
+-- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: bar x=overlap_percent y=rank
 --
 WITH ranks AS (
@@ -65,7 +65,8 @@ WITH ranks AS (
   FROM merged
   GROUP BY run, rank
 )
-SELECT run, rank, communication_time, overlap_time,
-  round(100.0 * overlap_time / nullif(communication_time, 0), 2) AS overlap_percent
-FROM totals
-ORDER BY run, rank
+-- A rank without work of a device has a row too.
+SELECT r.run, r.rank, coalesce(t.communication_time, 0) AS communication_time, coalesce(t.overlap_time, 0) AS overlap_time,
+  round(100.0 * t.overlap_time / nullif(t.communication_time, 0), 2) AS overlap_percent
+FROM (SELECT DISTINCT run, rank FROM recorded) r LEFT JOIN totals t ON t.run = r.run AND t.rank = r.rank
+ORDER BY r.run, r.rank

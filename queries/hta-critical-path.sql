@@ -217,6 +217,13 @@ WITH ranks AS (
   FROM (SELECT run, unnest(make_array(named_struct('source', source, 'target', coalesce(edge, target)),
       CASE WHEN edge IS NOT NULL THEN named_struct('source', edge, 'target', target) END)) AS link FROM graph)
   WHERE link['source'] IS NOT NULL
+), backwards AS (
+  -- What runs backwards weighs nothing on the way, but HTA's parts count it as it is.
+  SELECT run, location, source, target, min(weight) AS weight, min(part) AS part FROM graph WHERE weight < 0 GROUP BY run, location, source, target
+), path AS (
+  SELECT p.run, p.location, p.path_time, p.start, coalesce(p.name, b.part) AS name, CASE WHEN b.weight < 0 THEN b.weight ELSE p.duration END AS duration
+  FROM (SELECT *, lag(task) OVER (PARTITION BY run, location ORDER BY step) AS task_before FROM critical_path(steps, follows)) p
+  LEFT JOIN backwards b ON b.run = p.run AND b.location = p.location AND b.source = p.task_before AND b.target = p.task
 )
 SELECT left(run, character_length(run) - character_length(location) - 1) AS run, CAST(location AS BIGINT) AS rank,
   max(path_time) AS critical_path_time, min(start) AS first_time, max(start) AS last_time, count(start) AS nodes,
@@ -225,6 +232,6 @@ SELECT left(run, character_length(run) - character_length(location) - 1) AS run,
   coalesce(sum(duration) FILTER (WHERE name = 'communication'), 0) AS gpu_communication_bound_time,
   coalesce(sum(duration) FILTER (WHERE name = 'kernel'), 0) AS kernel_kernel_time,
   coalesce(sum(duration) FILTER (WHERE name = 'launch'), 0) AS kernel_launch_time
-FROM critical_path(steps, follows)
+FROM path
 GROUP BY run, location
 ORDER BY run, rank

@@ -1,6 +1,6 @@
 -- title: HTA's idle time breakdown: what each stream waits for between its kernels
 -- topic: gpu
--- needs: tasks.kind=kernel
+-- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: stacked x=stream y=idle_time color=idle_category relative=true
 --
 WITH ranks AS (

@@ -1,6 +1,6 @@
 -- title: HTA's kernel types: time in which exactly these kinds of kernels run together, over all ranks
 -- topic: gpu
--- needs: tasks.kind=kernel
+-- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: bar x=total_time y=kernel_type
 --
 WITH ranks AS (
@@ -70,11 +70,12 @@ WITH ranks AS (
   SELECT run, rank, finish AS time, -bit FROM unions
 ), sweep AS (
   -- Which classes run from here to the next edge. A span that ends before it starts confuses the bits, as in HTA.
-  SELECT run, sum(bit) OVER (PARTITION BY run, rank ORDER BY time ROWS UNBOUNDED PRECEDING) AS running,
-    lead(time) OVER (PARTITION BY run, rank ORDER BY time) - time AS duration
+  -- At the same time: computation before communication before memory, and a start before an end. So classes that only touch have a row.
+  SELECT run, sum(bit) OVER (in_turn ROWS UNBOUNDED PRECEDING) AS running, lead(time) OVER in_turn - time AS duration
   FROM edges
+  WINDOW in_turn AS (PARTITION BY run, rank ORDER BY time, abs(bit), bit DESC)
 ), totals AS (
-  SELECT run, running, sum(duration) AS total_time FROM sweep WHERE running > 0 AND duration > 0 GROUP BY run, running
+  SELECT run, running, sum(duration) AS total_time FROM sweep WHERE running > 0 AND duration IS NOT NULL GROUP BY run, running
 )
 SELECT run, array_to_string(array_remove_all(make_array(
     CASE WHEN running & 1 > 0 THEN 'COMPUTATION' ELSE '' END, CASE WHEN running & 2 > 0 THEN 'COMMUNICATION' ELSE '' END,

@@ -1,6 +1,6 @@
 -- title: HTA's kernel breakdown: total, longest, shortest and mean time of each kernel on each rank
 -- topic: gpu
--- needs: tasks.kind=kernel
+-- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: bar x=total_time y=name
 --
 WITH ranks AS (

@@ -1,6 +1,6 @@
 -- title: HTA's launch statistics: how long each launch call takes, its kernel runs, and the kernel waits after the call
 -- topic: gpu
--- needs: tasks.kind=kernel
+-- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: box x=rank y=launch_delay
 --
 WITH ranks AS (

@@ -1,6 +1,6 @@
 -- title: HTA's queue length: how many launched kernels wait on each stream, at the times at which the number changes
 -- topic: gpu
--- needs: tasks.kind=kernel
+-- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: bar x=mean_length y=stream
 --
 WITH ranks AS (

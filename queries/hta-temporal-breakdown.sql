@@ -1,6 +1,6 @@
 -- title: HTA's temporal breakdown: how long each rank's device idles, computes, and does something else
 -- topic: gpu
--- needs: tasks.kind=kernel
+-- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: bar x=idle_percent y=rank
 --
 WITH ranks AS (

@@ -9,7 +9,8 @@ path AS (
   FROM critical_path(kernels, (SELECT * FROM links WHERE kind = 'dependency')) p JOIN kernels k ON k.task = p.task
   GROUP BY p.run),
 work AS (
-  SELECT run, sum(duration) AS work_time, max(finish) - min(start) AS makespan FROM kernels GROUP BY run)
+  SELECT run, sum(duration) AS work_time, max(finish) - min(start) FILTER (WHERE finish IS NOT NULL) AS makespan
+  FROM kernels GROUP BY run)
 SELECT path.run, path.path_time, path.tasks, work.makespan, work.work_time,
   CAST(path.path_time AS DOUBLE) / nullif(work.makespan, 0) AS share,
   CAST(work.work_time AS DOUBLE) / nullif(path.path_time, 0) AS average_parallelism

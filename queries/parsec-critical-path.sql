@@ -3,7 +3,15 @@
 -- needs: tasks, links
 -- chart: gantt
 --
-SELECT p.run, p.step, t.id, p.name, p.location, p.start, p.finish, p.duration, p.path_time
-FROM critical_path((SELECT * FROM tasks WHERE kind = 'task'), (SELECT * FROM links WHERE kind = 'dependency')) p
-JOIN tasks t ON t.task = p.task
-ORDER BY p.run, p.step
+-- Executions of one task are one step: from its first start to its last end, at the place of the first one. Ranks may have
+-- tasks of one id.
+WITH executions AS (
+  SELECT p.*, t.id
+  FROM critical_path((SELECT * FROM tasks WHERE kind = 'task'), (SELECT * FROM links WHERE kind = 'dependency')) p
+  JOIN tasks t ON t.task = p.task)
+SELECT run, CAST(row_number() OVER (PARTITION BY run ORDER BY min(step)) AS BIGINT) - 1 AS step, id, min(name) AS name,
+  first_value(location ORDER BY step) AS location, min(start) AS start, max(finish) AS finish, sum(duration) AS duration,
+  max(path_time) AS path_time
+FROM executions
+GROUP BY run, id, split_part(location, '/', 1)
+ORDER BY run, step

@@ -1,7 +1,7 @@
 -- title: Who talks to whom: messages and bytes between each pair of locations
 -- topic: communication
 -- needs: messages, locations
--- chart: heatmap x=target y=source value=count totals=true
+-- chart: heatmap x=target y=source value=count totals=true panel=run
 --
 SELECT run, source, target, count, bytes, source_total, target_total
 FROM message_matrix(messages, (

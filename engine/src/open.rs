@@ -2,6 +2,7 @@
 //! session's tables.
 
 use std::collections::HashSet;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use crate::error::ImportError;
 use crate::importers::{self, ImportContext, ImportOptions, Importer};
 use crate::tables::ColumnType;
 use crate::time::GivenTime;
-use crate::trace::{Finding, Progress, Run, Severity, Slice, Source, Stage, Stat, stem};
+use crate::trace::{Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
 
 /// `--option align=messages`: the one option that is no format's.
 const ALIGN_OPTION: &str = "align";
@@ -188,7 +189,8 @@ fn files(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, Imp
 }
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
-/// files that nobody recognises are no runs; the latter are counted.
+/// files that nobody recognises are no runs; the latter are counted, and so are compressed files that break off before
+/// their first byte: the others are read without them.
 fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, ImportError> {
     let failed = |source| ImportError::Io { path: spec.path.clone(), source };
     let mut paths: Vec<PathBuf> = Vec::new();
@@ -202,6 +204,7 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
     paths.sort();
     let mut recognised: Vec<Recognised> = Vec::new();
     let mut strangers: Vec<&Path> = Vec::new();
+    let mut cut_off: Vec<&Path> = Vec::new();
     for path in &paths {
         if importers::is_companion(path, &paths) {
             continue;
@@ -209,6 +212,10 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
         let source = match Source::open(path, options.progress.clone()) {
             Err(ImportError::Empty { .. }) => {
                 strangers.push(path);
+                continue;
+            }
+            Err(ImportError::Io { source, .. }) if source.kind() == ErrorKind::UnexpectedEof => {
+                cut_off.push(path);
                 continue;
             }
             other => other?,
@@ -234,16 +241,32 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
     }
     hold_together(spec, &mut recognised);
     let Some(first) = recognised.first_mut() else {
-        return Err(ImportError::NothingInDirectory { path: spec.path.clone(), files: paths.len() });
+        return Err(nothing_in(&spec.path, &paths));
     };
-    if let Some(example) = strangers.first() {
-        first.stats.push(Stat {
-            finding: Finding { what: "file_not_recognised", severity: Severity::Info, stage: Stage::Import },
-            count: strangers.len() as u64,
-            example: example.display().to_string(),
-        });
+    let found = [
+        (Finding::info("file_not_recognised", Stage::Import), strangers, ""),
+        (
+            Finding::lost("truncated", Stage::Recording),
+            cut_off,
+            ": the compressed file breaks off before its first byte",
+        ),
+    ];
+    for (finding, files, what) in found {
+        if let Some(example) = files.first() {
+            let (count, example) = (files.len() as u64, format!("{}{what}", example.display()));
+            first.stats.push(Stat { finding, count, example });
+        }
     }
     Ok(recognised)
+}
+
+/// Why a directory gives no trace: a file of it that cannot be read, else that nobody recognises any.
+fn nothing_in(directory: &Path, files: &[PathBuf]) -> ImportError {
+    let unreadable = files.iter().find_map(|file| match Source::open(file, None) {
+        Err(error @ ImportError::Io { .. }) => Some(error),
+        _ => None,
+    });
+    unreadable.unwrap_or_else(|| ImportError::NothingInDirectory { path: directory.to_owned(), files: files.len() })
 }
 
 /// Files of one format that say they are parts of one run become one, named after the directory.

@@ -350,5 +350,5 @@ fn nvtx_ranges_hold_what_ran_under_them() {
     let ranges = columns(&session, "gpu-nvtx-ranges", &["range", "ranges", "launched"]);
     let mut ranges: Vec<String> = ranges.iter().map(|row| row.join("|")).collect();
     ranges.sort();
-    assert_eq!(ranges, ["backward|3|6", "forward|3|9", "load batch|3|3", "step 0|1|5", "step 1|1|5", "step 2|1|5"]);
+    assert_eq!(ranges, ["backward|3|6", "forward|3|9", "load batch|3|3", "step 0|1|6", "step 1|1|6", "step 2|1|6"]);
 }

@@ -272,6 +272,132 @@ fn files_of_two_runs_are_noticed() {
     assert_eq!(findings(&open(other.path())), "repaired other_pe_than_the_files 50");
 }
 
+// Files that were cut off, and other damage of whole directories.
+
+/// Compressed, and cut to so many bytes.
+fn cut_zst(text: &str, bytes: usize) -> Vec<u8> {
+    zstd::encode_all(text.as_bytes(), 0).unwrap()[..bytes].to_vec()
+}
+
+/// Lines that compress badly, so that a cut file still holds blocks.
+fn many_sends(pe: usize) -> String {
+    let mut state = 7u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 44) % 1_000_000
+    };
+    (0..20_000).map(|_| format!("0, {pe}, 0, 1, 16, 100.{:06}\n", random())).collect()
+}
+
+#[test]
+fn a_cut_file_takes_nothing_but_its_own_lines() {
+    let folder = directory(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n")]);
+    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
+    let half = zstd::encode_all(many_sends(1).as_bytes(), 0).unwrap();
+    // Nothing is left of the one, some of the other.
+    write("PE1_send.csv.zst", &cut_zst(&many_sends(1), 10));
+    write("PE2_PAPI.csv.zst", &cut_zst("0, 0, 0, 2, 16, 0, 1, 75, 22, 1.5\n", 6));
+    let session = open(folder.path());
+    assert_eq!(findings(&session), "info missing_file_for_known_pe 1, lost truncated 2");
+    assert_eq!(rows(&session, "SELECT count(*) FROM messages"), ["1"]);
+    assert_eq!(rows(&session, "SELECT count(*) FROM locations WHERE kind = 'pe'"), ["3"]);
+    std::fs::remove_file(folder.path().join("PE2_PAPI.csv.zst")).unwrap();
+    write("PE1_send.csv.zst", &half[..half.len() / 2]);
+    let session = open(folder.path());
+    let kept: i64 = rows(&session, "SELECT count(*) FROM messages WHERE source = 'PE1'")[0].parse().unwrap();
+    assert!((1_000..19_000).contains(&kept), "{kept}");
+    assert!(findings(&session).contains("lost truncated 1"), "{}", findings(&session));
+    // The same files alone: what holds nothing is an error.
+    write("PE1_send.csv.zst", &half[..10]);
+    let alone = |path: &Path| {
+        let mut options = OpenOptions::new(1 << 28, 1);
+        options.traces.push(TraceSpec { name: None, path: path.to_owned() });
+        Session::open(&options).err().unwrap().to_string()
+    };
+    assert!(alone(&folder.path().join("PE1_send.csv.zst")).contains("cannot read trace"));
+    std::fs::remove_file(folder.path().join("PE0_send.csv")).unwrap();
+    assert!(alone(folder.path()).contains("cannot read trace"));
+}
+
+#[test]
+fn what_stands_before_the_cut_of_an_overall_is_kept() {
+    let line =
+        |pe: usize| format!("tc [PE{pe}] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), {pe}, 2, 3, {}\n", pe + 5);
+    let text: String = (0..30).map(line).collect::<String>() + &many_sends(0).replace("0, 0, 0", "output of others ");
+    let whole = zstd::encode_all(text.as_bytes(), 0).unwrap();
+    let folder = directory(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n")]);
+    std::fs::write(folder.path().join("overall.txt.zst"), &whole[..whole.len() * 9 / 10]).unwrap();
+    let session = open(folder.path());
+    assert_eq!(rows(&session, "SELECT count(DISTINCT location) FROM counters WHERE name = 'T_TOTAL'"), ["30"]);
+    assert!(findings(&session).contains("lost truncated 1"), "{}", findings(&session));
+}
+
+#[test]
+fn a_cut_file_of_another_format_is_counted() {
+    let folder = TempDir::new().unwrap();
+    std::fs::copy(fixture("actorprof/quirks/PE0_send.csv"), folder.path().join("PE0_send.csv")).unwrap();
+    std::fs::write(folder.path().join("trace.json.zst"), cut_zst("{\"traceEvents\": []}", 6)).unwrap();
+    let session = open(folder.path());
+    assert_eq!(
+        rows(
+            &session,
+            "SELECT severity, count, example LIKE '%trace.json.zst: %' FROM import_stats WHERE what = 'truncated'"
+        ),
+        ["lost|1|true"]
+    );
+}
+
+#[test]
+fn compressed_nothing_is_an_empty_file() {
+    let folder = directory(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n"), ("PE2_send.csv", "")]);
+    std::fs::write(folder.path().join("PE1_send.csv.zst"), zstd::encode_all(&b""[..], 0).unwrap()).unwrap();
+    assert_eq!(findings(&open(folder.path())), "info empty_file 2");
+}
+
+#[test]
+fn an_empty_label_is_recognised() {
+    let line = |pe: u32| format!(" [PE{pe}] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 1200\n");
+    let folder = directory(&[("output.txt", &(line(0) + &line(1)))]);
+    let session = open(&folder.path().join("output.txt"));
+    assert_eq!(rows(&session, "SELECT count(*) FROM counters WHERE name = 'T_TOTAL'"), ["2"]);
+}
+
+#[test]
+fn a_torn_overall_is_counted() {
+    let text = "tc [PE0] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 1200\n\
+                tc [PE1] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 120";
+    let session = open(directory(&[("overall.txt", text)]).path());
+    assert_eq!(rows(&session, "SELECT location, value FROM counters WHERE name = 'T_TOTAL'"), ["PE0|1200.0"]);
+    assert_eq!(findings(&session), "lost torn_lines 1");
+}
+
+#[test]
+fn files_of_many_runs_and_phases_are_noticed() {
+    let lines = |pe: usize, second: usize| {
+        (0..50).map(|line| format!("0, {pe}, 0, 1, 16, {second}.{line:06}\n")).collect::<String>()
+    };
+    let three = directory(&[
+        ("PE0_send.csv", &lines(0, 30_000)),
+        ("PE1_send.csv", &lines(1, 20_000)),
+        ("PE2_send.csv", &lines(2, 10_000)),
+    ]);
+    assert_eq!(findings(&open(three.path())), "repaired mixed_runs 2");
+    // PEs that begin one after the other in steps are of one run.
+    let steps = directory(&[
+        ("PE0_send.csv", "0, 0, 0, 1, 16, 5.0\n"),
+        ("PE1_send.csv", "0, 1, 0, 1, 16, 5.8\n"),
+        ("PE2_send.csv", "0, 2, 0, 1, 16, 6.6\n"),
+    ]);
+    assert_eq!(findings(&open(steps.path())), "");
+    for other in ["PE1_main_send.csv", "PE1_send.csv"] {
+        let phases = directory(&[("PE0_setup_send.csv", &lines(0, 10_000)), (other, &lines(1, 110_000))]);
+        let session = open(phases.path());
+        assert_eq!(findings(&session), "info phases_far_apart 1", "{other}");
+        let example = rows(&session, "SELECT example FROM import_stats WHERE what = 'phases_far_apart'");
+        assert!(example[0].starts_with("phase `setup` ends 100000 s before "), "{example:?}");
+    }
+}
+
 #[test]
 fn shares_stand_for_cycles_where_nothing_else_was_printed() {
     let shares = |pe: u32| {

@@ -243,6 +243,144 @@ fn far_times_and_missing_columns_are_counted() {
     );
 }
 
+/// Calls of thread 201 of process 100 at these times, each with a kernel of 10 ticks named after it.
+fn launches(times: &[i64]) -> String {
+    let mut statements = "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'registered');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, globalPid, demangledName TEXT);
+         CREATE TABLE NVTX_EVENTS (start, end, eventType, text, textId, globalTid, endGlobalTid, domainId);"
+        .to_owned();
+    for (call, time) in (1..).zip(times) {
+        statements += &format!(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES ({time}, {time} + 5, {THREAD}, {call}, 1);
+             INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ({time} + 100, {time} + 110, 0, 7, {call}, {PROCESS}, 'kernel {call}');"
+        );
+    }
+    statements
+}
+
+const PROCESS: i64 = 100 << 24;
+const THREAD: i64 = PROCESS + 201;
+
+/// Ranges of [`THREAD`]: name, start, end, domain.
+fn ranges(ranges: &[(&str, i64, i64, i64)]) -> String {
+    let range = |(name, start, end, domain): &(&str, i64, i64, i64)| {
+        format!("INSERT INTO NVTX_EVENTS VALUES ({start}, {end}, 59, '{name}', NULL, {THREAD}, NULL, {domain});")
+    };
+    ranges.iter().map(range).collect()
+}
+
+/// Range, how many there are, and what they launched.
+fn gpu_nvtx_ranges(session: &Session) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let query = tq_engine::queries::Library::default().find("gpu-nvtx-ranges").unwrap().unwrap();
+    let batches =
+        runtime.block_on(async { session.execute(&query.statement, None).await.unwrap().collect().await.unwrap() });
+    let mut rows = Vec::new();
+    for batch in &batches {
+        for row in 0..batch.num_rows() {
+            let cell = |name| array_value_to_string(batch.column_by_name(name).unwrap(), row).unwrap();
+            rows.push(["range", "ranges", "launched", "device_time"].map(cell).join("|"));
+        }
+    }
+    rows.sort();
+    rows
+}
+
+/// Which range each kernel is linked from.
+const NVTX_LINKS: &str = "SELECT s.name, t.name FROM links l JOIN tasks s ON s.task = l.source JOIN tasks t ON t.task = l.target \
+     WHERE l.kind = 'nvtx' ORDER BY 2, 1";
+
+#[test]
+fn each_domain_has_a_range_around_a_launch() {
+    //  step          [100                    180)
+    //  NCCL domain        [105  120)
+    //    ring inside       [108 119)
+    //  launches             110       130
+    let (_folder, path) = database(
+        &(launches(&[110, 130]) + &ranges(&[("step", 100, 180, 0), ("allReduce", 105, 120, 1), ("ring", 108, 119, 1)])),
+    );
+    let session = open(&path);
+    assert_eq!(rows(&session, NVTX_LINKS), ["ring|kernel 1", "step|kernel 1", "step|kernel 2"]);
+    assert_eq!(gpu_nvtx_ranges(&session), ["allReduce|1|1|10", "ring|1|1|10", "step|1|2|20"]);
+}
+
+#[test]
+fn of_ranges_with_one_start_the_shorter_is_inside() {
+    for names in [["outer", "inner"], ["inner", "outer"]] {
+        let both = names.map(|name| (name, 100, if name == "outer" { 180 } else { 150 }, 0));
+        let (_folder, path) = database(&(launches(&[110]) + &ranges(&both)));
+        let session = open(&path);
+        assert_eq!(rows(&session, NVTX_LINKS), ["inner|kernel 1"], "{names:?}");
+        assert_eq!(gpu_nvtx_ranges(&session), ["inner|1|1|10", "outer|1|1|10"], "{names:?}");
+    }
+}
+
+#[test]
+fn start_end_ranges_of_one_thread_hold_its_launches() {
+    // Two that overlap, one inside of the first, one that another thread ends, one that nobody ends.
+    let (other, none) = ((THREAD + 1).to_string(), "NULL".to_owned());
+    let event = |name: &str, start: i64, end: &str, thread: &str| {
+        format!("INSERT INTO NVTX_EVENTS VALUES ({start}, {end}, 60, '{name}', NULL, {THREAD}, {thread}, 0);")
+    };
+    let events = event("first", 100, "180", &THREAD.to_string())
+        + &event("second", 120, "200", &none)
+        + &event("inside", 105, "115", "0")
+        + &event("elsewhere", 100, "300", &other)
+        + &event("never", 100, "NULL", &none);
+    for (is_nested, expected) in
+        [(false, vec!["first|1|2|20", "inside|1|1|10", "second|1|2|20"]), (true, vec!["first|1|2|20", "inside|1|1|10"])]
+    {
+        let (_folder, path) = database(&(launches(&[110, 130, 190]) + &events));
+        if is_nested {
+            let statement = "DELETE FROM NVTX_EVENTS WHERE text NOT IN ('first', 'inside')";
+            Connection::open(&path).unwrap().execute(statement, []).unwrap();
+        }
+        assert_eq!(gpu_nvtx_ranges(&open(&path)), expected);
+    }
+}
+
+#[test]
+fn zero_and_minus_one_name_no_process() {
+    for default in [0, -1] {
+        let kernels = format!("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = {default};");
+        let (_folder, path) = database(&(launches(&[110]) + &kernels));
+        let session = open(&path);
+        assert_eq!(findings(&session), [""; 0], "{default}");
+        assert_eq!(rows(&session, "SELECT location FROM tasks WHERE kind = 'kernel'"), ["100/GPU 0/stream 7"]);
+        assert_eq!(rows(&session, "SELECT kind FROM links"), ["launch"]);
+    }
+}
+
+#[test]
+fn views_of_users_are_not_asked() {
+    let views = "CREATE VIEW broken AS SELECT * FROM nowhere;
+         CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL;";
+    let (_folder, path) = database(&(launches(&[110]) + views));
+    let session = open(&path);
+    assert_eq!(findings(&session), [""; 0]);
+    assert_eq!(one(&session, "SELECT count(*) FROM tasks"), 2);
+}
+
+#[test]
+fn names_are_found_where_versions_put_them() {
+    let more = format!(
+        "INSERT INTO NVTX_EVENTS VALUES (1, 9, 59, '', 2, {THREAD}, NULL, 0), (2, 8, 59, 'inline', -1, {THREAD}, NULL, 0);
+         CREATE TABLE PROFILER_OVERHEAD (start, end, globalTid, overheadType);
+         INSERT INTO PROFILER_OVERHEAD VALUES (3, 4, {THREAD}, 3);
+         CREATE TABLE DIAGNOSTIC_EVENT (timestamp, severity, text);
+         INSERT INTO DIAGNOSTIC_EVENT VALUES (5, 2, 'Some CUDA events were dropped'), (6, 1, 'Profiling has started');"
+    );
+    let (_folder, path) = database(&(launches(&[110]) + &more));
+    let session = open(&path);
+    assert_eq!(
+        rows(&session, "SELECT name FROM tasks ORDER BY start"),
+        ["registered", "inline", "overhead 3", "cudaLaunchKernel", "kernel 1"]
+    );
+    assert_eq!(findings(&session), ["info diagnostic 1", "lost events_dropped 1"]);
+}
+
 #[test]
 fn a_database_that_was_cut_off_keeps_what_is_left() {
     let (_folder, path) = database(
@@ -264,7 +402,7 @@ fn a_database_that_was_cut_off_keeps_what_is_left() {
     assert!(0 < half && half < nearly && nearly < 2_000, "{half} {nearly}");
     std::fs::write(&path, &whole[..3_000]).unwrap();
     let error = try_open(&path).err().unwrap();
-    assert!(error.contains("cut off"), "{error}");
+    assert!(error.contains("cut off") && error.contains("not a readable SQLite trace"), "{error}");
 }
 
 #[test]

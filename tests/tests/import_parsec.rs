@@ -305,7 +305,7 @@ fn the_critical_path_equals_that_of_a_graph_library() {
         let session = open(&trace);
         let ours = rows(
             &session,
-            "SELECT id, sum(duration), max(path_time) FROM critical_path() JOIN tasks USING (run, task, duration) GROUP BY id ORDER BY min(step)",
+            &format!("SELECT id, duration, path_time FROM ({}) ORDER BY step", saved("parsec-critical-path")),
         );
         assert_eq!(ours, expected.pick(&["task", "duration_ns", "cumulative_ns"]), "{}", name(&trace));
         let summary = Csv::read(&trace, "summary.csv").expect("a summary");
@@ -335,6 +335,11 @@ fn the_critical_path_equals_that_of_a_graph_library() {
         let theirs =
             ["ready_delay_tasks", "ready_delay_sum_ns", "ready_delay_negative"].map(|key| facts[key].clone()).join(" ");
         assert_eq!(delays, theirs, "{}", name(&trace));
+        let by_class = format!(
+            "SELECT sum(tasks), sum(total_delay_time), sum(impossible) FROM ({})",
+            saved("parsec-readiness-delay")
+        );
+        assert_eq!(one(&session, &by_class), theirs, "{}", name(&trace));
         assert_eq!(
             stat(&session, "started_before_predecessor").to_string(),
             facts["ready_delay_negative"],

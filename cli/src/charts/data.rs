@@ -140,6 +140,11 @@ impl Data<'_> {
 }
 
 impl Words {
+    /// Whether there are two words at least.
+    pub(super) fn are_several(&self) -> bool {
+        self.words.len() > 1
+    }
+
     /// Whether the words are numbers.
     pub(super) fn are_numbers(&self) -> bool {
         self.numbers.is_some()

@@ -1,7 +1,7 @@
 //! `heatmap x=<category> y=<category> value=<number> [totals=true] [panel=<text>] [palette=…]`: a matrix of colours.
 //!
 //! Rows of one cell are summed. A cell without a value stays paper. All panels share their categories and one scale of
-//! colours. More rows or columns than there is room for are drawn together, several as their mean.
+//! colours. More rows or columns than there is room for are drawn together, several as their mean; totals stay sums.
 
 use super::ChartError;
 use super::data::{Data, Words, in_words};
@@ -29,6 +29,8 @@ const STYLE: &str = ".none{fill:none;stroke:#d1d9e0;stroke-width:.5}
 struct Matrix {
     name: String,
     cells: Vec<Vec<f64>>,
+    /// Values whose mean a cell shows.
+    shared: f64,
 }
 
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
@@ -48,7 +50,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if values.values.is_empty() {
         return Ok(sheet.empty("no rows"));
     }
-    let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.is_some())];
+    let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.as_ref().is_some_and(Words::are_several))];
     let (columns, rows) = (Side::new(&x, &y.codes, columns_max), Side::new(&y, &x.codes, rows_max));
     let mut matrices = matrices(&values.values, &columns, &rows, panels.as_ref());
     let missing = values.values.iter().filter(|value| value.is_nan()).count();
@@ -109,15 +111,16 @@ fn matrices(values: &[f64], columns: &Side, rows: &Side, panels: Option<&Words>)
     for (index, &code) in order.iter().enumerate() {
         place[code as usize] = index;
     }
+    let shared = (columns.merged * rows.merged) as f64;
     let empty = || vec![vec![f64::NAN; columns.labels.len()]; rows.labels.len()];
     let name = |code: u32| panels.map(|panels| panels.words[code as usize].clone()).unwrap_or_default();
-    let mut matrices: Vec<Matrix> = order.into_iter().map(|code| Matrix { name: name(code), cells: empty() }).collect();
+    let mut matrices: Vec<Matrix> =
+        order.into_iter().map(|code| Matrix { name: name(code), cells: empty(), shared }).collect();
     for (row, &value) in values.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
         let panel = panels.map_or(0, |panels| place[panels.codes[row] as usize]);
         let cell = &mut matrices[panel].cells[rows.places[row]][columns.places[row]];
         *cell = if cell.is_nan() { value } else { *cell + value };
     }
-    let shared = (columns.merged * rows.merged) as f64;
     if shared > 1.0 {
         matrices.iter_mut().flat_map(|matrix| matrix.cells.iter_mut().flatten()).for_each(|cell| *cell /= shared);
     }
@@ -235,10 +238,11 @@ impl Look<'_> {
         }
     }
 
-    /// Sums of the rows at the right, of the columns above.
+    /// Sums of the rows at the right, of the columns above, of all in the corner.
     fn totals(&self, svg: &mut Svg, matrix: &Matrix, (left, top): (f64, f64), width: f64) {
         let Picture { rows, columns, cell_width, cell_height, totals, .. } = *self.picture;
-        let sum = |cells: &mut dyn Iterator<Item = f64>| cells.filter(|value| !value.is_nan()).sum::<f64>();
+        let sum =
+            |cells: &mut dyn Iterator<Item = f64>| cells.filter(|value| !value.is_nan()).sum::<f64>() * matrix.shared;
         let of_rows: Vec<f64> = matrix.cells.iter().map(|cells| sum(&mut cells.iter().copied())).collect();
         let of_columns: Vec<f64> =
             (0..columns.labels.len()).map(|column| sum(&mut matrix.cells.iter().map(|cells| cells[column]))).collect();
@@ -269,5 +273,7 @@ impl Look<'_> {
                 svg.words("pale", x + cell_width / 2.0, top - 10.0 - length, "middle", &text);
             }
         }
+        let all = self.quantity.text(of_rows.iter().sum());
+        svg.words("ink", left + width + 6.0, top - 8.0, "start", &format!("all: {all}"));
     }
 }

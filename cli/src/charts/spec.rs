@@ -70,8 +70,14 @@ pub(crate) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "stacked",
-        summary: "A column per x, made of y per color; relative=true makes all columns 100 % high.",
-        keys: &[needs("x", Category), needs("y", Number), needs("color", Category), takes("relative", Flag)],
+        summary: "A column per x, made of y per color; relative=true makes all columns 100 % high; a field per panel.",
+        keys: &[
+            needs("x", Category),
+            needs("y", Number),
+            needs("color", Category),
+            takes("relative", Flag),
+            takes("panel", Category),
+        ],
         columns: &[],
     },
     Kind {

@@ -1,12 +1,12 @@
-//! `stacked x=<category> y=<number> color=<text> [relative=true]`: a column per x, made of y per color.
+//! `stacked x=<category> y=<number> color=<text> [relative=true] [panel=<text>]`: a column per x, made of y per color.
 //!
-//! Rows of one x and color are summed. The color with the most lies at the bottom of every column; negative values stand
+//! Rows of one x, color and panel are summed. All panels share their categories and one scale. The color with the most lies at the bottom of every column; negative values stand
 //! below zero. More columns than there is room for are drawn together, several as their mean.
 
 use std::collections::HashMap;
 
 use super::ChartError;
-use super::data::{Data, in_words};
+use super::data::{Data, Words, in_words};
 use super::palette::{HUES, assign, style};
 use super::scale::{Quantity, Scale};
 use super::sheet::{
@@ -14,9 +14,13 @@ use super::sheet::{
     shown,
 };
 use super::spec::Chart;
-use super::svg::Rectangle;
+use super::svg::{Rectangle, fitted};
 
-const HEIGHT: f64 = 300.0;
+/// The height of the columns, and where there are several panels.
+const HEIGHT: [f64; 2] = [300.0, 150.0];
+const PANELS_MAX: usize = 12;
+/// Room for the name of a panel.
+const NAME: f64 = 26.0;
 const COLUMNS_MAX: usize = 320;
 const COLUMN_WIDTH_MAX: f64 = 64.0;
 
@@ -27,13 +31,15 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let categories = data.words(chart.column("x"))?;
     let heights = data.numbers(chart.column("y"))?;
     let colours = data.words(chart.column("color"))?;
+    let panels = data.words_if("panel", chart.get("panel"))?.filter(Words::are_several);
     let relative = chart.flag("relative");
     let subtitle = format!(
-        "{}{} by {} and {}, {}",
+        "{}{} by {} and {}{}, {}",
         if relative { "share of " } else { "" },
         in_words(&heights.name),
         in_words(&categories.name),
         in_words(&colours.name),
+        panels.as_ref().map(|panels| format!(", per {}", in_words(&panels.name))).unwrap_or_default(),
         counted(heights.values.len(), "row")
     );
     let mut sheet = Sheet::new(title, subtitle);
@@ -66,16 +72,20 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     for (index, &code) in order.iter().enumerate() {
         place[code as usize] = index;
     }
-    let mut columns: Vec<Column> = vec![[0.0; HUES + 1]; order.len()];
-    for ((&category, &colour), &value) in categories.codes.iter().zip(&colours.codes).zip(&heights.values) {
+    let panel_order = panels.as_ref().map_or_else(|| vec![0], Words::in_order);
+    let mut columns_of: Vec<Vec<Column>> = vec![vec![[0.0; HUES + 1]; order.len()]; panel_order.len()];
+    for (row, &value) in heights.values.iter().enumerate() {
         if value >= 0.0 || (value < 0.0 && !relative) {
-            columns[place[category as usize]][classes[colour as usize]] += value;
+            let panel = panels.as_ref().map_or(0, |panels| panels.codes[row] as usize);
+            let (category, colour) = (categories.codes[row] as usize, colours.codes[row] as usize);
+            columns_of[panel][place[category]][classes[colour]] += value;
         }
     }
     let mut labels: Vec<String> = order.iter().map(|&code| categories.words[code as usize].clone()).collect();
-    let merged = columns.len().div_ceil(COLUMNS_MAX);
+    let merged = labels.len().div_ceil(COLUMNS_MAX);
     if merged > 1 {
-        (columns, labels) = together(&columns, &labels, merged);
+        columns_of.iter_mut().for_each(|columns| *columns = together(columns, merged));
+        labels = labels.chunks(merged).map(|group| group[0].clone()).collect();
         sheet.notes.push(format!("Each column is the mean of {merged} neighbouring values of {}.", categories.name));
     }
     if left_out > 0 {
@@ -83,7 +93,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         sheet.notes.push(format!("{} {why} left out.", counted(left_out, "row")));
     }
     if relative {
-        for column in &mut columns {
+        for column in columns_of.iter_mut().flatten() {
             let sum: f64 = column.iter().sum();
             if sum > 0.0 {
                 column.iter_mut().for_each(|part| *part *= 100.0 / sum);
@@ -93,17 +103,29 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let quantity = if relative { Quantity::Percent } else { heights.quantity };
     let above = |column: &Column| column.iter().filter(|part| **part > 0.0).sum::<f64>();
     let below = |column: &Column| column.iter().filter(|part| **part < 0.0).sum::<f64>();
-    let most = if relative { 100.0 } else { columns.iter().map(above).fold(0.0, f64::max) };
-    let scale = Scale::from_zero(quantity, columns.iter().map(below).fold(0.0, f64::min), most, 6);
+    let columns = || columns_of.iter().flatten();
+    let most = if relative { 100.0 } else { columns().map(above).fold(0.0, f64::max) };
+    let scale = Scale::from_zero(quantity, columns().map(below).fold(0.0, f64::min), most, 6);
 
+    if panel_order.len() > PANELS_MAX {
+        sheet.notes.push(format!("{} further panels are not drawn.", panel_order.len() - PANELS_MAX));
+    }
+    let drawn = panel_order.len().min(PANELS_MAX);
+    let (height, name_height) = if panels.is_some() { (HEIGHT[1], NAME) } else { (HEIGHT[0], 0.0) };
     let top = sheet.top() + 24.0;
     let left = MARGIN + marks_width(&scale) + 10.0;
     let room = WIDTH - MARGIN - left;
-    let step = (room / columns.len() as f64).min(COLUMN_WIDTH_MAX * 1.3);
-    let plot = Plot { left, right: left + step * columns.len() as f64, top, bottom: top + HEIGHT };
+    let step = (room / labels.len() as f64).min(COLUMN_WIDTH_MAX * 1.3);
+    let right = left + step * labels.len() as f64;
+    let plots: Vec<Plot> = (0..drawn)
+        .map(|index| {
+            let top = top + name_height + index as f64 * (height + name_height);
+            Plot { left, right, top, bottom: top + height }
+        })
+        .collect();
+    let bottom = top + drawn as f64 * (height + name_height);
     let names = Categories::new(&labels, step, categories.are_numbers());
     let names_height = names.height();
-    let wide = Plot { right: WIDTH - MARGIN, ..plot };
     let mut by_class: HashMap<usize, Vec<usize>> = HashMap::new();
     for (index, &class) in classes.iter().enumerate() {
         by_class.entry(class).or_default().push(index);
@@ -113,33 +135,44 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         Some(several) => format!("{} others", grouped(several.len() as u64)),
         None => String::new(),
     };
-    Ok(sheet.draw(plot.bottom + names_height + 20.0, &style(), |svg| {
-        wide.y_axis(svg, &scale);
-        plot.y_title(svg, &axis_title(&in_words(&heights.name), &scale));
+    Ok(sheet.draw(bottom + names_height + 20.0, &style(), |svg| {
+        plots[0].y_title(svg, &axis_title(&in_words(&heights.name), &scale));
         let gap = if step >= 6.0 { (step * 0.15).min(10.0) } else { 0.0 };
-        for (index, column) in columns.iter().enumerate() {
-            let x = plot.left + index as f64 * step + gap / 2.0;
-            let (mut up, mut down) = (0.0, 0.0);
-            for (class, &part) in column.iter().enumerate().filter(|(_, part)| **part != 0.0) {
-                let from = if part > 0.0 { &mut up } else { &mut down };
-                let (a, b) = (plot.y(&scale, *from), plot.y(&scale, *from + part));
-                *from += part;
-                let height = (a - b).abs();
-                if height < 0.05 {
-                    continue;
+        for (plot, &panel) in plots.iter().zip(&panel_order) {
+            if let Some(panels) = &panels {
+                svg.words(
+                    "ink bold",
+                    left,
+                    plot.top - 8.0,
+                    "start",
+                    &fitted(shown(&panels.words[panel as usize]), room),
+                );
+            }
+            Plot { right: WIDTH - MARGIN, ..*plot }.y_axis(svg, &scale);
+            for (index, column) in columns_of[panel as usize].iter().enumerate() {
+                let x = plot.left + index as f64 * step + gap / 2.0;
+                let (mut up, mut down) = (0.0, 0.0);
+                for (class, &part) in column.iter().enumerate().filter(|(_, part)| **part != 0.0) {
+                    let from = if part > 0.0 { &mut up } else { &mut down };
+                    let (a, b) = (plot.y(&scale, *from), plot.y(&scale, *from + part));
+                    *from += part;
+                    let height = (a - b).abs();
+                    if height < 0.05 {
+                        continue;
+                    }
+                    let tooltip = format!("{}, {}: {}", shown(&labels[index]), class_name(class), quantity.text(part));
+                    let rectangle = Rectangle { x, y: a.min(b), width: step - gap, height };
+                    svg.bar(&format!("f{class}"), rectangle, &tooltip);
                 }
-                let tooltip = format!("{}, {}: {}", shown(&labels[index]), class_name(class), quantity.text(part));
-                let rectangle = Rectangle { x, y: a.min(b), width: step - gap, height };
-                svg.bar(&format!("f{class}"), rectangle, &tooltip);
             }
         }
-        names.draw(svg, plot.bottom, |index| plot.left + (index as f64 + 0.5) * step);
-        plot.x_title(svg, plot.bottom + names_height + 14.0, &in_words(&categories.name));
+        names.draw(svg, bottom, |index| left + (index as f64 + 0.5) * step);
+        plots[0].x_title(svg, bottom + names_height + 14.0, &in_words(&categories.name));
     }))
 }
 
-/// Neighbours as their mean, with the label of the first.
-fn together(columns: &[Column], labels: &[String], merged: usize) -> (Vec<Column>, Vec<String>) {
+/// Neighbours as their mean.
+fn together(columns: &[Column], merged: usize) -> Vec<Column> {
     let mean = |group: &[Column]| {
         let mut mean = [0.0; HUES + 1];
         for column in group {
@@ -149,6 +182,5 @@ fn together(columns: &[Column], labels: &[String], merged: usize) -> (Vec<Column
         }
         mean
     };
-    let columns = columns.chunks(merged).map(mean).collect();
-    (columns, labels.chunks(merged).map(|group| group[0].clone()).collect())
+    columns.chunks(merged).map(mean).collect()
 }

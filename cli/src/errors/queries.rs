@@ -64,7 +64,7 @@ pub(crate) fn needs_in_words(needs: &[Need]) -> String {
             let rows = if need.absent { "no rows" } else { "rows" };
             match &need.with {
                 None => format!("{rows} in `{}`", need.table),
-                Some((column, value)) => format!("{rows} in `{}` with {column} = {value}", need.table),
+                Some((column, values)) => format!("{rows} in `{}` with {column} = {}", need.table, values.join(" or ")),
             }
         })
         .collect();

@@ -5,6 +5,7 @@
 
 mod actorprof;
 mod chrome;
+mod collectives;
 mod daisen;
 pub mod examine;
 mod nsys;

@@ -123,9 +123,22 @@ impl Database {
     /// # Errors
     /// [`ImportError::Damaged`] when the schema cannot be read.
     pub(super) fn tables(&self, connection: &Connection) -> Result<Vec<String>, ImportError> {
-        let select = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') \
-                      AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-        self.texts(connection, select, [])
+        self.named(connection, "type IN ('table', 'view')")
+    }
+
+    /// The names of tables, sorted, without views: those that users add to a trace may cost any time to ask.
+    ///
+    /// # Errors
+    /// As [`Database::tables`].
+    pub(super) fn tables_without_views(&self, connection: &Connection) -> Result<Vec<String>, ImportError> {
+        self.named(connection, "type = 'table'")
+    }
+
+    fn named(&self, connection: &Connection, types: &str) -> Result<Vec<String>, ImportError> {
+        let select = format!(
+            "SELECT name FROM sqlite_master WHERE {types} AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name"
+        );
+        self.texts(connection, &select, [])
     }
 
     /// The columns of a table; none when there is no such table.
@@ -196,7 +209,9 @@ struct CutOff {
 impl CutOff {
     fn refused(&self, database: &Database) -> ImportError {
         let (path, place) = (database.path.clone(), format!("byte {}", self.length));
-        ImportError::Damaged { path, format: database.format, place, what: self.to_string() }
+        // Without its first page a database has no tables, which alone could say whose it is.
+        let format = if self.length < self.page_size { "SQLite" } else { database.format };
+        ImportError::Damaged { path, format, place, what: self.to_string() }
     }
 }
 

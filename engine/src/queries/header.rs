@@ -44,15 +44,16 @@ pub struct Header {
     pub expects: Vec<Expect>,
 }
 
-/// A table that must have rows: `links`, or `links.kind=dependency` for rows with that value; `no links` must have none.
+/// A table that must have rows: `links`, or `links.kind=dependency` for rows with that value (`kind=a|b`: with one of them);
+/// `no links` must have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
     /// Whether there must be no such row.
     pub absent: bool,
     /// A table or view of every session.
     pub table: String,
-    /// A column and the value that some row must have.
-    pub with: Option<(String, String)>,
+    /// A column and the values of which some row must have one.
+    pub with: Option<(String, Vec<String>)>,
 }
 
 /// How an answer is drawn: `bar x=duration y=name`, kept as written.
@@ -138,7 +139,7 @@ impl std::fmt::Display for Need {
         }
         match &self.with {
             None => f.write_str(&self.table),
-            Some((column, value)) => write!(f, "{}.{column}={value}", self.table),
+            Some((column, values)) => write!(f, "{}.{column}={}", self.table, values.join("|")),
         }
     }
 }
@@ -298,8 +299,8 @@ fn named<'a>(key: &str, rest: &'a str, line: usize) -> Result<(&'a str, &'a str)
 impl Need {
     fn parse(text: &str) -> Result<Need, HeaderError> {
         let (absent, text) = text.strip_prefix("no ").map_or((false, text), |text| (true, text.trim_start()));
-        let (path, value) = match text.split_once('=') {
-            Some((path, value)) => (path.trim(), Some(value.trim().trim_matches('\''))),
+        let (path, values) = match text.split_once('=') {
+            Some((path, values)) => (path.trim(), Some(values.split('|').map(|value| value.trim().trim_matches('\'')))),
             None => (text, None),
         };
         let (table, column) = path.split_once('.').map_or((path, None), |(table, column)| (table, Some(column)));
@@ -309,9 +310,11 @@ impl Need {
             HeaderError::new(0, format!("`needs` names `{table}`, which is no table{near}"))
                 .hint("`tq tables` lists the tables of every session")
         })?;
-        let with = match (column, value) {
+        let with = match (column, values) {
             (None, None) => None,
-            (Some(column), Some(value)) if columns.contains(&column) => Some((column.to_owned(), value.to_owned())),
+            (Some(column), Some(values)) if columns.contains(&column) => {
+                Some((column.to_owned(), values.map(str::to_owned).collect()))
+            }
             (Some(column), Some(_)) => {
                 let near = nearest(column, columns.iter().copied());
                 let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
@@ -552,7 +555,7 @@ mod tests {
     #[test]
     fn every_line_is_read() {
         let header = parse(
-            "-- title: The longest tasks\n-- topic: tasks\n-- needs: tasks, links.kind=dependency, no messages\n\
+            "-- title: The longest tasks\n-- topic: tasks\n-- needs: tasks, links.kind=dependency | weak, no messages\n\
              -- param limit: BIGINT = 20 -- how many to show\n-- param name: TEXT = 'a -- b' -- x\n\
              -- chart: bar x=duration y=name title='two words'\n\
              -- metric duration: better=lower, tolerance=2.5%, by=name, by=kind\n\
@@ -562,7 +565,7 @@ mod tests {
         .unwrap();
         assert_eq!((header.title.as_str(), header.topic.as_str()), ("The longest tasks", "tasks"));
         let needs: Vec<String> = header.needs.iter().map(ToString::to_string).collect();
-        assert_eq!(needs, ["tasks", "links.kind=dependency", "no messages"]);
+        assert_eq!(needs, ["tasks", "links.kind=dependency|weak", "no messages"]);
         assert_eq!(header.params[0].default, Some(super::super::params::Given::Value(ScalarValue::Int64(Some(20)))));
         assert_eq!(header.params[0].description, "how many to show");
         assert_eq!(header.params[1].default, Some(super::super::params::Given::Value(ScalarValue::from("a -- b"))));

@@ -325,9 +325,12 @@ impl SavedQuery {
 }
 
 async fn session_has(session: &Session, need: &Need) -> Result<bool, SqlError> {
-    // The names are from our own tables; the value is the user's.
+    // The names are from our own tables; the values are the user's.
     let filter = match &need.with {
-        Some((column, value)) => format!(" WHERE CAST({column} AS VARCHAR) = '{}'", value.replace('\'', "''")),
+        Some((column, values)) => {
+            let values: Vec<String> = values.iter().map(|value| format!("'{}'", value.replace('\'', "''"))).collect();
+            format!(" WHERE CAST({column} AS VARCHAR) IN ({})", values.join(", "))
+        }
         None => String::new(),
     };
     let text = format!("SELECT 1 FROM {}{filter} LIMIT 1", need.table);

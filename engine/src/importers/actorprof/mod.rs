@@ -37,6 +37,8 @@ mod reading;
 mod send;
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use self::line::{Fields, cut_at_line};
@@ -81,6 +83,7 @@ const CRLF_LINES: Finding = Finding::info("crlf_lines", Stage::Recording);
 const TIGHT_LINES: Finding = Finding::info("lines_without_blanks", Stage::Recording);
 const MESSAGES_WITHOUT_TIME: Finding = Finding::info("messages_without_time", Stage::Recording);
 const TIME_STEPS_BACKWARDS: Finding = Finding::info("time_steps_backwards", Stage::Recording);
+const PHASES_FAR_APART: Finding = Finding::info("phases_far_apart", Stage::Recording);
 const EMPTY_FILE: Finding = Finding::info("empty_file", Stage::Recording);
 const MISSING_FILE: Finding = Finding::info("missing_file_for_known_pe", Stage::Recording);
 const WARNING_LINES: Finding = Finding::info("total_differs_from_finish", Stage::Recording);
@@ -113,10 +116,11 @@ impl Importer for ActorProf {
     }
 
     fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
-        // An empty file says that its PE sent nothing: it is read with the others.
-        let is_empty = |path: &Path| std::fs::metadata(path).is_ok_and(|metadata| metadata.len() == 0);
-        let is_other = |sibling: &PathBuf| names::kind(sibling).is_some() && !is_empty(sibling);
-        names::kind(file).is_some() && is_empty(file) && siblings.iter().any(is_other)
+        // A file without bytes says nothing of its format, but its name does: it is read with the others.
+        let is_other = |sibling: &PathBuf| {
+            sibling.as_path() != file && names::kind(sibling).is_some() && stored_bytes(sibling) > Some(0)
+        };
+        names::kind(file).is_some() && has_no_bytes(file) && siblings.iter().any(is_other)
     }
 
     fn is_one_run(&self, sources: &[Source]) -> bool {
@@ -130,7 +134,7 @@ impl Importer for ActorProf {
         context: &mut ImportContext<'_>,
     ) -> Result<(), ImportError> {
         let mut files: Vec<(Kind, Source)> = Vec::new();
-        let mut empty: Vec<(Kind, PathBuf)> = Vec::new();
+        let mut without_bytes: Vec<WithoutBytes> = Vec::new();
         let mut known = BTreeSet::new();
         let mut duplicates = Vec::new();
         // All files of the directory that have a name of ours: also those that recognition could not judge.
@@ -143,18 +147,66 @@ impl Importer for ActorProf {
             let given = sources.iter().find(|source| source.path() == path);
             match given.map_or_else(|| Source::open(&path, None), |source| Ok(source.clone())) {
                 Ok(source) => files.push((kind, source)),
-                Err(ImportError::Empty { .. }) => empty.push((kind, path)),
-                Err(error) => return Err(error),
+                Err(error) => match Missing::of(&error) {
+                    Some(missing) => without_bytes.push(WithoutBytes { kind, path, missing }),
+                    None => return Err(error),
+                },
             }
         }
         files.sort_by(|(one, _), (other, _)| one.cmp(other));
-        import_files(directory, &files, &empty, &duplicates, context)?;
+        import_files(directory, &files, &without_bytes, &duplicates, context)?;
         // Output that was redirected to files of other names: each an execution of its own.
         for source in sources.iter().filter(|source| names::kind(source.path()).is_none()) {
             self.import(source, context)?;
         }
         Ok(())
     }
+}
+
+/// A file of a directory that has a name of ours and nothing else.
+struct WithoutBytes {
+    kind: Kind,
+    path: PathBuf,
+    missing: Missing,
+}
+
+/// Why a file gives no bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// It has none: its PE sent nothing.
+    Nothing,
+    /// It is compressed, and breaks off before the first one.
+    CutOff,
+}
+
+impl Missing {
+    fn of(error: &ImportError) -> Option<Missing> {
+        match error {
+            ImportError::Empty { .. } => Some(Missing::Nothing),
+            ImportError::Io { source, .. } if source.kind() == ErrorKind::UnexpectedEof => Some(Missing::CutOff),
+            _ => None,
+        }
+    }
+}
+
+/// A compressed file of more bytes than this gives some, wherever it breaks off: it holds a whole block.
+const CUT_OFF_BYTES_MAX: u64 = 256 << 10;
+
+/// Whether a file gives no bytes: it is empty, or the compressed form of nothing, or cut off before the first one.
+fn has_no_bytes(file: &Path) -> bool {
+    let is = |extension: &OsStr| ["gz", "zst"].iter().any(|known| extension.eq_ignore_ascii_case(known));
+    let is_compressed = file.extension().is_some_and(is);
+    match stored_bytes(file) {
+        Some(0) => true,
+        Some(bytes) if is_compressed && bytes <= CUT_OFF_BYTES_MAX => {
+            Source::open(file, None).is_err_and(|error| Missing::of(&error).is_some())
+        }
+        _ => false,
+    }
+}
+
+fn stored_bytes(file: &Path) -> Option<u64> {
+    std::fs::metadata(file).ok().map(|metadata| metadata.len())
 }
 
 /// The files of a directory, in the order of their names.
@@ -179,8 +231,10 @@ fn kind_of(source: &Source) -> Option<Kind> {
         Some(kind @ Kind::Papi { .. }) => return numbers_of_first_line(head, 9, 16).then_some(kind),
         _ => {}
     }
-    // Neither begins like JSON, whose texts may hold anything.
-    if matches!(head.trim_ascii_start().first(), Some(b'{' | b'[')) {
+    // Neither begins like JSON, whose texts may hold anything; an empty label leaves nothing before a PE.
+    let begin = head.trim_ascii_start();
+    let is_pe = begin.strip_prefix(b"[PE").and_then(<[u8]>::first).is_some_and(u8::is_ascii_digit);
+    if matches!(begin.first(), Some(b'{' | b'[')) && !is_pe {
         return None;
     }
     if head.split(|byte| *byte == b'\n').any(|line| physical::buffer(line.trim_ascii()).is_some()) {
@@ -205,7 +259,7 @@ fn numbers_of_first_line(head: &[u8], least: usize, most: usize) -> bool {
 fn import_files(
     path: &Path,
     files: &[(Kind, Source)],
-    empty: &[(Kind, PathBuf)],
+    without_bytes: &[WithoutBytes],
     duplicates: &[PathBuf],
     context: &mut ImportContext<'_>,
 ) -> Result<(), ImportError> {
@@ -218,14 +272,17 @@ fn import_files(
             duplicates.first().map_or_else(String::new, |path| name_of(path))
         )
     });
-    for (kind, path) in empty {
+    for WithoutBytes { kind, path, missing } in without_bytes {
         if let Kind::Send { pe, .. } | Kind::Papi { pe, .. } = kind {
             reading.meet(*pe);
         }
         if let Kind::Send { pe, .. } = kind {
             with_sends.insert(*pe);
         }
-        reading.builder.stats.note(EMPTY_FILE, 1, || name_of(path));
+        match missing {
+            Missing::Nothing => reading.builder.stats.note(EMPTY_FILE, 1, || name_of(path)),
+            Missing::CutOff => note_cut_off(&mut reading, &name_of(path)),
+        }
     }
     for (kind, source) in files {
         let name = name_of(source.path());
@@ -253,19 +310,26 @@ fn import_files(
                 parse_blocks(source, threads, cut_at_line, physical::parse, take)?
             }
             Kind::Overall => {
-                overall = Some((name.clone(), overall::read(&String::from_utf8_lossy(&source.read_all()?))));
-                Ending::Whole
+                let mut text = Vec::new();
+                let take = |bytes: Vec<u8>| {
+                    text.extend(bytes);
+                    Ok(())
+                };
+                // In blocks only because what stands before a cut is then kept.
+                let ending = parse_blocks(source, 1, cut_at_line, |block| block.bytes.to_vec(), take)?;
+                overall = Some((name.clone(), overall::read(&String::from_utf8_lossy(&text))));
+                ending
             }
         };
         if ending == Ending::CutOff {
-            reading.builder.stats.note(TRUNCATED, 1, || format!("{name}: the compressed file breaks off"));
+            note_cut_off(&mut reading, &name);
         }
     }
     let sub_runs = match &mut overall {
         Some((name, overall)) => take_overall(name, overall, &mut reading)?,
         None => Vec::new(),
     };
-    if files.len() + empty.len() > 1 && !with_sends.is_empty() {
+    if files.len() + without_bytes.len() > 1 && !with_sends.is_empty() {
         let missing: Vec<i32> = (0..reading.pes).filter(|pe| !with_sends.contains(pe)).collect();
         let first = missing.first().copied().unwrap_or_default();
         let example = || format!("PE{first} sent nothing: it has no _send file");
@@ -282,14 +346,20 @@ fn import_files(
     sub_runs_of(path, sub_runs, pes, None, context)
 }
 
+fn note_cut_off(reading: &mut Reading, name: &str) {
+    reading.builder.stats.note(TRUNCATED, 1, || format!("{name}: the compressed file breaks off"));
+}
+
 /// Books an `overall.txt`. One sub-run goes into the run; several are handed back, to be runs of their own.
 fn take_overall(name: &str, overall: &mut Overall, reading: &mut Reading) -> Result<Vec<overall::SubRun>, ImportError> {
-    let Overall { foreign, relative, warnings, bad, negative, .. } = *overall;
+    let Overall { foreign, relative, warnings, bad, torn, negative, .. } = *overall;
     let stats = &mut reading.builder.stats;
-    stats.records(foreign + relative + warnings + bad);
+    stats.records(foreign + relative + warnings + bad + torn);
     stats.left_out(OTHER_LINES, foreign, || format!("{name}: output of others"));
     stats
         .left_out(RELATIVE_LINES, relative, || format!("{name}: they become counters where a PE has no absolute line"));
+    let torn_line = overall.torn_example.take().unwrap_or_default();
+    stats.left_out(TORN_LINES, torn, || format!("{name}: `{torn_line}`"));
     stats.left_out(WARNING_LINES, warnings, || format!("{name}: printed before the selector had finished"));
     let (bad_line, negative_line) = (overall.bad_example.take(), overall.negative_example.take());
     stats.left_out(BAD_LINES, bad, || format!("{name}: `{}`", bad_line.unwrap_or_default()));

@@ -6,9 +6,13 @@
 //! tc [PE0] TCOMM_PROFILING (T_MAIN/T_TOTAL, …), 0.166667, 0.708333, 0.125000             relative
 //! Absolute [PE2] TCOMM_PROFILING (5, 90, 5)                                              as the paper prints it
 //! … 1200tc [PE1] T_wait (done - finish): 3 cycles                                        two lines glued together
+//! tc [PE0] T_inside_fitc [PE1] T_wait (done - finish): 3 cycles                          a torn line before the label
 //! ```
-//! A label and a PE may come several times: the n-th absolute line of them is the n-th sub-run. Relative lines say what the
-//! absolute ones do, and are read only where there is no absolute one.
+//! Life of the data: the text falls into pieces, one for each `[PE<i>] `; when all are known, what stands before a label by
+//! accident is told from it; then each piece goes into the sub-run of its label and PE.
+//!
+//! A label and a PE may come several times: what a PE says for the n-th time belongs to the n-th sub-run. Relative lines say
+//! what the absolute ones do, and are read only where a sub-run has no absolute one.
 
 use std::collections::BTreeMap;
 
@@ -64,29 +68,88 @@ pub(super) struct Overall {
     /// Unsigned numbers that stand for negative ones.
     pub(super) negative: u64,
     pub(super) negative_example: Option<String>,
+    /// Pieces that the end of the text cuts.
+    pub(super) torn: u64,
+    pub(super) torn_example: Option<String>,
     pub(super) largest_pe: Option<i32>,
-    /// Components that wait for their absolute line.
-    waiting: BTreeMap<(String, i32), Vec<Value>>,
-    /// How many absolute lines a label and PE had.
-    counts: BTreeMap<(String, i32), usize>,
-    /// Relative lines without an absolute one so far.
-    ratios: BTreeMap<(String, i32), [f64; 3]>,
+    /// The sub-run that a label and PE are in.
+    open: BTreeMap<(String, i32), OpenSubRun>,
+}
+
+/// What a PE said so far in its last sub-run.
+#[derive(Debug, Default)]
+struct OpenSubRun {
+    /// Its place among the sub-runs, and its number.
+    place: usize,
+    number: usize,
+    components: Vec<&'static str>,
+    has_absolute: bool,
+    ratios: Option<[f64; 3]>,
+}
+
+impl Said {
+    /// Whether it has the paper's form.
+    fn is_paper(&self) -> bool {
+        matches!(self, Said::Absolute { total: None, .. } | Said::Relative { is_paper: true, .. })
+    }
+}
+
+impl OpenSubRun {
+    /// Whether this begins the next sub-run: a PE says everything once, components first, ratios last.
+    fn is_before(&self, said: &Said) -> bool {
+        match said {
+            Said::Component(name, _) => self.has_absolute || self.ratios.is_some() || self.components.contains(name),
+            Said::Absolute { .. } => self.has_absolute || self.ratios.is_some(),
+            Said::Relative { .. } => self.ratios.is_some(),
+            Said::Warning => false,
+        }
+    }
 }
 
 /// What follows `[PE<i>] `.
 #[derive(Debug, Clone, Copy)]
 enum Said {
     Component(&'static str, u64),
-    Absolute([u64; 3], Option<u64>),
-    Relative([f64; 3]),
+    /// The paper's form has no total.
+    Absolute {
+        parts: [u64; 3],
+        total: Option<u64>,
+    },
+    Relative {
+        ratios: [f64; 3],
+        is_paper: bool,
+    },
     Warning,
 }
 
-/// Reads the text.
+/// What a line says of a PE; a line may hold several pieces.
+struct Piece<'t> {
+    label: &'t str,
+    /// Whether its label is the beginning of a line.
+    begins_line: bool,
+    pe: i32,
+    /// `None` when it cannot be read.
+    said: Option<Said>,
+    /// From the bracket on.
+    text: &'t str,
+}
+
+/// How often lines begin with a label.
+type Labels<'t> = BTreeMap<&'t str, u64>;
+
+/// Reads the text. A last line without its end is torn: its last number may be cut.
 pub(super) fn read(text: &str) -> Overall {
     let mut overall = Overall::default();
-    for line in text.lines() {
-        overall.line(line);
+    let mut pieces = Vec::new();
+    for line in text.split_inclusive('\n') {
+        overall.line(line.trim_end_matches(['\n', '\r']), line.ends_with('\n'), &mut pieces);
+    }
+    let mut labels = Labels::new();
+    for piece in pieces.iter().filter(|piece| piece.begins_line) {
+        *labels.entry(piece.label).or_insert(0) += 1;
+    }
+    for piece in &pieces {
+        overall.take(label(piece.label, &labels), piece);
     }
     overall.finish();
     overall
@@ -94,11 +157,29 @@ pub(super) fn read(text: &str) -> Overall {
 
 /// Whether a text looks like one.
 pub(super) fn looks_like(text: &str) -> bool {
-    text.lines().any(|line| next_pe(line, 0).is_some_and(|(_, _, behind)| said(&line[behind..]).is_some()))
+    text.lines().any(|line| {
+        next_pe(line, 0).is_some_and(|(bracket, _, behind)| said(line[..bracket].trim(), &line[behind..]).is_some())
+    })
+}
+
+/// The label of a piece. Where lines are written into each other, somebody's text stands before it: such a label is seen once
+/// or never begins a line, and ends in another one.
+fn label<'t>(found: &'t str, labels: &Labels<'t>) -> &'t str {
+    let begins_lines = labels.get(found).copied().unwrap_or(0);
+    if begins_lines > 1 {
+        return found;
+    }
+    let is_behind_text = begins_lines == 0;
+    let may_be_it = |known: &str, count: u64| {
+        known != found && found.ends_with(known) && (is_behind_text || (count > 1 && !known.is_empty()))
+    };
+    let known = labels.iter().filter(|&(&known, &count)| may_be_it(known, count)).map(|(known, _)| *known);
+    known.max_by_key(|known| known.len()).unwrap_or(found)
 }
 
 impl Overall {
-    fn line(&mut self, line: &str) {
+    /// Cuts a line into pieces; one without any is foreign.
+    fn line<'t>(&mut self, line: &'t str, is_whole: bool, pieces: &mut Vec<Piece<'t>>) {
         if line.trim().is_empty() {
             return;
         }
@@ -107,23 +188,32 @@ impl Overall {
         while let Some((bracket, pe, behind)) = next_pe(line, at) {
             any = true;
             self.records += 1;
+            self.largest_pe = self.largest_pe.max(Some(pe));
+            if !is_whole && next_pe(line, behind).is_none() {
+                self.note_torn(line);
+                break;
+            }
             let label = line[at..bracket].trim();
-            at = match said(&line[behind..]) {
-                Some((said, length)) => {
-                    self.take(label, pe, said, &line[bracket..]);
-                    behind + length
-                }
-                None => {
-                    self.bad += 1;
-                    self.bad_example.get_or_insert_with(|| line.chars().take(80).collect());
-                    behind
-                }
-            };
+            let begins_line = at == 0;
+            let read = said(label, &line[behind..]);
+            at = behind + read.map_or(0, |(_, length)| length);
+            let said = read.map(|(said, _)| said);
+            if said.is_none() {
+                self.bad += 1;
+                self.bad_example.get_or_insert_with(|| line.chars().take(80).collect());
+            }
+            // The paper's form has the words where the label would be.
+            let label = if said.is_some_and(|said| said.is_paper()) && word(label).is_some() { "" } else { label };
+            pieces.push(Piece { label, begins_line, pe, said, text: &line[bracket..] });
         }
         if any {
             return;
         }
         self.records += 1;
+        if !is_whole && line.contains("[PE") {
+            self.note_torn(line);
+            return;
+        }
         self.foreign += 1;
         if self.program.is_none()
             && let Some(rest) = line.trim().strip_prefix("Running ")
@@ -133,44 +223,41 @@ impl Overall {
         }
     }
 
-    fn take(&mut self, label: &str, pe: i32, said: Said, text: &str) {
-        self.largest_pe = self.largest_pe.max(Some(pe));
-        // The paper's form has the words where the label would be.
-        let label = match (label, &said) {
-            ("Absolute", Said::Absolute(_, None)) => "",
-            ("Relative", Said::Relative(_)) if !text.contains("/T_TOTAL") => "",
-            (label, _) => label,
-        };
-        let key = (label.to_owned(), pe);
+    fn note_torn(&mut self, line: &str) {
+        self.torn += 1;
+        self.torn_example.get_or_insert_with(|| line.chars().take(80).collect());
+    }
+
+    /// Puts what a piece says into the sub-run of its label and PE.
+    fn take(&mut self, label: &str, piece: &Piece<'_>) {
+        let (pe, text) = (piece.pe, piece.text);
+        let Some(said) = piece.said else { return };
         match said {
             Said::Warning => self.warnings += 1,
-            Said::Relative(ratios) => {
+            Said::Relative { ratios, .. } => {
                 self.relative += 1;
-                if !self.counts.contains_key(&key) {
-                    self.ratios.insert(key, ratios);
-                }
+                self.sub_run(label, pe, &said).0.ratios = Some(ratios);
             }
             Said::Component(name, cycles) => {
                 let value = self.cycles(cycles, text);
-                let waiting = self.waiting.entry(key.clone()).or_default();
-                if waiting.iter().any(|known| known.name == name) {
-                    // The absolute line of the one before never came.
-                    self.close(&key);
-                }
-                let value = Value { pe, name, value, unit: "cycles" };
-                self.waiting.entry(key).or_default().push(value);
+                let (open, run) = self.sub_run(label, pe, &said);
+                open.components.push(name);
+                run.values.push(Value { pe, name, value, unit: "cycles" });
+                run.records += 1;
             }
-            Said::Absolute(parts, total) => {
+            Said::Absolute { parts, total } => {
                 let parts = parts.map(|cycles| self.cycles(cycles, text));
                 // The paper's form has no total: it is the sum by definition.
                 let total = total.map_or(parts.iter().sum(), |total| self.cycles(total, text));
-                let waiting = self.waiting.entry(key.clone()).or_default();
+                let (open, run) = self.sub_run(label, pe, &said);
+                open.has_absolute = true;
                 for (name, value) in
                     [("T_MAIN", parts[0]), ("T_COMM", parts[1]), ("T_PROC", parts[2]), ("T_TOTAL", total)]
                 {
-                    waiting.push(Value { pe, name, value, unit: "cycles" });
+                    run.values.push(Value { pe, name, value, unit: "cycles" });
                 }
-                self.close(&key);
+                // The four values of an absolute line are one record; relative lines are counted as such.
+                run.records += 1;
             }
         }
     }
@@ -184,37 +271,44 @@ impl Overall {
         cycles.cast_signed() as f64
     }
 
-    /// Moves what waits into the sub-run of its number.
-    fn close(&mut self, key: &(String, i32)) {
-        let Some(values) = self.waiting.remove(key).filter(|values| !values.is_empty()) else { return };
-        let count = self.counts.entry(key.clone()).or_insert(0);
-        let number = *count;
-        *count += 1;
-        let known = self.sub_runs.iter().position(|run| run.label == key.0 && run.number == number);
-        let place = known.unwrap_or_else(|| {
-            self.sub_runs.push(SubRun { label: key.0.clone(), number, ..SubRun::default() });
+    /// The sub-run of a label and PE that this belongs to: the one that is open, or the next.
+    fn sub_run(&mut self, label: &str, pe: i32, said: &Said) -> (&mut OpenSubRun, &mut SubRun) {
+        let key = (label.to_owned(), pe);
+        let open = match self.open.remove(&key) {
+            Some(open) if !open.is_before(said) => open,
+            last => {
+                let number = last.as_ref().map_or(0, |last| last.number + 1);
+                if let Some(last) = last {
+                    self.close(pe, &last);
+                }
+                OpenSubRun { place: self.place(label, number), number, ..OpenSubRun::default() }
+            }
+        };
+        let open = self.open.entry(key).or_insert(open);
+        let run = &mut self.sub_runs[open.place];
+        (open, run)
+    }
+
+    /// The place of a sub-run, which is made where it is not known.
+    fn place(&mut self, label: &str, number: usize) -> usize {
+        let known = self.sub_runs.iter().position(|run| run.number == number && run.label == label);
+        known.unwrap_or_else(|| {
+            self.sub_runs.push(SubRun { label: label.to_owned(), number, ..SubRun::default() });
             self.sub_runs.len() - 1
-        });
-        let run = &mut self.sub_runs[place];
-        // The four values of an absolute line are one record; relative lines are counted as such.
-        let is_record =
-            |value: &&Value| value.unit == "cycles" && !matches!(value.name, "T_COMM" | "T_PROC" | "T_TOTAL");
-        run.records += values.iter().filter(is_record).count() as u64;
-        run.values.extend(values);
+        })
+    }
+
+    /// Ratios count where the absolute line of a sub-run never came.
+    fn close(&mut self, pe: i32, open: &OpenSubRun) {
+        let Some(ratios) = open.ratios.filter(|_| !open.has_absolute) else { return };
+        let values = ["T_MAIN/T_TOTAL", "T_COMM/T_TOTAL", "T_PROC/T_TOTAL"].into_iter().zip(ratios);
+        let values = values.map(|(name, value)| Value { pe, name, value, unit: "ratio" });
+        self.sub_runs[open.place].values.extend(values.filter(|value| value.value.is_finite()));
     }
 
     fn finish(&mut self) {
-        for key in self.waiting.keys().cloned().collect::<Vec<_>>() {
-            self.close(&key);
-        }
-        for (key, ratios) in std::mem::take(&mut self.ratios) {
-            if self.counts.contains_key(&key) {
-                continue;
-            }
-            let values = ["T_MAIN/T_TOTAL", "T_COMM/T_TOTAL", "T_PROC/T_TOTAL"].into_iter().zip(ratios);
-            let values = values.map(|(name, value)| Value { pe: key.1, name, value, unit: "ratio" });
-            self.waiting.insert(key.clone(), values.filter(|value| value.value.is_finite()).collect());
-            self.close(&key);
+        for ((_, pe), open) in std::mem::take(&mut self.open) {
+            self.close(pe, &open);
         }
     }
 }
@@ -235,8 +329,8 @@ fn next_pe(line: &str, mut at: usize) -> Option<(usize, i32, usize)> {
     }
 }
 
-/// What stands behind a PE, and its length.
-fn said(text: &str) -> Option<(Said, usize)> {
+/// What stands behind a PE, and its length. `label` is what stands before it.
+fn said(label: &str, text: &str) -> Option<(Said, usize)> {
     if text.starts_with("T_TOTAL would be much bigger/smaller than T_finish") {
         return Some((Said::Warning, "T_TOTAL would be much bigger/smaller than T_finish".len()));
     }
@@ -257,7 +351,7 @@ fn said(text: &str) -> Option<(Said, usize)> {
             (number, rest) = unsigned(rest.trim_start().strip_prefix(',')?.trim_start())?;
             *value = number;
         }
-        let said = Said::Absolute([values[0], values[1], values[2]], Some(values[3]));
+        let said = Said::Absolute { parts: [values[0], values[1], values[2]], total: Some(values[3]) };
         return Some((said, text.len() - rest.len()));
     }
     if let Some(mut rest) = rest.strip_prefix(RELATIVE) {
@@ -267,19 +361,45 @@ fn said(text: &str) -> Option<(Said, usize)> {
             (number, rest) = ratio(rest.trim_start().strip_prefix(',')?.trim_start())?;
             *value = number;
         }
-        return Some((Said::Relative(values), text.len() - rest.len()));
+        return Some((Said::Relative { ratios: values, is_paper: false }, text.len() - rest.len()));
     }
     // The paper: numbers within the parentheses.
     let (inner, behind) = rest.split_once(')')?;
     let parts: Vec<&str> = inner.split(',').map(str::trim).collect();
-    let [main, comm, process] = parts.as_slice() else { return None };
-    let length = text.len() - behind.len();
-    let whole = |text: &str| text.parse::<u64>().ok();
-    if let (Some(main), Some(comm), Some(process)) = (whole(main), whole(comm), whole(process)) {
-        return Some((Said::Absolute([main, comm, process], None), length));
+    let &[main, comm, process] = parts.as_slice() else { return None };
+    Some((paper(label, [main, comm, process])?, text.len() - behind.len()))
+}
+
+/// The paper's form: the word before the PE says what the numbers are, where there is one; else they do.
+fn paper(label: &str, numbers: [&str; 3]) -> Option<Said> {
+    // Only a program could print a negative number as 2^64 minus it.
+    let whole = |text: &str| text.parse().ok().or_else(|| text.parse::<i64>().ok().map(i64::cast_unsigned));
+    let absolute = || Some(Said::Absolute { parts: all(numbers.map(whole))?, total: None });
+    let relative = || Some(Said::Relative { ratios: all(numbers.map(|text| text.parse().ok()))?, is_paper: true });
+    match word(label) {
+        Some(Word::Absolute) => absolute(),
+        Some(Word::Relative) => relative(),
+        None => absolute().or_else(relative),
     }
-    let real = |text: &str| text.parse::<f64>().ok();
-    Some((Said::Relative([real(main)?, real(comm)?, real(process)?]), length))
+}
+
+/// What the paper's form has where the label would be.
+#[derive(Debug, Clone, Copy)]
+enum Word {
+    Absolute,
+    Relative,
+}
+
+/// The paper's word, which somebody's text may stand before.
+fn word(label: &str) -> Option<Word> {
+    let words = [("Absolute", Word::Absolute), ("Relative", Word::Relative)];
+    words.into_iter().find(|(word, _)| label.ends_with(word)).map(|(_, word)| word)
+}
+
+/// The three values, if all are there.
+fn all<T>(values: [Option<T>; 3]) -> Option<[T; 3]> {
+    let [first, second, third] = values;
+    Some([first?, second?, third?])
 }
 
 /// Digits at the beginning, and the rest.
@@ -323,11 +443,11 @@ mod tests {
             values(&overall.sub_runs[0]),
             [
                 (0, "T_wait", 7.0),
+                (1, "T_sends", 8.0),
                 (0, "T_MAIN", 1.0),
                 (0, "T_COMM", -2.0),
                 (0, "T_PROC", 3.0),
-                (0, "T_TOTAL", 2.0),
-                (1, "T_sends", 8.0)
+                (0, "T_TOTAL", 2.0)
             ]
         );
         assert_eq!(values(&overall.sub_runs[2])[3], (2, "T_TOTAL", 100.0));
@@ -342,5 +462,86 @@ mod tests {
             read("a [PE1] TCOMM_PROFILING (T_MAIN/T_TOTAL, T_COMM/T_TOTAL, T_PROC/T_TOTAL), 0.25, 0.5, 0.25\n");
         assert_eq!(values(&overall.sub_runs[0])[1], (1, "T_COMM/T_TOTAL", 0.5));
         assert_eq!((overall.relative, overall.records, overall.sub_runs[0].records), (1, 1, 0));
+    }
+
+    /// A line that says everything of a PE in a few cycles.
+    fn absolute(label: &str, pe: i32) -> String {
+        format!("{label} [PE{pe}] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 1, 2, 3, 6\n")
+    }
+
+    fn ratios(label: &str, main: f64) -> String {
+        format!("{label} [PE0] TCOMM_PROFILING (T_MAIN/T_TOTAL, T_COMM/T_TOTAL, T_PROC/T_TOTAL), {main}, 0.5, 0.25\n")
+    }
+
+    fn labels(overall: &Overall) -> Vec<&str> {
+        overall.sub_runs.iter().map(|run| run.label.as_str()).collect()
+    }
+
+    #[test]
+    fn a_last_line_without_its_end_is_torn() {
+        let text = format!("{}{}", absolute("tc", 0), absolute("tc", 1));
+        let cut = |bytes: usize| read(&text[..text.len() - bytes]);
+        assert_eq!((cut(0).torn, cut(0).sub_runs[0].records), (0, 2));
+        // Without the line's end, and with less of it than tells what it is.
+        for bytes in [1, 2, 60, text.len() / 2 - "tc [PE".len()] {
+            let overall = cut(bytes);
+            assert_eq!((overall.torn, overall.bad, overall.records), (1, 0, 2), "{bytes}");
+            assert_eq!(overall.sub_runs[0].records, 1, "{bytes}");
+        }
+        assert_eq!(cut(1).largest_pe, Some(1));
+        // What stands before the last piece of a torn line is whole; a line of somebody else is not ours to lose.
+        let glued = read("tc [PE0] T_wait (done - finish): 7 cyclestc [PE1] T_wait (done - finish): 8");
+        assert_eq!((values(&glued.sub_runs[0]), glued.torn), (vec![(0, "T_wait", 7.0)], 1));
+        assert_eq!((read("Killed").foreign, read("Killed").torn), (1, 0));
+    }
+
+    #[test]
+    fn ratios_count_where_the_absolute_line_of_a_sub_run_is_missing() {
+        let wait = "a [PE0] T_wait (done - finish): 7 cycles\n";
+        let overall = read(&format!("{wait}{}{wait}{}{}", ratios("a", 0.25), absolute("a", 0), ratios("a", 0.5)));
+        let kinds = |run: &SubRun| run.values.iter().map(|value| value.name).collect::<Vec<_>>();
+        assert_eq!(kinds(&overall.sub_runs[0]), ["T_wait", "T_MAIN/T_TOTAL", "T_COMM/T_TOTAL", "T_PROC/T_TOTAL"]);
+        assert_eq!(kinds(&overall.sub_runs[1]), ["T_wait", "T_MAIN", "T_COMM", "T_PROC", "T_TOTAL"]);
+        let twice = read(&format!("{}{}", ratios("a", 0.25), ratios("a", 0.5)));
+        let mains = twice.sub_runs.iter().map(|run| run.values[0].value).collect::<Vec<_>>();
+        assert_eq!(mains, [0.25, 0.5]);
+    }
+
+    #[test]
+    fn text_before_a_label_makes_no_label() {
+        let wait = "T_wait (done - finish): 3 cycles\n";
+        let torn = read(&format!("tc [PE0] T_inside_fitc [PE1] {wait}{}", absolute("tc", 0)));
+        assert_eq!(labels(&torn), ["tc"]);
+        assert_eq!(torn.bad, 1);
+        let glued = read(&format!("Reading file...{}{}{}", absolute("tc", 0), absolute("tc", 1), absolute("tc", 2)));
+        assert_eq!(labels(&glued), ["tc"]);
+        assert_eq!(glued.sub_runs[0].values.len(), 12);
+        // Labels that lines begin with again and again are labels, whatever they end in.
+        let honest: String = ["1", "11"].map(|label| absolute(label, 0) + &absolute(label, 1)).concat();
+        assert_eq!(labels(&read(&honest)), ["1", "11"]);
+        // A program without a label.
+        let nameless = read(&format!("{} [PE0] T_inside_fi [PE1] {wait}", absolute("", 0)));
+        assert_eq!(labels(&nameless), [""]);
+    }
+
+    #[test]
+    fn the_papers_words_say_what_the_numbers_are() {
+        let overall = read(
+            "Absolute [PE0] TCOMM_PROFILING (5, -90, 5)\nRelative [PE0] TCOMM_PROFILING (-0.06, 1.12, -0.06)\n\
+             Relative [PE1] TCOMM_PROFILING (0, 1, 0)\nAbsolute [PE2] TCOMM_PROFILING (0.5, 1, 0)\n",
+        );
+        assert_eq!((overall.sub_runs.len(), overall.bad, overall.negative), (1, 1, 1));
+        assert_eq!(
+            values(&overall.sub_runs[0]),
+            [
+                (0, "T_MAIN", 5.0),
+                (0, "T_COMM", -90.0),
+                (0, "T_PROC", 5.0),
+                (0, "T_TOTAL", -80.0),
+                (1, "T_MAIN/T_TOTAL", 0.0),
+                (1, "T_COMM/T_TOTAL", 1.0),
+                (1, "T_PROC/T_TOTAL", 0.0)
+            ]
+        );
     }
 }

@@ -15,7 +15,7 @@ use super::physical::{Buffers, Type};
 use super::send::{Mostly, Nodes, Sends, Stamps};
 use super::{
     BAD_LINES, BLANK_LINES, CRLF_LINES, MAIN_LINES, MESSAGES_WITHOUT_TIME, MIXED_RUNS, NODE_CONFLICTS, OTHER_LINES,
-    OTHER_PE, TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES, TRAILING_COMMA_LINES,
+    OTHER_PE, PHASES_FAR_APART, TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES, TRAILING_COMMA_LINES,
 };
 use crate::error::ImportError;
 use crate::importers::ImportContext;
@@ -418,41 +418,106 @@ impl Reading {
         builder.append_derived(Table::Locations, self.pes as usize, cells)
     }
 
-    /// Files of two executions in one directory: when the stamps of one phase fall into two groups that are farther apart than
-    /// either is long, one of them is left over from an earlier run.
+    /// Files of several executions in one directory: a run overwrites the files of its own PEs and phases only.
     fn note_mixed_runs(&mut self) {
         self.files.sort_by(|one, other| (&one.phase, one.least).cmp(&(&other.phase, other.least)));
         let files = std::mem::take(&mut self.files);
-        files.chunk_by(|one, other| one.phase == other.phase).for_each(|of_phase| self.note_mixed(of_phase));
+        let mut phases: Vec<FileStamps> = Vec::new();
+        for of_phase in files.chunk_by(|one, other| one.phase == other.phase) {
+            self.note_mixed(of_phase);
+            phases.extend(together(of_phase));
+        }
+        self.note_phases_far_apart(phases);
         self.files = files;
     }
 
+    /// The stamps of one phase fall into groups that are farther apart than any is long: all but one are left over from
+    /// earlier runs.
     fn note_mixed(&mut self, files: &[FileStamps]) {
-        let mut most = i64::MIN;
-        for at in 0..files.len() {
-            let (before, from) = files.split_at(at);
-            let next = from[0].least;
-            if !before.is_empty() && next > most {
-                let gap = next.saturating_sub(most);
-                let last = from.iter().map(|file| file.most).max().unwrap_or(next);
-                let spans = most.saturating_sub(before[0].least).max(last.saturating_sub(next));
-                if gap > spans && gap > LEAST_GAP {
-                    let (count, seconds) = (before.len(), gap as f64 / 1e9);
-                    let (earlier, later) = (&before[before.len() - 1].name, &from[0].name);
-                    self.builder.stats.note(MIXED_RUNS, count.min(from.len()) as u64, || {
-                        format!(
-                            "{earlier} ends {seconds:.3} s before {later} begins: one is left over from another run"
-                        )
-                    });
-                }
+        for gap in gaps(files).into_iter().filter(|gap| gap.length > LEAST_GAP) {
+            let (before, from) = files.split_at(gap.at);
+            let both = span(before).max(span(from));
+            // Of more than two groups, those on one side are together longer than the gap; each of them must be far shorter.
+            let each = || longest_group(files, gap.length).max(LEAST_GAP).saturating_mul(FAR);
+            if gap.length > both || gap.length > each() {
+                let (count, seconds) = (before.len().min(from.len()), gap.length as f64 / 1e9);
+                let (earlier, later) = (&before[before.len() - 1].name, &from[0].name);
+                self.builder.stats.note(MIXED_RUNS, count as u64, || {
+                    format!("{earlier} ends {seconds:.3} s before {later} begins: one is left over from another run")
+                });
             }
-            most = most.max(files[at].most);
+        }
+    }
+
+    /// Phases of one run follow each other, and may do so slowly; but hours between phases of seconds are odd.
+    fn note_phases_far_apart(&mut self, mut phases: Vec<FileStamps>) {
+        phases.sort_by_key(|phase| phase.least);
+        let longest = phases.iter().map(|phase| span(std::slice::from_ref(phase))).max().unwrap_or(0);
+        let limit = longest.saturating_mul(FAR).max(LEAST_PHASE_GAP);
+        for gap in gaps(&phases).into_iter().filter(|gap| gap.length > limit) {
+            let seconds = gap.length as f64 / 1e9;
+            let (earlier, later) = (&phases[gap.at - 1].name, &phases[gap.at].name);
+            self.builder.stats.note(PHASES_FAR_APART, 1, || {
+                format!("{earlier} ends {seconds:.0} s before {later} begins: one may be left over from another run")
+            });
         }
     }
 }
 
+/// A stretch of time without a stamp, before the file `at`.
+struct Gap {
+    at: usize,
+    length: i64,
+}
+
+/// The gaps between files, which are in the order of their first stamps.
+fn gaps(files: &[FileStamps]) -> Vec<Gap> {
+    let mut gaps = Vec::new();
+    let mut most = files.first().map_or(i64::MAX, |file| file.most);
+    for (at, file) in files.iter().enumerate() {
+        if file.least > most {
+            gaps.push(Gap { at, length: file.least.saturating_sub(most) });
+        }
+        most = most.max(file.most);
+    }
+    gaps
+}
+
+/// From the first stamp of files to the last one.
+fn span(files: &[FileStamps]) -> i64 {
+    let least = files.iter().map(|file| file.least).min().unwrap_or(0);
+    let most = files.iter().map(|file| file.most).max().unwrap_or(0);
+    most.saturating_sub(least)
+}
+
+/// The longest of the groups that gaps of at least this length make.
+fn longest_group(files: &[FileStamps], length: i64) -> i64 {
+    let borders = gaps(files).into_iter().filter(|gap| gap.length >= length).map(|gap| gap.at);
+    let (mut from, mut longest) = (0, 0);
+    for border in borders.chain([files.len()]) {
+        longest = longest.max(span(&files[from..border]));
+        from = border;
+    }
+    longest
+}
+
+/// The stamps of all files of a phase as one, named after it.
+fn together(files: &[FileStamps]) -> Option<FileStamps> {
+    let phase = files.first()?.phase.clone();
+    let name = phase.as_ref().map_or_else(|| "what is in no phase".to_owned(), |phase| format!("phase `{phase}`"));
+    let least = files.iter().map(|file| file.least).min()?;
+    let most = files.iter().map(|file| file.most).max()?;
+    Some(FileStamps { name, phase, least, most })
+}
+
 /// PEs of one run start within this time: a tenth of a second.
 const LEAST_GAP: i64 = 100_000_000;
+
+/// A gap is far longer than a group when it is this many times as long.
+const FAR: i64 = 10;
+
+/// Phases of one run follow each other within this time: an hour.
+const LEAST_PHASE_GAP: i64 = 3_600_000_000_000;
 
 /// The location of a PE.
 pub(super) fn location(pe: i32) -> String {

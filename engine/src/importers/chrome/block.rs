@@ -7,10 +7,11 @@
 //! Where blocks are cut is a guess ([`border`]): the last complete event of the text at hand. The guess is proven by the
 //! block before it, which must end between two events; [`super::region`] reads on with care where it does not.
 //!
-//! Damage stays inside of one event: an unescaped quote makes the rest of it unreadable, so the reader goes on at the next
-//! place that reads as a whole event, and counts one [`BAD_EVENT`].
+//! Damage stays inside of one event: an unescaped quote makes the rest of it unreadable, so the reader counts one
+//! [`BAD_EVENT`] and goes on where [`damage`] finds the next event or the end of the array.
 
 use super::chunk::{Ending, NO_WORD, Records};
+use super::damage::{self, Closes, Resumption};
 use super::event::{self, Event};
 use super::lex::{self, Flaw};
 use super::{
@@ -30,8 +31,19 @@ pub(super) struct Parsed {
     pub(super) tail: Option<Vec<u8>>,
 }
 
+/// What follows a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Text that nobody has looked at, or no more than guessed about.
+    Unknown,
+    /// An event, or the end of the array: the block was cut with care.
+    Event,
+    /// Nothing: the text ends.
+    Nothing,
+}
+
 /// Parses a block.
-pub(super) fn parse(block: Block<'_>) -> Parsed {
+pub(super) fn parse(block: Block<'_>, next: Next) -> Parsed {
     let text = Utf8::of(block);
     let mut parser = Parser {
         text: text.text(),
@@ -39,8 +51,11 @@ pub(super) fn parse(block: Block<'_>) -> Parsed {
         stack: Vec::new(),
         phases: Phases::new(block.bytes.len(), text.places(block)),
         commas: Commas { seen: true, missing: 0, extra: 0 },
+        next,
+        resumed: false,
+        trial_bytes: 4 * block.bytes.len(),
     };
-    let ending = parser.run(block.last);
+    let ending = parser.run();
     let Commas { missing, extra, seen } = parser.commas;
     let mut records = parser.phases.into_records();
     let place = || format!("in the events from byte {} on", block.offset);
@@ -69,22 +84,31 @@ fn parser_saw_events(records: &Records) -> bool {
 /// The length of the text up to a place before which the last complete event ends, as far as can be told without knowing
 /// what stands before the text.
 pub(super) fn border(text: &[u8]) -> Option<usize> {
-    memchr::memrchr_iter(b'{', text).find(|&at| {
-        let before = text[..at].trim_ascii_end();
-        let follows = before.strip_suffix(b",").is_some_and(|before| before.trim_ascii_end().ends_with(b"}"));
-        follows && reads_as_event(&text[at..]) == Some(true)
-    })
+    let follows_event = |at: &usize| {
+        let before = text[..*at].trim_ascii_end();
+        before.strip_suffix(b",").is_some_and(|before| before.trim_ascii_end().ends_with(b"}"))
+    };
+    memchr::memrchr_iter(b'{', text).filter(follows_event).take(BORDER_TRIALS).find(|&at| reads_as_event(&text[at..]))
 }
 
-/// Whether an object with a phase begins here; `None` when the text ends inside of it.
-fn reads_as_event(text: &[u8]) -> Option<bool> {
-    let text = &text[..text.len().min(EVENT_BYTES)];
+/// How many places are tried for a border: where so many events are damaged, cutting with care is as fast.
+const BORDER_TRIALS: usize = 256;
+
+/// Whether a whole object with a phase begins here.
+fn reads_as_event(text: &[u8]) -> bool {
     // Most objects are valid, and many that are no events are short: only what must be looked at is.
-    let text = match lex::value(text, 0, &mut Vec::new()) {
-        Ok(end) => &text[..end],
-        Err(Flaw::Ended) => return None,
-        Err(Flaw::At(_)) => text,
-    };
+    match lex::value(text, 0, &mut Vec::new()) {
+        Ok(end) => reads_in(&text[..end]) == Some(true),
+        Err(Flaw::Ended) => false,
+        Err(Flaw::At(_)) => {
+            let trial = |limit: usize| reads_in(&text[..text.len().min(limit)]);
+            trial(SHORT_EVENT_BYTES).or_else(|| trial(EVENT_BYTES)) == Some(true)
+        }
+    }
+}
+
+/// `None` when the text ends inside of the object.
+fn reads_in(text: &[u8]) -> Option<bool> {
     let mut event = Event::default();
     match event::read(&String::from_utf8_lossy(text), 0, &mut Vec::new(), &mut event) {
         Ok(_) => Some(event.phase != 0),
@@ -93,7 +117,10 @@ fn reads_as_event(text: &[u8]) -> Option<bool> {
     }
 }
 
-/// How far a trial reads. Longer events exist, and are only less likely to be the one that a cut or a fresh start finds.
+/// How far a trial of what is no valid JSON reads at first: nearly all events are shorter.
+const SHORT_EVENT_BYTES: usize = 2 << 10;
+
+/// How far it reads at most. Longer events exist, and are only less likely to be the one that a cut finds.
 const EVENT_BYTES: usize = 64 << 10;
 
 /// The text of a block as UTF-8.
@@ -173,10 +200,16 @@ struct Parser<'t> {
     stack: Vec<u8>,
     phases: Phases<'t>,
     commas: Commas,
+    /// What follows the text.
+    next: Next,
+    /// Whether damage was stepped over: what is read now is in the array of events for all that is known.
+    resumed: bool,
+    /// What may still be read in vain behind damage.
+    trial_bytes: usize,
 }
 
 impl<'t> Parser<'t> {
-    fn run(&mut self, last: bool) -> Ending {
+    fn run(&mut self) -> Ending {
         let bytes = self.text.as_bytes();
         let mut event = Event::default();
         loop {
@@ -187,9 +220,8 @@ impl<'t> Parser<'t> {
                         self.take(&event);
                         self.at = end;
                     }
-                    Err(Flaw::Ended) => return Ending::Inside(self.at),
-                    Err(Flaw::At(fault)) => {
-                        if let Some(ending) = self.skip_damage(fault, last) {
+                    Err(flaw) => {
+                        if let Some(ending) = self.skip_damage(flaw) {
                             return ending;
                         }
                     }
@@ -199,11 +231,16 @@ impl<'t> Parser<'t> {
                     self.commas.seen = true;
                     self.at += 1;
                 }
+                // Behind damage, brackets may belong to what was damaged.
+                Some(b']') if self.resumed && damage::closes(bytes, self.at, self.next) == Closes::Other => {
+                    self.at += 1;
+                }
+                Some(b'}') if self.resumed => self.at += 1,
                 Some(b']') => return Ending::Closed(self.at),
                 None => return Ending::Border,
                 // Raw control characters between events do no harm.
                 Some(..=b' ') => self.at += 1,
-                Some(_) => match lex::value(bytes, self.at, &mut self.stack) {
+                Some(_) => match self.stray() {
                     Ok(end) => {
                         // `null` is padding, as `{}` is.
                         if &self.text[self.at..end] != "null" {
@@ -212,15 +249,22 @@ impl<'t> Parser<'t> {
                         self.commas.seen = false;
                         self.at = end;
                     }
-                    Err(Flaw::Ended) => return Ending::Inside(self.at),
-                    Err(Flaw::At(fault)) => {
-                        if let Some(ending) = self.skip_damage(fault, last) {
+                    Err(flaw) => {
+                        if let Some(ending) = self.skip_damage(flaw) {
                             return ending;
                         }
                     }
                 },
             }
         }
+    }
+
+    /// The end of a value that is no object; a key is none: the bracket before it is missing.
+    fn stray(&mut self) -> Result<usize, Flaw> {
+        let bytes = self.text.as_bytes();
+        let end = lex::value(bytes, self.at, &mut self.stack)?;
+        let behind = lex::space(bytes, end);
+        if bytes.get(behind) == Some(&b':') { Err(Flaw::At(behind)) } else { Ok(end) }
     }
 
     #[inline]
@@ -243,51 +287,46 @@ impl<'t> Parser<'t> {
     }
 
     fn bad(&mut self, at: usize) {
-        let until = self.text.len().min(at + 60);
-        let head = String::from_utf8_lossy(&self.text.as_bytes()[at..until]).into_owned();
-        self.phases.left_out(BAD_EVENT, at, || format!("`{}…`", head.escape_debug()));
+        let bytes = self.text.as_bytes();
+        self.phases.left_out(BAD_EVENT, at, || {
+            let head = String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 60)]);
+            format!("`{}…`", head.escape_debug())
+        });
     }
 
-    /// Steps over the event that begins at `self.at` and is unreadable from `fault` on: to the next event, or to the end
-    /// of the array, or as far as the block goes.
-    fn skip_damage(&mut self, fault: usize, last: bool) -> Option<Ending> {
+    /// Steps over the element that begins at `self.at` and is unreadable: to the next event, or to the end of the array, or
+    /// as far as the block goes.
+    #[cold]
+    fn skip_damage(&mut self, flaw: Flaw) -> Option<Ending> {
         let begin = self.at;
-        let bytes = self.text.as_bytes();
-        let mut closed = None;
-        for brace in memchr::memchr_iter(b'}', &bytes[fault.max(begin + 1)..]) {
-            let mut next = lex::space(bytes, fault.max(begin + 1) + brace + 1);
-            match bytes.get(next) {
-                Some(b',') => next = lex::space(bytes, next + 1),
-                // Where no event follows, this was the last one: the array ends, and the text or its next key follow.
-                Some(b']') if closed.is_none() => {
-                    let after = lex::space(bytes, next + 1);
-                    let comma = bytes.get(after) == Some(&b',');
-                    let key = comma && bytes.get(lex::space(bytes, after + 1)) == Some(&b'"');
-                    if key || matches!(bytes.get(after), None | Some(b'}')) {
-                        closed = Some(next);
-                    }
-                    continue;
-                }
-                _ => {}
-            }
-            if bytes.get(next) == Some(&b'{') && reads_as_event(&bytes[next..]) != Some(false) {
-                self.bad(begin);
-                self.commas.seen = true;
-                self.at = next;
-                return None;
-            }
-        }
-        if let Some(at) = closed {
+        let fault = match flaw {
+            Flaw::At(fault) => fault,
+            // An event follows, so this one should have ended; any of it may be what is wrong.
+            Flaw::Ended if self.next == Next::Event => begin,
+            Flaw::Ended => return Some(Ending::Inside(begin)),
+        };
+        self.at = match damage::resume(self.text, begin, fault, self.next, &mut self.trial_bytes) {
+            Resumption::Event(at) | Resumption::End(at) => at,
+            Resumption::Nowhere if self.next == Next::Event => self.text.len(),
+            // More text may hold the next event. Where there is none, this event is the one that is missing.
+            Resumption::Nowhere => return Some(Ending::Inside(begin)),
+        };
+        self.resumed = true;
+        if self.is_character(begin, self.at) {
+            // No event is missing: something else stands where a comma should.
+            self.commas.missing += 1;
+        } else {
             self.bad(begin);
-            self.commas.seen = false;
-            self.at = at;
-            return None;
         }
-        if last {
-            // The text goes no further: this event is the one that is missing.
-            self.commas.seen = false;
-        }
-        Some(Ending::Inside(begin))
+        self.commas.seen = self.text.as_bytes().get(self.at) != Some(&b']');
+        None
+    }
+
+    /// Whether nothing but one character stands here, and that begins no event.
+    fn is_character(&self, begin: usize, end: usize) -> bool {
+        let stretch = self.text.get(begin..end).unwrap_or_default().trim_end();
+        let mut characters = stretch.chars();
+        characters.next().is_some_and(|first| first != '{') && characters.next().is_none()
     }
 }
 

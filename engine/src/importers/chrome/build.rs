@@ -26,10 +26,10 @@ pub(super) fn build(
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
     let several = recordings.len() > 1;
+    if several {
+        header::to_common_clock(&mut recordings);
+    }
     for recording in &mut recordings {
-        if several {
-            header::to_common_clock(recording);
-        }
         for fact in std::mem::take(&mut recording.lists.facts) {
             shared.lanes.tell(&fact);
         }
@@ -107,10 +107,11 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
         );
         recording.stats.note(OVERLAP, nesting.overlaps, || example);
     }
-    parents.extend(kineto::python_parents(recording));
+    parents.extend(kineto::python_parents(recording, &shared.lanes));
     parents.sort_unstable();
     parents.dedup_by_key(|(child, _)| *child);
     let launches = kineto::Launches::of(recording, kinds);
+    launches.count_ambiguous(recording, kinds, &shared.lanes);
     let mut links = launches.links(recording, kinds);
     links.extend(kineto::operator_links(recording, kinds));
     links.extend(kineto::sync_links(recording, &launches, shared, kinds));

@@ -16,6 +16,21 @@ const WINDOW_BYTES: usize = 64 << 10;
 const KEPT_BYTES: usize = 64 << 10;
 /// All keys and values that are kept together.
 const KEPT_IN_ALL_BYTES: usize = 1 << 20;
+/// How many elements of an array are looked at before it is taken for something else than events.
+const ELEMENTS_TRIED: usize = 8;
+/// Keys that say what the run is. Whatever else stands beside the events, these are kept.
+const KEYS_WITH_MEANING: [&[u8]; 10] = [
+    b"baseTimeNanoseconds",
+    b"beginningOfTime",
+    b"distributedInfo",
+    b"schemaVersion",
+    b"deviceProperties",
+    b"displayTimeUnit",
+    b"traceName",
+    b"metadata",
+    b"otherData",
+    b"viztracer_metadata",
+];
 /// The key of the events.
 const EVENTS: &[u8] = b"traceEvents";
 const QUOTED_EVENTS: &[u8] = b"\"traceEvents\"";
@@ -42,6 +57,17 @@ pub(super) enum Stop {
     Broken(u64),
 }
 
+/// What stands behind the end of a container.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Further {
+    /// Blanks at most.
+    Nothing,
+    /// Another one: its opening bracket is behind us, or was never there.
+    Container(Form),
+    /// Something else.
+    Other,
+}
+
 /// A value beside the events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Beside {
@@ -63,8 +89,8 @@ pub(super) struct Container<R> {
     ended: bool,
     /// What stands beside the events so far.
     pub(super) beside: Vec<Beside>,
-    /// Bytes of it.
-    kept: usize,
+    /// Bytes of it, and those of them that say what the run is.
+    kept: [usize; 2],
     /// Values beyond what is kept in all.
     pub(super) beyond: u64,
 }
@@ -72,7 +98,16 @@ pub(super) struct Container<R> {
 impl<R: Read> Container<R> {
     /// A walk that begins at byte `offset` of the text, where `reader` stands.
     pub(super) fn new(reader: R, offset: u64) -> Container<R> {
-        Container { reader, window: Vec::new(), at: 0, offset, ended: false, beside: Vec::new(), kept: 0, beyond: 0 }
+        Container {
+            reader,
+            window: Vec::new(),
+            at: 0,
+            offset,
+            ended: false,
+            beside: Vec::new(),
+            kept: [0; 2],
+            beyond: 0,
+        }
     }
 
     /// Reads the opening bracket; `None` when the text begins otherwise.
@@ -84,6 +119,18 @@ impl<R: Read> Container<R> {
         };
         self.at += 1;
         Ok(Some(form))
+    }
+
+    /// Steps over a colon and an opening bracket, to the members of an object that is a value; `false` when another stands
+    /// here.
+    pub(super) fn begins_object_value(&mut self) -> io::Result<bool> {
+        for expected in [b':', b'{'] {
+            if self.space()? != Some(expected) {
+                return Ok(false);
+            }
+            self.at += 1;
+        }
+        Ok(true)
     }
 
     /// Where the next byte is.
@@ -126,8 +173,9 @@ impl<R: Read> Container<R> {
                         Walk::Broken => return Ok(Stop::Broken(self.place())),
                     }
                     let json = if keep.overflowed { Vec::new() } else { json };
-                    self.kept += name.len() + json.len();
-                    if self.kept > KEPT_IN_ALL_BYTES {
+                    let kept = &mut self.kept[usize::from(KEYS_WITH_MEANING.contains(&name))];
+                    *kept += name.len() + json.len();
+                    if *kept > KEPT_IN_ALL_BYTES {
                         self.beyond += 1;
                         continue;
                     }
@@ -166,6 +214,72 @@ impl<R: Read> Container<R> {
             matched = 0;
         }
         Ok(Stop::Cut)
+    }
+
+    /// What stands behind the end of the container.
+    pub(super) fn further(&mut self) -> io::Result<Further> {
+        loop {
+            match self.space()? {
+                None => return Ok(Further::Nothing),
+                Some(b',') => self.at += 1,
+                Some(b'[') => {
+                    self.at += 1;
+                    return Ok(Further::Container(Form::Array));
+                }
+                // The bracket that closed the array was one too many.
+                Some(b'{') if self.holds_event() => return Ok(Further::Container(Form::Array)),
+                Some(b'{') => {
+                    self.at += 1;
+                    return Ok(Further::Container(Form::Object));
+                }
+                Some(_) => return Ok(Further::Other),
+            }
+        }
+    }
+
+    /// Whether what the window shows is an event rather than an object with events.
+    fn holds_event(&self) -> bool {
+        let rest = &self.window[self.at..];
+        memchr::memmem::find(rest, QUOTED_EVENTS).is_none() && super::has_phase(rest)
+    }
+
+    /// Whether the elements of the array at hand are events: one of the first few has a phase. `None` when the text ends
+    /// or is damaged before that can be told.
+    pub(super) fn holds_events(&mut self) -> io::Result<Option<bool>> {
+        let mut elements = 0;
+        while elements < ELEMENTS_TRIED {
+            match self.space()? {
+                None => return Ok(None),
+                Some(b',') => self.at += 1,
+                // `[]` is an empty trace.
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(Some(elements == 0 && self.space()?.is_none()));
+                }
+                Some(b'{') => {
+                    self.at += 1;
+                    self.beside.clear();
+                    self.kept = [0; 2];
+                    let stop = self.next_events()?;
+                    if self.beside.iter().any(|member| member.key == "ph" && member.json.starts_with(b"\"")) {
+                        return Ok(Some(true));
+                    }
+                    match stop {
+                        // `{}` is padding.
+                        Stop::End => elements += usize::from(!self.beside.is_empty() || self.beyond > 0),
+                        Stop::Cut | Stop::Broken(_) => return Ok(None),
+                        Stop::Events(_) => return Ok(Some(false)),
+                    }
+                }
+                Some(b'n') => match self.value(&mut Keep::new(&mut Vec::new()))? {
+                    Walk::Done => {}
+                    Walk::Cut => return Ok(None),
+                    Walk::Broken => return Ok(Some(false)),
+                },
+                Some(_) => return Ok(Some(false)),
+            }
+        }
+        Ok(Some(false))
     }
 
     fn broken(&mut self) -> io::Result<Stop> {
@@ -363,6 +477,19 @@ mod tests {
     }
 
     #[test]
+    fn what_stands_behind_the_end_is_told() {
+        let check = |text: &str, expected: Further| {
+            let mut container = Container::new(text.as_bytes(), 0);
+            assert_eq!(container.further().expect("memory"), expected, "{text}");
+        };
+        check(" \n\0", Further::Nothing);
+        check("\n[{\"ph\":\"X\"}]", Further::Container(Form::Array));
+        check(",{\"ph\":\"X\"}]", Further::Container(Form::Array));
+        check("{\"traceEvents\":[{\"ph\":\"X\"}]}", Further::Container(Form::Object));
+        check("}", Further::Other);
+    }
+
+    #[test]
     fn values_of_any_size_and_depth_are_stepped_over() {
         for huge in ["\"".to_owned() + &"x".repeat(300_000) + "\"", "[".repeat(200_000) + &"]".repeat(200_000)] {
             let text = format!("{{\"huge\":{huge},\"after\":1,\"traceEvents\":[");
@@ -375,6 +502,9 @@ mod tests {
         let (stop, beside) = walk(&format!("{{{members}\"z\":0}}"));
         assert_eq!(stop, Stop::End);
         assert_eq!(beside.len(), KEPT_IN_ALL_BYTES / 21);
+        // What says what the run is stays, wherever it stands.
+        let (_, beside) = walk(&format!("{{{members}\"baseTimeNanoseconds\":7}}"));
+        assert_eq!(beside.last(), Some(&("baseTimeNanoseconds".to_owned(), "7".to_owned())));
         // A number across the edge of a window.
         let text = format!("{{\"a\":{}12345}}", " ".repeat(WINDOW_BYTES - 8));
         assert_eq!(walk(&text), (Stop::End, pairs(&[("a", "12345")])));

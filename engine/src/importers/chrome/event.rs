@@ -6,6 +6,8 @@
 //! Keys come in any order, `ts` may be last and `args` first, so nothing is decided before the closing bracket. `args` is
 //! walked once: while its end is looked for, the few numbers that links are made of are picked up.
 
+use std::borrow::Cow;
+
 use super::lex::{self, Flaw};
 use super::repair;
 
@@ -73,8 +75,8 @@ pub(super) struct Event<'t> {
     pub(super) flow_out: &'t str,
     pub(super) args: Args<'t>,
     pub(super) facts: Facts,
-    /// Keys that the format does not know, with their valid values: they join the arguments.
-    pub(super) others: Vec<(&'t str, String)>,
+    /// Keys that the format does not know, as they stand in valid JSON, with their valid values: they join the arguments.
+    pub(super) others: Vec<(Cow<'t, str>, String)>,
     /// Whether a key came twice; the last one counts.
     pub(super) duplicate: bool,
 }
@@ -114,6 +116,9 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
             key::PH => {
                 let (phase, end) = token(text, at)?;
                 event.phase = phase.trim_matches('"').bytes().next().unwrap_or(0);
+                if event.phase == b'\\' {
+                    event.phase = unescaped_phase(phase);
+                }
                 (0, end)
             }
             key::NAME => member(1, quoted(text, at)?, &mut event.name),
@@ -137,7 +142,9 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
                 _ => {
                     let mut value = String::new();
                     let end = repair::value(text, at, &mut value)?;
-                    event.others.push((slice(text, name_at, key.end)?, value));
+                    let raw = slice(text, name_at, key.end)?;
+                    let key = if key.plain { Cow::Borrowed(raw) } else { Cow::Owned(valid_key(raw)) };
+                    event.others.push((key, value));
                     (31, end)
                 }
             },
@@ -152,6 +159,18 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
             None => return Err(Flaw::Ended),
         }
     }
+}
+
+#[cold]
+fn unescaped_phase(token: &str) -> u8 {
+    string_value(token).and_then(|phase| phase.bytes().next()).unwrap_or(0)
+}
+
+/// A key without its quotes as valid JSON.
+fn valid_key(raw: &str) -> String {
+    let mut quoted = String::new();
+    repair::quote(&repair::unescape(raw).0, &mut quoted);
+    quoted[1..quoted.len() - 1].to_owned()
 }
 
 /// The keys of nearly all members, as numbers: comparing those is one instruction.
@@ -458,7 +477,7 @@ mod tests {
         assert_eq!((event.phase, event.ts, event.pid, event.duplicate), (0, "null", "2", true));
         assert_eq!(event.args.text(), Some(r#"{"a":"NaN","correlation":3}"#));
         assert_eq!((event.facts.correlation, event.id), (Some(3), "-1"));
-        assert_eq!(event.others, [("cname", "\"good\"".to_owned())]);
+        assert_eq!(event.others, [("cname".into(), "\"good\"".to_owned())]);
         // Beyond 64 bits: text stays, the fact is none.
         let event = read(r#"{"args":{"correlation":36893488147419103232}}"#).expect("an event");
         assert_eq!(event.facts, Facts::default());

@@ -8,13 +8,15 @@
 //! ```
 //! Every value of moderate size goes to `runs.args` under its own key.
 
+use std::io::{self, Read};
+
 use serde_json::Value;
 
-use super::HEADER_LEFT_OUT;
 use super::chunk::UNFINISHED;
-use super::container::{Beside, Container, Stop};
+use super::container::{Beside, Container};
 use super::file::{Recording, Shared};
 use super::lanes::Lanes;
+use super::{BASE_TIME_MISSING, HEADER_LEFT_OUT};
 use crate::trace::{RunBuilder, Source};
 
 /// Unix times between 2001 and 2096, in ns: a clock that shows one is the wall clock.
@@ -92,8 +94,21 @@ fn base(beside: &[Beside]) -> Option<i64> {
     kineto.or_else(clang).filter(|base| base.unsigned_abs() <= 1 << 61)
 }
 
-/// Counts the times of a file from its own base, so that files of several ranks share an origin.
-pub(super) fn to_common_clock(recording: &mut Recording) {
+/// Counts the times of each file from its own base, so that files of several ranks share an origin. Where some have a base
+/// and others have none, nobody knows how far apart they are: then all times stay as they are.
+pub(super) fn to_common_clock(recordings: &mut [Recording]) {
+    let has_base = |recording: &Recording| base(&recording.beside).is_some();
+    if recordings.iter().any(has_base) && !recordings.iter().all(has_base) {
+        for recording in recordings.iter_mut().filter(|recording| !has_base(recording)) {
+            let path = recording.source.path().display().to_string();
+            recording.stats.note(BASE_TIME_MISSING, 1, || format!("{path} has no base time; clocks are not compared"));
+        }
+        return;
+    }
+    recordings.iter_mut().for_each(add_base);
+}
+
+fn add_base(recording: &mut Recording) {
     let Some(base) = base(&recording.beside).filter(|base| *base != 0) else { return };
     let add = |time: &mut i64| *time = time.saturating_add(base);
     for piece in &mut recording.pieces {
@@ -183,23 +198,73 @@ pub(super) struct Place {
     pub(super) is_kineto: bool,
 }
 
-/// Looks at the head of a file: the keys before its events, else its name.
+/// Looks for what a file says of itself, wherever that stands, else at its name.
 pub(super) fn place(source: &Source) -> Place {
     let mut container = Container::new(source.head(), 0);
     // Memory does not fail.
     let opened = container.open().ok().flatten();
-    let stop = container.next_events().unwrap_or(Stop::Cut);
+    let _ = container.next_events();
     let has = |key: &str| container.beside.iter().any(|beside| beside.key == key);
-    let mut is_kineto =
-        opened.is_some() && ["schemaVersion", "deviceProperties", "distributedInfo"].iter().any(|key| has(key));
-    if !is_kineto && matches!(stop, Stop::Events(_)) {
-        let head = source.head();
-        is_kineto = ["\"cpu_op\"", "\"cuda_runtime\"", "\"kernel\"", "\"python_function\""]
-            .iter()
-            .any(|kind| memchr::memmem::find(head, kind.as_bytes()).is_some());
+    let has_header = ["schemaVersion", "deviceProperties", RANK_INFO].iter().any(|key| has(key));
+    let is_kineto = opened.is_some() && (has_header || memchr::memmem::find(source.head(), b"\"kernel\"").is_some());
+    let said = value(&container.beside, RANK_INFO).and_then(|info| info.get("rank")?.as_i64());
+    let place = match said {
+        Some(rank) => Place { rank: Some(rank), is_kineto },
+        // A file that cannot be read to its end says nothing more than its head does.
+        None => source.reader().ok().and_then(|reader| search(reader).ok()).map_or(
+            Place { rank: None, is_kineto },
+            |found| Place { is_kineto: is_kineto || found.is_kineto, ..found },
+        ),
+    };
+    Place { rank: place.rank.or_else(|| rank_of_name(&source.stem())), ..place }
+}
+
+/// Where Kineto writes the rank.
+const RANK_INFO: &str = "distributedInfo";
+
+/// What only Kineto writes.
+const MARKS_OF_KINETO: [&str; 5] =
+    ["\"schemaVersion\"", "\"deviceProperties\"", "\"cpu_op\"", "\"cuda_runtime\"", "\"python_function\""];
+
+/// Bytes that are searched together.
+const SEARCHED_BYTES: usize = 256 << 10;
+
+/// Searches a whole text for its rank: keys come in any order, and what stands before them may be of any size and be
+/// damaged. It goes as fast as the text can be read.
+fn search(mut reader: impl Read) -> io::Result<Place> {
+    let marks = MARKS_OF_KINETO.map(memchr::memmem::Finder::new);
+    let quoted = format!("\"{RANK_INFO}\"");
+    let key = memchr::memmem::Finder::new(&quoted);
+    let mut is_kineto = false;
+    let mut window = Vec::new();
+    loop {
+        // The end of a window may hold the beginning of a word.
+        window.drain(..window.len().saturating_sub(quoted.len() - 1));
+        let kept = window.len();
+        match reader.by_ref().take(SEARCHED_BYTES as u64).read_to_end(&mut window) {
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+            Err(error) => return Err(error),
+        }
+        if window.len() == kept {
+            return Ok(Place { rank: None, is_kineto });
+        }
+        is_kineto |= marks.iter().any(|mark| mark.find(&window).is_some());
+        if let Some(at) = key.find(&window) {
+            let rank = rank_in((&window[at + quoted.len()..]).chain(&mut reader))?;
+            return Ok(Place { rank, is_kineto: is_kineto || rank.is_some() });
+        }
     }
-    let said = value(&container.beside, "distributedInfo").and_then(|info| info.get("rank")?.as_i64());
-    Place { rank: said.or_else(|| rank_of_name(&source.stem())), is_kineto }
+}
+
+/// The rank that stands in the object behind a key.
+fn rank_in(reader: impl Read) -> io::Result<Option<i64>> {
+    let mut container = Container::new(reader, 0);
+    if !container.begins_object_value()? {
+        return Ok(None);
+    }
+    container.next_events()?;
+    Ok(value(&container.beside, "rank").and_then(|rank| rank.as_i64()))
 }
 
 /// `3` of `rank-3`, `trace_rank3_step100`, `worker3`.
@@ -236,6 +301,19 @@ mod tests {
         ] {
             assert_eq!(rank_of_name(name), rank, "{name}");
         }
+    }
+
+    #[test]
+    fn ranks_are_found_anywhere() {
+        let check = |text: &str, expected: Option<i64>| {
+            let found = search(text.as_bytes()).expect("memory");
+            assert_eq!((found.rank, found.is_kineto), (expected, expected.is_some()), "{}", text.len());
+        };
+        let info = r#""distributedInfo" : {"pg_config":[{"rank":9}],"rank": 3}"#;
+        for before in [0, 1, SEARCHED_BYTES - 40, SEARCHED_BYTES - 9, 3 * SEARCHED_BYTES] {
+            check(&format!("[{}{info}}}", " ".repeat(before)), Some(3));
+        }
+        check(r#"{"info":"distributedInfo","rank":1}"#, None);
     }
 
     #[test]

@@ -14,10 +14,12 @@
 
 use hashbrown::{HashMap, HashSet};
 
-use super::chunk::{Joins, Python, UNFINISHED};
+use super::chunk::{Joins, UNFINISHED};
 use super::event;
 use super::file::{Recording, Shared};
 use super::lanes::Lanes;
+use super::{LAUNCH_AMBIGUOUS, PYTHON_CYCLE, PYTHON_PARENT_UNKNOWN};
+use crate::importers::collectives::is_collective;
 use crate::tables::Table;
 use crate::trace::{Cells, RunBuilder, Words};
 
@@ -120,16 +122,12 @@ impl Kinds {
     /// The words of `tasks.role` for these categories, and for kernels by their names.
     pub(super) fn roles(&self, names: &Words, builder: &mut RunBuilder) -> Roles {
         let has_kernels = self.0.contains(&Kind::Kernel);
-        let collective = |name: &str| {
-            let name = name.as_bytes();
-            name.windows(4).any(|word| word.eq_ignore_ascii_case(b"nccl"))
-        };
         let mut word = |role: &str| builder.word(Table::Tasks, "role", role);
         Roles {
             by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind == Kind::Kernel)).collect(),
             communication: word("communication"),
             collectives: match has_kernels {
-                true => (0..names.len() as i32).map(|key| collective(names.word(key))).collect(),
+                true => (0..names.len() as i32).map(|key| is_collective(names.word(key))).collect(),
                 false => Vec::new(),
             },
         }
@@ -160,20 +158,64 @@ impl Roles {
     }
 }
 
-/// Python's declared parents as (child, parent).
-pub(super) fn python_parents(recording: &Recording) -> Vec<(u32, u32)> {
+/// Python's declared parents as (child, parent). Ids count within a process.
+pub(super) fn python_parents(recording: &mut Recording, lanes: &Lanes) -> Vec<(u32, u32)> {
+    let process = |lane: i32| lanes.all[lane as usize].parent;
     let pythons = || {
         recording.pieces.iter().flat_map(|piece| {
-            let first = piece.first;
-            piece.joins.pythons.iter().map(move |python| (first + python.row, python))
+            piece.joins.pythons.iter().map(move |python| {
+                let process = process(piece.tasks.lanes[python.row as usize]);
+                (piece.first + python.row, process, python)
+            })
         })
     };
-    let by_id: HashMap<i64, u32> = pythons().map(|(row, python)| (python.id, row)).collect();
-    let parent = |(row, python): (u32, &Python)| {
-        let parent = *by_id.get(&python.parent?)?;
-        (parent != row).then_some((row, parent))
-    };
-    pythons().filter_map(parent).collect()
+    let by_id: HashMap<(Option<i32>, i64), u32> =
+        pythons().map(|(row, process, python)| ((process, python.id), row)).collect();
+    let mut parents = Vec::new();
+    let mut unknown = 0;
+    let mut first_unknown = None;
+    for (row, process, python) in pythons() {
+        let Some(id) = python.parent else { continue };
+        match by_id.get(&(process, id)) {
+            Some(&parent) => parents.push((row, parent)),
+            None => {
+                unknown += 1;
+                first_unknown.get_or_insert(id);
+            }
+        }
+    }
+    let cyclic = in_cycles(&parents);
+    parents.retain(|(row, _)| !cyclic.contains(row));
+    let stats = &mut recording.stats;
+    stats.note(PYTHON_PARENT_UNKNOWN, unknown, || {
+        format!("`Python parent id` {} is nobody's; the parent by time counts", first_unknown.unwrap_or_default())
+    });
+    stats.note(PYTHON_CYCLE, cyclic.len() as u64, || {
+        "functions that are their own callers; the parents by time count".to_owned()
+    });
+    parents
+}
+
+/// The rows that are their own ancestors. `parents` are (row, parent), a row at most once.
+fn in_cycles(parents: &[(u32, u32)]) -> HashSet<u32> {
+    let parent_of: HashMap<u32, u32> = parents.iter().copied().collect();
+    // By row, the walk that came by first.
+    let mut walked: HashMap<u32, u32> = HashMap::with_capacity(parents.len());
+    let mut cyclic = HashSet::new();
+    for &(start, _) in parents {
+        let mut row = start;
+        while let Some(&parent) = parent_of.get(&row)
+            && !walked.contains_key(&row)
+        {
+            walked.insert(row, start);
+            row = parent;
+        }
+        // A walk that meets itself has gone round; what leads there is no part of the circle.
+        while walked.get(&row) == Some(&start) && cyclic.insert(row) {
+            row = parent_of[&row];
+        }
+    }
+    cyclic
 }
 
 /// A task that carries an id.
@@ -229,6 +271,24 @@ impl Launches {
         let calls = self.calls[from..].iter().take_while(|call| call.0 == id);
         let begun = calls.clone().take_while(|call| call.1 <= time).last();
         begun.or(calls.clone().next()).map(|call| call.2)
+    }
+
+    /// Counts what calls of several processes may have launched: where tools merged traces of several processes into one, their
+    /// correlations collide, and the process of a stream is its device.
+    pub(super) fn count_ambiguous(&self, recording: &mut Recording, kinds: &Kinds, lanes: &Lanes) {
+        let process = |row: u32| lanes.all[recording.lane(row) as usize].parent;
+        let pairs = self.calls.windows(2).filter(|pair| pair[0].0 == pair[1].0);
+        let ids: HashSet<i64> =
+            pairs.filter(|pair| process(pair[0].2) != process(pair[1].2)).map(|pair| pair[0].0).collect();
+        if ids.is_empty() {
+            return;
+        }
+        let ambiguous = || self.launched(recording, kinds).filter(|(_, carrier)| ids.contains(&carrier.id));
+        let count = ambiguous().count() as u64;
+        let first = ambiguous().next().map_or(0, |(_, carrier)| carrier.id);
+        recording
+            .stats
+            .note(LAUNCH_AMBIGUOUS, count, || format!("calls of several processes have correlation {first}"));
     }
 
     /// What was launched, with the call that did.
@@ -348,5 +408,22 @@ impl Lanes {
     fn siblings(&self, lane: i32) -> impl Iterator<Item = i32> {
         let parent = self.all[lane as usize].parent;
         (0..self.all.len() as i32).filter(move |&other| parent.is_some() && self.all[other as usize].parent == parent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn circles_are_told_from_what_leads_to_them() {
+        let cyclic = |parents: &[(u32, u32)]| {
+            let mut rows: Vec<u32> = in_cycles(parents).into_iter().collect();
+            rows.sort_unstable();
+            rows
+        };
+        assert_eq!(cyclic(&[(1, 0), (2, 1), (3, 1)]), [0; 0]);
+        assert_eq!(cyclic(&[(1, 1), (2, 1)]), [1]);
+        assert_eq!(cyclic(&[(5, 1), (1, 2), (2, 3), (3, 1), (6, 5)]), [1, 2, 3]);
     }
 }

@@ -86,7 +86,8 @@ impl Id {
             Id::Number(number) => number.clone(),
             Id::Text(text) => {
                 let reads_as_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
-                let ambiguous = text.is_empty() || reads_as_number || text.contains(['/', '"']);
+                let reads_as_other = reads_as_number || text.starts_with("async ");
+                let ambiguous = text.is_empty() || reads_as_other || text.contains(['/', '"']);
                 if ambiguous { Value::from(text.as_str()).to_string() } else { text.clone() }
             }
         }
@@ -231,18 +232,34 @@ impl Lanes {
     /// Takes what a metadata event says. The last one wins.
     pub(super) fn tell(&mut self, fact: &Fact) {
         let Some(lane) = usize::try_from(fact.lane).ok().and_then(|lane| self.all.get_mut(lane)) else { return };
-        let text = |key: &str| event::get(&fact.args, key).and_then(event::string_value);
+        // A name that is a number is a name as well.
+        let text = |key: &str| {
+            let value = event::get(&fact.args, key).filter(|value| !value.starts_with(['n', '{', '[']))?;
+            Some(event::string_value(value).unwrap_or_else(|| value.to_owned()))
+        };
+        let said = match fact.what.as_str() {
+            "process_name" | "thread_name" => "name",
+            "process_labels" => "labels",
+            "process_sort_index" | "thread_sort_index" => "sort_index",
+            _ => "",
+        };
         match fact.what.as_str() {
             "process_name" | "thread_name" => lane.name = text("name").or(lane.name.take()),
             "process_labels" => lane.labels = text("labels").or(lane.labels.take()),
             "process_sort_index" | "thread_sort_index" => {
-                let index = event::get(&fact.args, "sort_index").and_then(|index| event::integer(index.as_bytes()));
+                let index = event::get(&fact.args, "sort_index").and_then(whole);
                 lane.sort_index = index.or(lane.sort_index);
             }
-            what => {
-                let value = serde_json::from_str(&fact.args).unwrap_or(Value::Null);
-                lane.facts.insert(what.to_owned(), value);
-            }
+            _ => {}
+        }
+        // What has no column of its own stays under the name of the event.
+        let mut value = serde_json::from_str(&fact.args).unwrap_or(Value::Null);
+        let has_more = value.as_object_mut().is_some_and(|members| {
+            members.remove(said);
+            !members.is_empty()
+        });
+        if has_more || said.is_empty() {
+            lane.facts.insert(fact.what.clone(), value);
         }
     }
 }
@@ -284,6 +301,12 @@ impl Lane {
     }
 }
 
+/// A whole number, which `1.0` is as well.
+fn whole(token: &str) -> Option<i64> {
+    let of_decimal = || token.trim_end_matches('0').strip_suffix('.')?.parse().ok();
+    event::integer(token.as_bytes()).or_else(of_decimal)
+}
+
 /// `stream 7` (Kineto), `stream#1` (XProf).
 fn names_a_stream(name: &str) -> bool {
     name.strip_prefix("stream")
@@ -312,6 +335,7 @@ mod tests {
         assert_eq!(location("T|\"1000\"|\"\""), "\"1000\"/\"\"");
         assert_eq!(location("T|\"a/b\"|\"c\""), "\"a/b\"/c");
         assert_eq!(location("A|1|io|read"), "1/async io/read");
+        assert_eq!(location("T|1|\"async read\""), "1/\"async read\"");
         assert_eq!(location("S|1|2"), "1/2/state");
     }
 
@@ -340,7 +364,9 @@ mod tests {
             ("process_name", r#"{"name":"a"}"#),
             ("process_name", r#"{"name":"b"}"#),
             ("process_labels", r#"{"labels":"CPU"}"#),
-            ("process_sort_index", r#"{"sort_index":-2}"#),
+            ("process_sort_index", r#"{"sort_index":-2.0}"#),
+            ("process_name", r#"{"name":7,"more":true}"#),
+            ("process_name", r#"{"name":"b"}"#),
             ("num_cpus", r#"{"number":8}"#),
         ] {
             lanes.tell(&Fact { lane, what: what.to_owned(), args: args.to_owned() });
@@ -348,6 +374,9 @@ mod tests {
         let process = &lanes.all[0];
         assert_eq!(process.display_name().as_deref(), Some("b (CPU)"));
         assert_eq!(process.sort_index, Some(-2));
-        assert_eq!(process.args().as_deref(), Some(r#"{"labels":"CPU","num_cpus":{"number":8},"pid":1}"#));
+        assert_eq!(
+            process.args().as_deref(),
+            Some(r#"{"labels":"CPU","num_cpus":{"number":8},"pid":1,"process_name":{"more":true}}"#)
+        );
     }
 }

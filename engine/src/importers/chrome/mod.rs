@@ -28,7 +28,7 @@
 //! keeps the columns; [`build`] closes what was begun, nests, links and fills the tables.
 //! Cost: each byte is looked at once by [`lex`], arguments are copied once, and nothing else is: no tree of values exists.
 //!
-//! Known to be wrong in files found in the wild: see [`repair`] (strings and numbers), [`time`] (doubles), [`block`]
+//! Known to be wrong in files found in the wild: see [`repair`] (strings and numbers), [`time`] (doubles), [`damage`]
 //! (unescaped quotes), [`nest`] (overlaps), [`kineto`] (flows without a start).
 
 mod asyncs;
@@ -36,6 +36,7 @@ mod block;
 mod build;
 mod chunk;
 mod container;
+mod damage;
 mod event;
 mod file;
 mod flows;
@@ -53,6 +54,7 @@ mod tests;
 mod time;
 
 use std::collections::BTreeSet;
+use std::io::{self, Read};
 use std::path::Path;
 
 use self::container::{Container, Form, Stop};
@@ -98,12 +100,19 @@ const DUPLICATE_KEY: Finding = Finding::repaired("duplicate_key", Stage::Recordi
 const COMMA_MISSING: Finding = Finding::repaired("comma_missing", Stage::Recording);
 const COMMA_TOO_MANY: Finding = Finding::repaired("comma_too_many", Stage::Recording);
 const MISSING_ID: Finding = Finding::repaired("missing_id", Stage::Recording);
+const SEVERAL_CONTAINERS: Finding = Finding::repaired("several_containers", Stage::Recording);
+const BASE_TIME_MISSING: Finding = Finding::repaired("base_time_missing", Stage::Recording);
+const PYTHON_CYCLE: Finding = Finding::repaired("python_parent_cycle", Stage::Recording);
 
 const TRAILING_COMMA: Finding = Finding::info("trailing_comma", Stage::Recording);
 const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
 const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
 const UNFINISHED_TASK: Finding = Finding::info("unfinished", Stage::Recording);
 const FLOW_UNBOUND: Finding = Finding::info("flow_unbound", Stage::Recording);
+const PYTHON_PARENT_UNKNOWN: Finding = Finding::info("python_parent_unknown", Stage::Recording);
+const LAUNCH_AMBIGUOUS: Finding = Finding::info("launch_ambiguous", Stage::Recording);
+const FLOW_ARGS: Finding = Finding::info("flow_args_left_out", Stage::Import);
+const VALUE_ROUNDED: Finding = Finding::info("value_rounded", Stage::Import);
 const LAUNCH_FLOWS: Finding = Finding::info("flow_same_as_launch", Stage::Import);
 const EMPTY: Finding = Finding::info("no_events", Stage::Recording);
 const HEADER_LEFT_OUT: Finding = Finding::info("header_left_out", Stage::Import);
@@ -187,50 +196,41 @@ fn utf16(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// Whether the text is an array of events, or an object that has one. Its key may come after any amount of other things:
+/// Whether the text is an array of events, or an object that has one. What tells may come after any amount of other things:
 /// then the whole text is walked, at the speed of reading it.
 fn looks_like_events(source: &Source) -> bool {
     let head = source.head();
-    let mut container = Container::new(head, 0);
-    let is_whole = source.head_is_whole();
-    match container.open() {
-        Ok(Some(Form::Array)) => array_of_events(&head[container.place() as usize..], is_whole),
-        Ok(Some(Form::Object)) => match container.next_events() {
-            Ok(Stop::Events(_)) => true,
-            Ok(Stop::Broken(_)) => matches!(container.search_events(), Ok(Stop::Events(_))),
-            Ok(Stop::Cut) if !is_whole => {
-                let Ok(reader) = source.reader() else { return false };
-                let mut container = Container::new(reader, 0);
-                matches!(container.open(), Ok(Some(Form::Object)))
-                    && matches!(container.next_events(), Ok(Stop::Events(_)))
+    // An array that is damaged, or whose first event is longer than the head, is judged by what can be seen of it.
+    let shows_event = || head.trim_ascii_start().starts_with(b"[") && has_phase(head);
+    // Memory does not fail.
+    match holds_events(Container::new(head, 0)).unwrap_or(Some(false)) {
+        Some(answer) => answer,
+        None if shows_event() => true,
+        None if source.head_is_whole() => false,
+        None => source.reader().is_ok_and(|reader| matches!(holds_events(Container::new(reader, 0)), Ok(Some(true)))),
+    }
+}
+
+/// Whether the text holds events; `None` when it ends before that can be told.
+fn holds_events<R: Read>(mut container: Container<R>) -> io::Result<Option<bool>> {
+    match container.open()? {
+        Some(Form::Array) => container.holds_events(),
+        Some(Form::Object) => {
+            let mut stop = container.next_events()?;
+            if let Stop::Broken(_) = stop {
+                stop = container.search_events()?;
             }
-            _ => false,
-        },
-        _ => false,
-    }
-}
-
-/// Whether the elements behind the opening bracket of an array are events: the first that is no padding has a phase.
-fn array_of_events(elements: &[u8], is_whole: bool) -> bool {
-    let mut at = 0;
-    loop {
-        at = lex::space(elements, at);
-        match elements.get(at) {
-            Some(b',') => at += 1,
-            // `[]` is an empty trace.
-            Some(b']') => return is_whole && elements[at + 1..].trim_ascii().is_empty(),
-            Some(b'{') => match lex::value(elements, at, &mut Vec::new()) {
-                Ok(end) if elements[at + 1..end - 1].trim_ascii().is_empty() => at = end,
-                // A first event that is damaged or longer than the head is judged by its beginning.
-                Ok(end) => return has_phase(&elements[at..end]),
-                Err(_) => return has_phase(&elements[at..]),
-            },
-            Some(b'n') if elements[at..].starts_with(b"null") => at += 4,
-            _ => return false,
+            Ok(match stop {
+                Stop::Events(_) => Some(true),
+                Stop::End | Stop::Broken(_) => Some(false),
+                Stop::Cut => None,
+            })
         }
+        None => Ok(Some(false)),
     }
 }
 
+/// Whether a key `ph` with a text stands here.
 fn has_phase(object: &[u8]) -> bool {
     memchr::memmem::find_iter(object, b"\"ph\"").any(|at| {
         let colon = lex::space(object, at + 4);

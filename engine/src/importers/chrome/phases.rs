@@ -10,6 +10,8 @@
 //! | `M` | facts about locations |
 //! | `=` `c` | counted: they only matter when traces are merged |
 
+use std::borrow::Cow;
+
 use super::block::{Place, Recent};
 use super::chunk::{
     Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_WORD, Python, Records, SEPARATOR,
@@ -17,9 +19,9 @@ use super::chunk::{
 };
 use super::event::{self, Event, Text};
 use super::{
-    ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_EVENTS,
+    ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_ARGS, FLOW_EVENTS,
     FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNKNOWN_PHASE,
-    repair, time,
+    VALUE_ROUNDED, repair, time,
 };
 use crate::trace::{Finding, Stats, Words};
 
@@ -215,9 +217,9 @@ impl<'t> Phases<'t> {
         let old = matches!(event.phase, b'S' | b'T' | b'p' | b'F');
         let category = plain(event.category);
         let name = plain(event.name);
-        let mut key = format!("{category}{SEPARATOR}{}{SEPARATOR}", event.scope);
-        if old {
-            key.push_str(&name);
+        let mut key = String::new();
+        for part in [category.as_str(), event.scope].into_iter().chain(old.then_some(name.as_str())) {
+            push_part(part, &mut key);
             key.push(SEPARATOR);
         }
         let id = self.async_id(event, &mut key, at, &name);
@@ -342,6 +344,9 @@ impl<'t> Phases<'t> {
         };
         let category = key(event.category, &mut self.recent_category);
         let name = key(event.name, &mut self.recent_name);
+        if event.args.text().is_some_and(|args| args != "{}") || !event.others.is_empty() {
+            self.note(FLOW_ARGS, at, || "`s`, `t` and `f` become links, which have no arguments".to_owned());
+        }
         let flow = Flow {
             sequence: self.lists.events,
             phase: event.phase,
@@ -418,7 +423,12 @@ impl<'t> Phases<'t> {
             return;
         }
         let time = match time::nanoseconds(event.ts.as_bytes()) {
-            Ok(time) => time.value,
+            Ok(time) => {
+                if time.rounded {
+                    self.rounded(at, event);
+                }
+                time.value
+            }
             Err(_) => {
                 self.records += series.len() as u64 - 1;
                 let count = series.len() as u64;
@@ -436,14 +446,14 @@ impl<'t> Phases<'t> {
         };
         for (key, value) in series {
             let key = repair::unescape(key).0;
-            let number = match event::string_value(value) {
-                Some(text) => time::double(&text),
-                None => time::double(value),
-            };
-            let Some(value) = number else {
+            let text = event::string_value(value);
+            let Some((value, is_exact)) = time::double(text.as_deref().unwrap_or(value)) else {
                 self.left_out(BAD_COUNTER, at, || format!("`{key}` of `{name}` is no number: {value}"));
                 continue;
             };
+            if !is_exact {
+                self.note(VALUE_ROUNDED, at, || format!("`{key}` of `{name}` is rounded to {value}"));
+            }
             self.records += 1;
             let blank = if key.is_empty() { "" } else { " " };
             let series = self.texts.intern(&format!("{name}{id}{blank}{key}"));
@@ -577,7 +587,7 @@ impl<'t> Phases<'t> {
         self.scratch.push(sort);
         for part in parts {
             self.scratch.push(SEPARATOR);
-            self.scratch.push_str(part);
+            push_part(part, &mut self.scratch);
         }
         self.lanes.intern(&self.scratch)
     }
@@ -603,6 +613,14 @@ impl<'t> Phases<'t> {
     }
 }
 
+/// Appends a part of a composed key. A separator in it becomes an escape, which means the same where the part is JSON.
+fn push_part(part: &str, key: &mut String) {
+    match part.contains(SEPARATOR) {
+        true => key.push_str(&part.replace(SEPARATOR, "\\u0001")),
+        false => key.push_str(part),
+    }
+}
+
 fn plain(text: Option<Text<'_>>) -> String {
     text.map(|text| repair::unescape(text.raw).0).unwrap_or_default()
 }
@@ -622,30 +640,44 @@ fn thread_time(event: &Event<'_>) -> Option<i64> {
 
 /// The arguments with members of the event that have no column.
 fn with_others(event: &Event<'_>, own: [(&str, &str); 2]) -> String {
-    let own = own.into_iter().filter(|(_, value)| is_valid(value));
-    let others = event.others.iter().map(|(key, value)| (*key, value.as_str())).filter(|(key, _)| is_valid_key(key));
-    event::with_members(event.args.text(), own.chain(others))
+    let own = own.map(valid_member);
+    event::with_members(event.args.text(), joined(own.iter().flatten(), event))
 }
 
 fn own_args<'m>(event: &'m Event<'_>, own: impl IntoIterator<Item = (&'m str, &'m str)>) -> Option<Box<str>> {
-    let own = own.into_iter().filter(|(_, value)| is_valid(value));
-    let others = event.others.iter().map(|(key, value)| (*key, value.as_str())).filter(|(key, _)| is_valid_key(key));
-    let mut more = own.chain(others).peekable();
-    if more.peek().is_none() {
+    let own: Vec<_> = own.into_iter().filter_map(valid_member).collect();
+    if own.is_empty() && event.others.is_empty() {
         return event.args.text().map(|args| {
             let mut compact = String::new();
             event::push_compact(args, &mut compact);
             compact.into()
         });
     }
-    Some(event::with_members(event.args.text(), more).into())
+    Some(event::with_members(event.args.text(), joined(own.iter(), event)).into())
 }
 
-fn is_valid(value: &str) -> bool {
-    super::lex::value(value.as_bytes(), 0, &mut Vec::new()) == Ok(value.len())
+/// Members of an event that join its arguments.
+fn joined<'m>(
+    own: impl Iterator<Item = &'m (&'m str, Cow<'m, str>)>,
+    event: &'m Event<'_>,
+) -> impl Iterator<Item = (&'m str, &'m str)> {
+    let others = event.others.iter().map(|(key, value)| (&**key, value.as_str()));
+    own.map(|(key, value)| (*key, &**value)).chain(others)
 }
 
-/// Keys stand in the output as they stand in the text.
-fn is_valid_key(key: &str) -> bool {
-    key.bytes().all(|byte| byte >= b' ' && byte != b'\\')
+/// A member with a value that is JSON, which `.5` and `+3` become; `None` for one without a value.
+fn valid_member<'m>((key, value): (&'m str, &'m str)) -> Option<(&'m str, Cow<'m, str>)> {
+    if value.is_empty() {
+        return None;
+    }
+    if super::lex::value(value.as_bytes(), 0, &mut Vec::new()) == Ok(value.len()) {
+        return Some((key, value.into()));
+    }
+    let mut repaired = String::new();
+    // What ends with the text may go on behind it.
+    if repair::value(&format!("{value} "), 0, &mut repaired).is_err() {
+        repaired.clear();
+        repair::quote(value, &mut repaired);
+    }
+    Some((key, repaired.into()))
 }

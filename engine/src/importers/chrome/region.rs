@@ -6,17 +6,17 @@
 //! ```
 //! Blocks are cut where [`block::border`] guesses that an event ends. The guess is right when the block before it ends
 //! between two events; by induction from the first event, so are all. Where it is wrong (an object that looks like an
-//! event inside of arguments, an event longer than a block) reading starts again at the block in question, and from
-//! there every block is parsed to find its border: slower, and sure.
+//! event inside of arguments, an event longer than a block, damage at the end of a block) reading starts again at the
+//! block in question, and from there every block is parsed to find its border: slower, and sure.
 
-use std::io::{self, Read};
+use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::block::{self, Parsed};
+use super::block::{self, Next, Parsed};
 use super::chunk::Ending;
-use super::container::{Container, Form, Stop};
+use super::container::{Container, Form, Further, Stop};
 use super::file::{Recording, Shared};
-use super::{BROKEN_CONTAINER, BROKEN_HEADER, HEADER_LEFT_OUT, TRUNCATED, damaged};
+use super::{BROKEN_CONTAINER, BROKEN_HEADER, HEADER_LEFT_OUT, SEVERAL_CONTAINERS, TRUNCATED, damaged};
 use crate::error::ImportError;
 use crate::trace::{self, Block, Source, parse_reader};
 
@@ -28,63 +28,87 @@ pub(super) fn read(
     shared: &mut Shared,
 ) -> Result<(), ImportError> {
     let failed = |error| source.io_error(error);
-    let mut reader = source.reader()?;
-    let mut container = Container::new(&mut reader, 0);
-    let Some(form) = container.open().map_err(failed)? else {
+    let mut container = Container::new(source.reader()?, 0);
+    let Some(mut form) = container.open().map_err(failed)? else {
         return Err(damaged(source, "byte 0".to_owned(), "it begins neither with `[` nor with `{`".to_owned()));
     };
-    if form == Form::Array {
-        let begin = container.place();
-        // Nothing but an end may follow the array.
-        return events(source, threads, begin, form, recording, shared).map(|_| ());
-    }
-    let mut stop = container.next_events().map_err(failed)?;
-    keep_beside(&mut container, recording);
-    let mut found = false;
+    let mut arrays = 0;
+    let mut stop = enter(&mut container, form).map_err(failed)?;
     loop {
-        match stop {
-            Stop::End => break,
+        keep_beside(&mut container, recording);
+        stop = match stop {
+            Stop::Events(begin) if arrays == ARRAYS_MAX => {
+                let what = format!("byte {begin}: more than {ARRAYS_MAX} arrays of events; the rest is left out");
+                recording.stats.note(BROKEN_CONTAINER, 1, || what);
+                break;
+            }
+            Stop::Events(begin) => {
+                arrays += 1;
+                match events(source, threads, begin, form, recording, shared)? {
+                    Region::Ended => break,
+                    Region::Tail(offset, tail) => container = Container::new(Box::new(Cursor::new(tail)), offset),
+                    Region::Closed(offset) => container = Container::new(skipped(source, offset)?, offset),
+                }
+                match form {
+                    Form::Array => Stop::End,
+                    Form::Object => container.next_events().map_err(failed)?,
+                }
+            }
+            Stop::End => match container.further().map_err(failed)? {
+                Further::Nothing => break,
+                Further::Container(further) => {
+                    let place = container.place();
+                    recording.stats.note(SEVERAL_CONTAINERS, 1, || format!("byte {place}: read as if it were one"));
+                    form = further;
+                    enter(&mut container, form).map_err(failed)?
+                }
+                Further::Other => {
+                    let place = container.place();
+                    recording.stats.note(BROKEN_CONTAINER, 1, || format!("byte {place}: the trace ended before this"));
+                    break;
+                }
+            },
             Stop::Cut => {
                 let place = source.known_bytes().map_or_else(String::new, |bytes| format!("byte {bytes}: "));
                 recording.stats.note(TRUNCATED, 1, || format!("{place}the text ends before its closing bracket"));
                 break;
             }
-            Stop::Broken(at) if found => {
-                recording.stats.note(BROKEN_CONTAINER, 1, || format!("byte {at}: what follows the events is no JSON"));
-                break;
-            }
             Stop::Broken(at) => {
-                // What describes the run cannot be read, but the events may stand behind it all the same.
-                stop = container.search_events().map_err(failed)?;
-                if !matches!(stop, Stop::Events(_)) {
+                // What describes the run cannot be read, but events may stand behind it all the same.
+                let found = container.search_events().map_err(failed)?;
+                let is_found = matches!(found, Stop::Events(_));
+                if arrays > 0 {
+                    let what = format!("byte {at}: what follows the events is no JSON");
+                    recording.stats.note(BROKEN_CONTAINER, 1, || what);
+                } else if is_found {
+                    let what = format!("byte {at}: what stands before the events is no JSON");
+                    recording.stats.note(BROKEN_HEADER, 1, || what);
+                } else {
                     return Err(damaged(source, format!("byte {at}"), "this is no JSON".to_owned()));
                 }
-                recording
-                    .stats
-                    .note(BROKEN_HEADER, 1, || format!("byte {at}: what stands before the events is no JSON"));
-            }
-            Stop::Events(begin) => {
-                found = true;
-                let after = match events(source, threads, begin, form, recording, shared)? {
-                    Region::Ended => break,
-                    Region::Tail(offset, tail) => walk(Container::new(tail.as_slice(), offset), recording),
-                    Region::Closed(offset) => walk(Container::new(skipped(source, offset)?, offset), recording),
-                };
-                stop = after.map_err(failed)?;
+                if !is_found {
+                    break;
+                }
+                found
             }
         }
     }
-    if !found {
+    if arrays == 0 {
         let what = "it has no `traceEvents` with an array of events".to_owned();
         return Err(damaged(source, "its top-level keys".to_owned(), what));
     }
     Ok(())
 }
 
-fn walk<R: Read>(mut container: Container<R>, recording: &mut Recording) -> io::Result<Stop> {
-    let stop = container.next_events()?;
-    keep_beside(&mut container, recording);
-    Ok(stop)
+/// How many arrays of events a text may have: each is found by reading the text from its start.
+const ARRAYS_MAX: u32 = 64;
+
+/// The first stop behind an opening bracket.
+fn enter<R: Read>(container: &mut Container<R>, form: Form) -> io::Result<Stop> {
+    match form {
+        Form::Array => Ok(Stop::Events(container.place())),
+        Form::Object => container.next_events(),
+    }
 }
 
 fn keep_beside<R>(container: &mut Container<R>, recording: &mut Recording) {
@@ -158,16 +182,25 @@ fn pass(
         if !careful {
             return Some(block::border(text).unwrap_or(text.len()));
         }
-        match block::parse(Block { bytes: text, offset: 0, last: false }).ending {
+        match block::parse(Block { bytes: text, offset: 0, last: false }, Next::Unknown).ending {
             Ending::Border => Some(text.len()),
             Ending::Inside(at) => Some(at),
+            // The end stands at the beginning of a block of its own, as an event would.
+            Ending::Closed(at) if at > 0 => Some(at),
             Ending::Closed(_) => {
                 over.store(true, Ordering::Relaxed);
                 Some(text.len())
             }
         }
     };
-    let parse = |block: Block<'_>| block::parse(Block { offset: begin + block.offset, ..block });
+    let parse = |block: Block<'_>| {
+        let next = match (block.last, careful) {
+            (true, _) => Next::Nothing,
+            (false, true) => Next::Event,
+            (false, false) => Next::Unknown,
+        };
+        block::parse(Block { offset: begin + block.offset, ..block }, next)
+    };
     let mut outcome = Pass::Region(Region::Ended);
     let mut take = |parsed: Parsed| -> Result<bool, ImportError> {
         let Parsed { records, ending, offset, last, tail } = parsed;

@@ -1,7 +1,6 @@
 //! Damage: every cut and many flipped bytes of small texts end in an error with a place or in counted findings, and what
 //! is left is valid.
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -24,13 +23,22 @@ fn fixture(name: &str) -> PathBuf {
 }
 
 fn import(bytes: &[u8], threads: usize) -> Result<Run, ImportError> {
-    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    file.write_all(bytes).expect("room");
-    let source = Source::open(file.path(), None)?;
+    import_in_blocks(bytes, bytes.len() + 1, threads)
+}
+
+fn import_in_blocks(bytes: &[u8], block_bytes: usize, threads: usize) -> Result<Run, ImportError> {
+    let source = Source::of_bytes(bytes)?.in_blocks_of(block_bytes);
+    read_with(threads, |context| Chrome.import(&source, context))
+}
+
+fn read_with(
+    threads: usize,
+    read: impl FnOnce(&mut ImportContext<'_>) -> Result<(), ImportError>,
+) -> Result<Run, ImportError> {
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(MEMORY_BYTES));
     let options = ImportOptions::new();
     let mut context = ImportContext::new(&options, threads, pool, 0);
-    Chrome.import(&source, &mut context)?;
+    read(&mut context)?;
     Ok(context.into_runs().remove(0))
 }
 
@@ -155,6 +163,263 @@ fn an_unescaped_quote_costs_one_event() {
             assert_eq!(lost, 1, "{text}: {:?}", run.stats);
         }
     }
+}
+
+/// A complete event, whose name may be one that makes it unreadable.
+fn complete(name: &str) -> String {
+    format!(r#"{{"ph":"X","name":"{name}","pid":1,"tid":1,"ts":1,"dur":1,"args":{{"k":[{{"a":1}}]}}}}"#)
+}
+
+const BAD_NAME: &str = r#"x = L("a", "b")"#;
+
+/// Every event is read but these, wherever blocks end; each is counted.
+#[test]
+fn damage_at_the_end_of_a_block_costs_the_damaged_events() {
+    let is_bad = |at: &usize| [3, 7, 8, 9, 20].contains(at);
+    let name = |at: usize| if is_bad(&at) { BAD_NAME.to_owned() } else { format!("e{at}") };
+    let events: Vec<String> = (0..24).map(|at| complete(&name(at))).collect();
+    let good: Vec<String> = (0..24).filter(|at| !is_bad(at)).map(name).collect();
+    for (begin, end) in [("[", "]"), ("{\"traceEvents\":[", "],\"traceName\":\"t\"}"), ("{\"traceEvents\":[", "\n]}\n")]
+    {
+        let text = format!("{begin}{}{end}", events.join(",\n"));
+        for block_bytes in (40..900).step_by(3) {
+            let run = import_in_blocks(text.as_bytes(), block_bytes, 1 + block_bytes % 2).expect("readable");
+            assert_eq!(names(&run), good, "{block_bytes}");
+            assert_eq!((count(&run, "bad_event"), count(&run, "truncated")), (5, 0), "{block_bytes}");
+            assert_eq!(count(&run, "unaccounted"), 0, "{block_bytes}");
+        }
+    }
+}
+
+/// Each damaged event is counted on its own, and takes no neighbour with it.
+#[test]
+fn neighbours_of_damage_are_kept() {
+    let [a, b] = ["a", "b"].map(complete);
+    let bad = complete(BAD_NAME);
+    let check = |middle: &str, bad_events: u64, commas: u64| {
+        for text in [format!("[{a}{middle}{b}]"), format!("{{\"traceEvents\":[{a}{middle}{b}],\"x\":1}}")] {
+            let run = import(text.as_bytes(), 1).expect("readable");
+            assert_eq!(names(&run), ["a", "b"], "{text}: {:?}", run.stats);
+            assert_eq!((count(&run, "bad_event"), count(&run, "comma_missing")), (bad_events, commas), "{text}");
+            assert_eq!(count(&run, "truncated") + count(&run, "broken_container"), 0, "{text}: {:?}", run.stats);
+        }
+    };
+    check(&format!(",{bad},{bad},{bad},"), 3, 0);
+    check("$", 0, 1);
+    check("}", 0, 1);
+    // A missing bracket, one that is another character, one that is missing at the beginning.
+    check(&format!(",{},", &bad.replace(BAD_NAME, "c")[..bad.len() - BAD_NAME.len()]), 1, 0);
+    check(",{\"ph\":\"X\",\"args\":{\"name\":\"p\"}y,", 1, 0);
+    check(",\"ph\":\"X\",\"name\":\"c\",\"ts\":5},", 1, 0);
+    // A quote that is missing in front of a bracket, in members and in arguments.
+    check(",{\"ph\":\"X\",\"name\":\"z\",\"ts\":5,\"dur*:1},\n", 1, 0);
+    check(",{\"ph\":\"X\",\"args\":{\"External id\":1,\"Sequ649\n  }\n },\n ", 1, 0);
+    // What looks like an event in arguments is none.
+    check(",{\"ph\":\"X\" \"args\":{\"ph\":\"X\",\"k\":[{\"ph\":\"X\",\"ts\":1}]}},", 1, 0);
+}
+
+/// Tens of thousands of damaged events take no longer than their bytes.
+#[test]
+fn much_damage_is_read_in_linear_time() {
+    let text = format!("[{},{}]", complete("a"), vec![complete(BAD_NAME); 20_000].join(",\n"));
+    for block_bytes in [4_000, 100_000, 8 << 20] {
+        let run = import_in_blocks(text.as_bytes(), block_bytes, 2).expect("readable");
+        assert_eq!((names(&run).len(), count(&run, "bad_event")), (1, 20_000), "{block_bytes}");
+    }
+    // Brackets that open and never close, and objects that are no events.
+    for debris in ["{\"a\":[1,", "[", "{\"ph\":", "{\"a\":{\"b\":1}},"] {
+        let text = format!("[{},{} {},{}]", complete("a"), complete(BAD_NAME), debris.repeat(30_000), complete("b"));
+        let run = import_in_blocks(text.as_bytes(), 50_000, 2).expect("readable");
+        assert!(!names(&run).is_empty(), "{debris}");
+    }
+}
+
+#[test]
+fn what_follows_the_end_is_read_or_counted() {
+    let [a, b] = ["a", "b"].map(complete);
+    let check = |text: String, expected: &[&str], what: &str| {
+        for block_bytes in [50, 1_000] {
+            let run = import_in_blocks(text.as_bytes(), block_bytes, 1).expect("readable");
+            assert_eq!(names(&run), expected, "{text}");
+            assert_eq!(count(&run, what), 1, "{text}: {:?}", run.stats);
+        }
+    };
+    check(format!("[{a}]\n[{b}]\n"), &["a", "b"], "several_containers");
+    check(format!("[{a}],{b}]"), &["a", "b"], "several_containers");
+    check(format!("{{\"traceEvents\":[{a}]}}\n{{\"traceEvents\":[{b}]}}"), &["a", "b"], "several_containers");
+    check(format!("[{a}] and so on"), &["a"], "broken_container");
+    check(format!("{{\"traceEvents\":[{a}]}}]"), &["a"], "broken_container");
+    let run = import(format!("[{}]", format!("[{a}]").repeat(100)).replace("[[", "[").as_bytes(), 1).expect("readable");
+    assert_eq!((names(&run).len(), count(&run, "broken_container")), (64, 1));
+}
+
+/// A damaged last event ends with its array, not at a bracket in its arguments nor in the next array.
+#[test]
+fn a_damaged_last_event_hides_nothing() {
+    let [a, b, c] = ["a", "b", "c"].map(complete);
+    let bad = complete(BAD_NAME);
+    for between in ["", "\"displayTimeUnit\":\"ms\",\"traceName\":\"n\","] {
+        let text =
+            format!("{{\"traceEvents\":[{a},{bad}],{between}\"traceEvents\":[{b},{c}],\"baseTimeNanoseconds\":5}}");
+        for block_bytes in [60, 5_000] {
+            let run = import_in_blocks(text.as_bytes(), block_bytes, 1).expect("readable");
+            assert_eq!(names(&run), ["a", "b", "c"], "{text}");
+            assert_eq!(count(&run, "bad_event"), 1, "{text}: {:?}", run.stats);
+            assert!(run.info.args.contains_key("baseTimeNanoseconds"), "{text}");
+        }
+    }
+}
+
+/// Files of a directory, by name and text.
+fn directory(files: &[(&str, String)]) -> (tempfile::TempDir, Vec<Source>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let open = |(name, text): &(&str, String)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("room");
+        Source::open(&path, None).expect("it was just written")
+    };
+    let sources = files.iter().map(open).collect();
+    (folder, sources)
+}
+
+#[test]
+fn ranks_are_known_whatever_the_order_of_keys() {
+    let event = r#"{"dur":5,"ts":1,"tid":1,"pid":1,"name":"a","cat":"cpu_op","ph":"X"}"#;
+    let huge = format!(r#""log":["{}"]"#, "x".repeat(300_000));
+    let rank = |rank: i64| format!(r#""distributedInfo":{{"rank":{rank}}},"schemaVersion":1"#);
+    let texts = [
+        format!(r#"{{{},"traceEvents":[{event}]}}"#, rank(1)),
+        format!(r#"{{"traceEvents":[{event}],{}}}"#, rank(2)),
+        format!(r#"{{{huge},{},"traceEvents":[{event}]}}"#, rank(3)),
+        format!(r#"{{"traceEvents":[{event}],{},{huge}}}"#, rank(4)),
+    ];
+    // What a file says of itself goes before its name.
+    let names = ["worker4.json", "worker3.json", "b.json", "a.json"];
+    let files: Vec<_> = names.into_iter().zip(texts).collect();
+    let (_folder, sources) = directory(&files);
+    assert_eq!(sources.iter().map(|source| header::place(source).rank).collect::<Vec<_>>(), [1, 2, 3, 4].map(Some));
+    assert!(Chrome.is_one_run(&sources));
+}
+
+#[test]
+fn clocks_with_and_without_a_base_are_not_mixed() {
+    let text = |more: &str| format!(r#"{{"schemaVersion":1{more},"traceEvents":[{}]}}"#, complete("a"));
+    let base = r#","baseTimeNanoseconds":1700000000000000000"#;
+    for (second, missing) in [("", 1), (base, 0)] {
+        let (folder, sources) = directory(&[("rank0.json", text(base)), ("rank1.json", text(second))]);
+        let run = read_with(1, |context| Chrome.import_directory(folder.path(), &sources, context)).expect("readable");
+        assert_eq!(count(&run, "base_time_missing"), missing);
+        let starts = batches(&run, Table::Tasks).iter().flat_map(|batch| {
+            batch["start"].as_primitive::<datafusion::arrow::datatypes::Int64Type>().values().to_vec()
+        });
+        assert_eq!(starts.collect::<Vec<_>>(), [0, 0]);
+    }
+}
+
+#[test]
+fn pythons_ids_count_within_a_process() {
+    let function = |pid: u32, id: u32, parent: &str, ts: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"python_function","name":"f","pid":{pid},"tid":1,"ts":{ts},"dur":1,"args":{{"Python id":{id},"Python parent id":{parent}}}}}"#
+        )
+    };
+    let parents = |functions: &[String]| {
+        let run = import(format!("[{}]", functions.join(",")).as_bytes(), 1).expect("readable");
+        let columns = batches(&run, Table::Tasks).iter().filter_map(|batch| batch.column_by_name("parent"));
+        let of = |column: &Arc<dyn datafusion::arrow::array::Array>| {
+            column.as_primitive::<datafusion::arrow::datatypes::Int64Type>().iter().collect::<Vec<_>>()
+        };
+        let parents: Vec<Option<i64>> = columns.flat_map(of).collect();
+        (parents, count(&run, "python_parent_cycle"), count(&run, "python_parent_unknown"))
+    };
+    let two = [function(1, 1, "null", 1), function(1, 2, "1", 3), function(2, 1, "null", 1), function(2, 2, "1", 3)];
+    assert_eq!(parents(&two), (vec![None, Some(0), None, Some(2)], 0, 0));
+    let circle = [function(1, 1, "2", 1), function(1, 2, "1", 3), function(1, 3, "99", 5), function(1, 4, "3", 7)];
+    assert_eq!(parents(&circle), (vec![None, None, None, Some(2)], 2, 1));
+}
+
+/// In traces that a tool merged, correlations of several processes collide.
+#[test]
+fn launches_of_several_processes_are_told_to_be_ambiguous() {
+    let task = |cat: &str, pid: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"{cat}","name":"n","pid":{pid},"tid":1,"ts":1,"dur":1,"args":{{"correlation":5}}}}"#
+        )
+    };
+    let check = |pids: [u32; 2], expected: u64| {
+        let calls = pids.map(|pid| task("cuda_runtime", pid)).join(",");
+        let text = format!("[{calls},{},{}]", task("kernel", 0), task("kernel", 1));
+        assert_eq!(count(&import(text.as_bytes(), 1).expect("readable"), "launch_ambiguous"), expected);
+    };
+    check([7, 8], 2);
+    check([7, 7], 0);
+}
+
+#[test]
+fn events_are_recognised_behind_much_else() {
+    let recognises = |text: &str| Chrome.recognise(&Source::of_bytes(text.as_bytes()).expect("bytes"));
+    let long = "x".repeat(70_000);
+    let event = complete("a");
+    for text in [
+        format!(r#"[{{"args":{{"s":"{long}"}},"ph":"X","name":"a"}}]"#),
+        format!(r#"[{{"qh":"X","name":"a"}},{event}]"#),
+        format!(r#"{{"f":"{long}","INFO":"a "quoted" word","traceEvents":[{event}]}}"#),
+        format!("[{}{event}]", "{},".repeat(40_000)),
+        format!(r#"[{{"name":"x "q"","ph":"X"}},{event}]"#),
+        "[]".to_owned(),
+    ] {
+        assert!(recognises(&text), "{}", &text[..text.len().min(60)]);
+    }
+    for text in [
+        r#"[{"a":1},{"b":2}]"#.to_owned(),
+        r#"[{"pH":"7"}]"#.to_owned(),
+        format!(r#"{{"a":{{"ph":"7"}},"b":"{long}"}}"#),
+        r#"{"a":{"ph":"7"}"#.to_owned(),
+        "[1,2]".to_owned(),
+    ] {
+        assert!(!recognises(&text), "{}", &text[..text.len().min(60)]);
+    }
+}
+
+#[test]
+fn values_that_cannot_be_kept_are_counted() {
+    let text = r#"[{"ph":"C","name":"c","pid":1,"ts":1.0005,"args":{"v":9007199254740993}},
+        {"ph":"C","name":"c","pid":1,"ts":2,"args":{"v":1e999,"w":"1e999"}},
+        {"ph":"s","name":"f","id":1,"ts":1,"args":{"bytes":77}},{"ph":"f","name":"f","id":1,"ts":1}]"#;
+    let run = import(text.as_bytes(), 1).expect("readable");
+    let counts = ["rounded", "value_rounded", "bad_counter", "flow_args_left_out"].map(|what| count(&run, what));
+    assert_eq!(counts, [1, 1, 2, 1]);
+    assert_eq!(count(&run, "unaccounted"), 0);
+}
+
+#[test]
+fn odd_members_join_the_arguments() {
+    let text = r#"[{"ph":"X","name":"a","ts":1,"dur":1,"caf\u00e9":6,"my\"key":5},
+        {"\u0070h":"\u0058","name":"b","ts":1,"dur":1,"tts":.5,"tdur":+3}]"#;
+    let run = import(text.as_bytes(), 1).expect("readable");
+    let args: Vec<String> = batches(&run, Table::Tasks)
+        .iter()
+        .flat_map(|batch| batch["args"].as_string::<i32>().iter().flatten().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+    assert_eq!(args, ["{\"caf\u{e9}\":6,\"my\\\"key\":5}", r#"{"tts":0.5,"tdur":3}"#]);
+}
+
+/// Threads that are called like asynchronous lanes, and names with the separator of keys, are locations of their own.
+#[test]
+fn locations_do_not_collide() {
+    let text = r#"[{"ph":"X","name":"t","pid":1,"tid":"async foo","ts":0,"dur":10},
+        {"ph":"b","name":"foo","id":1,"pid":1,"ts":1},{"ph":"e","name":"foo","id":1,"pid":1,"ts":2},
+        {"ph":"b","cat":"a\u0001b","name":"c","id":2,"pid":1,"ts":3},{"ph":"b","cat":"a","name":"b","id":2,"pid":1,"ts":3}]"#;
+    let run = import(text.as_bytes(), 1).expect("readable");
+    let locations: BTreeSet<String> = batches(&run, Table::Tasks)
+        .iter()
+        .flat_map(|batch| {
+            let column = batch["location"].as_dictionary::<Int32Type>();
+            let words = column.values().as_string::<i32>();
+            column.keys().iter().flatten().map(|key| words.value(key as usize).to_owned()).collect::<Vec<_>>()
+        })
+        .collect();
+    assert_eq!(locations.len(), 4, "{locations:?}");
 }
 
 #[test]

@@ -179,11 +179,18 @@ fn round(units: i128) -> Result<Nanoseconds, BadTime> {
     Ok(Nanoseconds { value: in_reach(value)?, rounded: rest != 0 })
 }
 
-/// A numeric text of any spelling as a double, for values (never for times).
-pub(super) fn double(text: &str) -> Option<f64> {
+/// A numeric text of any spelling as a double, for values (never for times), and whether a whole number is that number
+/// still. `None` for what is no finite number.
+pub(super) fn double(text: &str) -> Option<(f64, bool)> {
     // Rust reads `inf` and `nan`, too.
     let digits = text.trim_start_matches(['+', '-']);
-    digits.starts_with(|first: char| first.is_ascii_digit() || first == '.').then(|| text.parse().ok()).flatten()
+    if !digits.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
+        return None;
+    }
+    let value = text.parse::<f64>().ok().filter(|value| value.is_finite())?;
+    // Fifteen digits always fit.
+    let is_exact = digits.len() <= 15 || text.parse::<i128>().map_or(true, |whole| whole == value as i128);
+    Some((value, is_exact))
 }
 
 #[cfg(test)]
@@ -279,7 +286,10 @@ mod tests {
             ("NaN", None),
             ("", None),
         ] {
-            assert_eq!(double(text), expected, "{text}");
+            assert_eq!(double(text), expected.map(|value| (value, true)), "{text}");
         }
+        assert_eq!(double("9007199254740993"), Some((9_007_199_254_740_992.0, false)));
+        assert_eq!(double("9007199254740992"), Some((9_007_199_254_740_992.0, true)));
+        assert_eq!(double("1e999"), None);
     }
 }

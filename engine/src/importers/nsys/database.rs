@@ -52,9 +52,10 @@ impl Cells<'_, '_> {
         super::integer(self.cell(index))
     }
 
+    /// Text that holds something: versions without NULL wrote `''`.
     pub(super) fn text(&self, index: usize) -> Option<String> {
         match self.cell(index) {
-            ValueRef::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+            ValueRef::Text(text) if !text.is_empty() => Some(String::from_utf8_lossy(text).into_owned()),
             _ => None,
         }
     }
@@ -67,7 +68,7 @@ impl<'a> Reader<'a> {
         stats: &'a mut Stats,
     ) -> Result<Reader<'a>, ImportError> {
         let connection = Rc::new(database.connect()?);
-        let tables = database.tables(&connection)?;
+        let tables = database.tables_without_views(&connection)?;
         let memory = MemoryConsumer::new(format!("reading {}", database.path().display())).register(pool);
         let (done, ids, words) = Default::default();
         let mut reader = Reader { stats, database, connection, tables, done, ids, words, memory };
@@ -91,11 +92,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The word of a cell: the text of an id, else the text that stands there itself.
+    pub(super) fn word(&mut self, row: &Cells<'_, '_>, index: usize) -> Option<String> {
+        row.integer(index).map(|id| self.string(id)).or_else(|| row.text(index))
+    }
+
     fn strings(&mut self) -> Result<(), ImportError> {
         let (mut ids, mut words) = (HashMap::new(), Words::default());
         self.describe("StringIds", &["id", "value"], |row| {
-            if let (Some(id), Some(text)) = (row.integer(0), row.text(1)) {
-                ids.insert(id, words.intern(&text));
+            if let (Some(id), ValueRef::Text(text)) = (row.integer(0), row.cell(1)) {
+                ids.insert(id, words.intern(&String::from_utf8_lossy(text)));
             }
         })?;
         self.reserve(ids.len() * 2 * size_of::<(i64, i32)>() + words.memory())?;

@@ -3,16 +3,18 @@
 //! ```text
 //! NVTX          [ step                        ]
 //!                  [ forward    ]
+//! NVTX NCCL          [ all-reduce ]
 //! call               [cudaLaunchKernel: 42]
 //! kernel                        [gemm: 42        ]       launch: cudaLaunchKernel → gemm
-//!                                                        nvtx: forward → gemm
+//!                                                        nvtx: forward → gemm, all-reduce → gemm
 //! ```
+//! Ranges nest within their domain only, so that each domain has an innermost one around a launch.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use super::lanes::Process;
-use super::tasks::{Kind, Tasks};
+use super::tasks::{Kind, Range, Tasks};
 use crate::error::ImportError;
 use crate::tables::Table;
 use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
@@ -89,7 +91,7 @@ pub(super) fn launches(tasks: &Tasks, calls: &Calls, stats: &mut Stats) -> Launc
     Launches { links }
 }
 
-/// From the innermost range around each launch to what was launched.
+/// From the ranges around each launch to what was launched.
 pub(super) fn ranges(tasks: &Tasks, launches: &Launches) -> Vec<Link> {
     // Ranges and launches of a thread in the order of time; a range that begins with a call is around it.
     let mut ranges = tasks.ranges.clone();
@@ -103,33 +105,54 @@ pub(super) fn ranges(tasks: &Tasks, launches: &Launches) -> Vec<Link> {
     launched.sort_unstable();
     let mut links = Vec::new();
     let mut next = ranges.iter().peekable();
-    // Open ranges by start, and by the time at which they close.
-    let (mut open, mut closing) = (BTreeSet::new(), BinaryHeap::new());
-    let mut thread = None;
-    for (lane, time, kernel) in launched {
-        if thread != Some(lane) {
-            (open, closing) = Default::default();
-            thread = Some(lane);
+    let mut open = OpenRanges::default();
+    let mut current = None;
+    for (thread, time, kernel) in launched {
+        if current != Some(thread) {
+            open = OpenRanges::default();
+            current = Some(thread);
         }
-        while let Some(&&(range_lane, start, finish, range)) = next.peek() {
-            if (range_lane, start) > (lane, time) {
-                break;
-            }
-            next.next();
-            if range_lane == lane {
-                open.insert((start, range));
-                closing.push(Reverse((finish, start, range)));
+        while let Some(range) = next.next_if(|range| (range.thread, range.start) <= (thread, time)) {
+            if range.thread == thread {
+                open.begin(*range);
             }
         }
-        while let Some(Reverse((_, start, range))) = closing.peek().filter(|range| range.0.0 <= time).copied() {
-            closing.pop();
-            open.remove(&(start, range));
-        }
-        if let Some((_, range)) = open.last() {
-            links.push((*range, kernel, "nvtx", ""));
-        }
+        open.end_until(time);
+        links.extend(open.around().map(|range| (range, kernel, "nvtx", "")));
     }
     links
+}
+
+/// The open ranges of a thread by lane, and by the time at which they close.
+#[derive(Default)]
+struct OpenRanges {
+    lanes: BTreeMap<i32, BTreeSet<Range>>,
+    closing: BinaryHeap<Reverse<(i64, Range)>>,
+}
+
+impl OpenRanges {
+    fn begin(&mut self, range: Range) {
+        self.lanes.entry(range.lane).or_default().insert(range);
+        self.closing.push(Reverse((range.finish.0, range)));
+    }
+
+    /// Closes what ends no later.
+    fn end_until(&mut self, time: i64) {
+        while let Some(Reverse((_, range))) = self.closing.peek().filter(|range| range.0.0 <= time).copied() {
+            self.closing.pop();
+            if let Some(lane) = self.lanes.get_mut(&range.lane) {
+                lane.remove(&range);
+            }
+        }
+    }
+
+    /// The innermost range of each lane, which leads to those around it; where ranges may overlap, all of them.
+    fn around(&self) -> impl Iterator<Item = u32> {
+        self.lanes.values().flat_map(|lane| {
+            let of_lane = if lane.last().is_some_and(|range| range.may_overlap) { lane.len() } else { 1 };
+            lane.iter().rev().take(of_lane).map(|range| range.task)
+        })
+    }
 }
 
 /// Appends the links.

@@ -100,12 +100,12 @@ impl Lanes {
     /// The ranges of a domain on a thread; those that may overlap have a lane of their own.
     pub(super) fn ranges(&mut self, global_tid: i64, domain: &str, may_overlap: bool) -> i32 {
         let thread = self.thread(global_tid);
-        let mut location = format!("{}/NVTX", self.location(thread));
+        let mut name = "NVTX".to_owned();
         for word in [domain, if may_overlap { "(start/end)" } else { "" }].into_iter().filter(|word| !word.is_empty()) {
-            location.push(' ');
-            location.push_str(word);
+            name.push(' ');
+            name.push_str(word);
         }
-        let name = location.rsplit('/').next().unwrap_or("NVTX").to_owned();
+        let location = format!("{}/{name}", self.location(thread));
         self.lane(location, Some(thread), if may_overlap { "async" } else { "thread" }, name)
     }
 
@@ -199,6 +199,11 @@ mod tests {
         let mut lanes = Lanes::default();
         let lane = lanes.thread(thread);
         assert_eq!(lanes.location(lane), "100/201");
+        let domain = lanes.ranges(thread, "libs/cudf", false);
+        assert_eq!(
+            (lanes.location(domain), lanes.all[domain as usize].name.as_str()),
+            ("100/201/NVTX libs/cudf", "NVTX libs/cudf")
+        );
         // The same pid under hardware 0x02: it is told by its machine, the upper 16 bits in hexadecimal.
         let elsewhere = lanes.thread(0x0200_0000_6400_00c9);
         assert_eq!(lanes.location(elsewhere), "100@200/201");

@@ -43,6 +43,8 @@ use crate::error::ImportError;
 use crate::trace::{Finding, Source, Stage, Stats};
 
 const TABLE_MISSING: Finding = Finding::info("table_missing", Stage::Recording);
+const DIAGNOSTIC: Finding = Finding::info("diagnostic", Stage::Recording);
+const EVENTS_DROPPED: Finding = Finding::lost("events_dropped", Stage::Recording);
 
 static DOC: FormatDoc = FormatDoc {
     name: "nsys",
@@ -51,7 +53,7 @@ static DOC: FormatDoc = FormatDoc {
     fills: "tasks (calls, kernels, copies, memsets, synchronisations, graphs, NVTX ranges, OS calls, libraries, MPI, overhead), \
             locations (processes, threads, devices, streams, NVTX domains), links (launch, sync, nvtx), events (NVTX marks)",
     loses: "samples, scheduling, GPU metrics, memory usage and call chains (their tables are counted); which MPI calls belong \
-            together; NVTX payloads and colours",
+            together; NVTX payloads, colours, and the names of categories and threads; OpenMP and the making of graph nodes",
     options: &[],
 };
 
@@ -88,7 +90,7 @@ impl Importer for Nsys {
         // A long schema lies on later pages than the first ones.
         dialect(in_head).or_else(|| {
             let database = Database::of_what_is_left(source, DOC.name, &mut Stats::default()).ok()?;
-            let tables = database.tables(&database.connect().ok()?).ok()?;
+            let tables = database.tables_without_views(&database.connect().ok()?).ok()?;
             dialect(|name| tables.iter().any(|table| table.starts_with(name)))
         }) == Some(Dialect::Nsys)
             || dialect(in_head) == Some(Dialect::Nvprof)
@@ -119,6 +121,7 @@ impl Importer for Nsys {
         tasks::libraries(&mut reader, &mut lanes, &mut tasks)?;
         let marks = nvtx::read(&mut reader, &mut lanes, &mut tasks)?;
         let started_at = started_at(&mut reader)?;
+        diagnostics(&mut reader)?;
         reader.count_others();
         drop(reader);
 
@@ -142,6 +145,18 @@ fn started_at(reader: &mut Reader<'_>) -> Result<Option<i64>, ImportError> {
         started_at = row.integer(0).filter(|time| *time > 0).or(started_at);
     })?;
     Ok(started_at)
+}
+
+/// What the profiler said of itself.
+fn diagnostics(reader: &mut Reader<'_>) -> Result<(), ImportError> {
+    let mut messages = Vec::new();
+    reader.describe("DIAGNOSTIC_EVENT", &["text"], |row| messages.extend(row.text(0)))?;
+    for message in messages {
+        let speaks_of_loss = message.to_lowercase().contains("dropped");
+        let finding = if speaks_of_loss { EVENTS_DROPPED } else { DIAGNOSTIC };
+        reader.stats.note(finding, 1, || message);
+    }
+    Ok(())
 }
 
 /// A whole number: databases hold ids as text, too.

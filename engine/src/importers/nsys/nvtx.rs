@@ -7,12 +7,14 @@
 //!            33 39 75 76   names a category, a thread, a domain         no row
 //! ```
 
+use std::cmp::Reverse;
+
 use datafusion::arrow::array::StringArray;
 use hashbrown::HashMap;
 
 use super::database::{Cells as Row, Reader};
 use super::lanes::{Lanes, Process};
-use super::tasks::{Args, Kind, Tasks, span};
+use super::tasks::{Args, Kind, OPEN, Range, Tasks, span};
 use crate::error::ImportError;
 use crate::tables::Table;
 use crate::trace::{Cells, Finding, RunBuilder, Stage};
@@ -84,8 +86,11 @@ pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks
             .number("rangeId", row.integer(7).filter(|_| may_overlap))
             .number("category", row.integer(8));
         let task = tasks.push(&name, Kind::Nvtx, lane, (start, finish), args);
-        if !may_overlap {
-            tasks.ranges.push((lanes.thread(thread), start, finish, task));
+        // A range that another thread ends, or nobody, is not the launching thread's.
+        let ends_here = row.integer(9).is_none_or(|other| other == thread || matches!(other, 0 | -1));
+        if !may_overlap || (ends_here && finish != OPEN) {
+            let (thread, finish) = (lanes.thread(thread), Reverse(finish));
+            tasks.ranges.push(Range { thread, start, finish, task, lane, may_overlap });
         }
     })?;
     Ok(marks)
@@ -108,7 +113,8 @@ fn domains(reader: &mut Reader<'_>) -> Result<HashMap<(Process, i64), String>, I
     Ok(named.into_iter().filter_map(name).collect())
 }
 
-/// Inline text, else a registered string.
+/// Inline text, else a registered string; versions that had no NULL wrote -1.
 fn text(reader: &mut Reader<'_>, row: &Row<'_, '_>) -> String {
-    row.text(3).or_else(|| row.integer(4).map(|id| reader.string(id))).unwrap_or_default()
+    let registered = row.integer(4).filter(|id| *id != -1);
+    row.text(3).or_else(|| registered.map(|id| reader.string(id))).unwrap_or_default()
 }

@@ -1,5 +1,6 @@
 //! Tasks: the rows of every table that has a start and an end.
 
+use std::cmp::Reverse;
 use std::fmt::Write as _;
 
 use datafusion::arrow::array::{Int64Array, StringBuilder};
@@ -11,6 +12,7 @@ use super::database::{Cells as Row, Reader};
 use super::joins::Calls;
 use super::lanes::{Lanes, Process};
 use crate::error::ImportError;
+use crate::importers::collectives::is_collective;
 use crate::tables::Table;
 use crate::time::REACH;
 use crate::trace::{Finding, LaneSpans, RunBuilder, Stage, Words, nest};
@@ -79,8 +81,8 @@ pub(super) struct Tasks {
     pub(super) lanes: Vec<i32>,
     /// What launched it: (process, correlation id), for device work.
     pub(super) launched_by: Vec<(u32, Option<Process>, i64)>,
-    /// Ranges that nest: (thread, start, finish, task).
-    pub(super) ranges: Vec<(i32, i64, i64, u32)>,
+    /// Ranges that hold what their thread launches.
+    pub(super) ranges: Vec<Range>,
     names: Vec<i32>,
     words: Words,
     args: StringBuilder,
@@ -144,6 +146,19 @@ impl Tasks {
         ];
         builder.append(Table::Tasks, rows, cells)
     }
+}
+
+/// A range of a thread. In the order of its fields ranges of a thread come by time, outer before inner ones, as they nest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Range {
+    pub(super) thread: i32,
+    pub(super) start: i64,
+    pub(super) finish: Reverse<i64>,
+    pub(super) task: u32,
+    /// Its lane: one per domain.
+    pub(super) lane: i32,
+    /// Whether it may overlap others of its lane without one enclosing the other.
+    pub(super) may_overlap: bool,
 }
 
 /// `args`, written member by member.
@@ -279,8 +294,8 @@ const DEVICE_TABLES: [DeviceTable; 5] = [
             "graphNodeId",
         ],
         name: |reader, row| {
-            let id = [7, 8, 9].into_iter().find_map(|column| row.integer(column));
-            id.map(|id| reader.string(id)).unwrap_or_default()
+            let word = [7, 8, 9].into_iter().find_map(|column| reader.word(row, column));
+            word.unwrap_or_default()
         },
     },
     DeviceTable {
@@ -348,12 +363,11 @@ pub(super) fn device_work(
         reader.rows(table, &columns, |reader, row| {
             let Some(span) = span(reader, row, table) else { return };
             let name = name(reader, row);
-            let is_collective = || name.as_bytes().windows(4).any(|word| word.eq_ignore_ascii_case(b"nccl"));
-            let kind = if *kind == Kind::Kernel && is_collective() { Kind::Collective } else { *kind };
+            let kind = if *kind == Kind::Kernel && is_collective(&name) { Kind::Collective } else { *kind };
             let correlation = row.integer(5).filter(|id| *id > 0);
             // Old exports do not say whose work it is; the call does.
-            let process = row.integer(6).map(Process::of);
-            let process = process.or_else(|| calls.process(correlation?)).or_else(|| lanes.only_process());
+            let said = process(row);
+            let process = said.or_else(|| calls.process(correlation?)).or_else(|| lanes.only_process());
             let [device, context, stream] = [2, 3, 4].map(|column| row.integer(column).filter(|id| *id >= 0));
             let lane = lanes.stream(process, device.unwrap_or(-1), stream.unwrap_or(-1), kind == Kind::Sync);
             let args = [("device", device), ("context", context), ("stream", stream), ("correlation", correlation)]
@@ -371,11 +385,16 @@ pub(super) fn device_work(
             };
             let task = tasks.push(&name, kind, lane, span, args);
             if let Some(correlation) = correlation {
-                tasks.launched_by.push((task, row.integer(6).map(Process::of), correlation));
+                tasks.launched_by.push((task, said, correlation));
             }
         })?;
     }
     Ok(())
+}
+
+/// The process that a row of device work names; versions that had no NULL wrote 0 or -1.
+fn process(row: &Row<'_, '_>) -> Option<Process> {
+    row.integer(6).filter(|id| !matches!(id, 0 | -1)).map(Process::of)
 }
 
 /// What else threads do: calls of the operating system and of libraries.
@@ -391,13 +410,18 @@ pub(super) fn libraries(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut 
         ("PROFILER_OVERHEAD", Kind::Overhead),
     ];
     const DETAILS: [&str; 7] = ["commHandle", "tag", "remoteRank", "rootRank", "size", "recvSize", "requestHandle"];
-    let columns: Vec<&str> = ["start", "end", "globalTid", "nameId", "textId"].into_iter().chain(DETAILS).collect();
+    const NAMES: [&str; 6] = ["start", "end", "globalTid", "nameId", "textId", "overheadType"];
+    let columns: Vec<&str> = NAMES.into_iter().chain(DETAILS).collect();
     for (table, kind) in tables {
         reader.rows(table, &columns, |reader, row| {
             let Some(span) = span(reader, row, table) else { return };
-            let name = row.integer(3).or_else(|| row.integer(4)).map(|id| reader.string(id)).unwrap_or_default();
+            let name = row.integer(3).or_else(|| row.integer(4)).map(|id| reader.string(id));
+            let name = name.unwrap_or_else(|| match row.integer(5) {
+                Some(overhead) => format!("overhead {overhead}"),
+                None => String::new(),
+            });
             let lane = lanes.thread(row.integer(2).unwrap_or(0));
-            let details = DETAILS.iter().enumerate().map(|(index, key)| (*key, row.integer(5 + index)));
+            let details = DETAILS.iter().enumerate().map(|(index, key)| (*key, row.integer(NAMES.len() + index)));
             let args = details.fold(Args::default(), |args, (key, value)| args.number(key, value));
             tasks.push(&name, kind, lane, span, args);
         })?;

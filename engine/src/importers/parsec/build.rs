@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use super::dot::Graph;
 use super::join::{self, Joined, NONE, Tasks};
 use super::messages::{self, Messages};
+use super::naming::plain;
 use super::rank::{Lane, NO_CLASS, Rank, UNFINISHED};
 use super::types::{Class, decimal};
 use crate::error::ImportError;
@@ -62,7 +63,7 @@ pub(super) fn build(mut parts: Vec<Part>, builder: &mut RunBuilder) -> Result<()
         first_rows.push(of_lanes);
     }
     let mut tasks = Tasks::of(&ranks, &first_rows);
-    let joined = join::join(&graphs, ranks.len(), &mut tasks, next_row, &mut builder.stats);
+    let joined = join::join(&graphs, &ranks, &first_rows, &mut tasks, next_row, &mut builder.stats);
     let mut messages = messages::match_transfers(&ranks, &first_rows, builder);
     messages.link(&ranks, &tasks, &joined, &graphs);
 
@@ -122,16 +123,27 @@ fn insert(facts: &mut Map<String, Value>, key: &str, value: &str) {
     }
 }
 
-/// No file says how many ranks there were; a gap, or a rank that a message names, does.
+/// No file says how many ranks there were; a gap, a graph, or a rank that a message names, does.
 fn missing_ranks(parts: &[Part], messages: &Messages, builder: &mut RunBuilder) {
-    let known: BTreeSet<i64> = parts.iter().map(|part| part.rank).collect();
+    let has_profiles = parts.iter().any(|part| part.profile.is_some());
+    let is_there = |part: &&Part| part.profile.is_some() || !has_profiles;
+    let known: BTreeSet<i64> = parts.iter().filter(is_there).map(|part| part.rank).collect();
     let world = parts.iter().filter_map(|part| part.profile.as_ref()?.world).max();
-    let last = known.last().copied().into_iter().chain(messages.ranks()).chain(world.map(|world| world - 1)).max();
+    let last = parts
+        .last()
+        .map(|part| part.rank)
+        .into_iter()
+        .chain(messages.ranks())
+        .chain(world.map(|world| world - 1))
+        .max();
     // Counted, not listed: a damaged number of ranks must cost nothing.
     let missing = last.map_or(0, |last| last.saturating_add(1).abs_diff(known.len() as i64));
     builder.stats.note(RANK_MISSING, missing, || {
         let first = (0..).find(|rank| !known.contains(rank)).unwrap_or(0);
-        format!("rank {first} is not there; tasks of other ranks may depend on it")
+        match parts.iter().any(|part| part.rank == first) {
+            true => format!("rank {first} has a graph and no .prof file: its tasks have no times"),
+            false => format!("rank {first} is not there; tasks of other ranks may depend on it"),
+        }
     });
 }
 
@@ -185,15 +197,9 @@ fn device(rank: i64, device: u32) -> String {
 
 /// Where a node of a graph ran: the stream of that thread, else a location of its own.
 fn thread(part: &Part, thread: u32, virtual_process: u32) -> (String, bool) {
-    let number = |lane: &Lane, key: &str| {
-        lane.infos.iter().find(|(info, _)| info == key).and_then(|(_, value)| value.trim().parse::<u32>().ok())
-    };
-    let lanes = part.profile.iter().flat_map(|profile| &profile.lanes);
-    let known = lanes
-        .enumerate()
-        .find(|(_, lane)| number(lane, "th_id") == Some(thread) && number(lane, "vp_id") == Some(virtual_process));
-    match known {
-        Some((index, _)) => (stream(part.rank, index), true),
+    let mut lanes = part.profile.iter().flat_map(|profile| &profile.lanes);
+    match lanes.position(|lane| lane.is_thread(thread, virtual_process)) {
+        Some(index) => (stream(part.rank, index), true),
         None => (format!("rank {}/VP {virtual_process}/thread {thread}", part.rank), false),
     }
 }
@@ -252,14 +258,14 @@ fn append_locations(
             }
             places.push(place);
         }
-        // Threads that only the graph knows.
+        // Threads that only the graph knows: nobody has measured them, so they are no workers that could have been idle.
         let own = joined.without_event.iter().filter_map(|task| task.node.as_ref());
         let own = own.filter(|(graph, _)| part.graph.as_ref().is_some_and(|own| std::ptr::eq(own, graphs[*graph].1)));
         let threads: BTreeSet<(u32, u32)> = own.map(|(_, node)| (node.virtual_process, node.thread)).collect();
         for (virtual_process, number) in threads {
             let (location, is_stream) = thread(part, number, virtual_process);
             if !is_stream {
-                places.push(below(location, "worker", format!("Thread {number} of VP {virtual_process}"), "compute"));
+                places.push(below(location, "thread", format!("Thread {number} of VP {virtual_process}"), "compute"));
             }
         }
     }
@@ -310,9 +316,9 @@ fn lane_cells(index: usize, rank: &Rank, first_rows: &[i64], tasks: &Tasks, join
             text.clear();
             match rank.classes[usize::from(lane.entries[row])] {
                 Class::Task { .. } => {
-                    let task = lane.key(index, row).and_then(|key| tasks.find(&key)).map(|task| &tasks.all[task]);
-                    if let Some(task) = task.filter(|task| task.name != NONE) {
-                        ids.append_value(joined.names.word(task.name));
+                    let task = lane.key(index, row).and_then(|key| tasks.of_row(&key, first_row + row as i64));
+                    if let Some(task) = task.filter(|task| task.place != NONE) {
+                        ids.append_value(joined.name(task.place));
                         continue;
                     }
                     task_id(lane, row, &mut text);
@@ -410,19 +416,11 @@ fn without_events(
     // Rows that come from no statement of their own.
     let undeclared = joined.without_event.iter().filter(|task| task.node.is_none()).count();
     builder.stats.records(undeclared as u64);
-    // A class is called as its events are called, where it has some: `chol::TRSM`.
-    let mut event_names: BTreeMap<&str, &str> = BTreeMap::new();
-    for rank in parts.iter().filter_map(|part| part.profile.as_ref()) {
-        for (name, class) in rank.names.iter().zip(&rank.classes) {
-            if let Class::Task { .. } = class {
-                event_names.insert(name.rsplit("::").next().unwrap_or(name), name);
-            }
-        }
-    }
+    let classes = classes(parts, joined, graphs);
     let mut columns: [Vec<Option<String>>; 4] = Default::default();
     let mut roles = Vec::new();
     for task in &joined.without_event {
-        let name = joined.names.word(task.name);
+        let name = joined.name(task.place);
         let (class, location, args) = match &task.node {
             Some((index, node)) => {
                 let graph = graphs[*index].1;
@@ -430,14 +428,14 @@ fn without_events(
                 let args =
                     format!(r#"{{"taskpool_id":{},"tid":{},"tcid":{}}}"#, node.taskpool, node.id, node.class_number);
                 let location = part.map(|part| thread(part, node.thread, node.virtual_process).0);
-                (graph.words.word(node.class), location, Some(args))
+                (plain(graph.words.word(node.class)), location, Some(args))
             }
-            None => (join::class_of(name), None, None),
+            None => (join::class_of(name, |class| classes.contains_key(class)).to_owned(), None, None),
         };
         let is_flush = class.ends_with("dtd_data_flush");
         roles.push(builder.word(Table::Tasks, "role", Class::Task { is_flush }.words().1));
         columns[0].push(Some(name.to_owned()));
-        columns[1].push(Some(event_names.get(class).copied().unwrap_or(class).to_owned()));
+        columns[1].push(Some(classes.get(&class).map_or(class, |name| (*name).to_owned())));
         columns[2].push(location);
         columns[3].push(args);
     }
@@ -451,6 +449,26 @@ fn without_events(
         ("location", locations.into()),
         ("args", args.into()),
     ]
+}
+
+/// What classes are called, by what stands in the names of their tasks: as their events where they have some, `chol::TRSM`.
+fn classes<'p>(parts: &'p [Part], joined: &Joined, graphs: &[(usize, &'p Graph)]) -> BTreeMap<String, &'p str> {
+    if joined.without_event.is_empty() {
+        return BTreeMap::new();
+    }
+    let mut classes = BTreeMap::new();
+    for (_, graph) in graphs {
+        let words: BTreeSet<i32> = graph.nodes.iter().map(|node| node.class).collect();
+        classes.extend(words.into_iter().map(|word| graph.words.word(word)).map(|class| (plain(class), class)));
+    }
+    for rank in parts.iter().filter_map(|part| part.profile.as_ref()) {
+        for (name, class) in rank.names.iter().zip(&rank.classes) {
+            if let Class::Task { .. } = class {
+                classes.insert(plain(name.rsplit("::").next().unwrap_or(name)), name);
+            }
+        }
+    }
+    classes
 }
 
 fn append_links(
@@ -496,14 +514,15 @@ fn append_links(
             links.iter().map(|link| link.1).collect::<Vec<i64>>().into(),
         )
     };
-    builder.stats.note(AGAIN, tasks.again.len() as u64, || {
-        "executions of a task that had run before, linked `again`".to_owned()
-    });
-    let (sources, targets) = ends(&tasks.again);
-    let again = builder.word(Table::Links, "name", "again");
+    let again = tasks.again();
+    builder
+        .stats
+        .note(AGAIN, again.len() as u64, || "executions of a task that had run before, linked `again`".to_owned());
+    let (sources, targets) = ends(&again);
+    let name = builder.word(Table::Links, "name", "again");
     let cells =
-        vec![("source", sources), ("target", targets), ("kind", Cells::Word(dependency)), ("name", Cells::Word(again))];
-    builder.append_derived(Table::Links, tasks.again.len(), cells)?;
+        vec![("source", sources), ("target", targets), ("kind", Cells::Word(dependency)), ("name", Cells::Word(name))];
+    builder.append_derived(Table::Links, again.len(), cells)?;
     let (sources, targets) = ends(&messages.links);
     let communication = builder.word(Table::Links, "kind", "communication");
     let cells = vec![("source", sources), ("target", targets), ("kind", Cells::Word(communication))];

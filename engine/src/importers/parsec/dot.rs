@@ -10,15 +10,20 @@
 //! ```
 //! A node stands in the file of the rank that executed it, an edge in the file of the rank of its target. Names are not quoted, and a
 //! negative parameter (`X_2_-1`) is no identifier of DOT: names end at a blank. A killed run lacks the `}`. `dotted` means control;
-//! the other styles say nothing. Tiles make cycles (task → tile → task), so they are counted and left out.
+//! the other styles say nothing. A statement of an edge has room for [`NAMES_OF_EDGE`] bytes of names, so a longer target is cut
+//! and found again among the nodes. Tiles make cycles (task → tile → task), so they are counted and left out.
 
 use crate::trace::{Finding, Stage, Stats, Words};
 
 const OPENING: &[u8] = b"digraph G {";
 const BAD_LINE: Finding = Finding::lost("dot_bad_line", Stage::Recording);
 const DATA: Finding = Finding::info("dot_data", Stage::Import);
+const NAME_CUT: Finding = Finding::lost("dot_name_cut", Stage::Recording);
 const UNCLOSED: Finding = Finding::info("dot_unclosed", Stage::Recording);
 const REPEATED: Finding = Finding::info("dot_node_repeated", Stage::Recording);
+
+/// How many bytes source and target of an edge have together at most.
+const NAMES_OF_EDGE: usize = 119;
 
 /// Whether these are the first bytes of a task graph of PaRSEC.
 pub(super) fn recognise(head: &[u8], is_whole: bool) -> bool {
@@ -67,8 +72,13 @@ impl Graph {
     /// Reads a file. What is no statement of a task graph is counted.
     pub(super) fn parse(text: &[u8], stats: &mut Stats) -> Graph {
         let mut graph = Graph::default();
-        let mut reader =
-            Reader { graph: &mut graph, is_node: Vec::new(), last_source: (&[], -1), last_flow: (&[], -1) };
+        let mut reader = Reader {
+            graph: &mut graph,
+            is_node: Vec::new(),
+            cut: Vec::new(),
+            last_source: (&[], -1),
+            last_flow: (&[], -1),
+        };
         let (mut from, mut line_number, mut closed) = (0, 0u64, false);
         let mut records = 0;
         while from < text.len() {
@@ -97,6 +107,7 @@ impl Graph {
                 }
             }
         }
+        reader.find_cut_targets(stats);
         stats.records(records);
         stats.note(UNCLOSED, u64::from(!closed), || "no closing brace: the run was killed, or still wrote".to_owned());
         graph
@@ -120,6 +131,8 @@ struct Reader<'g, 't> {
     graph: &'g mut Graph,
     /// By name: whether it is a node already.
     is_node: Vec<bool>,
+    /// Edges whose target may be cut, and that target.
+    cut: Vec<(Edge, &'t [u8])>,
     /// Edges of one source mostly follow each other, and flows repeat.
     last_source: (&'t [u8], i32),
     last_flow: (&'t [u8], i32),
@@ -156,15 +169,43 @@ impl<'t> Reader<'_, 't> {
         if flow != self.last_flow.0 {
             self.last_flow = (flow, self.graph.words.intern(&String::from_utf8_lossy(flow)));
         }
-        let target = self.intern(target);
-        self.graph.edges.push(Edge {
+        let is_cut = source.len() + target.len() == NAMES_OF_EDGE;
+        let edge = Edge {
             source: self.last_source.1,
-            target,
+            target: if is_cut { -1 } else { self.intern(target) },
             flow: self.last_flow.1,
             is_last: color.eq_ignore_ascii_case(b"00ff00"),
             is_control: style == b"dotted",
-        });
+        };
+        match is_cut {
+            true => self.cut.push((edge, target)),
+            false => self.graph.edges.push(edge),
+        }
         Some(Statement::Edge)
+    }
+
+    /// Targets stand in the file of their edges: a cut one is the node whose name begins so, if no other does.
+    fn find_cut_targets(&mut self, stats: &mut Stats) {
+        if self.cut.is_empty() {
+            return;
+        }
+        let graph = &mut *self.graph;
+        let mut nodes: Vec<(&str, i32)> =
+            graph.nodes.iter().map(|node| (graph.names.word(node.name), node.name)).collect();
+        nodes.sort_unstable();
+        for (edge, target) in self.cut.drain(..) {
+            let text = String::from_utf8_lossy(target);
+            let from = nodes.partition_point(|(name, _)| *name < &*text);
+            match &nodes[from..] {
+                [(name, node), ..] if *name == text => graph.edges.push(Edge { target: *node, ..edge }),
+                [(name, node), rest @ ..]
+                    if name.starts_with(&*text) && !rest.first().is_some_and(|(next, _)| next.starts_with(&*text)) =>
+                {
+                    graph.edges.push(Edge { target: *node, ..edge });
+                }
+                _ => stats.left_out(NAME_CUT, 1, || format!("{text} begins the names of several nodes, or of none")),
+            }
+        }
     }
 
     fn node(&mut self, name: &'t [u8], label: &'t [u8], tooltip: &'t [u8]) -> Option<Statement> {
@@ -255,6 +296,35 @@ mod tests {
         assert_eq!((graph.words.word(edge.flow), edge.is_last, edge.is_control), ("ctl=>ctl", true, true));
         assert_eq!((graph.nodes.len(), graph.edges.len(), graph.names.len()), (2, 1, 2));
         assert_eq!((stats.count("dot_data"), stats.count("dot_bad_line"), stats.count("dot_unclosed")), (2, 0, 0));
+    }
+
+    #[test]
+    fn cut_targets_are_found_among_the_nodes() {
+        let class = "a".repeat(70);
+        let node = |number: &str| {
+            format!(
+                "{class}_{number} [shape=\"polygon\",label=\"<0/0> A(0)\",tooltip=\"tpid=2:tcid=0:tcname=A:tid={number}\"];\n"
+            )
+        };
+        // Both names have 119 bytes together: the target is cut, as in front of `7_1`, or is what it seems to be.
+        let edge = |source: usize, target: &str| {
+            let source = "s".repeat(source);
+            format!("{source} -> {target} [label=\"T=>T\",color=\"#00FF00\",style=\"dotted\"]\n")
+        };
+        let cut = format!("{class}_7");
+        let text = [
+            edge(47, &cut),
+            edge(49, &class),
+            edge(46, &format!("{class}_80")),
+            edge(40, &cut),
+            node("7123"),
+            node("80"),
+            node("801"),
+        ];
+        let (graph, stats) = parse(&format!("digraph G {{\n{}}}\n", text.concat()));
+        let targets: Vec<&str> = graph.edges.iter().map(|edge| &graph.names.word(edge.target)[70..]).collect();
+        assert_eq!(targets, ["_7", "_7123", "_80"]);
+        assert_eq!(stats.count("dot_name_cut"), 1);
     }
 
     #[test]

@@ -18,7 +18,11 @@ pub(super) const MAGICS: [&[u8]; 2] = [b"#PARSEC BINARY PROFILE \x0c", b"#DAGUE 
 const MAGIC_AT: usize = 8;
 const MARK_AT: usize = 40;
 const MARK: i64 = 0x0123_4567_89ab_cdef;
-const HEADER_BYTES: usize = 224;
+pub(super) const HEADER_BYTES: usize = 224;
+/// Before September 2020.
+const OLDER_HEADER_BYTES: usize = 232;
+/// What stands for offsets that could not be written.
+const NOT_WRITTEN: std::ops::Range<i64> = -16..0;
 const BLOCK_HEAD: usize = 25;
 const EVENT_BYTES: usize = 24;
 const HAS_INFO: u16 = 1;
@@ -217,15 +221,17 @@ impl<'a> File<'a> {
     }
 
     /// Size of the world, offset of the number of streams, offset of their first block.
+    ///
+    /// Where neither layout leads to the streams, since there are none or the file is cut in front of them, it is the older one
+    /// if an offset stands where that has it: in the later one nothing does.
     fn streams_layout(&self) -> (Option<i32>, usize, usize) {
-        let is_streams = |at: usize| {
-            let first = self.i64(at);
-            first > 0 && self.block(first).is_some_and(|block| block.kind == STREAMS)
+        let leads_to_streams = self.block(self.i64(216)).is_some_and(|block| block.kind == STREAMS);
+        let is_offset = |first: i64| {
+            let is_block = usize::try_from(first).is_ok_and(|at| at > 0 && at.is_multiple_of(self.block_bytes));
+            is_block || NOT_WRITTEN.contains(&first)
         };
-        if !is_streams(216) && self.bytes.len() >= 232 && is_streams(224) {
-            return (Some(self.i32(212)), 216, 224);
-        }
-        (None, 212, 216)
+        let has_older = self.bytes.len() >= OLDER_HEADER_BYTES && !leads_to_streams && is_offset(self.i64(224));
+        if has_older { (Some(self.i32(212)), 216, 224) } else { (None, 212, 216) }
     }
 
     /// The dictionary: the entry of event keys 2i and 2i + 1 stands at i.
@@ -309,8 +315,8 @@ impl<'a> File<'a> {
 
     /// The streams, in the order of the file, which is their number.
     ///
-    /// A cut file has lost them, since they stand near its end. The chains of events are still there: their heads are the
-    /// blocks that no block points to.
+    /// A cut file has lost them or some of them, since they stand near its end. The chains of events are still there: their
+    /// heads are the blocks that neither a block nor a stream points to.
     pub(super) fn streams(&self, header: &Header, stats: &mut Stats) -> Vec<Stream> {
         let mut streams = Vec::new();
         if header.streams.count <= 0 {
@@ -329,19 +335,20 @@ impl<'a> File<'a> {
             }
         }
         let missing = usize::try_from(header.streams.count).unwrap_or(0).saturating_sub(streams.len());
-        if missing > 0 && streams.is_empty() {
-            streams = self.stray_streams();
+        if missing > 0 {
+            let stray = self.stray_streams(&streams);
             stats.note(STREAMS_LOST, missing as u64, || {
                 format!(
-                    "the list of streams would lie at byte {} of {}: {} chains of events were found without it, in the \
-                     order of the file and without names",
+                    "the list of streams, at byte {} of {}, has {} of {}: {} more chains of events were found, in the order of \
+                     the file and without names",
                     header.streams.first,
                     self.bytes.len(),
-                    streams.len()
+                    streams.len(),
+                    header.streams.count,
+                    stray.len()
                 )
             });
-        } else {
-            note_missing(STREAMS_LOST, header.streams.count, streams.len(), "streams", stats);
+            streams.extend(stray);
         }
         streams
     }
@@ -364,9 +371,10 @@ impl<'a> File<'a> {
         Some((Stream { name: text(&head[16..144]), infos, events: u64::try_from(events).ok(), first }, at))
     }
 
-    fn stray_streams(&self) -> Vec<Stream> {
+    /// The chains of events that are of none of the streams.
+    fn stray_streams(&self, known: &[Stream]) -> Vec<Stream> {
         let mut heads = Vec::new();
-        let mut pointed_at = std::collections::HashSet::new();
+        let mut pointed_at: std::collections::HashSet<i64> = known.iter().map(|stream| stream.first).collect();
         for at in (self.block_bytes..self.bytes.len()).step_by(self.block_bytes) {
             let Some(block) = self.block(at as i64) else { continue };
             if block.kind == EVENTS && block.own == at as i64 && block.records > 0 {

@@ -132,7 +132,7 @@ impl Messages {
             if let Some((row, _)) = message.receive {
                 received.insert((key.target, key.taskpool, key.class_number, key.id, key.output), row);
             }
-            if let Some(producer) = producer_name(&place_of, tasks, &key) {
+            if let Some(producer) = producer_place(&place_of, tasks, &key) {
                 producers.insert(producer);
             }
         }
@@ -156,7 +156,7 @@ impl Messages {
                 links.extend(produced.or_else(|| received.get(&relayed).copied()).map(|from| (from, row)));
             }
             let consumers = place_of.get(&key.target).and_then(|rank| {
-                let producer = producer_name(&place_of, tasks, &key)?;
+                let producer = producer_place(&place_of, tasks, &key)?;
                 consumers.get(&(producer, *rank))
             });
             if let Some((row, _)) = message.receive {
@@ -203,11 +203,11 @@ impl Messages {
     }
 }
 
-/// The name of the task that produced a payload, on whichever rank it ran.
-fn producer_name(place_of: &HashMap<i64, u32>, tasks: &Tasks, key: &MessageKey) -> Option<i32> {
+/// The place in the graphs of the task that produced a payload, on whichever rank it ran.
+fn producer_place(place_of: &HashMap<i64, u32>, tasks: &Tasks, key: &MessageKey) -> Option<i32> {
     let on =
         |rank: u32| tasks.find(&TaskKey { rank, taskpool: key.taskpool, class_number: key.class_number, id: key.id });
     let source = place_of.get(&key.source).and_then(|rank| on(*rank));
     let producer = source.or_else(|| (0..place_of.len() as u32).find_map(on))?;
-    Some(tasks.all[producer].name).filter(|name| *name != NONE)
+    Some(tasks.all[producer].place).filter(|place| *place != NONE)
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! chol-0.prof  chol-1.prof      events of each rank, binary                       file, types, pair, rank
-//! chol-0.dot   chol-1.dot       tasks executed on each rank, edges that enter it  dot
+//! chol-0.dot   chol-1.dot       tasks executed on each rank, edges that enter it  dot, naming
 //! chol.h5                       events of all ranks, converted by profile2h5      ptt
 //! ```
 //! | PaRSEC's word | here |
@@ -27,6 +27,7 @@ mod dot;
 mod file;
 mod join;
 mod messages;
+mod naming;
 mod pair;
 #[cfg(feature = "hdf5")]
 mod ptt;
@@ -150,7 +151,10 @@ impl Importer for Parsec {
                 if !context.options.contains_key(DOT_OPTION) {
                     files.extend(graph_beside(source));
                 }
-                note_other_ranks(source, &mut builder);
+                // One file of a job was opened: it knows nothing of what the others know.
+                builder.stats.note(OTHER_RANKS, other_ranks(source).len() as u64, || {
+                    "only this rank was opened; open the directory to have all ranks in one run".to_owned()
+                });
             }
             Some(Content::Graph | Content::Ptt) => {}
             None => {
@@ -163,8 +167,8 @@ impl Importer for Parsec {
     }
 
     fn is_one_run(&self, sources: &[Source]) -> bool {
-        // Files of several runs fall apart again in `import_directory`.
-        sources.len() > 1
+        // Files of several runs fall apart again in `import_directory`. One beside files that nobody recognises is a part, too.
+        sources.len() > 1 || sources.first().is_some_and(|source| !other_ranks(source).is_empty())
     }
 
     fn import_directory(
@@ -174,8 +178,14 @@ impl Importer for Parsec {
         context: &mut ImportContext<'_>,
     ) -> Result<(), ImportError> {
         let (runs, left) = runs_of(sources);
+        let mut strangers = strangers(sources);
         for (number, (name, files)) in runs.into_iter().enumerate() {
             let mut builder = context.begin_at(directory);
+            for stranger in strangers.remove(&name).unwrap_or_default() {
+                builder.stats.note(NOT_READ, 1, || {
+                    format!("{}: it is called as a .prof file of a rank, and is none", stranger.display())
+                });
+            }
             builder.info.own_name = Some(name);
             if number == 0 {
                 builder.stats.note(CONVERTED, left.len() as u64, || {
@@ -209,17 +219,23 @@ fn program(source: &Source) -> Vec<u8> {
 }
 
 /// Files by run, and those that others make superfluous: base name and program tell runs apart, as nothing in a file does.
+/// A profile without its whole header, which may lack the program, is of the run of its base.
 fn runs_of(sources: &[Source]) -> (Vec<(String, Vec<Source>)>, Vec<Source>) {
     let mut profiles: BTreeMap<(String, Vec<u8>), Vec<Source>> = BTreeMap::new();
     let mut graphs: BTreeMap<String, Vec<Source>> = BTreeMap::new();
-    let mut converted = Vec::new();
+    let (mut unfinished, mut converted) = (Vec::new(), Vec::new());
     for source in sources {
         let base = base_and_rank(&source.stem()).0.to_owned();
         match Content::of(source) {
+            Some(Content::Profile) if !is_finished(source) => unfinished.push((base, source.clone())),
             Some(Content::Profile) => profiles.entry((base, program(source))).or_default().push(source.clone()),
             Some(Content::Graph) => graphs.entry(base).or_default().push(source.clone()),
             _ => converted.push(source.clone()),
         }
+    }
+    for (base, source) in unfinished {
+        let program = profiles.keys().find(|(other, _)| *other == base).map(|(_, program)| program.clone());
+        profiles.entry((base, program.unwrap_or_default())).or_default().push(source);
     }
     // A converted file beside what it was made from adds nothing; without, each is a run, and version 2 is the one that can be read.
     let (mut later, mut left): (Vec<Source>, Vec<Source>) =
@@ -243,6 +259,11 @@ fn runs_of(sources: &[Source]) -> (Vec<(String, Vec<Source>)>, Vec<Source>) {
     (runs, left)
 }
 
+/// Whether a profile has its whole header.
+fn is_finished(source: &Source) -> bool {
+    source.head().len() >= file::HEADER_BYTES && file::recognise(source.head()) == Some(file::Mark::Whole)
+}
+
 /// The task graph of the same name.
 fn graph_beside(source: &Source) -> Option<Source> {
     if source.path() == Path::new("-") {
@@ -255,24 +276,42 @@ fn graph_beside(source: &Source) -> Option<Source> {
     })
 }
 
-/// One file of a job was opened: it knows nothing of what the others know.
-fn note_other_ranks(source: &Source, builder: &mut RunBuilder) {
-    let own = source.stem();
-    let (base, Some(rank)) = base_and_rank(&own) else { return };
-    let folder = source.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    let others: Vec<PathBuf> = entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| {
-            let other = stem(path);
-            let is_profile = path.file_name().is_some_and(|name| name.to_string_lossy().contains(".prof"));
-            let (other_base, other_rank) = base_and_rank(&other);
-            is_profile && other_base == base && other_rank.is_some_and(|other| other != rank)
-        })
-        .collect();
-    builder.stats.note(OTHER_RANKS, others.len() as u64, || {
-        "only this rank was opened; open the directory to have all ranks in one run".to_owned()
+/// The files of a folder that are called as profiles of ranks are, each with its base and rank.
+fn called_profiles(folder: &Path) -> Vec<(String, i64, PathBuf)> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    let is_called = |path: &Path| path.file_name().is_some_and(|name| name.to_string_lossy().contains(".prof"));
+    let profiles = paths.filter(|path| is_called(path) && path.is_file());
+    let ranked = profiles.filter_map(|path| {
+        let stem = stem(&path);
+        let (base, rank) = base_and_rank(&stem);
+        Some((base.to_owned(), rank?, path))
     });
+    ranked.collect()
+}
+
+fn folder(source: &Source) -> &Path {
+    source.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The profiles of other ranks that lie beside a profile.
+fn other_ranks(source: &Source) -> Vec<PathBuf> {
+    let own = source.stem();
+    let (base, Some(rank)) = base_and_rank(&own) else { return Vec::new() };
+    let others =
+        called_profiles(folder(source)).into_iter().filter(|(other, number, _)| other == base && *number != rank);
+    others.map(|(_, _, path)| path).collect()
+}
+
+/// By base: files of a directory that are called as profiles and were not recognised as such, being empty or overwritten.
+fn strangers(sources: &[Source]) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut strangers: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for (base, _, path) in sources.first().map(|source| called_profiles(folder(source))).unwrap_or_default() {
+        if !sources.iter().any(|source| source.path() == path) {
+            strangers.entry(base).or_default().push(path);
+        }
+    }
+    strangers
 }
 
 /// The graphs that the user named.

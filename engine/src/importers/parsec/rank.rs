@@ -4,10 +4,11 @@
 
 use datafusion::arrow::array::StringArray;
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use hashbrown::HashSet;
 
 use super::clock::Unit;
 use super::file::{Entry, Event, File, Infos, Seen};
-use super::pair::{self, Pairs, Place, UNENDED};
+use super::pair::{self, Pairs, UNENDED};
 use super::types::{Class, Type, decimal};
 use crate::error::ImportError;
 use crate::trace::{Finding, LaneSpans, NO_LANE, Source, Stage, Stats, nest};
@@ -21,7 +22,6 @@ const END_EVENTS: Finding = Finding::info("end_events", Stage::Import);
 const COUNTER_EVENTS: Finding = Finding::info("counter_events", Stage::Import);
 const UNMATCHED_START: Finding = Finding::info("unmatched_start", Stage::Recording);
 const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
-const SHARED_END: Finding = Finding::info("shared_end", Stage::Recording);
 const STEPPED_BACK: Finding = Finding::info("clock_stepped_back", Stage::Recording);
 const COUNTER_WITHOUT_INFO: Finding = Finding::lost("counter_without_value", Stage::Recording);
 const MESSAGE_WITHOUT_INFO: Finding = Finding::lost("message_without_ends", Stage::Recording);
@@ -41,6 +41,8 @@ pub(super) struct Rank {
     /// The types of its events: names, and what they stand for.
     pub(super) names: Vec<String>,
     pub(super) classes: Vec<Class>,
+    /// The local variables in the infos of each type, in their order.
+    pub(super) locals: Vec<Vec<String>>,
     pub(super) lanes: Vec<Lane>,
     pub(super) readings: Vec<Reading>,
     pub(super) instants: Vec<Instant>,
@@ -122,7 +124,9 @@ impl Rank {
         for (stream, events) in streams.iter().zip(&mut events) {
             unit.to_ticks(events.iter_mut().map(|event| &mut event.time), &mut stats);
             let back = events.windows(2).filter(|pair| pair[1].time < pair[0].time).count();
-            stats.note(STEPPED_BACK, back as u64, || format!("in stream `{}`", stream.name));
+            stats.note(STEPPED_BACK, back as u64, || {
+                format!("in stream `{}`; all events are kept, PaRSEC's own reader leaves these out", stream.name)
+            });
         }
         let pairs = pair::pair(&events);
         let streams = streams.into_iter().map(|stream| (stream.name, stream.infos)).collect();
@@ -186,6 +190,7 @@ impl Recorded<'_> {
             program: self.program,
             infos: self.facts,
             classes: types.iter().map(|event| event.class).collect(),
+            locals: types.iter().map(Type::locals).collect(),
             names: entries.into_iter().map(|entry| entry.name).collect(),
             lanes,
             readings: out.readings,
@@ -220,8 +225,6 @@ struct Out {
     readings: Vec<Reading>,
     instants: Vec<Instant>,
     transfers: Vec<Transfer>,
-    /// Ends that gave memory back, which two starts can share.
-    given_back: hashbrown::HashSet<Place>,
 }
 
 /// Turns events into rows.
@@ -235,21 +238,22 @@ struct Rows<'r, 'a> {
     out: Out,
 }
 
-impl<'a> Rows<'_, 'a> {
+impl<'r, 'a> Rows<'r, 'a> {
     fn lane(&mut self, index: usize, stats: &mut Stats) -> Lane {
         let (mut lane, mut args) = (Lane::default(), Args::default());
         let room = self.events[index].len() / 2;
         lane.reserve(room);
+        let shared = self.shared_readings(index);
         let (mut ends, mut counters) = (0, 0);
         for (at, event) in self.events[index].iter().enumerate() {
             let entry = event.entry();
             let class = self.types[entry].class;
             if class == Class::Papi {
-                self.papi(index, event, stats);
+                self.papi(index, event, &shared, stats);
                 // An end that stands on no stream is met at its start only.
                 let (list, place) = self.pairs.ends[index][at];
                 if event.is_start() && (list as usize) >= self.streams && (list, place) != UNENDED {
-                    self.papi(index, &self.events[list as usize][place as usize], stats);
+                    self.papi(index, &self.events[list as usize][place as usize], &shared, stats);
                 }
                 counters += 1;
                 continue;
@@ -269,7 +273,7 @@ impl<'a> Rows<'_, 'a> {
             }
             match class {
                 Class::Memory => {
-                    self.memory(index, event, end.map(|end| (place, end)), stats);
+                    self.memory(index, event, end.map(|end| (place.0, end)), stats);
                     counters += 1;
                 }
                 Class::User if end.is_none_or(|end| end.time == event.time) => {
@@ -375,8 +379,8 @@ impl<'a> Rows<'_, 'a> {
         Some((key, value("msg_size").map(|bytes| bytes as i64)))
     }
 
-    /// Taken at the start, given back at the end.
-    fn memory(&mut self, index: usize, event: &Event, end: Option<(Place, &Event)>, stats: &mut Stats) {
+    /// Taken at the start, given back at the end, which two starts can share: each pair counts.
+    fn memory(&mut self, index: usize, event: &Event, end: Option<(u32, &Event)>, stats: &mut Stats) {
         let of = &self.types[event.entry()];
         let info = self.infos.of(event, &self.entries[event.entry()]);
         let Some((size, info)) = of.field("size").zip(info) else {
@@ -387,26 +391,42 @@ impl<'a> Rows<'_, 'a> {
         let reading =
             |lane: u32, time: i64, value: f64| Reading { lane, name: name.clone(), time, value, is_memory: true };
         self.out.readings.push(reading(index as u32, event.time, value));
-        if let Some((place, end)) = end {
-            if self.out.given_back.insert(place) {
-                let stream = if (place.0 as usize) < self.streams { place.0 } else { index as u32 };
-                self.out.readings.push(reading(stream, end.time, -value));
-            } else {
-                stats.note(SHARED_END, 1, || self.shown(index, event));
-            }
+        if let Some((list, end)) = end {
+            let stream = if (list as usize) < self.streams { list } else { index as u32 };
+            self.out.readings.push(reading(stream, end.time, -value));
         }
     }
 
-    /// A reading at each event, whether it starts or ends something.
-    fn papi(&mut self, index: usize, event: &Event, stats: &mut Stats) {
+    /// The counters that several types of readings on a stream have in common.
+    fn shared_readings(&self, index: usize) -> HashSet<&'r str> {
+        let types = self.types;
+        let is_reading = |entry: &usize| types[*entry].class == Class::Papi;
+        if !(0..types.len()).any(|entry| is_reading(&entry)) {
+            return HashSet::new();
+        }
+        let mut met: Vec<usize> = self.events[index].iter().map(Event::entry).filter(is_reading).collect();
+        met.sort_unstable();
+        met.dedup();
+        let mut known = HashSet::new();
+        let names = met.iter().flat_map(|entry| &types[*entry].fields).map(|field| field.name.as_str());
+        names.filter(|name| !known.insert(*name)).collect()
+    }
+
+    /// A reading at each event, whether it starts or ends something. Where types have counters in common, each counts for
+    /// itself, and its name tells them apart.
+    fn papi(&mut self, index: usize, event: &Event, shared: &HashSet<&str>, stats: &mut Stats) {
         let of = &self.types[event.entry()];
         let Some(info) = self.infos.of(event, &self.entries[event.entry()]) else {
             return stats.note(COUNTER_WITHOUT_INFO, 1, || self.shown(index, event));
         };
         for field in &of.fields {
+            let name = match shared.contains(field.name.as_str()) {
+                true => format!("{}/{}", self.entries[event.entry()].name, field.name),
+                false => field.name.clone(),
+            };
             self.out.readings.push(Reading {
                 lane: index as u32,
-                name: field.name.clone(),
+                name,
                 time: event.time,
                 value: field.double(info, self.infos.big_endian),
                 is_memory: false,
@@ -426,6 +446,16 @@ impl<'a> Rows<'_, 'a> {
 }
 
 impl Lane {
+    /// A fact of the stream that is a number: `th_id`, `vp_id`.
+    pub(super) fn number(&self, key: &str) -> Option<u32> {
+        self.infos.iter().find(|(info, _)| info == key).and_then(|(_, value)| value.trim().parse().ok())
+    }
+
+    /// Whether it is the worker that a graph calls so.
+    pub(super) fn is_thread(&self, thread: u32, virtual_process: u32) -> bool {
+        self.number("th_id") == Some(thread) && self.number("vp_id") == Some(virtual_process)
+    }
+
     fn reserve(&mut self, rows: usize) {
         self.entries.reserve(rows);
         self.starts.reserve(rows);

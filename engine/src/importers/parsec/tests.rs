@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::{Int32Type, Int64Type};
+use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 
 use super::*;
@@ -91,9 +92,57 @@ impl Layout {
         [self.i64(0x7000), self.i32(5), self.i32(9), self.i32(3), self.i32(0), self.i32(k)].concat()
     }
 
-    fn stream(self, name: &str, events: i64, first: i64) -> Vec<u8> {
-        let infos = [self.i32(5), self.i32(1), b"th_id0".to_vec(), vec![0; 3]].concat();
-        [self.i64(0), self.i64(events), Layout::text(name, 128), self.i64(first), self.i32(1), infos].concat()
+    fn stream(self, name: &str, thread: usize, events: i64, first: i64) -> Vec<u8> {
+        let info = |text: String| [self.i32(5), self.i32(1), text.into_bytes(), vec![0; 3]].concat();
+        let infos = [info(format!("th_id{thread}")), info("vp_id0".to_owned())].concat();
+        [self.i64(0), self.i64(events), Layout::text(name, 128), self.i64(first), self.i32(2), infos].concat()
+    }
+
+    /// Number and first block of the dictionary, the infos and the streams.
+    fn header(self, rank: i32, [dictionary, infos, streams]: [(i32, i64); 3]) -> Vec<u8> {
+        let mut header = vec![0; 8];
+        header.extend_from_slice(MAGIC);
+        header.resize(40, 0);
+        header.extend(self.i64(0x0123_4567_89ab_cdef));
+        header.extend(self.i32(BLOCK as i32));
+        header.extend(Layout::text("tiny", 128));
+        header.extend([self.i32(dictionary.0), self.i64(dictionary.1), self.i32(infos.0), self.i32(0)].concat());
+        header.extend([self.i64(infos.1), self.i32(rank)].concat());
+        if self.has_world {
+            header.extend([self.i32(2), self.i32(streams.0), self.i32(0), self.i64(streams.1)].concat());
+        } else {
+            header.extend([self.i32(streams.0), self.i64(streams.1)].concat());
+        }
+        header
+    }
+
+    /// A file of these types, whose keys count from 2, and of workers, whose events fit into a block.
+    fn profile(self, rank: i32, types: &[(&str, &str, i32)], workers: &[Vec<Vec<u8>>]) -> Vec<u8> {
+        let mut file = vec![0; BLOCK];
+        let dictionary = self.block(&mut file, 2, 2 * BLOCK as i64, 1, &self.entry("N/A", "", 0));
+        for (number, (name, convertor, info_bytes)) in types.iter().enumerate() {
+            let next = if number + 1 < types.len() { (file.len() + BLOCK) as i64 } else { -1 };
+            self.block(&mut file, 2, next, 1, &self.entry(name, convertor, *info_bytes));
+        }
+        let mut records = Vec::new();
+        for (number, events) in workers.iter().enumerate() {
+            let first = self.block(&mut file, 1, -1, events.len() as i64, &events.concat());
+            let name = format!("PaRSEC Thread {number} of VP 0 Bound on 0x1");
+            records.push(self.stream(&name, number, events.len() as i64, first));
+        }
+        let streams = match records.len() {
+            0 => -1,
+            count => self.block(&mut file, 3, -1, count as i64, &records.concat()),
+        };
+        let types = (types.len() as i32 + 1, dictionary);
+        let header = self.header(rank, [types, (0, -1), (records.len() as i32, streams)]);
+        file[..header.len()].copy_from_slice(&header);
+        file
+    }
+
+    /// Start and end of a task of the first type, in taskpool 2.
+    fn task(self, id: u64, from: i64, to: i64, k: i32) -> Vec<Vec<u8>> {
+        vec![self.event(2, 2, id, from, &[]), self.event(3, 2, id, to, &self.task_info(k))]
     }
 
     /// Two streams: three tasks, of which the third never ends, in two blocks; a task of the runtime.
@@ -122,23 +171,11 @@ impl Layout {
             [value[here..].to_vec(), self.i32(2), self.i32(3), b"np".to_vec(), b"abc".to_vec(), vec![0; 3]].concat();
         self.block(&mut file, 4, -1, 1, &second);
         let records =
-            [self.stream("PaRSEC Thread 0 of VP 0 Bound on 0x1", 5, one), self.stream("Comm thread", 2, two)].concat();
+            [self.stream("PaRSEC Thread 0 of VP 0 Bound on 0x1", 0, 5, one), self.stream("Comm thread", 1, 2, two)]
+                .concat();
         let streams = self.block(&mut file, 3, -1, 2, &records);
 
-        let mut header = vec![0; 8];
-        header.extend_from_slice(MAGIC);
-        header.resize(40, 0);
-        header.extend(self.i64(0x0123_4567_89ab_cdef));
-        header.extend(self.i32(BLOCK as i32));
-        header.extend(Layout::text("tiny", 128));
-        header.extend(
-            [self.i32(3), self.i64(dictionary), self.i32(2), self.i32(0), self.i64(infos), self.i32(1)].concat(),
-        );
-        if self.has_world {
-            header.extend([self.i32(2), self.i32(2), self.i32(0), self.i64(streams)].concat());
-        } else {
-            header.extend([self.i32(2), self.i64(streams)].concat());
-        }
+        let header = self.header(1, [(3, dictionary), (2, infos), (2, streams)]);
         file[..header.len()].copy_from_slice(&header);
         file
     }
@@ -330,6 +367,298 @@ fn what_is_no_finished_profile_is_told_apart() {
     cycle[4 * BLOCK + 8..4 * BLOCK + 16].copy_from_slice(&LAYOUTS[0].i64(3 * BLOCK as i64));
     let run = import(&cycle).expect("each block once");
     assert!(run.stats.iter().any(|stat| stat.finding.what == "chain_cycle"), "{:?}", run.stats);
+}
+
+/// Imports files as if they were those of a directory.
+fn import_all(files: &[(&str, Vec<u8>)]) -> Vec<Run> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let written = files.iter().map(|(name, bytes)| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, bytes).expect("room");
+        path
+    });
+    // An empty file is no source.
+    let written: Vec<PathBuf> = written.collect();
+    let opened = written.iter().filter_map(|path| Source::open(path, None).ok());
+    let sources: Vec<Source> = opened.filter(|source| Parsec.recognise(source)).collect();
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(8 << 20));
+    let options = ImportOptions::new();
+    let mut context = ImportContext::new(&options, 2, pool, 0);
+    let imported = match sources.as_slice() {
+        [source] if !Parsec.is_one_run(&sources) => Parsec.import(source, &mut context),
+        sources => Parsec.import_directory(folder.path(), sources, &mut context),
+    };
+    imported.expect("runs");
+    context.into_runs()
+}
+
+/// The one run of these files.
+fn run_of(files: &[(&str, Vec<u8>)]) -> Run {
+    let mut runs = import_all(files);
+    assert_eq!(runs.len(), 1);
+    let run = Ok(runs.remove(0));
+    assert_clear(&run, "the books");
+    let Ok(run) = run else { unreachable!("it was one") };
+    run
+}
+
+/// Columns of a table, a line for each row.
+fn cells(run: &Run, table: Table, columns: &[&str]) -> Vec<String> {
+    let mut cells = Vec::new();
+    for batch in run.tables.get(&table).into_iter().flatten() {
+        for row in 0..batch.num_rows() {
+            let cell = |column: &&str| array_value_to_string(&batch[*column], row).expect("printable");
+            cells.push(columns.iter().map(cell).collect::<Vec<_>>().join(" "));
+        }
+    }
+    cells
+}
+
+/// Links by the ids and starts of their tasks.
+fn links(run: &Run) -> Vec<String> {
+    let tasks = cells(run, Table::Tasks, &["id", "start"]);
+    let end = |position: &str| tasks[position.parse::<usize>().expect("a position")].clone();
+    let rows = cells(run, Table::Links, &["source", "target", "name"]);
+    let shown = rows.iter().map(|row| {
+        let parts: Vec<&str> = row.split(' ').collect();
+        format!("{} -> {} {}", end(parts[0]), end(parts[1]), parts[2])
+    });
+    shown.collect()
+}
+
+fn stat(run: &Run, what: &str) -> u64 {
+    run.stats.iter().filter(|stat| stat.finding.what == what).map(|stat| stat.count).sum()
+}
+
+/// A node of class number 3 in taskpool 2, as the tasks of [`Layout::task`] are.
+fn node(name: &str, class: &str, id: u64, thread: u32) -> String {
+    format!(
+        "{name} [shape=\"polygon\",label=\"<{thread}/0> {class}(0)[0]<0> keys = {{0}} {{tp: 2}}\",tooltip=\"tpid=2:tcid=3:tcname={class}:tid={id}\"];\n"
+    )
+}
+
+fn edge(source: &str, target: &str) -> String {
+    format!("{source} -> {target} [label=\"X=>Y\",color=\"#00FF00\",style=\"dashed\"]\n")
+}
+
+fn graph(statements: &[String]) -> Vec<u8> {
+    format!("digraph G {{\n{}}}\n", statements.concat()).into_bytes()
+}
+
+const L: Layout = LAYOUTS[0];
+const T: &[(&str, &str, i32)] = &[("c::T", TASK, 28)];
+
+#[test]
+fn a_rank_cut_in_its_header_stays_with_its_run() {
+    let whole = L.profile(0, T, &[L.task(5, 10, 20, 0)]);
+    let (profile, cut) = (("x-0.prof", whole.clone()), ("x-1.prof", whole[..100].to_vec()));
+    let with_graph = run_of(&[profile.clone(), cut.clone(), ("x-0.dot", graph(&[node("T_2_0", "T", 5, 0)]))]);
+    for (run, id) in [(with_graph, "T_2_0"), (run_of(&[profile, cut]), "2:3:5")] {
+        assert_eq!(cells(&run, Table::Tasks, &["id", "start"]), [format!("{id} 10")]);
+        assert_eq!(stat(&run, "file_not_read"), 1);
+    }
+}
+
+#[test]
+fn streams_behind_the_cut_are_found_by_their_chains() {
+    let bytes = L.file();
+    // The list has the first of two streams.
+    let run = import(&bytes[..bytes.len() - BLOCK + 25 + 200]).expect("events are there");
+    assert_eq!(tasks(&run), tasks(&import(&bytes).expect("whole")));
+    assert_eq!(cells(&run, Table::Locations, &["name"])[1..], ["PaRSEC Thread 0 of VP 0 Bound on 0x1", ""]);
+    assert_eq!(stat(&run, "streams_lost"), 1);
+}
+
+#[test]
+fn tasks_of_a_rank_without_graph_are_found_by_their_numbers() {
+    let types = [T[0], ("D", TASK, 28)];
+    // The first type is learned from rank 0; the other, of DTD, has its id in its names.
+    let rank_1 = [
+        L.task(6, 30, 40, 1),
+        L.task(7, 50, 60, 2),
+        vec![L.event(4, 2, 9, 70, &[]), L.event(5, 2, 9, 80, &L.task_info(4))],
+    ];
+    let statements = [node("T_2_0", "T", 5, 0), edge("T_2_1", "T_2_0"), edge("D_2_9", "T_2_0"), edge("T_2_8", "T_2_0")];
+    let run = run_of(&[
+        ("x-0.prof", L.profile(0, &types, &[L.task(5, 100, 120, 0)])),
+        ("x-0.dot", graph(&statements)),
+        ("x-1.prof", L.profile(1, &types, &[rank_1.concat()])),
+    ]);
+    assert_eq!(
+        cells(&run, Table::Tasks, &["id", "location", "start"]),
+        [
+            "T_2_0 rank 0/stream 0 100",
+            "T_2_1 rank 1/stream 0 30",
+            "2:3:7 rank 1/stream 0 50",
+            "D_2_9 rank 1/stream 0 70",
+            "T_2_8  ",
+        ]
+    );
+    assert_eq!(links(&run)[..2], ["T_2_1 30 -> T_2_0 100 X=>Y", "D_2_9 70 -> T_2_0 100 X=>Y"]);
+    assert_eq!((stat(&run, "dot_undeclared_found"), stat(&run, "dot_undeclared"), stat(&run, "not_in_dot")), (2, 1, 1));
+}
+
+#[test]
+fn a_node_whose_line_was_cut_is_found_by_its_numbers() {
+    let mut killed = graph(&[node("T_2_0", "T", 5, 0), edge("T_2_0", "T_2_1"), node("T_2_1", "T", 6, 0)]);
+    killed.truncate(killed.len() - 40);
+    let events = [L.task(5, 10, 20, 0), L.task(6, 30, 40, 1)].concat();
+    let run = run_of(&[("x-0.prof", L.profile(0, T, &[events])), ("x-0.dot", killed)]);
+    assert_eq!(cells(&run, Table::Tasks, &["id"]), ["T_2_0", "T_2_1"]);
+    assert_eq!(links(&run), ["T_2_0 10 -> T_2_1 30 X=>Y"]);
+}
+
+#[test]
+fn a_name_means_the_node_of_its_own_file() {
+    // Ranks number their taskpools themselves.
+    let statements = [node("T_2_0", "T", 0, 0), edge("T_2_0", "T_2_1"), node("T_2_1", "T", 1, 0)];
+    let rank = |rank: i32, from: i64| {
+        L.profile(rank, T, &[[L.task(0, from, from + 5, 0), L.task(1, from + 10, from + 15, 1)].concat()])
+    };
+    let run = run_of(&[
+        ("x-0.prof", rank(0, 100)),
+        ("x-0.dot", graph(&statements)),
+        ("x-1.prof", rank(1, 200)),
+        ("x-1.dot", graph(&statements)),
+    ]);
+    assert_eq!(links(&run), ["T_2_0 100 -> T_2_1 110 X=>Y", "T_2_0 200 -> T_2_1 210 X=>Y"]);
+    assert_eq!((stat(&run, "dot_nodes_joined"), stat(&run, "dot_name_shared")), (4, 2));
+}
+
+#[test]
+fn a_rank_without_profile_is_missing_and_has_no_workers() {
+    let run = run_of(&[
+        ("x-0.prof", L.profile(0, T, &[L.task(5, 10, 20, 0)])),
+        ("x-0.dot", graph(&[node("T_2_0", "T", 5, 0)])),
+        ("x-1.dot", graph(&[node("T_2_1", "T", 6, 1)])),
+    ]);
+    assert_eq!(
+        cells(&run, Table::Locations, &["location", "kind"]),
+        ["rank 0 process", "rank 0/stream 0 worker", "rank 1 process", "rank 1/VP 0/thread 1 thread"]
+    );
+    let missing = run.stats.iter().find(|stat| stat.finding.what == "rank_missing").expect("rank 1");
+    assert_eq!((missing.count, &missing.example[..18]), (1, "rank 1 has a graph"));
+}
+
+#[test]
+fn links_begin_at_the_execution_that_ends_last() {
+    let workers = [L.task(5, 100, 1000, 0), L.task(5, 300, 400, 0), L.task(6, 1200, 1300, 1)];
+    let run = run_of(&[
+        ("x-0.prof", L.profile(0, T, &workers)),
+        ("x-0.dot", graph(&[node("T_2_0", "T", 5, 0), edge("T_2_0", "T_2_1"), node("T_2_1", "T", 6, 2)])),
+    ]);
+    assert_eq!(links(&run), ["T_2_0 100 -> T_2_1 1200 X=>Y", "T_2_0 100 -> T_2_0 300 again"]);
+}
+
+#[test]
+fn nodes_of_one_id_share_its_executions() {
+    // By number, as T_2_2 tells that it is k.
+    let workers = [[L.task(7, 300, 450, 1), L.task(8, 500, 600, 2)].concat(), L.task(7, 100, 200, 0)];
+    let statements = [
+        node("T_2_0", "T", 7, 0),
+        edge("T_2_0", "T_2_1"),
+        node("T_2_1", "T", 7, 0),
+        edge("T_2_1", "T_2_2"),
+        node("T_2_2", "T", 8, 0),
+        node("T_2_5", "T", 7, 0),
+    ];
+    let run = run_of(&[("x-0.prof", L.profile(0, T, &workers)), ("x-0.dot", graph(&statements))]);
+    assert_eq!(cells(&run, Table::Tasks, &["id", "start"]), ["T_2_1 300", "T_2_2 500", "T_2_0 100", "T_2_5 "]);
+    assert_eq!(links(&run), ["T_2_0 100 -> T_2_1 300 X=>Y", "T_2_1 300 -> T_2_2 500 X=>Y"]);
+    assert_eq!((stat(&run, "dot_nodes_of_one_id"), stat(&run, "dot_only"), stat(&run, "executed_again")), (3, 1, 0));
+    // By thread, where names have no numbers.
+    let statements = [node("T_2_a", "T", 7, 1), node("T_2_b", "T", 7, 0)];
+    let workers = [L.task(7, 300, 450, 1), L.task(7, 100, 200, 0)];
+    let run = run_of(&[("x-0.prof", L.profile(0, T, &workers)), ("x-0.dot", graph(&statements))]);
+    assert_eq!(cells(&run, Table::Tasks, &["id", "start"]), ["T_2_b 300", "T_2_a 100"]);
+}
+
+#[test]
+fn starts_that_share_an_end_both_give_back() {
+    let taken = |id: u64, time: i64, size: i64| L.event(2, u32::MAX, id, time, &L.i64(size));
+    let given = |id: u64, time: i64| L.event(3, u32::MAX, id, time, &[]);
+    let events =
+        vec![taken(1, 100, 64), taken(1, 110, 32), taken(2, 120, 8), given(1, 130), given(2, 140), given(1, 150)];
+    let run = run_of(&[("x-0.prof", L.profile(0, &[("TASK_MEMORY", "size{int64_t}", 8)], &[events]))]);
+    let values = cells(&run, Table::Counters, &["value"]);
+    let sum: f64 = values.iter().map(|value| value.parse::<f64>().expect("a number")).sum();
+    assert_eq!((values.len(), sum), (6, 0.0));
+}
+
+#[test]
+fn counters_that_types_of_readings_share_are_told_apart() {
+    let types =
+        [("PINS_PAPI_S0_C0_F1t_0", "INS{int64_t}", 8), ("PINS_PAPI_S0_C0_F10ms_1", "INS{int64_t};X{int64_t}", 16)];
+    let both = vec![
+        L.event(2, 0, 45, 100, &L.i64(10)),
+        L.event(4, 0, 45, 150, &[L.i64(7), L.i64(1)].concat()),
+        L.event(3, 0, 45, 200, &L.i64(20)),
+    ];
+    let one = vec![L.event(2, 0, 45, 300, &L.i64(30))];
+    let run = run_of(&[("x-0.prof", L.profile(0, &types, &[both, one]))]);
+    assert_eq!(
+        cells(&run, Table::Counters, &["name", "value"]),
+        [
+            "PINS_PAPI_S0_C0_F1t_0/INS 10.0",
+            "PINS_PAPI_S0_C0_F10ms_1/INS 7.0",
+            "X 1.0",
+            "PINS_PAPI_S0_C0_F1t_0/INS 20.0",
+            "INS 30.0"
+        ]
+    );
+}
+
+#[test]
+fn a_clock_that_steps_back_loses_nothing() {
+    let events = [L.task(5, 100, 200, 0), L.task(6, 150, 160, 1)].concat();
+    let run = run_of(&[("x-0.prof", L.profile(0, T, &[events]))]);
+    assert_eq!(cells(&run, Table::Tasks, &["start"]), ["100", "150"]);
+    let back = run.stats.iter().find(|stat| stat.finding.what == "clock_stepped_back").expect("a note");
+    assert!(back.example.contains("PaRSEC's own reader leaves these out"), "{}", back.example);
+}
+
+#[test]
+fn the_layout_of_a_file_without_streams_is_the_possible_one() {
+    let layout = LAYOUTS[2];
+    let mut empty = layout.profile(0, T, &[]);
+    // What the writer leaves between the number of streams and their offset.
+    empty[220..224].copy_from_slice(&[1, 2, 3, 4]);
+    let run = import(&empty).expect("no streams");
+    assert!(!has_lost(&run), "{:?}", run.stats);
+    assert_eq!(stat(&run, "rank_missing"), 1);
+    let mut cut = layout.file()[..6 * BLOCK].to_vec();
+    cut[212] = 9;
+    cut[220..224].copy_from_slice(&[1, 2, 3, 4]);
+    assert_eq!(stat(&import(&cut).expect("events are there"), "streams_lost"), 2);
+}
+
+#[test]
+fn a_profile_that_is_none_any_more_is_lost() {
+    let whole = ("x-0.prof", L.profile(0, T, &[L.task(5, 10, 20, 0)]));
+    for stranger in [Vec::new(), b"garbage".to_vec()] {
+        let run = run_of(&[whole.clone(), ("x-1.prof", stranger), ("y-1.prof", b"of another run".to_vec())]);
+        assert_eq!((stat(&run, "file_not_read"), stat(&run, "other_ranks_beside")), (1, 0));
+    }
+    assert_eq!(stat(&run_of(&[whole]), "file_not_read"), 0);
+}
+
+#[test]
+fn a_graph_of_another_program_is_not_joined() {
+    let run = run_of(&[
+        ("x-0.prof", L.profile(0, T, &[L.task(5, 10, 20, 0)])),
+        ("x-0.dot", graph(&[node("LU_2_0", "LU", 5, 0)])),
+    ]);
+    assert_eq!(cells(&run, Table::Tasks, &["id", "name"]), ["2:3:5 c::T", "LU_2_0 LU"]);
+    assert_eq!((stat(&run, "dot_class_mismatch"), stat(&run, "dot_nodes_joined")), (1, 0));
+}
+
+#[test]
+fn classes_may_end_in_a_number() {
+    let run = run_of(&[
+        ("x-0.prof", L.profile(0, &[("c::potrf_2", TASK, 28)], &[L.task(5, 10, 20, 1)])),
+        ("x-0.dot", graph(&[node("potrf_2_2_1", "potrf_2", 5, 0), edge("potrf_2_2_0", "potrf_2_2_1")])),
+    ]);
+    assert_eq!(cells(&run, Table::Tasks, &["id", "name"]), ["potrf_2_2_1 c::potrf_2", "potrf_2_2_0 c::potrf_2"]);
 }
 
 #[test]

@@ -150,6 +150,12 @@ impl Type {
         self.fields.iter().find(|field| field.name == name)
     }
 
+    /// The names of a task's local variables, which stand behind what all tasks have.
+    pub(super) fn locals(&self) -> Vec<String> {
+        let behind = self.fields.iter().position(|field| field.name == "trc").map_or(self.fields.len(), |at| at + 1);
+        self.fields[behind..].iter().map(|field| field.name.clone()).collect()
+    }
+
     /// Appends the members of a JSON object; `separate` when something stands in front.
     pub(super) fn members(&self, info: &[u8], big_endian: bool, separate: bool, json: &mut Vec<u8>) {
         let mut separate = separate;
@@ -200,10 +206,15 @@ impl Field {
         }
     }
 
-    /// Whether it is a float rather than a double.
+    /// Writes a double as what the field holds.
     #[cfg(feature = "hdf5")]
-    pub(super) fn is_single(&self) -> bool {
-        self.kind == Kind::Float(4)
+    pub(super) fn write_double(&self, info: &mut [u8], value: f64) {
+        match self.kind {
+            Kind::Float(4) => self.write(info, &(value as f32).to_le_bytes()),
+            Kind::Unsigned(_) => self.write(info, &(value as u64).to_le_bytes()),
+            Kind::Signed(_) => self.write(info, &(value as i64).to_le_bytes()),
+            Kind::Float(_) | Kind::Chars(_) => self.write(info, &value.to_le_bytes()),
+        }
     }
 
     /// Writes a value in little endian, cut to the length of the field.

@@ -6,8 +6,11 @@
 
 use std::fmt::Write as _;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions, StringArray, StringBuilder};
-use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, OffsetSizeTrait, RecordBatch, RecordBatchOptions, StringArray,
+    StringBuilder,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Float16Type, Float32Type, Float64Type, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::json::LineDelimitedWriter;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -155,6 +158,37 @@ fn typed_members(batch: &Batch, unmapped: &[(usize, String)]) -> Result<Vec<Stri
     }
     let lines = String::from_utf8(text).map_err(|error| ArrowError::JsonError(error.to_string()))?;
     Ok(lines.lines().map(|line| members_of_line(line).to_owned()).collect())
+}
+
+/// How many numbers of a column JSON has no form for: they become null.
+pub(super) fn count_not_finite(column: &ArrayRef) -> u64 {
+    fn floats<T: ArrowPrimitiveType>(column: &ArrayRef, is_finite: impl Fn(T::Native) -> bool) -> u64 {
+        column.as_primitive::<T>().iter().flatten().filter(|value| !is_finite(*value)).count() as u64
+    }
+    fn list<O: OffsetSizeTrait>(column: &ArrayRef) -> u64 {
+        let list = column.as_list::<O>();
+        inner(list.values(), list.value_offsets().iter().map(|offset| offset.as_usize()))
+    }
+    // The values of a slice are those of the whole.
+    fn inner(values: &ArrayRef, mut offsets: impl DoubleEndedIterator<Item = usize>) -> u64 {
+        let first = offsets.next().unwrap_or(0);
+        let last = offsets.next_back().unwrap_or(first);
+        count_not_finite(&values.slice(first, last - first))
+    }
+    match column.data_type() {
+        DataType::Float16 => floats::<Float16Type>(column, |value| value.is_finite()),
+        DataType::Float32 => floats::<Float32Type>(column, f32::is_finite),
+        DataType::Float64 => floats::<Float64Type>(column, f64::is_finite),
+        DataType::Struct(_) => column.as_struct().columns().iter().map(count_not_finite).sum(),
+        DataType::List(_) => list::<i32>(column),
+        DataType::LargeList(_) => list::<i64>(column),
+        DataType::FixedSizeList(..) => count_not_finite(column.as_fixed_size_list().values()),
+        DataType::Map(..) => {
+            let map = column.as_map();
+            inner(map.values(), map.value_offsets().iter().map(|offset| *offset as usize))
+        }
+        _ => 0,
+    }
 }
 
 fn members_of_line(line: &str) -> &str {

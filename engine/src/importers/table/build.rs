@@ -9,18 +9,19 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray, StringBuilder,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray,
+    StringBuilder,
 };
-use datafusion::arrow::compute::{cast, filter};
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type};
+use datafusion::arrow::compute::{cast, filter, nullif};
+use datafusion::arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Int64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::error::DataFusionError;
 
-use super::args::{BadCell, args};
+use super::args::{BadCell, args, count_not_finite};
 use super::mapping::{LOCATION_ATTRIBUTES, Section, TaskKey};
 use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
-use super::read::{Batch, CellKind, Header, Place, Sink};
+use super::read::{Batch, CellKind, Header, NOT_FINITE, Place, Sink};
 use super::run::{Chunk, Lanes, Reference, RunTables};
 use super::times::{Clock, Times};
 use crate::error::ImportError;
@@ -33,7 +34,12 @@ const DUPLICATE_ID: Finding = Finding::info("duplicate_id", Stage::Recording);
 const DUPLICATE_LOCATION: Finding = Finding::lost("duplicate_location", Stage::Recording);
 const MISSING_END: Finding = Finding::lost("missing_end", Stage::Recording);
 const DURATION_DIFFERS: Finding = Finding::info("duration_differs", Stage::Recording);
+const NAN_IS_NULL: Finding = Finding::info("nan_is_null", Stage::Recording);
+const ROUNDED_VALUE: Finding = Finding::info("rounded_value", Stage::Import);
 const COLUMN_NOT_KEPT: Finding = Finding::info("column_not_kept", Stage::Import);
+
+/// From here on not every whole number is a float: 2^53.
+const INEXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Takes the batches of one section.
 pub(super) struct SectionSink<'a> {
@@ -163,6 +169,7 @@ impl<'a> SectionSink<'a> {
         self.locate(batch, &mut rows);
         if has_args(table) {
             rows.bad.sort();
+            self.note_not_finite(plan, batch);
             let args = args(batch, &plan.unmapped, rows.own_args.as_ref(), &rows.bad);
             if let Some(args) = args.map_err(|error| self.arrow(error))? {
                 rows.chunk.cells.push(("args", args.into()));
@@ -176,6 +183,7 @@ impl<'a> SectionSink<'a> {
     fn column(&mut self, planned: &mut Planned, batch: &Batch, rows: &mut Rows) -> Result<(), ImportError> {
         let name = planned.column.name;
         let column = cells(planned, batch).map_err(|error| self.arrow(error))?;
+        let column = self.without_nan(planned, column, batch)?;
         planned.must_appear &= column.null_count() == column.len();
         if let Some(reader) = &mut planned.times {
             let times = reader.read(&column, &mut self.run.epoch).map_err(|error| self.arrow(error))?;
@@ -224,6 +232,28 @@ impl<'a> SectionSink<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The column with NULL in place of NaN, as which pandas writes NULL.
+    fn without_nan(&mut self, planned: &Planned, column: ArrayRef, batch: &Batch) -> Result<ArrayRef, ImportError> {
+        let Some(is_nan) = nan_rows(&column) else { return Ok(column) };
+        let count = is_nan.true_count() as u64;
+        let place = self.place(batch, is_nan.values().set_indices().next().unwrap_or(0));
+        self.run.builder.stats.note(NAN_IS_NULL, count, || format!("{place}: {}", planned.column.name));
+        nullif(&column, &is_nan).map_err(|error| self.arrow(error))
+    }
+
+    /// Counts what `args` cannot hold.
+    fn note_not_finite(&mut self, plan: &Plan, batch: &Batch) {
+        if batch.cells != CellKind::Typed {
+            return;
+        }
+        for (column, name) in &plan.unmapped {
+            let count = count_not_finite(&batch.columns[*column]);
+            let file = self.section.file.display();
+            let example = || format!("{file}: NaN or Infinity in column `{name}`, which is null in args");
+            self.run.builder.stats.note(NOT_FINITE, count, example);
+        }
     }
 
     /// Interns a column of words. One word in all rows takes no memory.
@@ -343,12 +373,32 @@ impl<'a> SectionSink<'a> {
             }
             other => return Err(self.wrong_type(planned, other)),
         };
+        let array = if is_integer { array } else { self.finite(planned, column, array, batch) };
         if array.null_count() > column.null_count() {
             for row in (0..column.len()).filter(|&row| column.is_valid(row) && array.is_null(row)) {
                 self.bad_value(planned, column, row, &format!("{} {what}", planned.column.name), batch, rows);
             }
         }
         Ok(Cells::Array(array))
+    }
+
+    /// Floats with NULL for those that are not finite. Whole numbers that no float holds are counted.
+    fn finite(&mut self, planned: &Planned, column: &ArrayRef, array: ArrayRef, batch: &Batch) -> ArrayRef {
+        let floats = array.as_primitive::<Float64Type>();
+        if floats.values().iter().all(|value| value.abs() < INEXACT) {
+            return array;
+        }
+        for (row, value) in floats.iter().enumerate() {
+            let Some(value) = value.filter(|value| value.is_finite() && value.abs() >= INEXACT) else { continue };
+            let text = array_value_to_string(column, row).unwrap_or_default();
+            if text.trim().parse::<i128>().is_ok_and(|whole| whole != value as i128) {
+                let place = self.place(batch, row);
+                let name = planned.column.name;
+                let example = || format!("{place}: {name} `{}` is {value:.0} as a float", clipped(&text));
+                self.run.builder.stats.note(ROUNDED_VALUE, 1, example);
+            }
+        }
+        Arc::new(floats.iter().map(|value| value.filter(|value| value.is_finite())).collect::<Float64Array>())
     }
 
     /// A cell that is not what its column asks for: NULL, counted, and kept in `args`.
@@ -627,6 +677,25 @@ fn decoded(cells: &StringArray) -> StringArray {
         }
     }
     texts.finish()
+}
+
+/// Which rows of a column of floats are NaN; `None` when there are none.
+fn nan_rows(column: &ArrayRef) -> Option<BooleanArray> {
+    fn rows<T: ArrowPrimitiveType>(column: &ArrayRef, is_nan: impl Fn(T::Native) -> bool) -> Option<BooleanArray> {
+        let values = column.as_primitive::<T>();
+        if !values.values().iter().any(|value| is_nan(*value)) {
+            return None;
+        }
+        // NULL may have any value underneath.
+        let nan: BooleanArray = values.iter().map(|value| Some(value.is_some_and(&is_nan))).collect();
+        (nan.true_count() > 0).then_some(nan)
+    }
+    match column.data_type() {
+        DataType::Float64 => rows::<Float64Type>(column, f64::is_nan),
+        DataType::Float32 => rows::<Float32Type>(column, f32::is_nan),
+        DataType::Float16 => rows::<Float16Type>(column, |value| value.is_nan()),
+        _ => None,
+    }
 }
 
 /// Any column as text.

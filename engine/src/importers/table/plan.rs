@@ -252,8 +252,23 @@ impl Planner<'_> {
         ImportError::Unusable { path: section.file.clone(), what, hint: Some(self.hint(alternatives)) }
     }
 
-    /// The mapping that we would write, as far as we can guess it.
+    /// What to type instead.
     fn hint(&self, alternatives: &[&str]) -> String {
+        let mapping = self.mapping(alternatives);
+        match self.holds_trace_events() {
+            true => format!("--from-format chrome, if these are trace events with `ts` in us; as a table: {mapping}"),
+            false => mapping,
+        }
+    }
+
+    /// Whether JSON records have the keys of Chrome's events, whose `ts` are no ns, though the file was not recognised.
+    fn holds_trace_events(&self) -> bool {
+        let has = |name: &str| self.header.found.iter().any(|found| found == name);
+        self.header.open && has("ts") && has("name") && (has("ph") || has("pid"))
+    }
+
+    /// The mapping that we would write, as far as we can guess it.
+    fn mapping(&self, alternatives: &[&str]) -> String {
         let section = self.section;
         let mut guesses = suggest::guess(section.table, guessed(section.table), &self.header.found);
         let said = |name: &str| section.entries.iter().any(|entry| entry.column.name == name);

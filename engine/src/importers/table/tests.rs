@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, ListArray, RecordBatch, StringArray};
+use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::datatypes::Float64Type;
 use datafusion::arrow::ipc::CompressionType;
 use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
 use datafusion::arrow::util::pretty::pretty_format_batches;
@@ -123,17 +125,32 @@ fn containers(folder: &Path) -> BTreeMap<&'static str, Vec<u8>> {
     ])
 }
 
-/// The run of a file.
+/// The run of a file of [`containers`].
 fn import(path: &Path, memory: usize) -> Result<Run, ImportError> {
+    import_with(path, memory, &MAPPING)
+}
+
+/// The run of a file.
+fn import_with(path: &Path, memory: usize, mapping: &[(&str, &str)]) -> Result<Run, ImportError> {
     let mut options = OpenOptions::new(memory, 2);
     options.traces = vec![TraceSpec { name: None, path: path.to_owned() }];
-    options.import = MAPPING.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    options.import = mapping.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(memory));
     let mut opened = open::open(&options, &pool)?;
     Ok(opened.runs.remove(0).run)
 }
 
 const MEMORY: usize = 64 << 20;
+
+/// Some columns of a table.
+fn shown(run: &Run, table: Table, columns: &[&str]) -> String {
+    let project = |batch: &RecordBatch| {
+        let indices = columns.iter().map(|column| batch.schema().index_of(column).expect("a column of ours"));
+        batch.project(&indices.collect::<Vec<_>>()).expect("columns that there are")
+    };
+    let batches: Vec<RecordBatch> = run.tables[&table].iter().map(project).collect();
+    pretty_format_batches(&batches).expect("works").to_string()
+}
 
 #[test]
 fn every_container_gives_the_same_tables() {
@@ -158,17 +175,10 @@ fn every_container_gives_the_same_tables() {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).expect("works");
         let run = import(&path, MEMORY).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let table = |table: Table, columns: &[&str]| {
-            let project = |batch: &RecordBatch| {
-                let indices = columns.iter().map(|column| batch.schema().index_of(column).expect("a column of ours"));
-                batch.project(&indices.collect::<Vec<_>>()).expect("columns that there are")
-            };
-            let batches: Vec<RecordBatch> = run.tables[&table].iter().map(project).collect();
-            pretty_format_batches(&batches).expect("works").to_string()
-        };
         let tasks =
             ["id", "parent", "stack_parent", "name", "location", "start", "finish", "duration", "depth", "args"];
-        let found = format!("\n{}\n{}\n", table(Table::Tasks, &tasks), table(Table::Locations, &["location", "kind"]));
+        let locations = shown(&run, Table::Locations, &["location", "kind"]);
+        let found = format!("\n{}\n{locations}\n", shown(&run, Table::Tasks, &tasks));
         assert!(found == expected, "{name}:{found}instead of{expected}");
         let stats: Vec<(&str, u64)> = run.stats.iter().map(|stat| (stat.finding.what, stat.count)).collect();
         assert_eq!(stats, [("records_read", 4)], "{name}");
@@ -237,4 +247,185 @@ fn flipped_bytes_are_a_table_or_an_error() {
         });
         survived.expect("works");
     }
+}
+
+/// What a file of these bytes is read as: some columns of a table, and what was found.
+fn read_as(name: &str, bytes: &[u8], mapping: &[(&str, &str)], table: Table, columns: &[&str]) -> String {
+    let folder = TempDir::new().expect("works");
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).expect("works");
+    let run = import_with(&path, MEMORY, mapping).unwrap_or_else(|error| panic!("{name}: {error}"));
+    let mut text = format!("\n{}\n", shown(&run, table, columns));
+    for stat in run.stats.iter().filter(|stat| stat.finding.what != "records_read") {
+        let example = stat.example.replace(&format!("{}/", folder.path().display()), "");
+        text += &format!("{} {} x{}: {example}\n", stat.finding.what, stat.finding.severity, stat.count);
+    }
+    text
+}
+
+#[test]
+fn values_that_no_float_holds_are_counted() {
+    let text = "t,n,v\n1,c,1.5\n2,c,1e999\n3,c,9007199254740993\n4,c,NaN\n5,c,9007199254740992\n";
+    let mapping = [("table", "counters"), ("table.time", "t"), ("table.name", "n"), ("table.value", "v")];
+    let expected = r"
++------+--------------------+
+| time | value              |
++------+--------------------+
+| 1    | 1.5                |
+| 2    |                    |
+| 3    | 9007199254740992.0 |
+| 4    |                    |
+| 5    | 9007199254740992.0 |
++------+--------------------+
+bad_value lost x2: c.csv:3: value is no number: `1e999`
+rounded_value info x1: c.csv:4: value `9007199254740993` is 9007199254740992 as a float
+";
+    assert_eq!(read_as("c.csv", text.as_bytes(), &mapping, Table::Counters, &["time", "value"]), expected);
+}
+
+#[test]
+fn arrow_without_rows_is_a_table() {
+    let schema = batch().schema();
+    let mut stream = Vec::new();
+    StreamWriter::try_new(&mut stream, &schema).and_then(|mut writer| writer.finish()).expect("works");
+    let mut file = Vec::new();
+    FileWriter::try_new(&mut file, &schema).and_then(|mut writer| writer.finish()).expect("works");
+    let folder = TempDir::new().expect("works");
+    let path = folder.path().join("log.arrow");
+    for bytes in [stream, file] {
+        std::fs::write(&path, bytes).expect("works");
+        let source = crate::trace::Source::open(&path, None).expect("works");
+        let columns: Vec<String> = schema.fields().iter().map(|field| field.name().clone()).collect();
+        assert_eq!(super::read::peek(&source), Some(columns));
+        assert_eq!(import(&path, MEMORY).expect("a table").tables.get(&Table::Tasks).map_or(0, Vec::len), 0);
+    }
+}
+
+#[test]
+fn nan_of_python_is_a_text() {
+    let records =
+        ["{\"start\":1,\"finish\":NaN,\"name\":\"a\"}", "{\"start\":3,\"finish\":4,\"loss\":NaN}", "{\"start\":NaN"];
+    let table = r#"
++-------+--------+------------------+
+| start | finish | args             |
++-------+--------+------------------+
+| 1     |        | {"finish":"NaN"} |
+| 3     | 4      | {"loss":"NaN"}   |
++-------+--------+------------------+
+"#;
+    let columns = ["start", "finish", "args"];
+    let lines = records.join("\n");
+    let found = r#"bad_record lost x1: a.ndjson:3: expected value at line 1 column 10: `{"start":NaN`
+bad_value lost x1: a.ndjson:1: finish is no time: `NaN`
+not_finite repaired x2: a.ndjson:1: NaN or Infinity, read as a text: `{"start":1,"finish":NaN,"name":"a"}`
+"#;
+    assert_eq!(read_as("a.ndjson", lines.as_bytes(), &[], Table::Tasks, &columns), format!("{table}{found}"));
+    let array = format!("[{},1]", records[..2].join(","));
+    let found = r#"bad_record lost x1: a.json row 3: invalid type: integer `1`, expected an object at line 1 column 1: `1`
+bad_value lost x1: a.json row 1: finish is no time: `NaN`
+not_finite repaired x2: a.json row 1: NaN or Infinity, read as a text: `{"start":1,"finish":NaN,"name":"a"}`
+"#;
+    assert_eq!(read_as("a.json", array.as_bytes(), &[], Table::Tasks, &columns), format!("{table}{found}"));
+}
+
+#[test]
+fn the_first_of_two_equal_keys_is_counted() {
+    let text = "{\"start\":7,\"finish\":8,\"name\":5,\"name\":\"dup\"}\n";
+    let expected = r#"
++-------+------+
+| start | name |
++-------+------+
+| 7     | dup  |
++-------+------+
+duplicate_key lost x1: a.ndjson:1: `name` is `5`, then `"dup"`
+"#;
+    assert_eq!(read_as("a.ndjson", text.as_bytes(), &[], Table::Tasks, &["start", "name"]), expected);
+}
+
+#[test]
+fn typed_floats_that_are_not_finite_are_counted() {
+    let nan = f64::NAN;
+    let lists = [Some(vec![Some(1.0), Some(nan)]), None, Some(vec![Some(2.0)])];
+    // What pandas leaves under a NULL is no number of the file.
+    let nulls = NullBuffer::from(vec![true, true, false]);
+    let columns: [(&str, ArrayRef); 4] = [
+        ("start", Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0]))),
+        ("finish", Arc::new(Float64Array::new(vec![4.0, nan, nan].into(), Some(nulls)))),
+        ("x", Arc::new(Float64Array::from(vec![Some(f64::INFINITY), Some(1.5), None]))),
+        ("y", Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(lists))),
+    ];
+    let batch = RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)));
+    let batch = batch.expect("works");
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &batch.schema()).expect("works");
+    writer.write(&batch).and_then(|()| writer.finish()).expect("works");
+    drop(writer);
+    let expected = r#"
++-------+--------+---------------------------+
+| start | finish | args                      |
++-------+--------+---------------------------+
+| 1     | 4      | {"x":null,"y":[1.0,null]} |
+| 2     |        | {"x":1.5}                 |
+| 3     |        | {"y":[2.0]}               |
++-------+--------+---------------------------+
+nan_is_null info x1: a.arrows row 2: finish
+not_finite repaired x2: a.arrows: NaN or Infinity in column `x`, which is null in args
+"#;
+    assert_eq!(read_as("a.arrows", &bytes, &[], Table::Tasks, &["start", "finish", "args"]), expected);
+}
+
+#[test]
+fn text_behind_a_closing_quote_is_counted() {
+    let text = "start,finish,name\n1,2,\"a\"x\n3,4,b\"c\"\n5,6,\"q\"\"q\"\n";
+    let expected = r#"
++-------+------+
+| start | name |
++-------+------+
+| 1     | ax   |
+| 3     | b"c" |
+| 5     | q"q  |
++-------+------+
+text_behind_quote repaired x1: a.csv:2: `ax`
+"#;
+    assert_eq!(read_as("a.csv", text.as_bytes(), &[], Table::Tasks, &["start", "name"]), expected);
+}
+
+#[test]
+fn rows_count_from_one() {
+    let folder = TempDir::new().expect("works");
+    let path = folder.path().join("s.db");
+    let database = rusqlite::Connection::open(&path).expect("works");
+    database.execute_batch("CREATE TABLE t (start, finish); INSERT INTO t VALUES (1, 2), ('x', 3)").expect("works");
+    drop(database);
+    let expected = r"
++-------+--------+
+| start | finish |
++-------+--------+
+| 1     | 2      |
+|       | 3      |
++-------+--------+
+bad_value lost x1: s.db row 2: start is no time: `x`
+";
+    let bytes = std::fs::read(&path).expect("works");
+    assert_eq!(read_as("s.db", &bytes, &[], Table::Tasks, &["start", "finish"]), expected);
+}
+
+#[test]
+fn trace_events_are_not_taken_for_a_table_of_nanoseconds() {
+    let folder = TempDir::new().expect("works");
+    let hint = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("works");
+        match import_with(&path, MEMORY, &[]) {
+            Err(ImportError::Unusable { hint, .. }) => hint.unwrap_or_default(),
+            other => panic!("{name}: {:?}", other.err()),
+        }
+    };
+    let event = "{\"name\":\"a\",\"ts\":1,\"dur\":2,\"pid\":0}";
+    for (name, text) in [("a.json", format!("[{event}]")), ("a.ndjson", format!("{event}\n{event}\n"))] {
+        let hint = hint(name, &text);
+        assert!(hint.starts_with("--from-format chrome, if these are trace events with `ts` in us; "), "{hint}");
+    }
+    let table = hint("a.csv", "name,ts,pid\na,1,0\n");
+    assert!(table.starts_with("--option table.start=ts"), "{table}");
 }

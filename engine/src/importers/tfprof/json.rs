@@ -8,7 +8,7 @@
 //! ```
 //! The library escapes nothing: a name may hold quotes, line ends, bytes that are no UTF-8, or text that looks like the
 //! layout. It runs to the first `","type":"` that a type word and `"}` follow, and its bytes are taken as they are. A name
-//! that another task begins in may be one whose own type word is damaged: it is told ([`read`]).
+//! with pieces of the layout in it may be one whose own type word is damaged: it is told ([`read`]).
 //!
 //! Life of the data: blocks end behind a task, so a block may begin in the middle of a lane whose worker is not in sight.
 //! [`Chunk::scan`] (any thread) makes rows with names numbered in a dictionary of the block; [`Assembler::take`] (one
@@ -32,11 +32,12 @@ const NS_PER_US: i64 = 1_000;
 const AFTER_NAME: &[u8; 10] = b"\",\"type\":\"";
 const BEFORE_NAME: &[u8; 8] = b"\"name\":\"";
 
-/// What stands between two tasks of a lane.
-const BETWEEN_TASKS: &[u8; 11] = b"},{\"span\":[";
-/// A name with a task in it is at least so long: `"},{"span":[0,0],"name":"`.
-const SWALLOWED: usize = 24;
+/// Pieces of a task: a name that ran on over a damaged type has at least one of them in it.
+const IN_TASKS: [&[u8]; 3] = [b"{\"span\":[", b"],\"name\":\"", AFTER_NAME];
+/// How a lane begins.
+const LANE: &[u8; 10] = b"{\"worker\":";
 const TASK_IN_NAME: Finding = Finding::repaired("task_in_name", Stage::Recording);
+const WORKER_IN_NAME: Finding = Finding::lost("worker_in_name", Stage::Recording);
 
 /// Different marks that a lane may use before names of that shape are taken as text.
 const GUESSES_MAX: usize = 16;
@@ -115,6 +116,25 @@ pub(super) struct Surprise {
     pub(super) ended: bool,
 }
 
+/// Names that have something of the layout in them.
+#[derive(Default)]
+struct Swallowed {
+    count: u64,
+    /// Byte in the source of the first.
+    at: Option<u64>,
+}
+
+impl Swallowed {
+    fn add(&mut self, at: u64) {
+        self.count += 1;
+        self.at.get_or_insert(at);
+    }
+
+    fn note(&self, finding: Finding, stats: &mut Stats, what: &str) {
+        stats.note(finding, self.count, || format!("byte {}: {what}", self.at.unwrap_or_default()));
+    }
+}
+
 /// A scanned block.
 pub(super) struct Chunk {
     pub(super) parts: Vec<Part>,
@@ -123,9 +143,10 @@ pub(super) struct Chunk {
     /// How many names are no UTF-8, and the first of them with its place.
     pub(super) not_utf8: u64,
     pub(super) not_utf8_example: Option<(u64, String)>,
-    /// How many names have a task in them, and the place of the first.
-    swallowed: u64,
-    swallowed_at: Option<u64>,
+    /// Names with a task in them.
+    tasks_in_names: Swallowed,
+    /// Names with the beginning of a lane in them.
+    workers_in_names: Swallowed,
     pub(super) surprise: Option<Surprise>,
     /// Where the block ends in the source.
     pub(super) end: u64,
@@ -138,8 +159,8 @@ impl Chunk {
             names: Words::default(),
             not_utf8: 0,
             not_utf8_example: None,
-            swallowed: 0,
-            swallowed_at: None,
+            tasks_in_names: Swallowed::default(),
+            workers_in_names: Swallowed::default(),
             surprise: None,
             end: 0,
         }
@@ -156,6 +177,17 @@ impl Chunk {
         }
         scanner.chunk.end = block.offset + block.bytes.len() as u64;
         scanner.chunk
+    }
+
+    /// Counts a name that has something of the layout in it.
+    fn look_into(&mut self, name: &[u8], at: u64) {
+        let holds = |piece: &[u8]| memmem::find(name, piece).is_some();
+        if holds(LANE) {
+            self.workers_in_names.add(at);
+        }
+        if holds(LANE) || IN_TASKS.iter().any(|piece| holds(piece)) {
+            self.tasks_in_names.add(at);
+        }
     }
 }
 
@@ -303,6 +335,7 @@ impl Scanner<'_> {
         self.expect(b"],\"name\":\"")?;
         let name_at = self.at;
         let mut quote = name_at;
+        let mut has_quotes = false;
         let (code, length) = loop {
             quote += self.text[quote..].iter().position(|&byte| byte == b'"').ok_or((self.text.len(), &b"\""[..]))?;
             if self.text[quote..].starts_with(AFTER_NAME)
@@ -311,12 +344,12 @@ impl Scanner<'_> {
                 break word;
             }
             quote += 1;
+            has_quotes = true;
         };
         self.at = quote + AFTER_NAME.len() + length + 2;
         let name = &self.text[name_at..quote];
-        if name.len() >= SWALLOWED && memmem::find(name, BETWEEN_TASKS).is_some() {
-            self.chunk.swallowed += 1;
-            self.chunk.swallowed_at.get_or_insert(self.block.offset + name_at as u64);
+        if has_quotes {
+            self.chunk.look_into(name, self.block.offset + name_at as u64);
         }
         let key = match guesses.mark(name, rows.len()) {
             Some(mark) => mark,
@@ -529,12 +562,11 @@ impl<'r> Assembler<'r> {
                 }
             }
         }
-        if let Some(at) = chunk.swallowed_at {
-            self.swallowed += chunk.swallowed;
-            self.stats.note(TASK_IN_NAME, chunk.swallowed, || {
-                format!("byte {at}: another task begins inside of a name, which is odd, or its type is damaged")
-            });
-        }
+        self.swallowed += chunk.tasks_in_names.count;
+        let what = "another task begins inside of a name, which is odd, or its type is damaged";
+        chunk.tasks_in_names.note(TASK_IN_NAME, self.stats, what);
+        let what = "a worker begins inside of a name, so that the tasks behind it may stand under another one";
+        chunk.workers_in_names.note(WORKER_IN_NAME, self.stats, what);
         if let Some((at, example)) = &chunk.not_utf8_example {
             note_not_utf8(self.stats, chunk.not_utf8, *at, example);
         }

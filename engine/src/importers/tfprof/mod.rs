@@ -33,6 +33,7 @@ mod dot;
 mod join;
 mod json;
 mod lanes;
+mod recognise;
 mod relaxed;
 mod t0;
 #[cfg(test)]
@@ -115,8 +116,7 @@ impl Dialect {
         } else if json::is_rigid(head) {
             Some(Dialect::Rigid)
         } else {
-            let is_whole = source.head_is_whole();
-            relaxed::recognise(head, is_whole).then_some(Dialect::Relaxed)
+            recognise::holds_executors(source).then_some(Dialect::Relaxed)
         }
     }
 

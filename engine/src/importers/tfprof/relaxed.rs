@@ -1,5 +1,7 @@
 //! JSON that something else has written anew: pretty-printed, keys in another order, names escaped as JSON wants it.
 //!
+//! Keys that are not ours are stepped over and counted, and so is what a damaged key hides.
+//!
 //! Life of the data: the whole text is in memory (a strict parser needs it so), the parser drives the visitors below,
 //! which push tasks into the same parts that the rigid scanner makes. A text that breaks off keeps what was pushed.
 
@@ -13,10 +15,15 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::json::{Assembler, Chunk, Guesses, Part, Surprise};
 use super::lanes::{Rows, Stop, Trace, damaged};
 use super::types;
-use crate::trace::{Source, Stats};
+use crate::trace::{Finding, Source, Stage, Stats};
 
 /// Memory that the text and what the parser keeps of it may need, in lengths of the text.
 const MEMORY_FACTOR: usize = 2;
+
+const FOREIGN_KEY: Finding = Finding::info("foreign_key", Stage::Recording);
+const EXECUTOR_WITHOUT_DATA: Finding = Finding::lost("executor_without_data", Stage::Recording);
+const WORKER_WITHOUT_DATA: Finding = Finding::lost("worker_without_data", Stage::Recording);
+const WORKER_WITHOUT_LEVEL: Finding = Finding::repaired("worker_without_level", Stage::Recording);
 
 /// Reads everything into `trace`.
 pub(super) fn read(source: &Source, trace: &mut Trace, stats: &mut Stats) -> Result<(), Stop> {
@@ -36,14 +43,14 @@ pub(super) fn read(source: &Source, trace: &mut Trace, stats: &mut Stats) -> Res
             at += stretch.invalid().len();
         }
     }
-    let state = RefCell::new(State { chunk, lane: None, unknown_types: 0, unknown_type: None });
+    let state = RefCell::new(State { chunk, lane: None, found: Stats::default() });
     let mut parser = serde_json::Deserializer::from_str(&text);
     let parsed = Executors(&state).deserialize(&mut parser).and_then(|()| parser.end());
     let mut state = state.into_inner();
     let broken = match &parsed {
         // A lane whose worker had not been named yet cannot be placed.
         Err(error) if error.is_eof() => {
-            state.end_lane();
+            state.end_lane(true);
             state.chunk.surprise = Some(Surprise { at: text.len() as u64, expected: String::new(), ended: true });
             None
         }
@@ -53,7 +60,7 @@ pub(super) fn read(source: &Source, trace: &mut Trace, stats: &mut Stats) -> Res
     if let Some((place, what)) = broken {
         return Err(damaged(source, place, what).into());
     }
-    super::note_unknown_type(stats, state.unknown_types, || state.unknown_type.clone().unwrap_or_default());
+    stats.absorb(state.found);
     let mut assembler = Assembler::new(trace, stats);
     assembler.take(state.chunk)?;
     let stop = assembler.into_stop();
@@ -70,28 +77,41 @@ fn reason(error: &serde_json::Error) -> String {
 struct State {
     chunk: Chunk,
     lane: Option<OpenLane>,
-    unknown_types: u64,
-    unknown_type: Option<String>,
+    found: Stats,
 }
 
 /// A lane while it is read: its keys may come in any order.
 struct OpenLane {
     worker: Option<u32>,
-    level: u32,
+    level: Option<u32>,
+    has_data: bool,
     rows: Rows,
     guesses: Guesses,
 }
 
 impl State {
     fn begin_lane(&mut self) {
-        self.lane = Some(OpenLane { worker: None, level: 0, rows: Rows::default(), guesses: Guesses::open() });
+        self.lane = Some(OpenLane {
+            worker: None,
+            level: None,
+            has_data: false,
+            rows: Rows::default(),
+            guesses: Guesses::open(),
+        });
     }
 
-    /// Moves the lane to the parts; `false` when its worker was not named.
-    fn end_lane(&mut self) -> bool {
+    /// Moves the lane to the parts; `false` when its worker was not named. Where the text breaks off, keys may be missing.
+    fn end_lane(&mut self, is_cut: bool) -> bool {
         let Some(lane) = self.lane.take() else { return true };
         let Some(worker) = lane.worker else { return false };
-        self.chunk.parts.push(Part::Lane { worker, level: lane.level });
+        if !lane.has_data && !is_cut {
+            self.found.note(WORKER_WITHOUT_DATA, 1, || format!("worker {worker}: its tasks have no key `data`"));
+        }
+        if lane.level.is_none() && !(is_cut && lane.rows.len() == 0) {
+            self.found.note(WORKER_WITHOUT_LEVEL, 1, || format!("worker {worker}; read as level 0"));
+        }
+        let level = lane.level.unwrap_or(0);
+        self.chunk.parts.push(Part::Lane { worker, level });
         self.chunk.parts.push(Part::Tasks(lane.rows, lane.guesses));
         true
     }
@@ -101,8 +121,8 @@ impl State {
         let nanoseconds = |time: i64| time.checked_mul(1_000).ok_or("a time that does not fit in nanoseconds");
         let (start, finish) = (nanoseconds(task.span.0)?, nanoseconds(task.span.1)?);
         let code = types::code(task.type_word.as_bytes()).unwrap_or_else(|| {
-            self.unknown_types += 1;
-            self.unknown_type.get_or_insert_with(|| format!("type `{}` of task `{}`", task.type_word, task.name));
+            let example = || format!("type `{}` of task `{}`", task.type_word, task.name);
+            super::note_unknown_type(&mut self.found, 1, example);
             types::UNDEFINED_CODE
         });
         let name = match lane.guesses.mark(task.name.as_bytes(), lane.rows.len()) {
@@ -112,16 +132,21 @@ impl State {
         lane.rows.push(start, finish, name, code);
         Ok(())
     }
+
+    fn foreign_key(&mut self, key: &str, of: &str) {
+        self.found.note(FOREIGN_KEY, 1, || format!("`{key}` of {of} is not Taskflow's; it is stepped over"));
+    }
 }
 
-#[derive(Deserialize)]
 struct Task<'t> {
     span: (i64, i64),
-    #[serde(borrow)]
     name: Cow<'t, str>,
-    #[serde(borrow, rename = "type")]
     type_word: Cow<'t, str>,
 }
+
+/// A text that is copied only when it holds escapes.
+#[derive(Deserialize)]
+struct Text<'t>(#[serde(borrow)] Cow<'t, str>);
 
 /// `3`, or 2.5's `"worker 3"`.
 #[derive(Deserialize)]
@@ -190,8 +215,8 @@ impl<'de> Visitor<'de> for ExecutorSeed<'_> {
             parts.push(Part::Executor(None));
             parts.len() - 1
         };
-        let (mut has_id, mut has_data) = (false, false);
-        while let Some(key) = keys.next_key::<Cow<'de, str>>()? {
+        let (mut has_id, mut has_data, mut has_others) = (false, false, false);
+        while let Some(Text(key)) = keys.next_key::<Text<'de>>()? {
             match &*key {
                 "executor" => {
                     let id: String = keys.next_value()?;
@@ -204,8 +229,14 @@ impl<'de> Visitor<'de> for ExecutorSeed<'_> {
                 }
                 _ => {
                     keys.next_value::<IgnoredAny>()?;
+                    self.0.borrow_mut().foreign_key(&key, "an executor");
+                    has_others = true;
                 }
             }
+        }
+        if has_others && !has_data {
+            let example = || "the tasks of an executor have no key `data`".to_owned();
+            self.0.borrow_mut().found.note(EXECUTOR_WITHOUT_DATA, 1, example);
         }
         // `{}` is an executor without tasks; one that has a name has its tasks, too.
         if has_id && !has_data { Err(A::Error::missing_field("data")) } else { Ok(()) }
@@ -240,24 +271,33 @@ impl<'de> Visitor<'de> for LaneSeed<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<(), A::Error> {
         self.0.borrow_mut().begin_lane();
-        while let Some(key) = keys.next_key::<Cow<'de, str>>()? {
+        while let Some(Text(key)) = keys.next_key::<Text<'de>>()? {
             match &*key {
                 "worker" => {
-                    let worker = keys.next_value::<Worker<'de>>()?.number();
-                    let worker = worker.ok_or_else(|| A::Error::custom("a worker is a number or `worker N`"))?;
-                    self.0.borrow_mut().lane.iter_mut().for_each(|lane| lane.worker = Some(worker));
+                    let written = keys.next_value::<Worker<'de>>()?;
+                    let number = written.number();
+                    let number = number.ok_or_else(|| A::Error::custom("a worker is a number or `worker N`"))?;
+                    if let Some(lane) = &mut self.0.borrow_mut().lane {
+                        lane.worker = Some(number);
+                        // 2.5, which writes texts, has no levels.
+                        lane.level = lane.level.or(matches!(written, Worker::Text(_)).then_some(0));
+                    }
                 }
                 "level" => {
                     let level = keys.next_value()?;
-                    self.0.borrow_mut().lane.iter_mut().for_each(|lane| lane.level = level);
+                    self.0.borrow_mut().lane.iter_mut().for_each(|lane| lane.level = Some(level));
                 }
-                "data" => keys.next_value_seed(Tasks(self.0))?,
+                "data" => {
+                    self.0.borrow_mut().lane.iter_mut().for_each(|lane| lane.has_data = true);
+                    keys.next_value_seed(Tasks(self.0))?;
+                }
                 _ => {
                     keys.next_value::<IgnoredAny>()?;
+                    self.0.borrow_mut().foreign_key(&key, "a worker");
                 }
             }
         }
-        if self.0.borrow_mut().end_lane() { Ok(()) } else { Err(A::Error::missing_field("worker")) }
+        if self.0.borrow_mut().end_lane(false) { Ok(()) } else { Err(A::Error::missing_field("worker")) }
     }
 }
 
@@ -272,78 +312,44 @@ impl<'de> Visitor<'de> for Tasks<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut tasks: A) -> Result<(), A::Error> {
-        while let Some(task) = tasks.next_element::<Task<'de>>()? {
-            self.0.borrow_mut().push(&task).map_err(A::Error::custom)?;
-        }
+        while tasks.next_element_seed(TaskSeed(self.0))?.is_some() {}
         Ok(())
     }
 }
 
-/// Whether `head` looks like executors that something else has written: an array of objects, or an object, whose first
-/// filled object holds `executor` and `data`; or nothing but `{}`.
-pub(super) fn recognise(head: &[u8], is_whole: bool) -> bool {
-    let text = head.trim_ascii();
-    let is_array = text.first() == Some(&b'[');
-    let mut rest = if is_array { &text[1..] } else { text };
-    loop {
-        rest = rest.trim_ascii_start();
-        let Some(object) = rest.strip_prefix(b"{") else { return false };
-        let Some(end) = object.trim_ascii_start().strip_prefix(b"}") else { return first_object(object) };
-        // `{}`: an executor without tasks.
-        let after = end.trim_ascii_start();
-        match (is_array, after) {
-            (false, []) => return is_whole,
-            (true, [b']', after @ ..]) => return is_whole && after.trim_ascii().is_empty(),
-            (true, [b',', after @ ..]) => rest = after,
-            _ => return false,
+struct TaskSeed<'s>(&'s RefCell<State>);
+seed!(TaskSeed, deserialize_map);
+
+impl<'de> Visitor<'de> for TaskSeed<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a task")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut keys: A) -> Result<(), A::Error> {
+        let (mut span, mut name, mut type_word) = (None, None, None);
+        while let Some(Text(key)) = keys.next_key::<Text<'de>>()? {
+            let is_second = match &*key {
+                "span" => span.replace(keys.next_value::<(i64, i64)>()?).is_some(),
+                "name" => name.replace(keys.next_value::<Text<'de>>()?.0).is_some(),
+                "type" => type_word.replace(keys.next_value::<Text<'de>>()?.0).is_some(),
+                _ => {
+                    keys.next_value::<IgnoredAny>()?;
+                    self.0.borrow_mut().foreign_key(&key, "a task");
+                    false
+                }
+            };
+            if is_second {
+                return Err(A::Error::custom(format_args!("a second `{key}` of a task")));
+            }
         }
-    }
-}
-
-/// Whether the object that `text` is inside of begins like an executor.
-fn first_object(text: &[u8]) -> bool {
-    let token = |text: &'_ [u8], token: &[u8]| -> Option<usize> {
-        let trimmed = text.trim_ascii_start();
-        trimmed.starts_with(token).then(|| text.len() - trimmed.len() + token.len())
-    };
-    let after = |tokens: &[&[u8]]| tokens.iter().try_fold(0, |at, next| Some(at + token(&text[at..], next)?));
-    let looks_like_lanes = |at: usize| {
-        let lanes = &text[at..];
-        [&b"\"worker\""[..], b"\"level\"", b"\"data\""]
-            .iter()
-            .any(|key| token(lanes, b"{").is_some_and(|inside| token(&lanes[inside..], key).is_some()))
-    };
-    match after(&[b"\"executor\"", b":", b"\""]) {
-        Some(id) => memchr::memchr(b'"', &text[id..]).is_none_or(|end| {
-            let rest = &text[id + end + 1..];
-            let data = [&b","[..], b"\"data\"", b":", b"["]
-                .iter()
-                .try_fold(0, |at, next| Some(at + token(&rest[at..], next)?));
-            data.is_some()
-        }),
-        None => after(&[b"\"data\"", b":", b"["]).is_some_and(looks_like_lanes),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn executors_are_recognised_in_any_spacing() {
-        let check = |text: &str, expected| assert_eq!(recognise(text.as_bytes(), true), expected, "{text}");
-        check("{}\n", true);
-        check("[{},\n {}]\n", true);
-        check("[\n{}\n,{\"executor\":\"0\",\"data\":[", true);
-        check("[\n  {\n    \"executor\": \"0\",\n    \"data\": [\n      {", true);
-        check("{ \"data\": [ { \"level\": 0, \"worker\": 1", true);
-        check("[]", false);
-        check("[{\"cat\":\"ChromeObserver\",\"name\":\"a\"}]", false);
-        check("{\"traceEvents\":[]}", false);
-        check("{\"executor\":\"0\",\"other\":[", false);
-        check("{\"data\":[1,2]}", false);
-        check("{} {}", false);
-        check("", false);
-        assert!(!recognise(b"{}", false));
+        let missing = |key| move || A::Error::missing_field(key);
+        let task = Task {
+            span: span.ok_or_else(missing("span"))?,
+            name: name.ok_or_else(missing("name"))?,
+            type_word: type_word.ok_or_else(missing("type"))?,
+        };
+        self.0.borrow_mut().push(&task).map_err(A::Error::custom)
     }
 }

@@ -167,3 +167,96 @@ fn a_graph_is_recognised_as_companion_by_content() {
     assert!(!Tfprof.is_companion(&siblings[0], &siblings));
     assert!(!Tfprof.is_companion(&siblings[2], &siblings[2..]));
 }
+
+fn count(run: &Run, what: &str) -> u64 {
+    run.stats.iter().filter(|stat| stat.finding.what == what).map(|stat| stat.count).sum()
+}
+
+fn nested() -> (String, usize) {
+    let path = fixture("nested_40.json");
+    let whole = tasks(&import_file(&path).expect("a fixture"));
+    (std::fs::read_to_string(path).expect("text"), whole)
+}
+
+/// Whether more is said than that the file was read.
+fn is_told(run: &Run) -> bool {
+    run.stats.iter().any(|stat| stat.finding.severity != Severity::Info)
+}
+
+#[test]
+fn no_damaged_byte_loses_a_task_untold() {
+    let (text, whole) = nested();
+    let check = |damaged: &[u8], what: String| {
+        let result = import(damaged);
+        assert_clear(&result, &what);
+        if let Ok(run) = result {
+            assert!(tasks(&run) == whole || is_told(&run), "{what}: {} tasks, {:?}", tasks(&run), run.stats);
+        }
+    };
+    // Every fifth place is enough: keys, names and types are longer.
+    for at in (0..text.len()).step_by(5) {
+        for flip in [1, 0x20] {
+            let mut damaged = text.clone().into_bytes();
+            damaged[at] ^= flip;
+            check(&damaged, format!("byte {at} ^ {flip}"));
+        }
+        let rest = text.get(at + 19..).unwrap_or_default();
+        check(format!("{}{rest}", &text[..at]).as_bytes(), format!("19 bytes gone at {at}"));
+    }
+}
+
+#[test]
+fn a_name_that_runs_over_a_worker_says_so() {
+    let (text, whole) = nested();
+    let at = text.find("\"}]},{\"worker\"").expect("a second lane");
+    let run = import(format!("{}\u{2}{}", &text[..at], &text[at + 1..]).as_bytes()).expect("some tasks");
+    assert_eq!((tasks(&run), count(&run, "task_in_name"), count(&run, "worker_in_name")), (whole - 1, 1, 1));
+    assert!(has_lost(&run));
+}
+
+#[test]
+fn keys_that_are_damaged_or_foreign_are_counted() {
+    let (text, whole) = nested();
+    let (before, last) = text.split_at(text.rfind("\"level\"").expect("levels"));
+    let without_data = import(format!("{before}{}", last.replacen("\"data\"", "\"da4a\"", 1)).as_bytes());
+    let run = without_data.expect("the other lanes are whole");
+    assert!(tasks(&run) < whole && has_lost(&run));
+    assert_eq!((count(&run, "worker_without_data"), count(&run, "foreign_key")), (1, 1));
+    let without_level = import(format!("{before}{}", last.replacen("\"level\"", "\"leve1\"", 1)).as_bytes());
+    let run = without_level.expect("all tasks are whole");
+    assert_eq!((tasks(&run), count(&run, "worker_without_level")), (whole, 1));
+    let several = std::fs::read_to_string(fixture("execs_40.json")).expect("text");
+    let (before, last) = several.split_at(several.rfind("\"executor\"").expect("executors"));
+    let last = last.replacen("\"data\"", "\"da4a\"", 1).replacen("\"executor\"", "\"execut0r\"", 1);
+    let run = import(format!("{before}{last}").as_bytes()).expect("the other executors are whole");
+    assert_eq!((has_lost(&run), count(&run, "executor_without_data")), (true, 1));
+    let in_tasks = text.replace("{\"span\"", "{\"v\":[{}],\"span\"");
+    let run = import(in_tasks.as_bytes()).expect("JSON");
+    assert_eq!((tasks(&run), count(&run, "foreign_key")), (whole, whole as u64));
+    assert!(!is_told(&run), "{:?}", run.stats);
+}
+
+/// Other keys may stand before, between and behind ours, and be longer than what is looked at first.
+#[test]
+fn foreign_keys_do_not_hide_a_trace() {
+    let (text, whole) = nested();
+    let long = format!("[{}0]", "{\"a\":\"}]\\\"\"},".repeat(20_000));
+    let options = ImportOptions::new();
+    for value in ["1", long.as_str()] {
+        for (ours, anew) in [
+            ("{\"executor\":", format!("{{\"v\":{value},\"executor\":")),
+            (",\"data\":[{\"worker\"", format!(",\"v\":{value},\"data\":[{{\"worker\"")),
+            ("{\"worker\":0", format!("{{\"v\":{value},\"worker\":0")),
+            ("{\"executor\":\"0\",\"data\":[{\"worker\":0", format!("{{\"data\":[{{\"v\":{value},\"worker\":0")),
+        ] {
+            assert!(text.contains(ours), "{ours}");
+            let bytes = text.replacen(ours, &anew, 1).into_bytes();
+            let run = import(&bytes).unwrap_or_else(|error| panic!("{ours}: {error}"));
+            assert_eq!((tasks(&run), count(&run, "foreign_key")), (whole, 1), "{ours}");
+            assert!(!is_told(&run), "{ours}: {:?}", run.stats);
+            let source = Source::of_bytes(bytes).expect("bytes");
+            let format = crate::importers::recognise(&source, &options, true).map(|importer| importer.doc().name);
+            assert_eq!(format, Some("tfprof"), "{ours}");
+        }
+    }
+}

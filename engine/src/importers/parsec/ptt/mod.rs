@@ -5,7 +5,7 @@
 //! event_infos_7         columns of the infos of type 7, by the rows of `events`
 //! event_names           type -> name             event_convertors    the formats of infos
 //! streams  nodes        what is known of streams and ranks
-//! errors                starts that nothing ends
+//! errors                starts that nothing ends, and events that lie before those in front of them
 //! ```
 //! Rows become events again, and infos the bytes that they were, so that [`super::rank`] makes the same rows of them as of a
 //! `.prof` file. What a conversion loses: ends that no start has, infos without a convertor, and the unit of counters.
@@ -25,7 +25,7 @@ use super::clock::Unit;
 use super::file::{Entry, Event, Infos};
 use super::pair::{Pairs, Place, UNENDED};
 use super::rank::{Facts, Rank, Recorded};
-use super::types::{Class, Type};
+use super::types::Type;
 use crate::error::ImportError;
 use crate::trace::{Finding, Source, Stage, Stats};
 
@@ -34,10 +34,13 @@ const UNKNOWN_STREAM: Finding = Finding::lost("unknown_stream", Stage::Recording
 const UNKNOWN_TYPE: Finding = Finding::lost("unknown_type", Stage::Recording);
 const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
 const INFO_NOT_READ: Finding = Finding::lost("info_not_read", Stage::Recording);
+const STEPPED_BACK: Finding = Finding::lost("clock_stepped_back", Stage::Recording);
 const STREAM_MOVED: Finding = Finding::repaired("stream_renumbered", Stage::Recording);
 
 /// What makes files that can be read.
 pub(super) const CONVERT: &str = "profile2h5 --ptt-version 2";
+/// In `errors`: an event that the conversion left out, be it start or end. The others are starts without end.
+const BEFORE_PREDECESSOR: &str = "happened before its predecessor";
 /// Events have 16 bits for type and side.
 const TYPES_MAX: usize = 1 << 15;
 const NO_INFO: usize = usize::MAX;
@@ -71,7 +74,7 @@ pub(super) fn read(
     grow(memory, source, events.rows.saturating_mul(2 * size_of::<Event>()))?;
     kinds.pair(&rows, &mut ranks, &mut stats);
     if let Some(errors) = errors.as_ref().filter(|errors| errors.rows > 0) {
-        kinds.unpaired(&Rows::of(errors, source, "errors")?, &mut ranks, &mut stats);
+        kinds.unpaired(errors, &Rows::of(errors, source, "errors")?, &mut ranks, &mut stats);
     }
     let infos = Infos { bytes: &kinds.infos, big_endian: false };
     let mut found = Vec::with_capacity(ranks.len());
@@ -169,8 +172,6 @@ struct Node {
     ends: Vec<Vec<Event>>,
     /// By stream and start: the stream and place of its end.
     ended: Vec<Vec<Place>>,
-    /// The ends that give memory back, which two starts can share.
-    given_back: HashMap<(u16, u32, u64, i64), Place>,
     stats: Stats,
 }
 
@@ -290,7 +291,6 @@ struct Kinds {
     places: Vec<usize>,
     /// By type: where the info of the start stands behind that of the end; 0 where they share one.
     start_infos: Vec<usize>,
-    classes: Vec<Class>,
     infos: Vec<u8>,
 }
 
@@ -339,11 +339,13 @@ impl Kinds {
                     stats.note(INFO_NOT_READ, 1, || format!("/{group}: row {label} of events is of another type"));
                     continue;
                 };
+                if layout.is_blank(at) {
+                    continue;
+                }
                 kinds.places[row] = kinds.infos.len();
                 layout.write(&frame, at, &mut kinds.infos);
             }
         }
-        kinds.classes = kinds.entries.iter().map(|entry| Type::of(entry).class).collect();
         Ok(kinds)
     }
 
@@ -371,7 +373,7 @@ impl Kinds {
             return Err(super::damaged(source, "/event_names".to_owned(), "no type of events has a name".to_owned()));
         }
         let start_infos = vec![0; entries.len()];
-        Ok(Kinds { entries, places: Vec::new(), start_infos, classes: Vec::new(), infos: Vec::new() })
+        Ok(Kinds { entries, places: Vec::new(), start_infos, infos: Vec::new() })
     }
 
     /// The pairs of `events`.
@@ -382,9 +384,16 @@ impl Kinds {
         }
     }
 
-    /// The starts of `errors` take their places among those that have an end.
-    fn unpaired(&self, rows: &Rows<'_>, ranks: &mut BTreeMap<i64, Node>, stats: &mut Stats) {
+    /// The starts of `errors` take their places among those that have an end. Of an event in front of which the clock has
+    /// stepped back nobody knows whether it was a start.
+    fn unpaired(&self, errors: &Frame, rows: &Rows<'_>, ranks: &mut BTreeMap<i64, Node>, stats: &mut Stats) {
+        let messages = errors.column("error_msg");
         for row in 0..rows.begins.len() {
+            if messages.is_some_and(|messages| shown(&messages.object(row)).contains(BEFORE_PREDECESSOR)) {
+                stats.records(1);
+                stats.left_out(STEPPED_BACK, 1, || rows.shown(row));
+                continue;
+            }
             self.push(rows, row, None, ranks, stats);
         }
         for node in ranks.values_mut() {
@@ -421,14 +430,8 @@ impl Kinds {
         node.starts[stream].push(Event::new(key, taskpool, id, rows.begins[row], at_start));
         let Some(end) = end else { return node.ended[stream].push(UNENDED) };
         let own = (stream as u32, node.ends[stream].len() as u32);
-        let place = match self.classes[kind] {
-            Class::Memory => *node.given_back.entry((key, taskpool, id, end)).or_insert(own),
-            _ => own,
-        };
-        node.ended[stream].push(place);
-        if place == own {
-            node.ends[stream].push(Event::new(key | 1, taskpool, id, end, info));
-        }
+        node.ended[stream].push(own);
+        node.ends[stream].push(Event::new(key | 1, taskpool, id, end, info));
     }
 }
 
@@ -436,6 +439,11 @@ impl Kinds {
 fn formats(frame: &Frame) -> HashMap<String, String> {
     let (Some(names), Some(formats)) = (frame.column("event_name"), frame.column("fmt")) else { return HashMap::new() };
     (0..frame.rows).map(|row| (shown(&names.object(row)), shown(&formats.object(row)))).collect()
+}
+
+/// Whether it is a whole number, or missing.
+fn is_whole(value: &f64) -> bool {
+    value.is_nan() || value.fract() == 0.0
 }
 
 /// How an info is written again.
@@ -457,15 +465,21 @@ impl<'f> Layout<'f> {
         };
         let (starts, ends): (Vec<&Column>, Vec<&Column>) = frame.columns.iter().partition(|column| is_start(column));
         let codes: Vec<char> = format.chars().filter(char::is_ascii_alphabetic).collect();
+        let code = |number: usize| if codes.len() == ends.len() { codes[number] } else { 'd' };
         let (mut convertor, mut at, mut unread) = (String::new(), 0usize, 0);
         let mut kept = Vec::with_capacity(ends.len());
         for (number, column) in ends.iter().enumerate() {
             let word = match &column.values {
                 Values::Integers(_) => "int64_t".to_owned(),
                 Values::Unsigned(_) => "uint64_t".to_owned(),
-                // A float prints with fewer digits than a double.
-                Values::Doubles(_) if codes.len() == ends.len() && codes[number] == 'f' => "float".to_owned(),
-                Values::Doubles(_) => "double".to_owned(),
+                // A float prints with fewer digits than a double, and a row without info makes doubles of whole numbers.
+                Values::Doubles(values) => match code(number) {
+                    'f' => "float",
+                    'b' | 'h' | 'i' | 'l' | 'q' if values.iter().all(is_whole) => "int64_t",
+                    'B' | 'H' | 'I' | 'L' | 'Q' if values.iter().all(is_whole) => "uint64_t",
+                    _ => "double",
+                }
+                .to_owned(),
                 Values::Objects(texts) => {
                     let bytes = |object: &Object| if let Object::Text(text) = object { text.len() } else { 0 };
                     format!("char[{}]", texts.iter().map(bytes).max().unwrap_or(0).max(1))
@@ -503,6 +517,16 @@ impl<'f> Layout<'f> {
         self.entry.info_bytes * if self.starts.is_empty() { 1 } else { 2 }
     }
 
+    /// Whether a row has no info: nothing in it is a number.
+    fn is_blank(&self, row: usize) -> bool {
+        let is_missing = |column: &&Column| match column.values.object(row) {
+            Object::None => true,
+            Object::Double(number) => number.is_nan(),
+            _ => false,
+        };
+        self.ends.iter().chain(&self.starts).all(is_missing)
+    }
+
     fn write(&self, frame: &Frame, row: usize, infos: &mut Vec<u8>) {
         debug_assert!(row < frame.rows, "a row of the index");
         for columns in [&self.ends, &self.starts] {
@@ -516,14 +540,65 @@ impl<'f> Layout<'f> {
                 match &column.values {
                     Values::Integers(values) => field.write(info, &values[row].to_le_bytes()),
                     Values::Unsigned(values) => field.write(info, &values[row].to_le_bytes()),
-                    Values::Doubles(values) if field.is_single() => {
-                        field.write(info, &(values[row] as f32).to_le_bytes());
-                    }
-                    Values::Doubles(values) => field.write(info, &values[row].to_le_bytes()),
+                    Values::Doubles(values) => field.write_double(info, values[row]),
                     Values::Objects(values) => field.write(info, shown(&values[row]).as_bytes()),
                     Values::Unread => {}
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, values: Values) -> Column {
+        Column { name: name.to_owned(), values }
+    }
+
+    #[test]
+    fn events_behind_a_step_of_the_clock_are_no_starts() {
+        let number = |name, values: [i64; 2]| column(name, Values::Integers(values.to_vec()));
+        let messages = ["event lack completion match.", "event happened before its predecessor"];
+        let messages = messages.iter().map(|message| Object::Text((*message).into())).collect();
+        let columns = vec![
+            number("node_id", [0, 0]),
+            number("stream_id", [0, 0]),
+            number("taskpool_id", [2, 2]),
+            number("type", [0, 0]),
+            number("begin", [350, 160]),
+            number("end", [0, 0]),
+            number("id", [7, 1]),
+            column("error_msg", Values::Objects(messages)),
+        ];
+        let errors = Frame { rows: 2, index: vec![0, 1], columns };
+        let source = Source::of_bytes(vec![1]).expect("a source");
+        let rows = Rows::of(&errors, &source, "errors").expect("all columns");
+        let entry = Entry { name: "j::A".to_owned(), convertor: String::new(), info_bytes: 0 };
+        let kinds = Kinds { entries: vec![entry], places: Vec::new(), start_infos: vec![0], infos: Vec::new() };
+        let node = Node { numbers: vec![0], starts: vec![Vec::new()], ended: vec![Vec::new()], ..Node::default() };
+        let (mut ranks, mut stats) = (BTreeMap::from([(0, node)]), Stats::default());
+        kinds.unpaired(&errors, &rows, &mut ranks, &mut stats);
+        let starts: Vec<i64> = ranks[&0].starts[0].iter().map(|start| start.time).collect();
+        assert_eq!((starts, stats.count("clock_stepped_back")), (vec![350], 1));
+    }
+
+    #[test]
+    fn a_row_without_info_makes_no_doubles_of_the_others() {
+        let columns = vec![
+            column("tcid", Values::Doubles(vec![3.0, f64::NAN])),
+            column("k", Values::Doubles(vec![-1.0, f64::NAN])),
+            column("x", Values::Doubles(vec![2.5, f64::NAN])),
+            column("s", Values::Objects(vec![Object::Text("a".into()), Object::None])),
+        ];
+        let frame = Frame { rows: 2, index: vec![0, 1], columns };
+        let layout = Layout::of(&frame, "j::A", "@Iid4s");
+        assert_eq!(layout.entry.convertor, "tcid{uint64_t};k{int64_t};x{double};s{char[1]};");
+        assert_eq!((layout.is_blank(0), layout.is_blank(1)), (false, true));
+        let (mut info, mut json) = (Vec::new(), Vec::new());
+        layout.write(&frame, 0, &mut info);
+        layout.kind.members(&info, false, false, &mut json);
+        assert_eq!(String::from_utf8_lossy(&json), r#""tcid":3,"k":-1,"x":2.5,"s":"a""#);
     }
 }

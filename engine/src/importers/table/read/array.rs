@@ -122,7 +122,7 @@ fn value_end(text: &[u8]) -> Option<usize> {
 }
 
 /// The byte behind the string whose quote stands at `from`.
-fn string_end(text: &[u8], from: usize) -> Option<usize> {
+pub(super) fn string_end(text: &[u8], from: usize) -> Option<usize> {
     let mut at = from + 1;
     loop {
         at += memchr::memchr2(b'"', b'\\', text.get(at..)?)?;

@@ -7,7 +7,8 @@
 //! ```
 //! The delimiter is sniffed: of `,` tab `;` `|` the one that cuts the first lines into the most fields, the same number in
 //! each. A record with another number of fields than the header is left out and counted, so is one whose quote never
-//! closes: reading goes on in the line after the one that the quote stands in. Bytes that are no UTF-8 become `U+FFFD`.
+//! closes: reading goes on in the line after the one that the quote stands in. Bytes that are no UTF-8 become `U+FFFD`, and
+//! what stands between a closing quote and the delimiter belongs to the field; both are counted.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -23,6 +24,7 @@ use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
 const RAGGED: Finding = Finding::lost("ragged_line", Stage::Recording);
 const UNTERMINATED: Finding = Finding::lost("unterminated_quote", Stage::Recording);
 const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
+const TEXT_BEHIND_QUOTE: Finding = Finding::repaired("text_behind_quote", Stage::Recording);
 
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
@@ -94,19 +96,27 @@ fn record(text: &[u8], delimiter: u8, at_end: bool, fields: &mut Vec<Field>) -> 
     }
 }
 
-/// The text of a field; `false` when it had to be repaired.
-fn text<'a>(bytes: &'a [u8], field: Field) -> (Cow<'a, str>, bool) {
+/// What a field says.
+struct Text<'a> {
+    text: Cow<'a, str>,
+    is_utf8: bool,
+    /// Whether it goes on behind its closing quote.
+    goes_on: bool,
+}
+
+/// The text of a field.
+fn text<'a>(bytes: &'a [u8], field: Field) -> Text<'a> {
     let inner = &bytes[field.from..field.to];
-    let utf8 = match std::str::from_utf8(inner) {
+    let (text, is_utf8) = match std::str::from_utf8(inner) {
         Ok(text) => (Cow::Borrowed(text), true),
         Err(_) => (String::from_utf8_lossy(inner), false),
     };
     if !field.raw {
-        return utf8;
+        return Text { text, is_utf8, goes_on: false };
     }
-    let mut unquoted = String::with_capacity(utf8.0.len());
+    let mut unquoted = String::with_capacity(text.len());
     let mut open = true;
-    let mut chars = utf8.0.chars().peekable();
+    let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
         match char {
             '"' if open && chars.peek() == Some(&'"') => {
@@ -117,7 +127,7 @@ fn text<'a>(bytes: &'a [u8], field: Field) -> (Cow<'a, str>, bool) {
             other => unquoted.push(other),
         }
     }
-    (Cow::Owned(unquoted), utf8.1)
+    Text { text: Cow::Owned(unquoted), is_utf8, goes_on: !open }
 }
 
 /// The number of fields in each of the first records of a head; a record that the head cuts off does not count.
@@ -166,7 +176,7 @@ pub(super) fn header(head: &[u8]) -> Option<Vec<String>> {
     }
     let mut fields = Vec::new();
     match record(head, delimiter, true, &mut fields) {
-        Step::Record { .. } => Some(names(fields.iter().map(|&field| text(head, field).0.into_owned()))),
+        Step::Record { .. } => Some(names(fields.iter().map(|&field| text(head, field).text.into_owned()))),
         Step::Incomplete => None,
     }
 }
@@ -252,7 +262,7 @@ impl Reader<'_> {
                         let line = &self.window.unread()[..bytes];
                         let blank = is_blank(line);
                         let found = names(
-                            self.fields.iter().take(COLUMNS_MAX + 1).map(|&field| text(line, field).0.into_owned()),
+                            self.fields.iter().take(COLUMNS_MAX + 1).map(|&field| text(line, field).text.into_owned()),
                         );
                         // A file of one line, by line feeds: the header would be all there is.
                         let is_all = line.len() == self.window.unread().len() && self.window.at_end();
@@ -292,11 +302,12 @@ impl Reader<'_> {
                         column.append_null();
                         continue;
                     }
-                    let (text, sound) = text(line, field);
-                    if !sound {
-                        let number = self.line;
-                        sink.stats()
-                            .note(NOT_UTF8, 1, || format!("{}:{number}: `{text}`", self.source.path().display()));
+                    let Text { text, is_utf8, goes_on } = text(line, field);
+                    if !is_utf8 || goes_on {
+                        let place = format!("{}:{}", self.source.path().display(), self.line);
+                        let example = || format!("{place}: `{}`", shortened(&text));
+                        sink.stats().note(NOT_UTF8, u64::from(!is_utf8), example);
+                        sink.stats().note(TEXT_BEHIND_QUOTE, u64::from(goes_on), example);
                     }
                     column.append_value(text);
                 }
@@ -397,7 +408,7 @@ mod tests {
         let (mut at, mut line, mut fields, mut all) = (input.as_bytes(), 1, Vec::new(), Vec::new());
         while !at.is_empty() {
             let Step::Record { bytes, lines } = record(at, delimiter, true, &mut fields) else { break };
-            all.push((line, fields.iter().map(|&field| text(at, field).0.into_owned()).collect()));
+            all.push((line, fields.iter().map(|&field| text(at, field).text.into_owned()).collect()));
             at = &at[bytes..];
             line += lines;
         }

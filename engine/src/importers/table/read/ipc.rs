@@ -10,11 +10,13 @@
 
 use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::buffer::Buffer;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::ipc;
+use datafusion::arrow::ipc::convert::fb_to_schema;
 use datafusion::arrow::ipc::reader::StreamDecoder;
 
 use super::{Header, Sink, damaged, push_arrow};
@@ -36,7 +38,7 @@ pub(super) fn columns(source: &Source) -> Option<Vec<String>> {
     let head = source.head();
     let mut messages = Messages::new(head.strip_prefix(b"ARROW1\0\0").unwrap_or(head));
     messages.next().ok()??;
-    messages.decoder.schema().map(|schema| names(&schema))
+    messages.schema.as_ref().map(names)
 }
 
 pub(super) fn read_stream(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportError> {
@@ -60,12 +62,12 @@ pub(super) fn read_file(source: &Source, sink: &mut dyn Sink) -> Result<(), Impo
 
 fn read<R: Read>(source: &Source, reader: R, sink: &mut dyn Sink) -> Result<R, ImportError> {
     let mut messages = Messages::new(reader);
-    let (mut row, mut known) = (0, false);
+    let (mut row, mut known) = (1, false);
     loop {
         let at = messages.bytes;
         let next = messages.next().map_err(|what| damaged(source, format!("byte {at}"), what))?;
-        if !known && let Some(schema) = messages.decoder.schema() {
-            sink.header(Header::closed(names(&schema)))?;
+        if !known && let Some(schema) = &messages.schema {
+            sink.header(Header::closed(names(schema)))?;
             known = true;
         }
         match next {
@@ -84,13 +86,15 @@ fn names(schema: &SchemaRef) -> Vec<String> {
 struct Messages<R> {
     reader: R,
     decoder: StreamDecoder,
+    /// As soon as its message is read: the decoder looks at it when the next one comes, and there may be none.
+    schema: Option<SchemaRef>,
     /// Read so far.
     bytes: u64,
 }
 
 impl<R: Read> Messages<R> {
     fn new(reader: R) -> Messages<R> {
-        Messages { reader, decoder: StreamDecoder::new(), bytes: 0 }
+        Messages { reader, decoder: StreamDecoder::new(), schema: None, bytes: 0 }
     }
 
     /// The next message: a record batch or something else; `None` at the end.
@@ -101,7 +105,7 @@ impl<R: Read> Messages<R> {
         }
         if mark.is_empty() || mark != CONTINUATION {
             // The end, or the footer of a file that has no end mark.
-            return if mark.is_empty() || self.decoder.schema().is_some() {
+            return if mark.is_empty() || self.schema.is_some() {
                 Ok(None)
             } else {
                 Err("no message begins here".to_owned())
@@ -139,13 +143,15 @@ impl<R: Read> Messages<R> {
                     decoded = decoder.decode(&mut part)?.or(decoded);
                 }
             }
-            // A message without a body is only understood at the next call.
-            Ok::<_, datafusion::arrow::error::ArrowError>(decoded)
+            let schema = message.header_as_schema().map(fb_to_schema);
+            Ok::<_, datafusion::arrow::error::ArrowError>((decoded, schema))
         }));
-        match decoded {
-            Ok(decoded) => decoded.map(Some).map_err(|error| error.to_string()),
-            Err(_) => Err("a message contradicts itself".to_owned()),
+        let Ok(decoded) = decoded else { return Err("a message contradicts itself".to_owned()) };
+        let (batch, schema) = decoded.map_err(|error| error.to_string())?;
+        if let Some(schema) = schema {
+            self.schema.get_or_insert(Arc::new(schema));
         }
+        Ok(Some(batch))
     }
 
     /// So many bytes, or as many as there are.

@@ -5,7 +5,7 @@
 //! ```
 //! Keys may differ from record to record. Those that were asked for become columns, everything else goes on as it stands,
 //! as members of `args`. Numbers keep their digits: cells are the JSON text itself. Later keys win over earlier ones of the
-//! same name.
+//! same name. `NaN` and `Infinity`, which Python's json module writes and JSON does not know, are read as texts.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,11 +18,15 @@ use serde_json::value::RawValue;
 use super::array;
 use super::csv::shortened;
 use super::lines::{RECORD_BYTES, Window};
-use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
+use super::{Batch, CellKind, Header, NOT_FINITE, Places, ReadOptions, Sink, damaged};
 use crate::error::ImportError;
-use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
+use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage, Stats};
 
 const BAD_RECORD: Finding = Finding::lost("bad_record", Stage::Recording);
+const DUPLICATE_KEY: Finding = Finding::lost("duplicate_key", Stage::Recording);
+
+/// What no JSON knows and Python's json module writes.
+const NOT_FINITE_WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
 
 /// How many different keys an error lists at most.
 const FOUND_MAX: usize = 200;
@@ -84,9 +88,36 @@ impl<'a> Deserialize<'a> for Key<'a> {
 pub(super) fn begins_with_records(head: &[u8]) -> bool {
     let start = head.trim_ascii_start();
     match memchr::memchr(b'\n', start) {
-        Some(end) => serde_json::from_slice::<Members<'_>>(&start[..end]).is_ok(),
-        None => serde_json::from_slice::<Members<'_>>(start).is_ok() || start.len() >= 60 << 10,
+        Some(end) => is_record(&start[..end]),
+        None => is_record(start) || start.len() >= 60 << 10,
     }
+}
+
+fn is_record(line: &[u8]) -> bool {
+    let parses = |line: &[u8]| serde_json::from_slice::<Members<'_>>(line).is_ok();
+    parses(line) || with_words_quoted(line).is_some_and(|line| parses(&line))
+}
+
+/// The text with `NaN` and `Infinity` as JSON strings; `None` where it has none of them.
+fn with_words_quoted(text: &[u8]) -> Option<Vec<u8>> {
+    let mut quoted = Vec::new();
+    let (mut at, mut copied) = (0, 0);
+    while at < text.len() {
+        if text[at] == b'"' {
+            at = array::string_end(text, at).unwrap_or(text.len());
+            continue;
+        }
+        let Some(word) = NOT_FINITE_WORDS.into_iter().find(|word| text[at..].starts_with(word)) else {
+            at += 1;
+            continue;
+        };
+        quoted.extend_from_slice(&text[copied..at]);
+        quoted.extend([b"\"", word, b"\""].concat());
+        at += word.len();
+        copied = at;
+    }
+    quoted.extend_from_slice(&text[copied..]);
+    (copied > 0).then_some(quoted)
 }
 
 /// Whether an array of objects begins here.
@@ -98,14 +129,17 @@ pub(super) fn begins_with_array(head: &[u8]) -> bool {
 pub(super) fn keys(head: &[u8]) -> Option<Vec<String>> {
     let text = head.trim_ascii_start();
     let text = text.strip_prefix(b"[").unwrap_or(text);
-    let mut records = serde_json::Deserializer::from_slice(text).into_iter::<Members<'_>>();
-    let Members(members) = records.next()?.ok()?;
-    Some(members.into_iter().map(|(key, _)| key.into_owned()).collect())
+    let keys_of = |text: &[u8]| -> Option<Vec<String>> {
+        let mut records = serde_json::Deserializer::from_slice(text).into_iter::<Members<'_>>();
+        let Members(members) = records.next()?.ok()?;
+        Some(members.into_iter().map(|(key, _)| key.into_owned()).collect())
+    };
+    keys_of(text).or_else(|| keys_of(&with_words_quoted(text)?))
 }
 
 pub(super) fn read_lines(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
     let mut window = Window::new(source.reader()?);
-    let mut rows = Rows::new(options);
+    let mut rows = Rows::new(source, true, options);
     let mut line = 1;
     loop {
         let unread = window.unread();
@@ -125,48 +159,33 @@ pub(super) fn read_lines(source: &Source, options: &ReadOptions<'_>, sink: &mut 
         }
         let record = unread[..end].trim_ascii();
         if !record.is_empty() {
-            match serde_json::from_slice::<Members<'_>>(record) {
-                Ok(Members(members)) => rows.push(&members, line, record.len()),
-                Err(error) => {
-                    sink.stats().records(1);
-                    sink.stats().left_out(BAD_RECORD, 1, || {
-                        let text = String::from_utf8_lossy(&record[..record.len().min(200)]);
-                        format!("{}:{line}: {error}: `{}`", source.path().display(), shortened(&text))
-                    });
-                }
-            }
+            rows.take(record, line, sink.stats());
         }
         window.used(end);
         line += 1;
         if rows.is_full() {
-            rows.flush(true, sink)?;
+            rows.flush(sink)?;
         }
     }
-    rows.finish(true, sink)
+    rows.flush(sink)
 }
 
 pub(super) fn read_array(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
-    let mut rows = Rows::new(options);
-    let mut number = 0;
+    let mut rows = Rows::new(source, false, options);
+    let mut number = 1;
     array::values(source, |record| {
-        match serde_json::from_slice::<Members<'_>>(record) {
-            Ok(Members(members)) => rows.push(&members, number, record.len()),
-            Err(error) => {
-                sink.stats().records(1);
-                sink.stats().left_out(BAD_RECORD, 1, || {
-                    let text = String::from_utf8_lossy(&record[..record.len().min(200)]);
-                    format!("{} row {number}: {error}: `{}`", source.path().display(), shortened(&text))
-                });
-            }
-        }
+        rows.take(record, number, sink.stats());
         number += 1;
-        if rows.is_full() { rows.flush(false, sink) } else { Ok(()) }
+        if rows.is_full() { rows.flush(sink) } else { Ok(()) }
     })?;
-    rows.finish(false, sink)
+    rows.flush(sink)
 }
 
 /// A batch while it fills.
 struct Rows<'a> {
+    source: &'a Source,
+    /// Whether the place of a record is its line.
+    by_line: bool,
     wanted: &'a [String],
     columns: Vec<StringBuilder>,
     rest: StringBuilder,
@@ -179,9 +198,11 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    fn new(options: &'a ReadOptions<'_>) -> Rows<'a> {
+    fn new(source: &'a Source, by_line: bool, options: &'a ReadOptions<'_>) -> Rows<'a> {
         let wanted = options.wanted.as_slice();
         Rows {
+            source,
+            by_line,
             wanted,
             columns: wanted.iter().map(|_| StringBuilder::new()).collect(),
             rest: StringBuilder::new(),
@@ -196,7 +217,38 @@ impl<'a> Rows<'a> {
         self.places.len() == ROWS_PER_BATCH || self.bytes > BATCH_BYTES
     }
 
-    fn push(&mut self, members: &[(Cow<'_, str>, &RawValue)], place: u64, bytes: usize) {
+    /// Takes a record, or counts it as left out.
+    fn take(&mut self, record: &[u8], place: u64, stats: &mut Stats) {
+        match serde_json::from_slice::<Members<'_>>(record) {
+            Ok(Members(members)) => self.push(&members, place, record.len(), stats),
+            Err(error) => self.take_damaged(record, &error, place, stats),
+        }
+    }
+
+    fn take_damaged(&mut self, record: &[u8], error: &serde_json::Error, place: u64, stats: &mut Stats) {
+        let text = || {
+            let text = String::from_utf8_lossy(&record[..record.len().min(200)]);
+            shortened(&text).into_owned()
+        };
+        let quoted = with_words_quoted(record);
+        let members = quoted.as_ref().and_then(|quoted| serde_json::from_slice::<Members<'_>>(quoted).ok());
+        if let Some(Members(members)) = members {
+            let example = || format!("{}: NaN or Infinity, read as a text: `{}`", self.at(place), text());
+            stats.note(NOT_FINITE, 1, example);
+            self.push(&members, place, record.len(), stats);
+            return;
+        }
+        stats.records(1);
+        stats.left_out(BAD_RECORD, 1, || format!("{}: {error}: `{}`", self.at(place), text()));
+    }
+
+    /// `log.ndjson:17` or `log.json row 17`.
+    fn at(&self, place: u64) -> String {
+        let separator = if self.by_line { ":" } else { " row " };
+        format!("{}{separator}{place}", self.source.path().display())
+    }
+
+    fn push(&mut self, members: &[(Cow<'_, str>, &RawValue)], place: u64, bytes: usize, stats: &mut Stats) {
         use fmt::Write as _;
         let mut cells: Vec<Option<&str>> = vec![None; self.wanted.len()];
         let mut rest = false;
@@ -207,7 +259,14 @@ impl<'a> Rows<'a> {
             let value = value.get();
             match self.wanted.iter().position(|wanted| wanted == key.as_ref()) {
                 Some(_) if value == "null" => {}
-                Some(column) => cells[column] = Some(value),
+                Some(column) => {
+                    if let Some(lost) = cells[column].replace(value) {
+                        let example = || {
+                            format!("{}: `{key}` is `{}`, then `{}`", self.at(place), shortened(lost), shortened(value))
+                        };
+                        stats.note(DUPLICATE_KEY, 1, example);
+                    }
+                }
                 None if value == "null" => {}
                 None => {
                     // Writing into a builder does not fail.
@@ -229,7 +288,7 @@ impl<'a> Rows<'a> {
         self.bytes += bytes;
     }
 
-    fn flush(&mut self, by_line: bool, sink: &mut dyn Sink) -> Result<(), ImportError> {
+    fn flush(&mut self, sink: &mut dyn Sink) -> Result<(), ImportError> {
         if !self.begun {
             self.begun = true;
             let found = std::mem::take(&mut self.found);
@@ -242,12 +301,8 @@ impl<'a> Rows<'a> {
         let columns = self.columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
         let numbers = std::mem::take(&mut self.places);
         let rows = numbers.len();
-        let places = if by_line { Places::Lines(numbers) } else { Places::Numbers(numbers) };
+        let places = if self.by_line { Places::Lines(numbers) } else { Places::Numbers(numbers) };
         sink.batch(Batch { rows, columns, cells: CellKind::Json, rest: Some(self.rest.finish()), places })
-    }
-
-    fn finish(mut self, by_line: bool, sink: &mut dyn Sink) -> Result<(), ImportError> {
-        self.flush(by_line, sink)
     }
 }
 
@@ -271,5 +326,19 @@ mod tests {
         check(b"{\"a\": 1, \"b\\n\": {}}\n", &["a", "b\n"]);
         check(b"[{\"a\": 1}, {\"b\"", &["a"]);
         assert_eq!(keys(b"[1]"), None);
+        check(b"{\"a\": NaN, \"b\": 1}\n", &["a", "b"]);
+    }
+
+    #[test]
+    fn words_of_python_become_texts() {
+        let check = |text: &str, expected: Option<&str>| {
+            let quoted = with_words_quoted(text.as_bytes()).map(|quoted| String::from_utf8(quoted).unwrap());
+            assert_eq!(quoted.as_deref(), expected, "{text}");
+        };
+        check("{\"a\":NaN,\"b\":[-Infinity,Infinity]}", Some("{\"a\":\"NaN\",\"b\":[\"-Infinity\",\"Infinity\"]}"));
+        check("{\"NaN\":\"\\\"NaN\"}", None);
+        check("{\"a\":1}", None);
+        check("{\"a\":NaN,\"cut", Some("{\"a\":\"NaN\",\"cut"));
+        assert!(begins_with_records(b"{\"a\": NaN}\n"));
     }
 }

@@ -22,7 +22,10 @@ mod sqlite;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 
 use crate::error::ImportError;
-use crate::trace::{ROWS_PER_BATCH, Source, Stats};
+use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage, Stats};
+
+/// Numbers that JSON has no form for.
+pub(super) const NOT_FINITE: Finding = Finding::repaired("not_finite", Stage::Recording);
 
 /// The columns of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +93,7 @@ impl Places {
 pub(super) enum Place {
     /// A line, from 1.
     Line(u64),
-    /// A record, from 0.
+    /// A record, from 1.
     Row(u64),
 }
 

@@ -28,7 +28,7 @@ pub(super) fn read(source: &Source, sink: &mut dyn Sink) -> Result<(), ImportErr
     })?;
     let names = reader.schema().fields().iter().map(|field| field.name().clone()).collect();
     sink.header(Header::closed(names))?;
-    let mut row = 0;
+    let mut row = 1;
     while let Some(batch) = guarded(source, || reader.next().transpose())? {
         push_arrow(source, &batch, &mut row, sink)?;
     }

@@ -51,7 +51,7 @@ pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Si
     let mut columns: Vec<StringBuilder> = names.iter().map(|_| StringBuilder::new()).collect();
     sink.header(Header::closed(names))?;
     let mut rows = statement.query([]).map_err(failed)?;
-    let (mut first, mut count, mut bytes) = (0, 0, 0);
+    let (mut first, mut count, mut bytes) = (1, 0, 0);
     loop {
         let row = rows.next().map_err(|error| damaged(source, format!("row {}", first + count as u64), error))?;
         let full = count == ROWS_PER_BATCH || bytes > BATCH_BYTES;

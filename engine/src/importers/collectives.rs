@@ -1,0 +1,29 @@
+//! Which kernels of a GPU are collective operations: the names tell, and nothing else does.
+
+/// What names of collective kernels hold, in any case: NVIDIA's and AMD's libraries, and the all-reduce of inference engines
+/// (vLLM, SGLang) that goes without them. As TraceLens has it.
+const WORDS: [&[u8]; 3] = [b"nccl", b"rccl", b"cross_device_reduce"];
+
+/// Whether a kernel of this name moves data between devices.
+pub(super) fn is_collective(name: &str) -> bool {
+    let holds = |word: &[u8]| name.as_bytes().windows(word.len()).any(|part| part.eq_ignore_ascii_case(word));
+    WORDS.into_iter().any(holds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_collective;
+
+    #[test]
+    fn collectives_are_told_by_their_names() {
+        let collectives = [
+            "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
+            "ncclKernel_Broadcast_RING_LL_Sum_int8_t(ncclWorkElem)",
+            "void rcclGenericKernel<1, false>(ncclDevKernelArgsStorage<4096ul>)",
+            "void RcclGenericKernel<2>()",
+            "void vllm::cross_device_reduce_1stage<__hip_bfloat16, 8>(RankData*, int)",
+        ];
+        assert!(collectives.into_iter().all(is_collective));
+        assert!(["Memcpy HtoD", "reduce_kernel", "ncc", ""].into_iter().all(|name| !is_collective(name)));
+    }
+}
