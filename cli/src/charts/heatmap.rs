@@ -70,9 +70,10 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         matrices.truncate(PANELS_MAX);
     }
     let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));
-    let picture = Picture::new(&columns, &rows, matrices.len(), chart.flag("totals"), sheet.top());
+    let named = panels.is_some();
+    let picture = Picture::new(&columns, &rows, matrices.len(), named, chart.flag("totals"), sheet.top());
     let style = format!("{}{}{STYLE}", super::palette::style(), palette.style());
-    let look = Look { picture: &picture, quantity: values.quantity, range, named: panels.is_some() };
+    let look = Look { picture: &picture, quantity: values.quantity, range, named };
     Ok(sheet.draw(picture.bottom, &style, |svg| {
         look.key(svg, sheet.top());
         for (index, matrix) in matrices.iter().enumerate() {
@@ -142,7 +143,7 @@ struct Picture<'a> {
 }
 
 impl<'a> Picture<'a> {
-    fn new(columns: &'a Side, rows: &'a Side, panels: usize, totals: bool, top: f64) -> Picture<'a> {
+    fn new(columns: &'a Side, rows: &'a Side, panels: usize, named: bool, totals: bool, top: f64) -> Picture<'a> {
         const BETWEEN: f64 = 26.0;
         const KEY: f64 = 30.0;
         let across = match panels {
@@ -159,7 +160,7 @@ impl<'a> Picture<'a> {
         let least = if down > 1 { 2.0 } else { 3.0 };
         let cell_height = (HEIGHT / down as f64 / rows.labels.len() as f64).clamp(least, CELL_HEIGHT_MAX);
         let names = Categories::new(&columns.labels, cell_width, columns.ordered);
-        let title = if panels > 1 { 20.0 } else { 0.0 };
+        let title = if named { 20.0 } else { 0.0 };
         let panel_height = title + totals + cell_height * rows.labels.len() as f64 + names.height() + 14.0;
         let corners = (0..panels)
             .map(|index| {
