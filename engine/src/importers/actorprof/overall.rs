@@ -170,11 +170,11 @@ fn label<'t>(found: &'t str, labels: &Labels<'t>) -> &'t str {
         return found;
     }
     let is_behind_text = begins_lines == 0;
-    let may_be_it = |known: &str, count: u64| {
-        known != found && found.ends_with(known) && (is_behind_text || (count > 1 && !known.is_empty()))
-    };
-    let known = labels.iter().filter(|&(&known, &count)| may_be_it(known, count)).map(|(known, _)| *known);
-    known.max_by_key(|known| known.len()).unwrap_or(found)
+    let may_be_it =
+        |known: &&str| labels.get(known).is_some_and(|count| is_behind_text || (*count > 1 && !known.is_empty()));
+    // The longest first; looking for each in the labels keeps a text of many labels linear.
+    let endings = found.char_indices().skip(1).map(|(at, _)| &found[at..]).chain([""]);
+    endings.filter(may_be_it).find(|known| *known != found).unwrap_or(found)
 }
 
 impl Overall {

@@ -13,6 +13,7 @@
 //! behind that limit only the beginnings of objects are looked at.
 
 use super::block::Next;
+use super::container::KEYS_WITH_MEANING;
 use super::event::{self, Event};
 use super::has_phase;
 use super::lex::{self, Flaw};
@@ -45,32 +46,22 @@ pub(super) enum Closes {
 const EVENT_KEYS: [&str; 14] =
     ["ph", "name", "cat", "ts", "dur", "pid", "tid", "args", "id", "tts", "tdur", "bp", "id2", "bind_id"];
 
-/// Keys that writers put beside the events.
-const KEYS_BESIDE: [&str; 24] = [
-    "traceEvents",
-    "displayTimeUnit",
-    "traceName",
-    "baseTimeNanoseconds",
-    "schemaVersion",
-    "deviceProperties",
-    "distributedInfo",
-    "metadata",
-    "otherData",
-    "stackFrames",
-    "samples",
-    "systemTraceEvents",
-    "controllerTraceDataKey",
-    "powerTraceAsString",
-    "beginningOfTime",
-    "viztracer_metadata",
-    "file_info",
-    "trace_id",
-    "host_name",
-    "username",
-    "record_shapes",
-    "with_stack",
-    "cuda_runtime_version",
-    "cuda_driver_version",
+/// Keys that writers put beside the events, besides those with a meaning for us.
+const KEYS_BESIDE: [&[u8]; 14] = [
+    b"traceEvents",
+    b"stackFrames",
+    b"samples",
+    b"systemTraceEvents",
+    b"controllerTraceDataKey",
+    b"powerTraceAsString",
+    b"file_info",
+    b"trace_id",
+    b"host_name",
+    b"username",
+    b"record_shapes",
+    b"with_stack",
+    b"cuda_runtime_version",
+    b"cuda_driver_version",
 ];
 
 /// Looks for the place to go on at, behind the element that begins at `begin` and is unreadable at `fault`. `trial_bytes`
@@ -108,7 +99,7 @@ pub(super) fn closes(bytes: &[u8], at: usize, next: Next) -> Closes {
         None => at_end,
         Some(b'}') if lex::space(bytes, behind + 1) == bytes.len() => at_end,
         Some(b',') => match key(bytes, lex::space(bytes, behind + 1)) {
-            Some(key) if KEYS_BESIDE.iter().any(|known| known.as_bytes() == key) => Closes::Events,
+            Some(key) if KEYS_BESIDE.contains(&key) || KEYS_WITH_MEANING.contains(&key) => Closes::Events,
             Some(key) if !is_event_key(key) && follows_object(bytes, at) => Closes::EventsPerhaps,
             None if next == Next::Unknown && may_be_cut_key(bytes, lex::space(bytes, behind + 1)) => Closes::Unknown,
             _ => Closes::Other,

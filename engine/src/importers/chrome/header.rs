@@ -13,7 +13,7 @@ use std::io::{self, Read};
 use serde_json::Value;
 
 use super::chunk::UNFINISHED;
-use super::container::{Beside, Container};
+use super::container::{Beside, Container, Form};
 use super::file::{Recording, Shared};
 use super::lanes::Lanes;
 use super::{BASE_TIME_MISSING, HEADER_LEFT_OUT};
@@ -210,6 +210,8 @@ pub(super) fn place(source: &Source) -> Place {
     let said = value(&container.beside, RANK_INFO).and_then(|info| info.get("rank")?.as_i64());
     let place = match said {
         Some(rank) => Place { rank: Some(rank), is_kineto },
+        // Nothing stands beside an array.
+        None if opened == Some(Form::Array) => Place { rank: None, is_kineto: is_kineto || has_marks(source.head()) },
         // A file that cannot be read to its end says nothing more than its head does.
         None => source.reader().ok().and_then(|reader| search(reader).ok()).map_or(
             Place { rank: None, is_kineto },
@@ -226,20 +228,26 @@ const RANK_INFO: &str = "distributedInfo";
 const MARKS_OF_KINETO: [&str; 5] =
     ["\"schemaVersion\"", "\"deviceProperties\"", "\"cpu_op\"", "\"cuda_runtime\"", "\"python_function\""];
 
+/// The bytes of the longest of them, which the quoted key of the rank is not longer than.
+const LONGEST_MARK: usize = 18;
+
+fn has_marks(text: &[u8]) -> bool {
+    MARKS_OF_KINETO.iter().any(|mark| memchr::memmem::find(text, mark.as_bytes()).is_some())
+}
+
 /// Bytes that are searched together.
 const SEARCHED_BYTES: usize = 256 << 10;
 
 /// Searches a whole text for its rank: keys come in any order, and what stands before them may be of any size and be
 /// damaged. It goes as fast as the text can be read.
 fn search(mut reader: impl Read) -> io::Result<Place> {
-    let marks = MARKS_OF_KINETO.map(memchr::memmem::Finder::new);
     let quoted = format!("\"{RANK_INFO}\"");
     let key = memchr::memmem::Finder::new(&quoted);
     let mut is_kineto = false;
     let mut window = Vec::new();
     loop {
         // The end of a window may hold the beginning of a word.
-        window.drain(..window.len().saturating_sub(quoted.len() - 1));
+        window.drain(..window.len().saturating_sub(LONGEST_MARK - 1));
         let kept = window.len();
         match reader.by_ref().take(SEARCHED_BYTES as u64).read_to_end(&mut window) {
             Ok(_) => {}
@@ -249,7 +257,7 @@ fn search(mut reader: impl Read) -> io::Result<Place> {
         if window.len() == kept {
             return Ok(Place { rank: None, is_kineto });
         }
-        is_kineto |= marks.iter().any(|mark| mark.find(&window).is_some());
+        is_kineto = is_kineto || has_marks(&window);
         if let Some(at) = key.find(&window) {
             let rank = rank_in((&window[at + quoted.len()..]).chain(&mut reader))?;
             return Ok(Place { rank, is_kineto: is_kineto || rank.is_some() });

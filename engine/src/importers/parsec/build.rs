@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::dot::Graph;
 use super::join::{self, Joined, NONE, Tasks};
 use super::messages::{self, Messages};
-use super::naming::plain;
+use super::naming::{plain, unscoped};
 use super::rank::{Lane, NO_CLASS, Rank, UNFINISHED};
 use super::types::{Class, decimal};
 use crate::error::ImportError;
@@ -464,7 +464,7 @@ fn classes<'p>(parts: &'p [Part], joined: &Joined, graphs: &[(usize, &'p Graph)]
     for rank in parts.iter().filter_map(|part| part.profile.as_ref()) {
         for (name, class) in rank.names.iter().zip(&rank.classes) {
             if let Class::Task { .. } = class {
-                classes.insert(plain(name.rsplit("::").next().unwrap_or(name)), name);
+                classes.insert(plain(unscoped(name)), name);
             }
         }
     }

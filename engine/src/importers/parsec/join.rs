@@ -393,7 +393,7 @@ impl Finder<'_, '_> {
 /// Whether events of this name are executions of a class: `chol::TRSM` of `TRSM`.
 fn is_called(event: &str, class: &str) -> bool {
     let is_whole = event.strip_suffix(class).is_some_and(|scope| scope.is_empty() || scope.ends_with("::"));
-    is_whole || event.len() >= TYPE_NAME_BYTES && class.starts_with(event.rsplit("::").next().unwrap_or(event))
+    is_whole || event.len() >= TYPE_NAME_BYTES && class.starts_with(naming::unscoped(event))
 }
 
 /// The class that a name begins with: `Gemm` of `Gemm_1_10`, `X` of `X_2_-1`, and `potrf_2` of `potrf_2_2_0` where that is one.

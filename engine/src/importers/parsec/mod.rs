@@ -152,7 +152,7 @@ impl Importer for Parsec {
                     files.extend(graph_beside(source));
                 }
                 // One file of a job was opened: it knows nothing of what the others know.
-                builder.stats.note(OTHER_RANKS, other_ranks(source).len() as u64, || {
+                builder.stats.note(OTHER_RANKS, other_ranks(source), || {
                     "only this rank was opened; open the directory to have all ranks in one run".to_owned()
                 });
             }
@@ -168,7 +168,7 @@ impl Importer for Parsec {
 
     fn is_one_run(&self, sources: &[Source]) -> bool {
         // Files of several runs fall apart again in `import_directory`. One beside files that nobody recognises is a part, too.
-        sources.len() > 1 || sources.first().is_some_and(|source| !other_ranks(source).is_empty())
+        sources.len() > 1 || sources.first().is_some_and(|source| other_ranks(source) > 0)
     }
 
     fn import_directory(
@@ -294,13 +294,12 @@ fn folder(source: &Source) -> &Path {
     source.path().parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The profiles of other ranks that lie beside a profile.
-fn other_ranks(source: &Source) -> Vec<PathBuf> {
+/// How many profiles of other ranks lie beside a profile.
+fn other_ranks(source: &Source) -> u64 {
     let own = source.stem();
-    let (base, Some(rank)) = base_and_rank(&own) else { return Vec::new() };
-    let others =
-        called_profiles(folder(source)).into_iter().filter(|(other, number, _)| other == base && *number != rank);
-    others.map(|(_, _, path)| path).collect()
+    let (base, Some(rank)) = base_and_rank(&own) else { return 0 };
+    let is_other = |(other, number, _): &&(String, i64, PathBuf)| other == base && *number != rank;
+    called_profiles(folder(source)).iter().filter(is_other).count() as u64
 }
 
 /// By base: files of a directory that are called as profiles and were not recognised as such, being empty or overwritten.

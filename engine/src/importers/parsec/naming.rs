@@ -28,6 +28,11 @@ pub(super) fn plain(class: &str) -> String {
     class.chars().map(|char| if char.is_ascii_alphanumeric() { char } else { '_' }).collect()
 }
 
+/// The name of a type behind its scope: `TRSM` of `chol::TRSM`.
+pub(super) fn unscoped(event: &str) -> &str {
+    event.rsplit("::").next().unwrap_or(event)
+}
+
 /// An execution, with all that may stand in its name.
 struct Traced<'r> {
     lane: &'r Lane,
@@ -63,7 +68,7 @@ impl Traced<'_> {
     }
 
     fn prefix(&self) -> String {
-        format!("{}_{}", plain(self.event.rsplit("::").next().unwrap_or(self.event)), self.taskpool)
+        format!("{}_{}", plain(unscoped(self.event)), self.taskpool)
     }
 
     fn name(&self, numbers: &[i64]) -> String {
