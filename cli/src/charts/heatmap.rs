@@ -270,7 +270,7 @@ impl Look<'_> {
             let tooltip = format!("all, {}: {text}", shown(&columns.labels[column]));
             let rectangle = Rectangle { x, y: top - 6.0 - length, width: (cell_width - 1.0).max(0.7), height: length };
             svg.bar("f8", rectangle, &tooltip);
-            if text_width(&text) <= cell_width {
+            if text_width(&text) + 4.0 <= cell_width {
                 svg.words("pale", x + cell_width / 2.0, top - 10.0 - length, "middle", &text);
             }
         }

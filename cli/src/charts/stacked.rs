@@ -136,7 +136,9 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         None => String::new(),
     };
     Ok(sheet.draw(bottom + names_height + 20.0, &style(), |svg| {
-        plots[0].y_title(svg, &axis_title(&in_words(&heights.name), &scale));
+        // Above the name of the first panel.
+        let titled = Plot { top, ..plots[0] };
+        titled.y_title(svg, &axis_title(&in_words(&heights.name), &scale));
         let gap = if step >= 6.0 { (step * 0.15).min(10.0) } else { 0.0 };
         for (plot, &panel) in plots.iter().zip(&panel_order) {
             if let Some(panels) = &panels {
