@@ -168,12 +168,6 @@ impl Chain {
         let path_time = tasks.iter().map(|task| paths.time[*task as usize]).collect();
         Chain { tasks, path_time }
     }
-
-    /// What each task adds to the total.
-    fn durations(&self) -> impl Iterator<Item = i64> + '_ {
-        let before = std::iter::once(0).chain(self.path_time.iter().copied());
-        self.path_time.iter().zip(before).map(|(path_time, before)| path_time - before)
-    }
 }
 
 /// The longest chain where links are in order in their table; `None` leaves it to [`longest_chain`]. The durations of the
@@ -242,31 +236,77 @@ fn longest_chain(
     Ok(last.map(|last| Chain::ending_with(last, &paths)))
 }
 
-fn emit(call: &mut Call, graphs: &Graphs, chains: &[(usize, Chain)]) -> Result<()> {
-    if chains.is_empty() {
-        return Ok(());
+/// Rows of the answer that are made at once: the memory of one lot is used again for a later one.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
+/// Steps of a chain that follow each other.
+struct Piece<'a> {
+    run: usize,
+    first_step: usize,
+    tasks: &'a [u32],
+    path_time: &'a [i64],
+    /// The path time of the step before.
+    before: i64,
+}
+
+impl Chain {
+    fn pieces(&self, run: usize) -> impl Iterator<Item = Piece<'_>> {
+        let parts = self.tasks.chunks(ROWS_AT_ONCE).zip(self.path_time.chunks(ROWS_AT_ONCE));
+        parts.enumerate().map(move |(number, (tasks, path_time))| {
+            let first_step = number * ROWS_AT_ONCE;
+            let before = first_step.checked_sub(1).map_or(0, |last| self.path_time[last]);
+            Piece { run, first_step, tasks, path_time, before }
+        })
     }
-    let runs: Vec<(usize, usize)> = chains.iter().map(|(run, chain)| (*run, chain.tasks.len())).collect();
+}
+
+impl Piece<'_> {
+    /// What each task adds to the total.
+    fn durations(&self) -> impl Iterator<Item = i64> + '_ {
+        let before = std::iter::once(self.before).chain(self.path_time.iter().copied());
+        self.path_time.iter().zip(before).map(|(path_time, before)| path_time - before)
+    }
+}
+
+fn emit(call: &mut Call, graphs: &Graphs, chains: &[(usize, Chain)]) -> Result<()> {
+    let mut lot: Vec<Piece<'_>> = vec![];
+    let mut rows = 0;
+    for piece in chains.iter().flat_map(|(run, chain)| chain.pieces(*run)) {
+        rows += piece.tasks.len();
+        lot.push(piece);
+        if rows >= ROWS_AT_ONCE {
+            emit_lot(call, graphs, &lot)?;
+            (lot, rows) = (vec![], 0);
+        }
+    }
+    if lot.is_empty() { Ok(()) } else { emit_lot(call, graphs, &lot) }
+}
+
+fn emit_lot(call: &mut Call, graphs: &Graphs, lot: &[Piece<'_>]) -> Result<()> {
+    let runs: Vec<(usize, usize)> = lot.iter().map(|piece| (piece.run, piece.tasks.len())).collect();
     let rows = runs.iter().map(|(_, rows)| rows).sum();
-    let integers = |append: &dyn Fn(&mut Vec<i64>, &Graph, &Chain)| -> ArrayRef {
+    let integers = |append: &dyn Fn(&mut Vec<i64>, &Piece<'_>)| -> ArrayRef {
         let mut values = Vec::with_capacity(rows);
-        chains.iter().for_each(|(run, chain)| append(&mut values, &graphs.graphs[*run], chain));
+        lot.iter().for_each(|piece| append(&mut values, piece));
         Arc::new(Int64Array::from(values))
     };
     let gathered = |gather: &dyn Fn(usize, &[u32]) -> Result<ArrayRef>| -> Result<ArrayRef> {
-        let parts = chains.iter().map(|(run, chain)| gather(*run, &chain.tasks)).collect::<Result<Vec<_>>>()?;
+        let parts = lot.iter().map(|piece| gather(piece.run, piece.tasks)).collect::<Result<Vec<_>>>()?;
         Ok(concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
     };
     let columns = vec![
         graphs.runs.column(&runs, call.output().field(0).data_type())?,
-        integers(&|values, _, chain| values.extend(0..chain.tasks.len() as i64)),
-        integers(&|values, graph, chain| values.extend(chain.tasks.iter().map(|task| graph.ids.id(*task)))),
+        integers(&|values, piece| values.extend((piece.first_step as i64..).take(piece.tasks.len()))),
+        integers(&|values, piece| {
+            let ids = &graphs.graphs[piece.run].ids;
+            values.extend(piece.tasks.iter().map(|task| ids.id(*task)));
+        }),
         gathered(&|run, tasks| graphs.text(run, tasks, "name"))?,
         gathered(&|run, tasks| graphs.text(run, tasks, "location"))?,
         gathered(&|run, tasks| graphs.integers(run, tasks, "start"))?,
         gathered(&|run, tasks| graphs.integers(run, tasks, "finish"))?,
-        integers(&|values, _, chain| values.extend(chain.durations())),
-        integers(&|values, _, chain| values.extend(&chain.path_time)),
+        integers(&|values, piece| values.extend(piece.durations())),
+        integers(&|values, piece| values.extend(piece.path_time)),
     ];
     call.emit(columns)
 }

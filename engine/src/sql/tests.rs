@@ -187,6 +187,19 @@ fn plain_calls() {
     );
 }
 
+/// Longer than what is made of an answer at once.
+#[test]
+fn a_long_chain_is_whole() {
+    check(
+        &small(),
+        "WITH t AS (SELECT value AS task, 1 + value % 3 AS duration FROM generate_series(1, 150000)), \
+         l AS (SELECT value AS source, value + 1 AS target FROM generate_series(1, 149999)) \
+         SELECT count(*), count(*) FILTER (WHERE step = task - 1 AND duration = 1 + task % 3), sum(duration), \
+         max(path_time) FROM critical_path(t, l)",
+        &["150000 150000 300000 300000"],
+    );
+}
+
 #[test]
 fn answers_compose_with_the_rest_of_sql() {
     let context = small();

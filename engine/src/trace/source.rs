@@ -151,7 +151,12 @@ impl Source {
     /// Number of decompressed bytes, where it is known without reading: checks of counts lean on it.
     pub fn known_bytes(&self) -> Option<u64> {
         let stored = (self.compression == Compression::None).then_some(self.stored_bytes).flatten();
-        stored.map(|bytes| bytes.saturating_sub(if self.has_mark { UTF8_MARK.len() as u64 } else { 0 }))
+        stored.map(|bytes| bytes.saturating_sub(self.begin()))
+    }
+
+    /// Where the first byte of [`Source::reader`] stands in the decompressed file: behind a byte order mark, else at 0.
+    pub fn begin(&self) -> u64 {
+        if self.has_mark { UTF8_MARK.len() as u64 } else { 0 }
     }
 
     /// The name without directory, compression and extension: `wavefront` of `runs/wavefront.tfp.zst`.
@@ -297,7 +302,7 @@ mod tests {
     #[test]
     fn a_mark_of_utf8_is_no_part_of_a_trace() {
         let source = Source::of_bytes(*b"\xef\xbb\xbf{}").expect("bytes");
-        assert_eq!((source.head(), source.known_bytes()), (&b"{}"[..], Some(2)));
+        assert_eq!((source.head(), source.known_bytes(), source.begin()), (&b"{}"[..], Some(2), 3));
         assert_eq!(source.read_all().expect("memory"), b"{}");
         assert!(matches!(Source::of_bytes(*b"\xef\xbb\xbf"), Err(ImportError::Empty { .. })));
     }

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, internal_err};
 use datafusion_execution::memory_pool::MemoryConsumer;
@@ -44,9 +44,12 @@ use crate::relation::notes::Notes;
 /// Batches of the answer that wait for their reader.
 const ANSWER_BATCHES: usize = 4;
 
-/// So many batches of an input go to the computation at once, if they are there: waking a thread costs more than the walk
-/// over a small batch.
-const TOGETHER: usize = 8;
+/// About so many bytes of an input go to the computation at once, if they are there: waking a thread costs more than the
+/// walk over a small batch.
+const CHUNK_BYTES: usize = 4 << 20;
+
+/// Batches in a chunk, whatever their width.
+const CHUNK_BATCHES: std::ops::RangeInclusive<usize> = 8..=64;
 
 /// Chunks of batches that wait between the tasks of an input and the computation.
 const CHANNEL_CHUNKS: usize = 2;
@@ -148,6 +151,7 @@ impl ExecutionPlan for RelationExec {
         let mut stream =
             RecordBatchReceiverStreamBuilder::new(Arc::clone(self.properties.eq_properties.schema()), ANSWER_BATCHES);
         let baseline = BaselineMetrics::new(&self.metrics, partition);
+        let batch_rows = context.session_config().batch_size().max(1);
         let function = &self.call.function;
         let given = function.options().into_iter().zip(&self.options);
         let values = given.map(|(spec, option)| option_value(function.as_ref(), spec, option.as_ref()));
@@ -160,6 +164,7 @@ impl ExecutionPlan for RelationExec {
             let part = function.part(spec.name, &options)?;
             let left_out = Arc::new(AtomicUsize::new(0));
             let rows = MetricBuilder::new(&self.metrics).counter("input_rows", partition);
+            let together = chunk_batches(&input.schema(), batch_rows);
             for partition in 0..partitions {
                 let batches = partitioned.execute(partition, Arc::clone(&context))?;
                 let (sender, part) = (sender.clone(), part.clone());
@@ -173,7 +178,7 @@ impl ExecutionPlan for RelationExec {
                     }
                 });
                 stream.spawn(async move {
-                    let mut chunks = batches.ready_chunks(TOGETHER);
+                    let mut chunks = batches.ready_chunks(together);
                     while let Some(chunk) = chunks.next().await {
                         let there =
                             chunk.into_iter().filter(|batch| !matches!(batch, Ok(batch) if batch.num_rows() == 0));
@@ -209,7 +214,7 @@ impl ExecutionPlan for RelationExec {
             options,
             output: Arc::clone(self.properties.eq_properties.schema()),
             answers: stream.tx(),
-            batch_rows: context.session_config().batch_size().max(1),
+            batch_rows,
             waited: Duration::ZERO,
             work: Work {
                 function: name,
@@ -231,6 +236,17 @@ impl ExecutionPlan for RelationExec {
         });
         Ok(Box::pin(Answer { rows: stream.build(), cancelled, baseline }))
     }
+}
+
+/// How many batches go together. A text is taken for 64 bytes.
+fn chunk_batches(schema: &Schema, batch_rows: usize) -> usize {
+    let width = |field: &Arc<Field>| match field.data_type() {
+        DataType::Dictionary(keys, _) => keys.primitive_width(),
+        other => other.primitive_width(),
+    };
+    let row_bytes: usize = schema.fields().iter().map(|field| width(field).unwrap_or(64)).sum();
+    let batches = CHUNK_BYTES / row_bytes.max(1).saturating_mul(batch_rows);
+    batches.clamp(*CHUNK_BATCHES.start(), *CHUNK_BATCHES.end())
 }
 
 /// What is read of an input: where its partitions are only put together, the partitions themselves, which saves every batch
@@ -267,5 +283,24 @@ impl Stream for Answer {
 impl RecordBatchStream for Answer {
     fn schema(&self) -> SchemaRef {
         self.rows.schema()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_batches_go_together_in_larger_numbers() {
+        let integer = Field::new("source", DataType::Int64, false);
+        let word = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+        let links =
+            Schema::new(vec![integer.clone(), integer.clone().with_name("target"), Field::new("kind", word, true)]);
+        let wide: Vec<Field> = (0..9).map(|at| Field::new(format!("args_{at}"), DataType::Utf8, true)).collect();
+        let batches = |schema: &Schema| chunk_batches(schema, 8192);
+        assert_eq!(batches(&links), (4 << 20) / (20 * 8192));
+        assert_eq!(batches(&Schema::new(wide)), 8);
+        assert_eq!(batches(&Schema::new(vec![integer])), 64);
+        assert_eq!(batches(&Schema::empty()), 64);
     }
 }

@@ -14,6 +14,7 @@
 //! Cost: a counting sort by lane, a sort per lane that is not in order, one sweep; 12 bytes a task besides the answer.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use super::chunk::UNFINISHED;
 use super::file::Recording;
@@ -32,6 +33,8 @@ pub(super) struct Nesting {
     order: Vec<u32>,
     /// Where each lane ends in `order`.
     ends: Vec<usize>,
+    /// Of lanes with overlaps, by place in the lane: the last task before that ends later, or [`NONE`].
+    longer: HashMap<usize, Vec<u32>>,
     /// Tasks that overlap the one around them.
     pub(super) overlaps: u64,
     /// The first of them, with what it overlaps.
@@ -117,6 +120,7 @@ impl Nesting {
             spans.sort_unstable_by_key(Span::key);
         }
         let from = self.ends[lane] - spans.len();
+        let overlaps = self.overlaps;
         let mut stack: Vec<Span> = Vec::new();
         for (place, span) in spans.iter().enumerate() {
             self.order[from + place] = span.row;
@@ -147,6 +151,9 @@ impl Nesting {
                 stack.push(*span);
             }
         }
+        if self.overlaps > overlaps {
+            self.longer.insert(lane, longer_before(spans));
+        }
     }
 
     /// The innermost task of the lane around `time`; its end counts as inside. Of several that begin there, the last one.
@@ -156,25 +163,19 @@ impl Nesting {
             UNFINISHED => true,
             finish => finish >= time,
         };
-        let mut at = order.partition_point(|&row| recording.start(row) <= time);
-        // Up the parents of the last one that began; a task that overlaps has none, so then on to the one before.
-        for _ in 0..LOOK_BACK {
-            at = at.checked_sub(1)?;
-            let mut row = order[at];
-            loop {
-                if contains(row) {
-                    return Some(row);
-                }
-                match self.parents[row as usize] {
-                    NONE => break,
-                    parent => row = parent,
-                }
+        let mut at = order.partition_point(|&row| recording.start(row) <= time).checked_sub(1)?;
+        // Where tasks overlap, parents do not lead to all that is around; what ends earlier than one that has ended has, too.
+        if let Some(longer) = self.longer.get(&lane) {
+            while !contains(order[at]) {
+                at = longer.get(at).copied().filter(|&before| before != NONE)? as usize;
             }
-            if self.overlaps == 0 {
-                return None;
-            }
+            return Some(order[at]);
         }
-        None
+        let mut row = order[at];
+        while !contains(row) {
+            row = Some(self.parents[row as usize]).filter(|&parent| parent != NONE)?;
+        }
+        Some(row)
     }
 
     /// The first task of the lane that begins at `time` or later.
@@ -184,5 +185,28 @@ impl Nesting {
     }
 }
 
-/// How many tasks without a parent are tried, where tasks overlap.
-const LOOK_BACK: usize = 64;
+/// For each span the place of the last one before it that ends later, or [`NONE`].
+fn longer_before(spans: &[Span]) -> Vec<u32> {
+    let mut open: Vec<u32> = Vec::new();
+    let place = |(place, span): (usize, &Span)| {
+        while open.last().is_some_and(|&before| spans[before as usize].finish <= span.finish) {
+            open.pop();
+        }
+        let longer = open.last().copied().unwrap_or(NONE);
+        open.push(place as u32);
+        longer
+    };
+    spans.iter().enumerate().map(place).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_longer_one_is_found() {
+        let finishes = [100, 3, 7, 7, 8, 5, 200];
+        let spans: Vec<Span> = finishes.iter().map(|&finish| Span { start: 0, finish, row: 0 }).collect();
+        assert_eq!(longer_before(&spans), [NONE, 0, 0, 0, 0, 4, NONE]);
+    }
+}

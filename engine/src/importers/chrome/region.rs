@@ -28,9 +28,13 @@ pub(super) fn read(
     shared: &mut Shared,
 ) -> Result<(), ImportError> {
     let failed = |error| source.io_error(error);
-    let mut container = Container::new(source.reader()?, 0);
+    let mut container = Container::new(source.reader()?, source.begin());
     let Some(mut form) = container.open().map_err(failed)? else {
-        return Err(damaged(source, "byte 0".to_owned(), "it begins neither with `[` nor with `{`".to_owned()));
+        return Err(damaged(
+            source,
+            format!("byte {}", source.begin()),
+            "it begins neither with `[` nor with `{`".to_owned(),
+        ));
     };
     let mut arrays = 0;
     let mut stop = enter(&mut container, form).map_err(failed)?;
@@ -69,7 +73,7 @@ pub(super) fn read(
                 }
             },
             Stop::Cut => {
-                let place = source.known_bytes().map_or_else(String::new, |bytes| format!("byte {bytes}: "));
+                let place = end(source);
                 recording.stats.note(TRUNCATED, 1, || format!("{place}the text ends before its closing bracket"));
                 break;
             }
@@ -116,10 +120,10 @@ fn keep_beside<R>(container: &mut Container<R>, recording: &mut Recording) {
     recording.stats.note(HEADER_LEFT_OUT, container.beyond, || "more keys beside the events than are kept".to_owned());
 }
 
-/// A reader that stands at `offset`.
-fn skipped(source: &Source, offset: u64) -> Result<Box<dyn Read + Send>, ImportError> {
+/// A reader that stands at the byte `place` of the file.
+fn skipped(source: &Source, place: u64) -> Result<Box<dyn Read + Send>, ImportError> {
     let mut reader = source.reader()?;
-    match io::copy(&mut reader.by_ref().take(offset), &mut io::sink()) {
+    match io::copy(&mut reader.by_ref().take(place - source.begin()), &mut io::sink()) {
         Ok(_) => Ok(reader),
         // A compressed stream that breaks off says so again where it matters.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(Box::new(io::empty())),
@@ -235,10 +239,15 @@ fn pass(
     Ok(outcome)
 }
 
+/// Where the file ends, to begin a sentence with.
+fn end(source: &Source) -> String {
+    source.known_bytes().map_or_else(String::new, |bytes| format!("byte {}: ", source.begin() + bytes))
+}
+
 fn note_truncated(recording: &mut Recording, source: &Source, inside: &str) {
     // Once is enough: a cut is one place.
     if recording.stats.count(TRUNCATED.what) == 0 {
-        let place = source.known_bytes().map_or_else(String::new, |bytes| format!("byte {bytes}: "));
+        let place = end(source);
         recording.stats.note(TRUNCATED, 1, || format!("{place}the text ends inside of {inside}"));
     }
 }

@@ -434,10 +434,11 @@ fn memory_does_not_follow_sizes_that_the_text_claims() {
     assert_eq!(count(&import(digits.as_bytes(), 1).expect("readable"), "bad_time"), 1);
 }
 
-/// What is no UTF-8 becomes another number of bytes; places are those of the file all the same.
+/// A byte order mark is not read, and what is no UTF-8 becomes another number of bytes; places are those of the file all
+/// the same.
 #[test]
 fn places_are_those_of_the_file() {
-    let mut text = b"[{\"ph\":\"X\",\"name\":\"".to_vec();
+    let mut text = b"\xef\xbb\xbf[{\"ph\":\"X\",\"name\":\"".to_vec();
     text.extend_from_slice(&[0xff; 40]);
     text.extend_from_slice(b"\",\"ts\":1,\"dur\":1},\n");
     let bad = text.len();
@@ -445,4 +446,19 @@ fn places_are_those_of_the_file() {
     let run = import(&text, 1).expect("readable");
     let example = run.stats.iter().find(|stat| stat.finding.what == "bad_time").map(|stat| stat.example.clone());
     assert!(example.as_deref().is_some_and(|example| example.starts_with(&format!("byte {bad}:"))), "{example:?}");
+}
+
+/// A flow finds the task around it behind any number of tasks that overlap each other.
+#[test]
+fn flows_are_bound_among_tasks_that_overlap() {
+    let task = |name: &str, tid: u32, ts: u32, dur: u32| {
+        format!(r#"{{"ph":"X","name":"{name}","pid":1,"tid":{tid},"ts":{ts},"dur":{dur}}}"#)
+    };
+    let mut events = vec![task("around", 1, 0, 10_000), task("target", 2, 6_000, 10)];
+    events.extend((0..100).map(|at| task("overlaps", 1, 10 + at, 200)));
+    for (phase, tid, ts) in [("s", 1, 5_000), ("f", 2, 5_000)] {
+        events.push(format!(r#"{{"ph":"{phase}","name":"f","id":1,"pid":1,"tid":{tid},"ts":{ts}}}"#));
+    }
+    let run = import(format!("[{}]", events.join(",")).as_bytes(), 1).expect("readable");
+    assert_eq!((count(&run, "overlap"), count(&run, "flow_unbound")), (99, 0));
 }
