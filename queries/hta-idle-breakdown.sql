@@ -8,7 +8,8 @@ WITH ranks AS (
   SELECT l.run, l.location, coalesce(TRY_CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
     THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank,
     -- The file's own time, in ns, at our 0.
-    r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero
+    r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero,
+    coalesce(d.args->>'first_phase', r.args->>'first_phase') AS first_phase
   FROM locations l JOIN runs r ON r.run = l.run
   LEFT JOIN locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
   WHERE l.kind <> 'async'
@@ -55,11 +56,22 @@ WITH ranks AS (
   FROM trimmed
   WHERE NOT is_device AND correlation >= 0 AND (is_whole OR is_early)
   GROUP BY run, rank, correlation
+), first_spans AS (
+  -- Where no call has the correlation, HTA takes the first event of the file for the launch, if that is a row that it keeps.
+  SELECT r.run, r.rank, min(t.task) AS task FROM tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
+  WHERE r.first_phase = 'X'
+  GROUP BY r.run, r.rank
+), first_events AS (
+  SELECT e.run, e.rank, e.start FROM trimmed e JOIN first_spans f ON f.run = e.run AND f.rank = e.rank AND f.task = e.task
+  WHERE is_whole OR is_early
 ), ordered AS (
   -- The gap is to the span that started before, not to the latest finish: it can be negative. The first span has none.
-  SELECT d.run, d.rank, d.stream, d.start, c.launch_time,
+  SELECT d.run, d.rank, d.stream, d.start,
+    CASE WHEN c.correlation IS NOT NULL THEN c.launch_time WHEN d.correlation >= 0 THEN f.start END AS launch_time,
     lag(d.finish) OVER (PARTITION BY d.run, d.rank, d.stream ORDER BY d.start, d.task) AS previous_finish
-  FROM device d LEFT JOIN calls c ON c.run = d.run AND c.rank = d.rank AND c.correlation = d.correlation
+  FROM device d
+  LEFT JOIN calls c ON c.run = d.run AND c.rank = d.rank AND c.correlation = d.correlation
+  LEFT JOIN first_events f ON f.run = d.run AND f.rank = d.rank
   WHERE d.kind IN ('kernel', 'Kernel', 'gpu_memset', 'Memset', 'gpu_memcpy', 'Memcpy', 'mtia_ccp_events')
 ), gaps AS (
   -- HTA documents its threshold of 30 as nanoseconds and compares it with microseconds.

@@ -189,6 +189,26 @@ fn idle_breakdown_equals_hta() {
     compare("hta-idle-breakdown", "idle", &shape, 3);
 }
 
+/// Answers of HTA 0.5.0 for these two files: the first event stands for the launch of a kernel that has none, if it is a task.
+#[test]
+fn idle_breakdown_without_launches_equals_hta() {
+    let events = r#"{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":100,"dur":10},
+        {"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":10,"dur":5,"args":{"stream":7,"correlation":1}},
+        {"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":50,"dur":5,"args":{"stream":7,"correlation":2}},
+        {"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":190,"dur":3,"args":{"correlation":3}},
+        {"ph":"X","cat":"kernel","name":"c","pid":0,"tid":7,"ts":200,"dur":5,"args":{"stream":7,"correlation":3}}"#;
+    let metadata = r#"{"ph":"M","name":"process_name","pid":1,"tid":0,"ts":0,"args":{"name":"python"}},"#;
+    let directory = tempfile::tempdir().unwrap();
+    let check = |before: &str, expected: [&str; 2]| {
+        let path = directory.path().join("trace.json");
+        std::fs::write(&path, format!(r#"{{"schemaVersion":1,"traceEvents":[{before}{events}]}}"#)).unwrap();
+        let idle = columns(&open(&path), "hta-idle-breakdown", &["stream", "idle_category", "idle_time", "idle_share"]);
+        assert_eq!(idle.iter().map(|row| row.join("|")).collect::<Vec<_>>(), expected);
+    };
+    check("", ["7|host_wait|180000|1.0", "7|other|0|0.0"]);
+    check(metadata, ["7|host_wait|145000|0.81", "7|other|35000|0.19"]);
+}
+
 #[test]
 fn kernel_types_equal_hta() {
     let shape =

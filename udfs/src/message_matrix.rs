@@ -175,24 +175,25 @@ fn together(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
     }
     let (counts, sizes) = (plain(counts), plain(sizes));
     let mut pairs = vec![Pair::default(); places];
-    let mut is_beyond = false;
-    let keys = (&sources.keys().values()[..], &targets.keys().values()[..]);
-    for rows in stretches(keys) {
-        // The sums of a stretch stay in registers.
-        let (source, target) = (keys.0[rows.start] as usize, keys.1[rows.start] as usize);
-        let pair = &mut pairs[(source - source_keys.start) * width + (target - target_keys.start)];
-        let (mut count, mut bytes) = (pair.count, pair.bytes);
-        for row in rows.clone() {
-            let beyond;
-            (count, beyond) = count.overflowing_add(counts.map_or(1, |counts| counts[row]));
-            let beyond_too;
-            (bytes, beyond_too) = bytes.overflowing_add(sizes.map_or(0, |sizes| sizes[row]));
-            is_beyond |= beyond | beyond_too;
+    let (source_of, target_of) = (&sources.keys().values()[..], &targets.keys().values()[..]);
+    let (mut from, mut of_target) = (0, 0);
+    while from < rows {
+        // Programs mostly send to the target of the message before.
+        if from == of_target {
+            of_target += stretch(&target_of[from..]);
         }
-        *pair = Pair { rows: pair.rows + rows.len() as i64, count, bytes };
-    }
-    if is_beyond {
-        return Ok(None);
+        let of_pair = from..from + stretch(&source_of[from..of_target]);
+        let (source, target) = (source_of[from] as usize, target_of[from] as usize);
+        let pair = &mut pairs[(source - source_keys.start) * width + (target - target_keys.start)];
+        let count = counts.map_or(Some(of_pair.len() as i64), |counts| sum(&counts[of_pair.clone()]));
+        let bytes = sizes.map_or(Some(0), |sizes| sum(&sizes[of_pair.clone()]));
+        let sums = (
+            count.and_then(|count| pair.count.checked_add(count)),
+            bytes.and_then(|bytes| pair.bytes.checked_add(bytes)),
+        );
+        let (Some(count), Some(bytes)) = sums else { return Ok(None) };
+        *pair = Pair { rows: pair.rows + of_pair.len() as i64, count, bytes };
+        from = of_pair.end;
     }
     let met = || pairs.iter().enumerate().filter(|(_, pair)| pair.rows > 0);
     let keys = |key: &dyn Fn(usize) -> usize| Int32Array::from_iter_values(met().map(|(place, _)| key(place) as i32));
@@ -211,19 +212,36 @@ fn together(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
     Ok(Some(RecordBatch::try_from_iter(columns)?))
 }
 
-/// Stretches of rows with the same keys. Programs mostly send to the target of the message before; where that is not so, each
-/// row is a stretch, which is found without looking for its end.
-fn stretches((sources, targets): (&[i32], &[i32])) -> impl Iterator<Item = Range<usize>> {
-    let before = sources.iter().zip(targets);
-    let changes = before.clone().skip(1).zip(before).map(|(one, before)| usize::from(one != before)).sum::<usize>();
-    let alone = changes * 4 > sources.len();
-    let mut from = 0;
-    std::iter::from_fn(move || {
-        let key = (sources.get(from)?, targets[from]);
-        let same = |row: &usize| !alone && (&sources[*row], targets[*row]) == key;
-        let to = (from + 1..sources.len()).find(|row| !same(row)).unwrap_or(sources.len());
-        Some(std::mem::replace(&mut from, to)..to)
-    })
+/// How many values at the beginning are the same.
+#[inline]
+fn stretch(keys: &[i32]) -> usize {
+    let Some((first, others)) = keys.split_first() else { return 0 };
+    // One row, or hundreds: whole blocks are compared at once.
+    if others.first() != Some(first) {
+        return 1;
+    }
+    let is_same = |block: &&[i32]| block.iter().fold(0, |differences, key| differences | (key ^ first)) == 0;
+    let same: usize = others.chunks(KEYS_AT_ONCE).take_while(is_same).map(<[i32]>::len).sum();
+    let rest = &others[same..];
+    1 + same + rest.iter().position(|key| key != first).unwrap_or(rest.len())
+}
+
+/// So many keys fill some registers.
+const KEYS_AT_ONCE: usize = 32;
+
+/// The sum of some values; `None` when it does not fit.
+#[inline]
+fn sum(values: &[i64]) -> Option<i64> {
+    if let [value] = values {
+        return Some(*value);
+    }
+    // Values of at most 40 bits, fewer than 2^22 of them, cannot go beyond 62 bits: then nothing needs to be checked on the way.
+    let add = |(sum, bits): (i64, i64), value: &i64| (sum.wrapping_add(*value), bits | (value ^ (value >> 63)));
+    let (sum, bits) = values.iter().fold((0, 0), add);
+    if bits >> 40 == 0 && values.len() >> 22 == 0 {
+        return Some(sum);
+    }
+    values.iter().try_fold(0i64, |sum, value| sum.checked_add(*value))
 }
 
 /// Rows that a pair must stand for, on average, to be worth adding them up.
@@ -497,6 +515,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn stretches_are_as_long_as_their_key_stays(keys in vec(0..2i32, 0..90), length in 1..50usize) {
+            let keys: Vec<i32> = keys.into_iter().flat_map(|key| std::iter::repeat_n(key, length)).collect();
+            let expected = keys.iter().take_while(|key| Some(*key) == keys.first()).count();
+            prop_assert_eq!(stretch(&keys), expected);
+        }
+
+        #[test]
+        fn sums_are_exact_or_refused(values in vec(prop_oneof![-9..9i64, any::<i64>()], 0..40)) {
+            let exact: i128 = values.iter().map(|value| i128::from(*value)).sum();
+            // A sum that leaves the range on the way and comes back may be refused.
+            match sum(&values) {
+                Some(sum) => prop_assert_eq!(i128::from(sum), exact),
+                None => prop_assert!(values.iter().any(|value| value.unsigned_abs() >> 40 != 0)),
+            }
+        }
+
         #[test]
         fn messages_of_a_pair_are_one_row(
             least in 0..90i32,

@@ -270,6 +270,8 @@ pub(super) struct Lists {
     pub(super) facts: Vec<Fact>,
     /// Events so far: what `sequence` counts.
     pub(super) events: u64,
+    /// `ph` of the first one.
+    pub(super) first_phase: Option<u8>,
 }
 
 /// How the words of a block are called in the file.
@@ -348,5 +350,6 @@ impl Lists {
         }));
         self.facts.extend(block.facts.into_iter().map(|fact| Fact { lane: by.lane(fact.lane), ..fact }));
         self.events += block.events;
+        self.first_phase = self.first_phase.or(block.first_phase);
     }
 }

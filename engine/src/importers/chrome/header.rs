@@ -150,19 +150,31 @@ pub(super) fn describe(
         // What a rank says of itself stands at its location.
         if several && let Some(rank) = recording.origin.rank {
             let lane = shared.lanes.rank(rank) as usize;
-            shared.lanes.all[lane].facts.extend(values(&recording.beside));
+            let facts = &mut shared.lanes.all[lane].facts;
+            facts.extend(values(&recording.beside));
+            facts.extend(first_phase(recording));
         }
     }
     let args = &mut builder.info.args;
     args.extend(values(&first.beside));
-    if let Some(dialect) = Dialect::of(&first.beside, shared).name() {
-        args.insert("dialect".to_owned(), dialect.into());
+    let dialect = Dialect::of(&first.beside, shared);
+    if let Some(name) = dialect.name() {
+        args.insert("dialect".to_owned(), name.into());
+    }
+    if dialect == Dialect::Kineto && !several {
+        args.extend(first_phase(first));
     }
     if several {
         let ranks: Vec<Value> =
             recordings.iter().filter_map(|recording| recording.origin.rank).map(Value::from).collect();
         args.insert("ranks".to_owned(), ranks.into());
     }
+}
+
+/// What a file of Kineto begins with: HTA takes the first event for the launch of a kernel that has none, if it is a task.
+fn first_phase(recording: &Recording) -> Option<(String, Value)> {
+    let phase = recording.lists.first_phase?;
+    Some(("first_phase".to_owned(), char::from(phase).to_string().into()))
 }
 
 /// clang draws totals as tasks on lanes of their own: `{"ts":0,"name":"Total Source","args":{"count":12,"avg ms":3}}`. Under

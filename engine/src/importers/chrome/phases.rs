@@ -129,6 +129,7 @@ impl<'t> Phases<'t> {
     #[inline]
     pub(super) fn take(&mut self, event: &Event<'t>, at: usize) {
         self.lists.events += 1;
+        self.lists.first_phase.get_or_insert(event.phase);
         if let event::Args::Repaired(_) = event.args {
             self.note(ARGS_REPAIRED, at, || "`args` was no valid JSON".to_owned());
         }
