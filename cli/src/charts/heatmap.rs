@@ -14,7 +14,7 @@ use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, text_width};
 /// Columns and rows of a matrix, and where there are several panels.
 const CELLS_MAX: [(usize, usize); 2] = [(160, 128), (60, 48)];
 const PANELS_MAX: usize = 12;
-const CELL_WIDTH_MAX: f64 = 56.0;
+const CELL_WIDTH_MAX: f64 = 76.0;
 const CELL_HEIGHT_MAX: f64 = 24.0;
 const HEIGHT: f64 = 520.0;
 const LABELS_MAX: f64 = 170.0;
