@@ -20,7 +20,7 @@ pub(crate) const LOCATIONS: &str = "SELECT location, parent, locations.kind, loc
      FROM locations JOIN runs ON runs.run = locations.run";
 
 /// Members of `runs.args` that the trace does not say: its reader found them.
-const FOUND: [&str; 3] = ["dialect", "first_phase", "ranks"];
+const FOUND: [&str; 2] = ["dialect", "ranks"];
 
 /// How a location is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,7 +10,7 @@
 
 use std::io::{self, Read};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::chunk::UNFINISHED;
 use super::container::{Beside, Container, Form};
@@ -152,7 +152,7 @@ pub(super) fn describe(
             let lane = shared.lanes.rank(rank) as usize;
             let facts = &mut shared.lanes.all[lane].facts;
             facts.extend(values(&recording.beside));
-            facts.extend(first_phase(recording));
+            tell_first_phase(recording, facts);
         }
     }
     let args = &mut builder.info.args;
@@ -162,7 +162,7 @@ pub(super) fn describe(
         args.insert("dialect".to_owned(), name.into());
     }
     if dialect == Dialect::Kineto && !several {
-        args.extend(first_phase(first));
+        tell_first_phase(first, args);
     }
     if several {
         let ranks: Vec<Value> =
@@ -171,10 +171,12 @@ pub(super) fn describe(
     }
 }
 
-/// What a file of Kineto begins with: HTA takes the first event for the launch of a kernel that has none, if it is a task.
-fn first_phase(recording: &Recording) -> Option<(String, Value)> {
-    let phase = recording.lists.first_phase?;
-    Some(("first_phase".to_owned(), char::from(phase).to_string().into()))
+/// What a file of Kineto begins with: HTA takes the first event for the launch of a kernel that has none, if it is a task. A
+/// file that we wrote says it of the trace that it was.
+fn tell_first_phase(recording: &Recording, facts: &mut Map<String, Value>) {
+    if let Some(phase) = recording.lists.first_phase {
+        facts.entry("first_phase").or_insert_with(|| char::from(phase).to_string().into());
+    }
 }
 
 /// clang draws totals as tasks on lanes of their own: `{"ts":0,"name":"Total Source","args":{"count":12,"avg ms":3}}`. Under
