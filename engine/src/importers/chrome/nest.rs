@@ -11,7 +11,8 @@
 //! One exception, from Perfetto's own cases: an empty `X` at the very start of a `B` that the file begins later lies
 //! before it, not inside.
 //!
-//! Cost: a counting sort by lane, a sort per lane that is not in order, one sweep; 12 bytes a task besides the answer.
+//! Cost: a counting sort by lane, a sort per lane that is not in order, one sweep; 12 bytes a task besides the answer, and 4
+//! more for those of lanes with overlaps.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
