@@ -8,7 +8,8 @@ WITH ranks AS (
   SELECT l.run, l.location, coalesce(TRY_CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
     THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank,
     -- The file's own time, in ns, at our 0.
-    r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero
+    r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero,
+    coalesce(d.args->>'first_phase', r.args->>'first_phase') AS first_phase
   FROM locations l JOIN runs r ON r.run = l.run
   LEFT JOIN locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
   WHERE l.kind <> 'async'
@@ -49,9 +50,17 @@ WITH ranks AS (
       WHEN name ~ '^(.*Memcpy|Memset|.*Sync)' THEN 'OTHER' ELSE 'COMPUTATION' END AS class
   FROM trimmed e LEFT JOIN launches l ON l.run = e.run AND l.rank = e.rank AND l.correlation = e.correlation
   WHERE e.stream <> -1 AND (is_whole OR (is_device AND l.correlation IS NOT NULL) OR (NOT is_device AND is_early))
+), first_spans AS (
+  SELECT r.run, r.rank, min(t.task) AS task FROM tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
+  WHERE r.first_phase = 'X'
+  GROUP BY r.run, r.rank
+), first_kernels AS (
+  -- HTA takes the call of a kernel that is the file's first event for one without a kernel.
+  SELECT d.run, d.rank, d.correlation FROM device d JOIN first_spans f ON f.run = d.run AND f.rank = d.rank AND f.task = d.task
 ), calls AS (
-  SELECT run, rank, correlation, task, start
-  FROM trimmed
+  SELECT t.run, t.rank, t.correlation, task, start
+  FROM trimmed t
+  LEFT ANTI JOIN first_kernels f ON f.run = t.run AND f.rank = t.rank AND f.correlation = t.correlation
   WHERE (is_whole OR is_early) AND stream = -1 AND correlation >= 0 AND name IN ('cudaMemsetAsync', 'cudaMemcpyAsync',
     'cudaLaunchKernel', 'cudaLaunchKernelExC', 'cuLaunchKernel', 'runFunction - job_prep_and_submit_for_execution',
     'hipLaunchKernel', 'hipExtModuleLaunchKernel', 'hipMemsetAsync', 'hipMemcpyAsync', 'hipMemcpyWithStream')

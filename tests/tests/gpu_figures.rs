@@ -209,6 +209,32 @@ fn idle_breakdown_without_launches_equals_hta() {
     check(metadata, ["7|host_wait|145000|0.81", "7|other|35000|0.19"]);
 }
 
+/// The answer of HTA 0.5.0 for this file: the call of a kernel that is the first event counts as one without a kernel.
+#[test]
+fn queue_length_of_a_kernel_that_comes_first_equals_hta() {
+    let call = |at: u32, correlation: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":{at},"dur":3,"args":{{"correlation":{correlation}}}}}"#
+        )
+    };
+    let kernel = |at: u32, correlation: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":{at},"dur":5,"args":{{"stream":7,"correlation":{correlation}}}}}"#
+        )
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let check = |events: &[String], expected: &str| {
+        let path = directory.path().join("trace.json");
+        std::fs::write(&path, format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, events.join(","))).unwrap();
+        let shown = ["stream", "changes", "mean_length", "least", "quartile_1", "median_length", "quartile_3", "most"];
+        let lengths = columns(&open(&path), "hta-queue-length", &shown);
+        assert_eq!(lengths.iter().map(|row| row.join("|")).collect::<Vec<_>>(), [expected]);
+    };
+    let (calls, later) = ([call(10, 1), call(14, 2), call(20, 3)], [kernel(50, 2), kernel(60, 3)]);
+    check(&[&[kernel(30, 1)], &calls[..], &later].concat(), "7|4|1.0|0|0.75|1.0|1.25|2");
+    check(&[&calls[..], &[kernel(30, 1)], &later].concat(), "7|6|1.5|0|1.0|1.5|2.0|3");
+}
+
 #[test]
 fn kernel_types_equal_hta() {
     let shape =

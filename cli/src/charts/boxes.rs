@@ -67,9 +67,10 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         sheet.notes.push(format!("{} without a value.", counted(missing, "row")));
     }
     if without_log > 0 {
-        sheet
-            .notes
-            .push(format!("{} of zero or less have no place on a logarithmic scale.", counted(without_log, "value")));
+        sheet.notes.push(format!(
+            "Without a place on a logarithmic scale: {} of zero or less.",
+            counted(without_log, "value")
+        ));
     }
     let boxes: Vec<(String, Summary)> = order
         .iter()

@@ -74,7 +74,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         sheet.notes.push(format!("{} without a value or with a negative one left out.", counted(left_out, "row")));
     }
     if too_deep > 0 {
-        sheet.notes.push(format!("{} deeper than {DEPTH_MAX} frames are cut there.", counted(too_deep, "stack")));
+        sheet.notes.push(format!("Cut to its first {DEPTH_MAX} frames: {}.", counted(too_deep, "deeper stack")));
     }
     if narrow > 0 {
         sheet.notes.push(format!("{} narrower than a pixel not drawn.", counted(narrow, "frame")));

@@ -66,7 +66,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         }
     }
     if matrices.len() > PANELS_MAX {
-        sheet.notes.push(format!("{} further panels are not drawn.", matrices.len() - PANELS_MAX));
+        sheet.notes.push(format!("Not drawn: {}.", counted(matrices.len() - PANELS_MAX, "further panel")));
         matrices.truncate(PANELS_MAX);
     }
     let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));

@@ -77,8 +77,8 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
     let mut fields = columns.fields();
     if fields.len() > FIELDS_MAX {
         sheet.notes.push(format!(
-            "{} further values of {} are not drawn.",
-            fields.len() - FIELDS_MAX,
+            "Not drawn: {} of {}.",
+            counted(fields.len() - FIELDS_MAX, "further value"),
             chart.get("panel").unwrap_or_default()
         ));
         fields.truncate(FIELDS_MAX);

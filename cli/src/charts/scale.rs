@@ -106,9 +106,10 @@ impl Scale {
     pub(super) fn around(quantity: Quantity, least: f64, most: f64, wanted: usize) -> Scale {
         let (least, most) = sound(least, most);
         let steps = Steps::new(quantity, least, most, wanted);
-        let (first, last) = ((least / steps.width()).floor(), (most / steps.width()).ceil());
+        // The same hair: a sum of shares that ends a bit above 1 is no reason for a further mark.
+        let (first, last) = ((least / steps.width() + 1e-9).floor(), (most / steps.width() - 1e-9).ceil());
         let last = last.max(first + 1.0);
-        steps.scale(first * steps.width(), last * steps.width())
+        steps.scale((first * steps.width()).min(least), (last * steps.width()).max(most))
     }
 
     /// Exactly `[least, most]`, marks within.
@@ -242,6 +243,7 @@ mod tests {
             assert_eq!(labels(&Scale::around(quantity, least, most, 5)), expected, "{quantity:?} {least} {most}");
         };
         check(Quantity::Number, 0.0, 1.0, "0.0 0.2 0.4 0.6 0.8 1.0");
+        check(Quantity::Number, 0.0, 1.0 + 3e-16, "0.0 0.2 0.4 0.6 0.8 1.0");
         check(Quantity::Number, 0.0, 0.93, "0.0 0.2 0.4 0.6 0.8 1.0");
         check(Quantity::Number, -0.3, 0.3, "-0.4 -0.2 0.0 0.2 0.4");
         check(Quantity::Count, 0.0, 3.0, "0 1 2 3");

@@ -108,7 +108,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let scale = Scale::from_zero(quantity, columns().map(below).fold(0.0, f64::min), most, 6);
 
     if panel_order.len() > PANELS_MAX {
-        sheet.notes.push(format!("{} further panels are not drawn.", panel_order.len() - PANELS_MAX));
+        sheet.notes.push(format!("Not drawn: {}.", counted(panel_order.len() - PANELS_MAX, "further panel")));
     }
     let drawn = panel_order.len().min(PANELS_MAX);
     let (height, name_height) = if panels.is_some() { (HEIGHT[1], NAME) } else { (HEIGHT[0], 0.0) };

@@ -91,7 +91,7 @@ pub(super) fn draw(_chart: &Chart, title: &str, data: &Data<'_>) -> Result<Strin
     let view = View::new(&bars, sheet.top() + 8.0, data.tick);
     let hidden = view.hidden(&bars);
     if hidden > 0 {
-        sheet.notes.push(format!("{} narrower than a pixel share it with their neighbours.", counted(hidden, "task")));
+        sheet.notes.push(format!("Narrower than a pixel, drawn with its neighbours: {}.", counted(hidden, "task")));
     }
     Ok(sheet.draw(view.plot.bottom + 36.0, &style(), |svg| {
         view.frame(svg);

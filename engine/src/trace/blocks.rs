@@ -4,7 +4,8 @@
 //! Life of the data: whichever thread is free takes the lock, reads the next [`BLOCK_BYTES`] (unless the source says otherwise) into a buffer of its own, cuts
 //! behind the last whole record (the rest is carried over to the next block), releases the lock and parses. The calling
 //! thread receives the results and hands them on by block number. Blocks are cut in the same places on any number of
-//! threads, so what depends on the cuts (the order in which words are met) does not depend on the machine.
+//! threads, so what depends on the cuts (the order in which words are met) does not depend on the machine. The files of a
+//! directory are one such stream of blocks ([`parse_files`]): no thread waits at the end of a file.
 //!
 //! Cost: one copy from the operating system into a [`Buffer`] that is used again and again; it grows only when a block
 //! holds no border.
@@ -17,8 +18,8 @@ use std::sync::{Mutex, PoisonError, mpsc};
 use super::source::Source;
 use crate::error::ImportError;
 
-/// Bytes of a block: large enough that cutting and handing over cost nothing, small beside the tables and the files of which a
-/// directory has many, at the end of each of which threads wait for the last block.
+/// Bytes of a block: large enough that cutting and handing over cost nothing, small beside the tables, and beside the file at
+/// whose end threads wait for the last one.
 pub(crate) const BLOCK_BYTES: usize = 2 << 20;
 
 /// A stretch of the source that holds whole records.
@@ -56,6 +57,38 @@ pub fn parse_blocks<R: Send>(
     parse_reader(source, source.reader()?, threads, cut, parse, |result| take(result).map(|()| true))
 }
 
+/// [`parse_blocks`] for the files of a directory, one after the other: a thread that finds the end of a file goes on with
+/// the next one. `take` also gets the number of the file, and with its last block how it came to its end. A file ends all
+/// blocks before the first of the next one.
+///
+/// # Errors
+/// As [`parse_blocks`], with the path of the file.
+pub fn parse_files<R: Send>(
+    sources: &[&Source],
+    threads: usize,
+    cut: impl Fn(&[u8]) -> Option<usize> + Sync,
+    parse: impl Fn(Block<'_>) -> R + Sync,
+    mut take: impl FnMut(usize, R, Option<Ending>) -> Result<(), ImportError>,
+) -> Result<(), ImportError> {
+    let mut number = 0;
+    let mut open: Option<Cutter<Box<dyn Read + Send>>> = None;
+    let next = |buffer: &mut Buffer| {
+        let Some(source) = sources.get(number) else { return Ok(None) };
+        let cutter = match &mut open {
+            Some(cutter) => cutter,
+            closed @ None => closed.insert(Cutter::new(source.reader()?, source.block_bytes())),
+        };
+        let place = cutter.next(buffer, &cut).map_err(|error| source.io_error(error))?;
+        let ending = cutter.ended.then_some(cutter.ending);
+        let file = number;
+        if ending.is_some() {
+            (number, open) = (number + 1, None);
+        }
+        Ok(place.map(|place| (place, (file, ending))))
+    };
+    parse_each(threads, next, parse, |(file, ending), result| take(file, result, ending).map(|()| true))
+}
+
 /// [`parse_blocks`] from where `reader`, which is one of the source's, stands: offsets count from there. Reading ends early
 /// when `take` says `false`.
 ///
@@ -70,16 +103,32 @@ pub fn parse_reader<R: Send>(
     mut take: impl FnMut(R) -> Result<bool, ImportError>,
 ) -> Result<Ending, ImportError> {
     let mut cutter = Cutter::new(reader, source.block_bytes());
+    let next = |buffer: &mut Buffer| {
+        let place = cutter.next(buffer, &cut).map_err(|error| source.io_error(error))?;
+        Ok(place.map(|place| (place, ())))
+    };
+    parse_each(threads, next, parse, |(), result| take(result))?;
+    Ok(cutter.ending)
+}
+
+/// Parses on up to `threads` threads what `next` fills the buffers with, until it says `None`. `take` gets the results on
+/// this thread, in that order, each with what `next` said of its block, and ends everything by `false`.
+fn parse_each<A: Send, R: Send>(
+    threads: usize,
+    mut next: impl FnMut(&mut Buffer) -> Result<Option<(Place, A)>, ImportError> + Send,
+    parse: impl Fn(Block<'_>) -> R + Sync,
+    mut take: impl FnMut(A, R) -> Result<bool, ImportError>,
+) -> Result<(), ImportError> {
     if threads <= 1 {
         let mut buffer = Buffer::default();
-        while let Some(place) = cutter.next(&mut buffer, &cut).map_err(|error| source.io_error(error))? {
-            if !take(parse(place.block(buffer.bytes())))? {
+        while let Some((place, about)) = next(&mut buffer)? {
+            if !take(about, parse(place.block(buffer.bytes())))? {
                 break;
             }
         }
-        return Ok(cutter.ending);
+        return Ok(());
     }
-    let cutter = Mutex::new(cutter);
+    let numbered = Mutex::new((0_u64, next));
     let stopped = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
@@ -90,13 +139,19 @@ pub fn parse_reader<R: Send>(
                 let mut buffer = Buffer::default();
                 while !stopped.load(Ordering::Relaxed) {
                     // A poisoned lock means that another parser panicked; the scope passes its panic on.
-                    let next = cutter.lock().unwrap_or_else(PoisonError::into_inner).next(&mut buffer, &cut);
-                    let message = match next {
+                    let mut lock = numbered.lock().unwrap_or_else(PoisonError::into_inner);
+                    let (number, found) = (lock.0, lock.1(&mut buffer));
+                    lock.0 += 1;
+                    drop(lock);
+                    let message = match found {
                         Ok(None) => break,
-                        Ok(Some(place)) => Ok((place.number, parse(place.block(buffer.bytes())))),
+                        Ok(Some((place, about))) => Ok((number, (about, parse(place.block(buffer.bytes()))))),
                         Err(error) => Err(error),
                     };
                     let failed = message.is_err();
+                    if failed {
+                        stopped.store(true, Ordering::Relaxed);
+                    }
                     if sender.send(message).is_err() || failed {
                         break;
                     }
@@ -104,17 +159,15 @@ pub fn parse_reader<R: Send>(
             });
         }
         drop(sender);
-        let taken = take_in_order(source, &receiver, &mut take);
+        let taken = take_in_order(&receiver, |(about, result)| take(about, result));
         stopped.store(true, Ordering::Relaxed);
         taken
-    })?;
-    Ok(cutter.into_inner().unwrap_or_else(PoisonError::into_inner).ending)
+    })
 }
 
 fn take_in_order<R>(
-    source: &Source,
-    receiver: &mpsc::Receiver<io::Result<(u64, R)>>,
-    take: &mut impl FnMut(R) -> Result<bool, ImportError>,
+    receiver: &mpsc::Receiver<Result<(u64, R), ImportError>>,
+    mut take: impl FnMut(R) -> Result<bool, ImportError>,
 ) -> Result<(), ImportError> {
     let mut early: BTreeMap<u64, R> = BTreeMap::new();
     let mut next = 0;
@@ -134,12 +187,11 @@ fn take_in_order<R>(
             next += 1;
         }
     }
-    failure.map_or(Ok(()), |error| Err(source.io_error(error)))
+    failure.map_or(Ok(()), Err)
 }
 
 /// Where a block stands.
 struct Place {
-    number: u64,
     offset: u64,
     last: bool,
 }
@@ -185,14 +237,13 @@ struct Cutter<R> {
     /// What was read behind the last border.
     carry: Vec<u8>,
     offset: u64,
-    number: u64,
     ended: bool,
     ending: Ending,
 }
 
 impl<R: Read> Cutter<R> {
     fn new(reader: R, block_bytes: usize) -> Cutter<R> {
-        Cutter { reader, block_bytes, carry: Vec::new(), offset: 0, number: 0, ended: false, ending: Ending::Whole }
+        Cutter { reader, block_bytes, carry: Vec::new(), offset: 0, ended: false, ending: Ending::Whole }
     }
 
     /// Fills `buffer` with the next block; `None` after the last one. There is at least one block.
@@ -215,8 +266,7 @@ impl<R: Read> Cutter<R> {
             }
             wanted = buffer.filled * 2;
         }
-        let place = Place { number: self.number, offset: self.offset, last: self.ended };
-        self.number += 1;
+        let place = Place { offset: self.offset, last: self.ended };
         self.offset += buffer.filled as u64;
         Ok(Some(place))
     }
@@ -292,6 +342,44 @@ mod tests {
             );
             assert!(matches!(ending, Ok(Ending::Whole)));
             assert_eq!(end as usize, line.len());
+        }
+    }
+
+    #[test]
+    fn files_follow_each_other_and_say_how_they_end() {
+        let texts: [&[u8]; 5] = [b"a;bb;ccc", b";", b"dddd;e;", b"x", b"f;g"];
+        let mut contents: Vec<Vec<u8>> = texts.iter().map(|text| text.to_vec()).collect();
+        contents.push(b"0123456789;".repeat(500_000));
+        // Several blocks of zstd, the last one cut.
+        let numbers: String =
+            (0..100_000_u64).map(|number| format!("{};", number.wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        let mut cut_off = zstd::encode_all(numbers.as_bytes(), 1).expect("memory does not fail");
+        cut_off.truncate(cut_off.len() - 2);
+        contents.insert(3, cut_off);
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let sources: Vec<Source> = (0..contents.len())
+            .map(|number| {
+                let path = directory.path().join(number.to_string());
+                std::fs::write(&path, &contents[number]).expect("room for 6 MB");
+                Source::open(&path, None).expect("it was just written")
+            })
+            .collect();
+        let sources: Vec<&Source> = sources.iter().collect();
+        for threads in [1, 2, 5] {
+            let mut seen: Vec<Vec<u8>> = vec![Vec::new(); contents.len()];
+            let mut endings = Vec::new();
+            let take = |file: usize, bytes: Vec<u8>, ending| {
+                assert_eq!(file, endings.len());
+                seen[file].extend(bytes);
+                endings.extend(ending);
+                Ok(())
+            };
+            parse_files(&sources, threads, cut_behind_semicolon, |block| block.bytes.to_vec(), take)
+                .expect("all are read");
+            let whole = (0..contents.len()).map(|file| if file == 3 { Ending::CutOff } else { Ending::Whole });
+            assert_eq!(endings, whole.collect::<Vec<_>>());
+            assert!((0..contents.len()).all(|file| file == 3 || seen[file] == contents[file]));
+            assert!(seen[3].len() > 1_000_000 && numbers.as_bytes().starts_with(&seen[3]));
         }
     }
 }

@@ -18,7 +18,7 @@ mod stats;
 mod words;
 
 pub(crate) use assemble::in_order;
-pub use blocks::{Block, Ending, parse_blocks, parse_reader};
+pub use blocks::{Block, Ending, parse_blocks, parse_files, parse_reader};
 pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
 pub(crate) use identity::Later;
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};

@@ -1,7 +1,8 @@
 //! What released each task: of all its links and messages only those that its start or its end waited for.
 //!
 //! A task waits for the latest release that is not after its start. Which one that is does not depend on the path, so
-//! links and messages stream by and one of each is kept per task.
+//! links and messages stream by and one of each is kept per task; and one from a task that took no time before, because
+//! tasks may wait for each other in a circle at one tick, and the path then leaves the circle by the other one.
 //!
 //! ```text
 //! p [-----)     link p -> t: t is released when p finishes; cut at t's start when p runs longer
@@ -26,18 +27,26 @@ use crate::relation::runs::Reading;
 const NO_RELEASE: [&str; 2] = ["weak", "flow"];
 /// The kind of links that release the end of a task and not its start.
 const SYNC: &str = "sync";
+/// Bytes that a link takes in a table of the kept ones.
+const LINK_BYTES: usize = 2 * size_of::<(u32, (u32, u32))>();
+/// Bytes that a message takes in a table of the kept ones.
+const MESSAGE_BYTES: usize = 2 * (size_of::<Message>() + size_of::<u32>());
 
 /// The releases of the tasks of a run, by index.
 #[derive(Debug)]
 pub(crate) struct Releases {
-    /// The predecessor by link that released the start, [`NONE`] without one.
+    /// The predecessor by link that released the start and began before it, [`NONE`] without one.
     by_link: Vec<u32>,
     /// The number of that link's kind.
     kind: Vec<u32>,
+    /// Links from tasks that began and ended at the tick at which the target starts: those may be a circle.
+    instant: HashMap<u32, (u32, u32)>,
     /// Links that released a task while it ran.
     inside: HashMap<u32, (u32, u32)>,
-    /// The message that released the start.
+    /// The message that released the start, from a task that began before it.
     by_message: HashMap<u32, Message>,
+    /// Messages that tasks sent at the tick at which they and the target start: those may be a circle.
+    instant_message: HashMap<u32, Message>,
     /// The message that released a task while it ran.
     inside_message: HashMap<u32, Message>,
 }
@@ -60,16 +69,20 @@ impl Releases {
         Releases {
             by_link: vec![NONE; tasks],
             kind: vec![NONE; tasks],
+            instant: HashMap::new(),
             inside: HashMap::new(),
             by_message: HashMap::new(),
+            instant_message: HashMap::new(),
             inside_message: HashMap::new(),
         }
     }
 
-    /// The predecessor that released a task's start, and the kind of the link.
-    pub(crate) fn link(&self, task: u32) -> Option<(u32, u32)> {
+    /// The predecessors that released a task's start, each with the kind of its link: the latest that began before it,
+    /// and one that began and ended with it.
+    pub(crate) fn links(&self, task: u32) -> impl Iterator<Item = (u32, u32)> {
         let source = self.by_link[task as usize];
-        (source != NONE).then(|| (source, self.kind[task as usize]))
+        let before = (source != NONE).then(|| (source, self.kind[task as usize]));
+        before.into_iter().chain(self.instant.get(&task).copied())
     }
 
     /// The task that a task waited for while it ran, and the kind of the link.
@@ -77,9 +90,18 @@ impl Releases {
         self.inside.get(&task).copied()
     }
 
-    /// The message that released a task's start.
-    pub(crate) fn message(&self, task: u32) -> Option<Message> {
-        self.by_message.get(&task).copied()
+    /// The messages that released a task's start: the latest of a task that began before it, and one of a task that
+    /// began with it.
+    pub(crate) fn messages(&self, task: u32) -> impl Iterator<Item = Message> {
+        self.by_message.get(&task).copied().into_iter().chain(self.instant_message.get(&task).copied())
+    }
+
+    /// How many releases are kept beside the arrays: of links, of messages.
+    fn kept(&self) -> (usize, usize) {
+        (
+            self.instant.len() + self.inside.len(),
+            self.by_message.len() + self.instant_message.len() + self.inside_message.len(),
+        )
     }
 
     /// The message that a task waited for while it ran.
@@ -104,6 +126,13 @@ impl Releases {
         if begins > start || (begins == start && released(source) > start) {
             return;
         }
+        if begins == start {
+            let best = self.instant.entry(target).or_insert((source, kind));
+            if source < best.0 {
+                *best = (source, kind);
+            }
+            return;
+        }
         let best = &mut self.by_link[target as usize];
         let better = *best == NONE || {
             let (one, other) = (released(source).min(start), released(*best).min(start));
@@ -121,7 +150,12 @@ impl Releases {
         if message.received > start && !inside {
             return;
         }
-        let kept = if inside { &mut self.inside_message } else { &mut self.by_message };
+        let instant = message.source != NONE && times.start[message.source as usize] == start;
+        let kept = match (inside, instant) {
+            (true, _) => &mut self.inside_message,
+            (false, true) => &mut self.instant_message,
+            (false, false) => &mut self.by_message,
+        };
         let best = kept.entry(target).or_insert(message);
         if (message.received, best.source) > (best.received, message.source) {
             *best = message;
@@ -141,6 +175,7 @@ pub(crate) fn read_links(
     let (links, work) = call.input("links")?;
     work.grow(tasks * 2 * size_of::<u32>())?;
     let (mut reading, mut kinds_reading, mut numbers) = (Reading::default(), WordsReading::default(), vec![]);
+    let mut held = 0;
     while let Some(batch) = links.next_batch()? {
         work.check()?;
         let batch = without_null(batch, &["source", "target"], &mut graphs.counts.links_without_end)?;
@@ -184,12 +219,12 @@ pub(crate) fn read_links(
             }
         }
         graphs.counts.links_to_nowhere += nowhere;
+        let kept: usize = releases.iter().map(|of_run| of_run.kept().0).sum();
+        work.grow((kept - held) * LINK_BYTES)?;
+        held = kept;
     }
     Ok(())
 }
-
-/// Bytes that a message takes in a table of the kept ones.
-const MESSAGE_BYTES: usize = 2 * (size_of::<Message>() + size_of::<u32>());
 
 /// Streams the messages by. Those without a target task, a time, or a sender are nobody's release.
 pub(crate) fn read_messages(
@@ -237,7 +272,7 @@ pub(crate) fn read_messages(
                 nowhere += usize::from(found == 0);
             }
         }
-        let kept: usize = releases.iter().map(|of_run| of_run.by_message.len() + of_run.inside_message.len()).sum();
+        let kept: usize = releases.iter().map(|of_run| of_run.kept().1).sum();
         work.grow((kept - held) * MESSAGE_BYTES)?;
         held = kept;
     }

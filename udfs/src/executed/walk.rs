@@ -8,6 +8,7 @@
 //! Where a nested task covers the lane just before the cursor, the piece is empty and the lane leads into the nested
 //! task. So each step changes the cursor or the task, and steps and waits tile the whole time.
 
+use std::cmp::Reverse;
 use std::collections::HashSet;
 
 use datafusion_common::Result;
@@ -67,13 +68,13 @@ pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, wo
     let all = || (0..times.start.len() as u32).filter(|task| times.known(*task));
     let mut path = Path::default();
     let Some(begin) = all().map(|task| times.start[task as usize]).min() else { return Ok(Some(path)) };
-    let last = all().max_by_key(|task| (times.finish[*task as usize], std::cmp::Reverse(*task)));
+    let last = all().max_by_key(|task| (times.finish[*task as usize], Reverse(*task)));
     let mut task = last.unwrap_or(0);
     let mut cursor = times.finish[task as usize];
     if cursor.checked_sub(begin).is_none() {
         return Ok(None);
     }
-    // Tasks that were stepped on without time passing: tasks that take no time may wait for each other in a circle.
+    // Tasks that the path stood at without time passing: at one tick tasks may wait for each other in a circle.
     let mut here: HashSet<u32> = HashSet::new();
     loop {
         if path.steps.len() % 65_536 == 0 {
@@ -86,6 +87,7 @@ pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, wo
         let start = inner.map_or_else(|| own.map_or(cursor, |own| own.start), |inner| inner.time);
         if start < cursor {
             here.clear();
+            here.insert(task);
         }
         let release = match inner {
             Some(inner) => Some(inner),
@@ -97,7 +99,7 @@ pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, wo
         let Some(release) = release else { break };
         path.cut +=
             usize::from(matches!(cause, Cause::Link(_)) && times.finish[release.task as usize] > release.cursor);
-        if release.cursor < cursor {
+        if release.cursor < start {
             here.clear();
         }
         (task, cursor) = (release.task, release.cursor);
@@ -148,6 +150,15 @@ fn later(one: Option<Release>, other: Option<Release>) -> Option<Release> {
     }
 }
 
+/// The later one; of two at the same time that of the first task.
+fn latest_or_first(one: Option<Release>, other: Option<Release>) -> Option<Release> {
+    match (one, other) {
+        (Some(a), Some(b)) if (b.time, Reverse(b.task)) < (a.time, Reverse(a.task)) => one,
+        (Some(_), None) => one,
+        _ => other,
+    }
+}
+
 /// The latest release that is not after `start`: a link or a message where the task begins, or what its lane did before.
 fn latest_release(
     times: &Times,
@@ -159,26 +170,28 @@ fn latest_release(
     work: &mut Work,
 ) -> Result<Option<Release>> {
     let place = task as usize;
-    let fresh = |release: &Release| release.cursor < start || !here.contains(&release.task);
+    // A task that ran before this tick is no dead end, though the path stood at it: it goes back through the task's own time.
+    let ran_before = |task: u32| times.start[task as usize] < start;
+    let fresh = |release: &Release| ran_before(release.task) || !here.contains(&release.task);
     let (mut link, mut message) = (None, None);
     if start == times.start[place] {
-        link = releases.link(task).map(|(source, kind)| {
+        for (source, kind) in releases.links(task) {
             let time = times.finish[source as usize].min(start);
-            Release { task: source, cursor: time, time, cause: Cause::Link(kind) }
-        });
-        message = match releases.message(task) {
-            Some(message) if message.source != NONE => Some(followed(&message)),
-            Some(message) => lane_release(lanes, message.lane, message.sent, work)?.map(|sender| Release {
-                time: message.received,
-                cause: Cause::Message,
-                ..sender
-            }),
-            None => None,
-        };
+            let found = Release { task: source, cursor: time, time, cause: Cause::Link(kind) };
+            link = latest_or_first(link, Some(found).filter(fresh));
+        }
+        for sent in releases.messages(task) {
+            let found = if sent.source == NONE {
+                let sender = lane_release(lanes, sent.lane, sent.sent, work)?;
+                sender.map(|sender| Release { time: sent.received, cause: Cause::Message, ..sender })
+            } else {
+                Some(followed(&sent))
+            };
+            message = latest_or_first(message, found.filter(fresh));
+        }
     }
     let lane = lane_release(lanes, times.lane[place], start, work)?;
-    let best = later(link.filter(fresh), message.filter(fresh));
-    Ok(later(best, lane))
+    Ok(later(later(link, message), lane))
 }
 
 /// What a lane did last before a time.
@@ -263,6 +276,28 @@ mod tests {
     }
 
     #[test]
+    fn a_circle_at_one_tick_goes_back_through_the_time_of_its_tasks() {
+        // a   [-----------)      a -> b, b -> a by sync, and by a message that takes no time
+        // b       [---)
+        // c       [-----------)  a -> c
+        let message = (0, Message { sent: 3, received: 3, source: 1, lane: NONE });
+        let tasks = times(&[(NONE, 1, 4), (NONE, 3, 1)]);
+        let found = walked(&tasks, &[(0, 1, 0), (1, 0, SYNC)], &[message]);
+        let expected = [(0, Cause::Begin, 1, 3, 0), (1, Cause::Link(0), 3, 4, 0), (0, Cause::Link(SYNC), 4, 5, 0)];
+        assert_eq!(steps(&found), expected);
+
+        let tasks = times(&[(NONE, 1, 4), (NONE, 3, 1), (NONE, 3, 3)]);
+        let found = walked(&tasks, &[(0, 1, 0), (0, 2, 0)], &[message]);
+        let expected = [
+            (0, Cause::Begin, 1, 3, 0),
+            (1, Cause::Link(0), 3, 3, 0),
+            (0, Cause::Message, 3, 3, 0),
+            (2, Cause::Link(0), 3, 6, 0),
+        ];
+        assert_eq!(steps(&found), expected);
+    }
+
+    #[test]
     fn a_makespan_beyond_bigint_is_none() {
         let tasks =
             Times { start: vec![i64::MIN + 1, 0], finish: vec![0, i64::MAX], lane: vec![0; 2], waits: vec![false; 2] };
@@ -325,6 +360,7 @@ mod tests {
                     let later = messages.iter().any(|(to, message)| {
                         *to == step.task
                             && message.source != *to
+                            && times.start[message.source as usize] < step.start
                             && message.received <= step.start
                             && message.received > before.finish
                     });

@@ -94,14 +94,14 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
     }
     let hidden = gantt.lanes.len() - layout.lanes.len();
     if hidden > 0 {
-        notes.push(format!("{hidden} further locations are not drawn."));
+        notes.push(format!("Not drawn: {}.", counted(hidden, "further location")));
     }
     let deep_rows: usize = layout.drawn().map(|(lane, _)| lane.rows.len().saturating_sub(layout.rows_cap)).sum();
     if deep_rows > 0 || gantt.too_deep > 0 {
         notes.push(format!("Tasks below the first {} rows of a location are not drawn.", layout.rows_cap));
     }
     if gantt.without_times > 0 {
-        notes.push(format!("{} tasks without a start or finish are not drawn.", gantt.without_times));
+        notes.push(format!("Not drawn: {} without a start or finish.", counted(gantt.without_times as usize, "task")));
     }
     notes
 }

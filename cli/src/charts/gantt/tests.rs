@@ -91,7 +91,7 @@ fn pictures_stay_small_and_say_what_they_leave_out() {
     for (count, lanes) in [(2_000, 50), (60_000, 8), (60_000, 500)] {
         let picture = chart(&spans(count, lanes, 1_000)).draw("many", &LaneOrder::default());
         assert!(picture.len() < 500_000, "{count} tasks on {lanes} lanes: {} bytes", picture.len());
-        assert_eq!(picture.contains("further locations are not drawn"), lanes == 500);
+        assert_eq!(picture.contains("further locations"), lanes == 500);
     }
 }
 

@@ -47,7 +47,7 @@ use self::overall::Overall;
 use self::reading::Reading;
 use super::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
-use crate::trace::{Ending, Finding, Source, Stage, parse_blocks};
+use crate::trace::{Ending, Finding, Source, Stage, parse_blocks, parse_files};
 
 static DOC: FormatDoc = FormatDoc {
     name: "actorprof",
@@ -281,33 +281,55 @@ fn import_files(
         }
         match missing {
             Missing::Nothing => reading.builder.stats.note(EMPTY_FILE, 1, || name_of(path)),
-            Missing::CutOff => note_cut_off(&mut reading, &name_of(path)),
+            Missing::CutOff => note_if_cut_off(&mut reading, &name_of(path), Ending::CutOff),
         }
     }
-    for (kind, source) in files {
-        let name = name_of(source.path());
-        // A short file is not worth a thread.
-        let threads = if source.head_is_whole() { 1 } else { context.threads };
-        let ending = match kind {
-            Kind::Send { phase, pe } => {
+    for (kind, _) in files {
+        match kind {
+            Kind::Send { pe, .. } => {
                 reading.meet(*pe);
                 with_sends.insert(*pe);
-                let take = |block| reading.take_sends(&name, (*pe, phase.as_deref()), block);
-                let ending = parse_blocks(source, threads, cut_at_line, send::parse, take)?;
-                reading.end_file(&name, phase.as_deref(), true);
-                ending
             }
-            Kind::Papi { phase, pe } => {
-                reading.meet(*pe);
-                let take = |block: papi::Sections| reading.take_sections(&name, (*pe, phase.as_deref()), &block);
-                let ending = parse_blocks(source, threads, cut_at_line, papi::parse, take)?;
-                // A main part is written when it is done, not when it ran.
-                reading.end_file(&name, phase.as_deref(), false);
-                ending
-            }
+            Kind::Papi { pe, .. } => reading.meet(*pe),
+            Kind::Overall | Kind::Physical => {}
+        }
+    }
+    let sends = pe_files(files, |kind| match kind {
+        Kind::Send { phase, pe } => Some((*pe, phase.as_deref())),
+        _ => None,
+    });
+    let sources: Vec<&Source> = sends.iter().map(|file| file.source).collect();
+    parse_files(&sources, threads_for(&sources, context), cut_at_line, send::parse, |number, block, ending| {
+        let PeFile { name, pe, phase, .. } = &sends[number];
+        reading.take_sends(name, (*pe, *phase), block)?;
+        if let Some(ending) = ending {
+            reading.end_file(name, *phase, true);
+            note_if_cut_off(&mut reading, name, ending);
+        }
+        Ok(())
+    })?;
+    let papis = pe_files(files, |kind| match kind {
+        Kind::Papi { phase, pe } => Some((*pe, phase.as_deref())),
+        _ => None,
+    });
+    let sources: Vec<&Source> = papis.iter().map(|file| file.source).collect();
+    parse_files(&sources, threads_for(&sources, context), cut_at_line, papi::parse, |number, block, ending| {
+        let PeFile { name, pe, phase, .. } = &papis[number];
+        reading.take_sections(name, (*pe, *phase), &block)?;
+        if let Some(ending) = ending {
+            // A main part is written when it is done, not when it ran.
+            reading.end_file(name, *phase, false);
+            note_if_cut_off(&mut reading, name, ending);
+        }
+        Ok(())
+    })?;
+    for (kind, source) in files {
+        let name = name_of(source.path());
+        let ending = match kind {
+            Kind::Send { .. } | Kind::Papi { .. } => continue,
             Kind::Physical => {
                 let take = |block| reading.take_buffers(&name, block);
-                parse_blocks(source, threads, cut_at_line, physical::parse, take)?
+                parse_blocks(source, threads_for(&[source], context), cut_at_line, physical::parse, take)?
             }
             Kind::Overall => {
                 let mut text = Vec::new();
@@ -321,9 +343,7 @@ fn import_files(
                 ending
             }
         };
-        if ending == Ending::CutOff {
-            note_cut_off(&mut reading, &name);
-        }
+        note_if_cut_off(&mut reading, &name, ending);
     }
     let sub_runs = match &mut overall {
         Some((name, overall)) => take_overall(name, overall, &mut reading)?,
@@ -346,8 +366,33 @@ fn import_files(
     sub_runs_of(path, sub_runs, pes, None, context)
 }
 
-fn note_cut_off(reading: &mut Reading, name: &str) {
-    reading.builder.stats.note(TRUNCATED, 1, || format!("{name}: the compressed file breaks off"));
+/// A file of one PE.
+struct PeFile<'a> {
+    name: String,
+    pe: i32,
+    phase: Option<&'a str>,
+    source: &'a Source,
+}
+
+/// The files of which `of` tells a PE and a phase.
+fn pe_files<'a>(
+    files: &'a [(Kind, Source)],
+    of: impl Fn(&'a Kind) -> Option<(i32, Option<&'a str>)>,
+) -> Vec<PeFile<'a>> {
+    let of_file = |(kind, source): &'a (Kind, Source)| {
+        of(kind).map(|(pe, phase)| PeFile { name: name_of(source.path()), pe, phase, source })
+    };
+    files.iter().filter_map(of_file).collect()
+}
+
+/// Short files are not worth a thread.
+fn threads_for(sources: &[&Source], context: &ImportContext<'_>) -> usize {
+    if sources.iter().all(|source| source.head_is_whole()) { 1 } else { context.threads }
+}
+
+fn note_if_cut_off(reading: &mut Reading, name: &str, ending: Ending) {
+    let cut_off = u64::from(ending == Ending::CutOff);
+    reading.builder.stats.note(TRUNCATED, cut_off, || format!("{name}: the compressed file breaks off"));
 }
 
 /// Books an `overall.txt`. One sub-run goes into the run; several are handed back, to be runs of their own.

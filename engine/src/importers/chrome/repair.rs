@@ -253,8 +253,11 @@ mod tests {
         fn what_comes_out_is_json(text in r#"[\[\]{}:, "0-9aN\\.eu+\n-]{0,16}"#) {
             let mut out = String::new();
             if value(&format!("{text};"), 0, &mut out).is_ok() {
-                let read: serde_json::Value = serde_json::from_str(&out).map_err(|error| TestCaseError::fail(format!("{text} -> {out}: {error}")))?;
+                let fail = |error| TestCaseError::fail(format!("{text} -> {out}: {error}"));
+                serde_json::from_str::<serde::de::IgnoredAny>(&out).map_err(fail)?;
+                // A number beyond the doubles is JSON, though it has no value here.
                 if let Ok(expected) = serde_json::from_str::<serde_json::Value>(&text) {
+                    let read: serde_json::Value = serde_json::from_str(&out).map_err(fail)?;
                     prop_assert_eq!(read, expected);
                 }
             }
