@@ -819,6 +819,29 @@ fn ctrl_c_ends_a_query_that_never_awaits() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
+/// A pipe gives its bytes once: more than what recognition looks at must not be lost.
+#[test]
+#[cfg(unix)]
+fn a_named_pipe_is_read_once_and_whole() {
+    let place = Place::new();
+    let pipe = place.0.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let lines: String =
+        (0..20_000).map(|at| format!("{{\"start\":{at},\"finish\":{},\"name\":\"n\"}}\n", at + 1)).collect();
+    let writer = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || std::fs::write(pipe, lines)
+    });
+    let sql = "SELECT count(*) AS tasks, min(start) AS first FROM tasks";
+    let answer = Command::new(env!("CARGO_BIN_EXE_tq"))
+        .args(["query", "--format", "csv", "-c", sql])
+        .arg(&pipe)
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&answer.stdout), "tasks,first\n20000,0\n");
+    writer.join().unwrap().unwrap();
+}
+
 /// Whether a process catches SIGINT; where nobody tells, one assumes so.
 fn listens_to_ctrl_c(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();

@@ -272,6 +272,66 @@ fn forms_orders_and_containers_say_the_same() {
 }
 
 #[test]
+fn an_event_on_each_line_is_a_trace() {
+    let event = |name: &str, ts: u32| format!(r#"{{"ph":"X","name":"{name}","pid":1,"tid":1,"ts":{ts},"dur":2}}"#);
+    let session = open_text(format!("{}\n{}\n{}\n", event("a", 1), event("b", 2), event("c", 9)));
+    assert_eq!(rows(&session, "SELECT name, start FROM tasks ORDER BY task"), ["a|0", "b|1000", "c|8000"]);
+    assert_eq!(findings(&session), "info overlap 1, repaired comma_missing 2, repaired no_container 1");
+    assert_eq!(one(&open_text(event("only", 1)), "SELECT name FROM tasks"), "only");
+    assert_books_balance(&session, "lines");
+}
+
+#[test]
+fn a_list_of_a_damaged_event_does_not_end_the_trace() {
+    let damaged =
+        r#"{"ph":"X","name":"x"y","pid":1,"tid":1,"ts":0,"dur":1,"args":{"l":[{"ph":"a"},{"ph":"b"}],"s":1}}"#;
+    let event = |name: &str, ts: u32| format!(r#"{{"ph":"X","name":"{name}","pid":1,"tid":1,"ts":{ts},"dur":1}}"#);
+    for (begin, end) in
+        [("[", "]"), ("{\"traceEvents\":[", "],\"traceName\":\"t\"}"), ("{\"traceEvents\":[", "],\"mine\":1}")]
+    {
+        let session = open_text(format!("{begin}{damaged},\n{},\n{}{end}", event("a", 5), event("b", 9)));
+        assert_eq!(
+            rows(&session, "SELECT name FROM tasks WHERE name IN ('a', 'b') ORDER BY task"),
+            ["a", "b"],
+            "{begin}{end}"
+        );
+        assert_books_balance(&session, begin);
+    }
+}
+
+#[test]
+fn what_was_closed_before_does_not_enclose() {
+    let event =
+        |phase: &str, name: &str| format!(r#"{{"ph":"{phase}","name":"{name}","pid":1,"tid":1,"ts":5,"dur":0}}"#);
+    let nested = |events: &[(&str, &str)]| {
+        let events: Vec<String> = events.iter().map(|(phase, name)| event(phase, name)).collect();
+        rows(&open_text(format!("[{}]", events.join(","))), "SELECT name, depth FROM tasks ORDER BY task")
+    };
+    assert_eq!(nested(&[("B", "f"), ("E", "f"), ("B", "g"), ("E", "g"), ("X", "h")]), ["f|0", "g|0", "h|0"]);
+    assert_eq!(
+        nested(&[("B", "f"), ("B", "g"), ("E", "g"), ("B", "h"), ("E", "h"), ("E", "f")]),
+        ["f|0", "g|1", "h|1"]
+    );
+}
+
+#[test]
+fn operators_are_of_the_process_that_launched() {
+    let of_process = |pid: u32, device: u32, correlation: u32, ts: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"cpu_op","name":"op{pid}","pid":{pid},"tid":1,"ts":{ts},"dur":100,"args":{{"External id":7}}}},
+               {{"ph":"X","cat":"cuda_runtime","name":"launch","pid":{pid},"tid":1,"ts":{},"dur":10,"args":{{"correlation":{correlation},"External id":7}}}},
+               {{"ph":"X","cat":"kernel","name":"k{pid}","pid":{device},"tid":7,"ts":{},"dur":10,"args":{{"correlation":{correlation},"External id":7}}}}"#,
+            ts + 10,
+            ts + 50
+        )
+    };
+    let session = open_text(format!("[{},{}]", of_process(10, 0, 41, 0), of_process(20, 1, 42, 5)));
+    let links = "SELECT s.name, t.name FROM links l JOIN tasks s ON s.task = l.source JOIN tasks t ON t.task = l.target \
+                 WHERE l.kind = 'operator' ORDER BY 1";
+    assert_eq!(rows(&session, links), ["op10|k10", "op20|k20"]);
+}
+
+#[test]
 fn what_is_no_trace_is_refused_or_left_to_others() {
     for text in ["{\"meta\":{},\"threads\":[]}", "[[1,2],[3]]", "{\"nodes\":[],\"samples\":[]}", "{\"traceEvents\":{}}"]
     {

@@ -188,6 +188,71 @@ fn database(statements: &str) -> (TempDir, std::path::PathBuf) {
 }
 
 #[test]
+fn ids_are_text_contexts_are_apart_and_missing_values_are_not_names() {
+    // Hardware 0x81, pids 100 and 200: ids above 2⁶³, written without a sign. Both processes have correlation 1.
+    let id = |pid: u64, tid: u64| (0x81 << 56) | (pid << 24) | tid;
+    let call = |pid, start| format!("({start}, {}, '{}', 1, 1)", start + 5, id(pid, pid + 1));
+    let kernel =
+        |pid, context, start| format!("({start}, {}, 0, {context}, 7, 1, '{}', -1, 2)", start + 100, id(pid, 0));
+    let (_folder, path) = database(&format!(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'gemm');
+         CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid TEXT, correlationId, nameId);
+         INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES {}, {}, (50, 60, NULL, 9, 1);
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL
+           (start, end, deviceId, contextId, streamId, correlationId, globalPid TEXT, demangledName, shortName);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES {}, {}, {};
+         CREATE TABLE DIAGNOSTIC_EVENT (text); INSERT INTO DIAGNOSTIC_EVENT VALUES ('0 events were dropped');",
+        call(100, 10),
+        call(200, 20),
+        kernel(100, 1, 100),
+        kernel(100, 2, 150),
+        kernel(200, 1, 120),
+    ));
+    let session = open(&path);
+    assert_eq!(
+        rows(&session, "SELECT name, location, start, depth FROM tasks WHERE kind = 'kernel' ORDER BY start"),
+        ["gemm|100/GPU 0/stream 7|90|0", "gemm|200/GPU 0/stream 7|110|0", "gemm|100/GPU 0/context 2/stream 7|140|0"]
+    );
+    let pairs = "SELECT c.location, k.location FROM links l JOIN tasks c ON c.task = l.source JOIN tasks k ON k.task = l.target \
+                 ORDER BY k.start";
+    assert_eq!(
+        rows(&session, pairs),
+        ["100/101|100/GPU 0/stream 7", "200/201|200/GPU 0/stream 7", "100/101|100/GPU 0/context 2/stream 7"]
+    );
+    assert_eq!(findings(&session), ["info diagnostic 1", "info table_missing 1", "repaired no_thread 1"]);
+}
+
+#[test]
+fn many_open_ranges_ask_the_pool() {
+    let (_folder, path) = database(
+        "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+         INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'gemm');
+         CREATE TABLE numbers (n INTEGER);
+         WITH RECURSIVE all_of (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM all_of WHERE n < 2999) INSERT INTO numbers SELECT n FROM all_of;
+         CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+         INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME SELECT 10000 + n * 10, 10005 + n * 10, 1677721801, n + 1, 1 FROM numbers;
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, globalPid, shortName);
+         INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT 10006 + n * 10, 10008 + n * 10, 0, 7, n + 1, 1677721600, 2 FROM numbers;
+         CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid, rangeId);
+         INSERT INTO NVTX_EVENTS SELECT n, 90000, 60, 'r', 1677721801, n FROM numbers;",
+    );
+    let mut options = OpenOptions::new(20 << 20, 2);
+    options.traces.push(TraceSpec { name: None, path });
+    let error = Session::open(&options).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("memory"), "{error}");
+}
+
+#[test]
+fn a_database_that_only_speaks_of_our_tables_is_not_ours() {
+    let (_folder, path) = database(
+        "CREATE TABLE tickets (start, finish, name);
+         INSERT INTO tickets VALUES (1, 2, 'join StringIds with NVTX_EVENTS, see CUPTI_ACTIVITY_KIND_KERNEL');",
+    );
+    assert_eq!(rows(&open(&path), "SELECT format, tasks FROM runs"), ["table|1"]);
+}
+
+#[test]
 fn odd_rows_are_counted() {
     let (_folder, path) = database(
         "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);

@@ -1,4 +1,4 @@
-//! Where the bytes of a trace come from: a file, a compressed file, standard input.
+//! Where the bytes of a trace come from: a file, a compressed file, a pipe, standard input.
 //!
 //! Importers see decompressed bytes only. A source is opened once to look at its head (recognition goes by content,
 //! never by extension) and again, from the start, by the importer that claimed it.
@@ -44,7 +44,7 @@ const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 #[derive(Clone)]
 enum Input {
     File,
-    /// Standard input, read to its end, or bytes that a program holds.
+    /// Standard input or a pipe, read to its end, or bytes that a program holds.
     Memory(Arc<[u8]>),
 }
 
@@ -56,7 +56,7 @@ enum Compression {
 }
 
 impl Source {
-    /// Opens a file, or standard input for `-`, and reads its head.
+    /// Opens a file, a pipe, or standard input for `-`, and reads its head.
     ///
     /// # Errors
     /// [`ImportError::Io`] when it cannot be read, [`ImportError::Empty`] when it has no bytes.
@@ -68,7 +68,13 @@ impl Source {
             return Ok(Source { progress, ..Source::of_bytes(bytes)? });
         }
         let metadata = std::fs::metadata(path).map_err(failed)?;
-        Source::new(path, Input::File, metadata.is_file().then_some(metadata.len()), progress)
+        if !metadata.is_file() && !metadata.is_dir() {
+            // A pipe (`<(zcat …)`) gives its bytes once, and a source is read from the start several times.
+            let bytes: Arc<[u8]> = std::fs::read(path).map_err(failed)?.into();
+            let length = bytes.len() as u64;
+            return Source::new(path, Input::Memory(bytes), Some(length), progress);
+        }
+        Source::new(path, Input::File, Some(metadata.len()), progress)
     }
 
     /// The bytes of a trace that a program holds, as if they came from standard input.

@@ -14,7 +14,7 @@
 //! A label and a PE may come several times: what a PE says for the n-th time belongs to the n-th sub-run. Relative lines say
 //! what the absolute ones do, and are read only where a sub-run has no absolute one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The components, and how their lines begin.
 const COMPONENTS: [(&str, &str); 6] = [
@@ -122,6 +122,18 @@ enum Said {
     Warning,
 }
 
+impl Said {
+    /// What it is that a PE says once.
+    fn what(self) -> Option<&'static str> {
+        match self {
+            Said::Component(name, _) => Some(name),
+            Said::Absolute { .. } => Some("absolute"),
+            Said::Relative { .. } => Some("relative"),
+            Said::Warning => None,
+        }
+    }
+}
+
 /// What a line says of a PE; a line may hold several pieces.
 struct Piece<'t> {
     label: &'t str,
@@ -134,8 +146,26 @@ struct Piece<'t> {
     text: &'t str,
 }
 
-/// How often lines begin with a label.
-type Labels<'t> = BTreeMap<&'t str, u64>;
+/// The labels that lines begin with.
+type Labels<'t> = BTreeMap<&'t str, Label>;
+
+/// What is known of a label.
+#[derive(Debug, Default)]
+struct Label {
+    /// How often lines begin with it.
+    lines: u64,
+    /// What these lines say of which PE.
+    says: BTreeSet<(i32, &'static str)>,
+}
+
+impl Label {
+    /// Whether the lines of `other` are a part of this label's, which have somebody's text before them: they say of the same
+    /// PEs what no other line does.
+    fn lacks(&self, other: &Label) -> bool {
+        let knows = |pe: i32| self.says.range((pe, "")..).next().is_some_and(|(known, _)| *known == pe);
+        other.says.is_disjoint(&self.says) && other.says.iter().all(|(pe, _)| knows(*pe))
+    }
+}
 
 /// Reads the text. A last line without its end is torn: its last number may be cut.
 pub(super) fn read(text: &str) -> Overall {
@@ -146,10 +176,14 @@ pub(super) fn read(text: &str) -> Overall {
     }
     let mut labels = Labels::new();
     for piece in pieces.iter().filter(|piece| piece.begins_line) {
-        *labels.entry(piece.label).or_insert(0) += 1;
+        let label: &mut Label = labels.entry(piece.label).or_default();
+        label.lines += 1;
+        label.says.extend(piece.said.and_then(|said| said.what()).map(|what| (piece.pe, what)));
     }
+    let mut meant: BTreeMap<&str, &str> = BTreeMap::new();
     for piece in &pieces {
-        overall.take(label(piece.label, &labels), piece);
+        let label = *meant.entry(piece.label).or_insert_with(|| label(piece.label, &labels));
+        overall.take(label, piece);
     }
     overall.finish();
     overall
@@ -163,15 +197,18 @@ pub(super) fn looks_like(text: &str) -> bool {
 }
 
 /// The label of a piece. Where lines are written into each other, somebody's text stands before it: such a label is seen once
-/// or never begins a line, and ends in another one.
+/// or never begins a line, or its lines are those that another one lacks; and it ends in that other one.
 fn label<'t>(found: &'t str, labels: &Labels<'t>) -> &'t str {
-    let begins_lines = labels.get(found).copied().unwrap_or(0);
-    if begins_lines > 1 {
-        return found;
-    }
-    let is_behind_text = begins_lines == 0;
-    let may_be_it =
-        |known: &&str| labels.get(known).is_some_and(|count| is_behind_text || (*count > 1 && !known.is_empty()));
+    let own = labels.get(found);
+    let may_be_it = |known: &&str| {
+        labels.get(known).is_some_and(|known_label| match own {
+            None => true,
+            Some(own) => {
+                let is_label = known_label.lines > 1 && !known.is_empty();
+                is_label && (own.lines == 1 || known_label.lacks(own))
+            }
+        })
+    };
     // The longest first; looking for each in the labels keeps a text of many labels linear.
     let endings = found.char_indices().skip(1).map(|(at, _)| &found[at..]).chain([""]);
     endings.filter(may_be_it).find(|known| *known != found).unwrap_or(found)
@@ -516,6 +553,12 @@ mod tests {
         let glued = read(&format!("Reading file...{}{}{}", absolute("tc", 0), absolute("tc", 1), absolute("tc", 2)));
         assert_eq!(labels(&glued), ["tc"]);
         assert_eq!(glued.sub_runs[0].values.len(), 12);
+        // Each PE prints the same text first.
+        let texts: String = (0..3)
+            .map(|pe| format!("Reading file...tc [PE{pe}] T_wait (done - finish): 3 cycles\n{}", absolute("tc", pe)))
+            .collect();
+        let glued = read(&texts);
+        assert_eq!((labels(&glued), glued.sub_runs[0].values.len()), (vec!["tc"], 15));
         // Labels that lines begin with again and again are labels, whatever they end in.
         let honest: String = ["1", "11"].map(|label| absolute(label, 0) + &absolute(label, 1)).concat();
         assert_eq!(labels(&read(&honest)), ["1", "11"]);

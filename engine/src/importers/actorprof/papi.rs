@@ -36,6 +36,8 @@ pub(super) struct Sections {
     pub(super) sections: Vec<Section>,
     pub(super) stamps: Stamps,
     pub(super) nodes: Nodes,
+    /// The PE that handles, and the node that it calls its own.
+    pub(super) own_node: Option<(i32, i32)>,
     pub(super) tally: Tally,
 }
 
@@ -46,6 +48,7 @@ pub(super) fn parse(block: Block<'_>) -> Sections {
         sections: Vec::with_capacity(lines),
         stamps: Stamps::none(),
         nodes: Nodes::default(),
+        own_node: None,
         tally: Tally::default(),
     };
     let tally = each_line(block.bytes, block.last, |line, tally| {
@@ -55,6 +58,7 @@ pub(super) fn parse(block: Block<'_>) -> Sections {
         }
         sections.nodes.meet(section.source, source_node);
         sections.nodes.meet(section.target, target_node);
+        sections.own_node.get_or_insert((section.target, target_node));
         sections.sections.push(section);
         true
     });

@@ -152,6 +152,9 @@ impl Reading {
         self.builder.stats.note(OTHER_PE, others as u64, || format!("{file}: work of another PE than the file's"));
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
+        if let Some((pe, node)) = block.own_node.filter(|own| own.0 == pe) {
+            self.nodes.correct(pe, node);
+        }
         let first = self.messages;
         self.counters_of(block, first)?;
         let handled: Vec<_> = block.sections.iter().filter(|section| section.mailbox != MAIN).collect();
@@ -443,7 +446,9 @@ impl Reading {
                 let (count, seconds) = (before.len().min(from.len()), gap.length as f64 / 1e9);
                 let (earlier, later) = (&before[before.len() - 1].name, &from[0].name);
                 self.builder.stats.note(MIXED_RUNS, count as u64, || {
-                    format!("{earlier} ends {seconds:.3} s before {later} begins: one is left over from another run")
+                    format!(
+                        "{earlier} ends {seconds:.3} s before {later} begins: one may be left over from another run"
+                    )
                 });
             }
         }

@@ -232,9 +232,7 @@ impl<'t> Parser<'t> {
                     self.at += 1;
                 }
                 // Behind damage, brackets may belong to what was damaged.
-                Some(b']') if self.resumed && damage::closes(bytes, self.at, self.next) == Closes::Other => {
-                    self.at += 1;
-                }
+                Some(b']') if self.resumed && self.closes_other() => self.at += 1,
                 Some(b'}') if self.resumed => self.at += 1,
                 Some(b']') => return Ending::Closed(self.at),
                 None => return Ending::Border,
@@ -256,6 +254,20 @@ impl<'t> Parser<'t> {
                     }
                 },
             }
+        }
+    }
+
+    /// Whether the bracket that stands behind damage closes a list of arguments, as far as can be told: where it may be the
+    /// end of the array, an event behind it says that it is not.
+    fn closes_other(&mut self) -> bool {
+        let bytes = self.text.as_bytes();
+        match damage::closes(bytes, self.at, self.next) {
+            Closes::Other => true,
+            Closes::EventsPerhaps => matches!(
+                damage::resume(self.text, self.at, self.at, self.next, &mut self.trial_bytes),
+                Resumption::Event(_)
+            ),
+            Closes::Events | Closes::Unknown => false,
         }
     }
 

@@ -113,7 +113,7 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     let launches = kineto::Launches::of(recording, kinds);
     launches.count_ambiguous(recording, kinds, &shared.lanes);
     let mut links = launches.links(recording, kinds);
-    links.extend(kineto::operator_links(recording, kinds));
+    links.extend(kineto::operator_links(recording, kinds, &launches, &shared.lanes));
     links.extend(kineto::sync_links(recording, &launches, shared, kinds));
     let flows = flows::links(recording, &nesting, &launches, kinds, &links);
     links.extend(flows);

@@ -95,6 +95,8 @@ pub(super) struct Begin {
 #[derive(Debug)]
 pub(super) struct End {
     pub(super) sequence: u64,
+    /// The row of the task that comes next in the file.
+    pub(super) next_row: u32,
     pub(super) lane: i32,
     pub(super) time: i64,
     /// Keys of texts, or [`NO_WORD`].
@@ -311,6 +313,7 @@ impl Lists {
         }));
         self.ends.extend(block.ends.into_iter().map(|end| End {
             sequence: end.sequence + by.events,
+            next_row: end.next_row + rows,
             lane: by.lane(end.lane),
             name: by.text(end.name),
             category: by.text(end.category),

@@ -133,6 +133,11 @@ impl<R: Read> Container<R> {
         Ok(true)
     }
 
+    /// Whether the object that was walked is an event itself: one of a text with an event on each line.
+    pub(super) fn was_event(&self) -> bool {
+        self.beside.iter().any(|member| member.key == "ph" && member.json.starts_with(b"\""))
+    }
+
     /// Where the next byte is.
     pub(super) fn place(&self) -> u64 {
         self.offset + self.at as u64
@@ -261,7 +266,7 @@ impl<R: Read> Container<R> {
                     self.beside.clear();
                     self.kept = [0; 2];
                     let stop = self.next_events()?;
-                    if self.beside.iter().any(|member| member.key == "ph" && member.json.starts_with(b"\"")) {
+                    if self.was_event() {
                         return Ok(Some(true));
                     }
                     match stop {

@@ -40,6 +40,8 @@ pub(super) struct Recording {
     drawn_beside: HashMap<String, String>,
     pub(super) origin: Origin,
     pub(super) stats: Stats,
+    /// Tasks that took no time and were closed by an `E`, with the row of the task that comes next in the file.
+    pub(super) closed_at_once: HashMap<u32, u32>,
     /// Number of tasks.
     pub(super) rows: u32,
     pub(super) source: Source,
@@ -65,6 +67,7 @@ impl Recording {
             drawn_beside: HashMap::new(),
             origin,
             stats: Stats::default(),
+            closed_at_once: HashMap::new(),
             rows: 0,
             source: source.clone(),
             memory: MemoryConsumer::new(format!("reading {}", source.path().display())).register(pool),
@@ -144,6 +147,7 @@ impl Recording {
         self.release(bytes);
         let Lists { begins, ends, asyncs, flows, binds, .. } = &mut self.lists;
         (*begins, *ends, *asyncs, *flows, *binds) = Default::default();
+        self.closed_at_once = HashMap::new();
     }
 
     /// The piece and the row in it of a task.

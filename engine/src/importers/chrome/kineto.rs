@@ -320,16 +320,30 @@ impl Launches {
 }
 
 /// From each operator to the work of devices that has its `External id`.
-pub(super) fn operator_links(recording: &Recording, kinds: &Kinds) -> Vec<Link> {
+///
+/// Ids count within a process: where several have operators of an id, the call that launched the work says whose it is.
+pub(super) fn operator_links(recording: &Recording, kinds: &Kinds, launches: &Launches, lanes: &Lanes) -> Vec<Link> {
     let externals = || carriers(recording, kinds, |joins| &joins.externals);
+    let process = |row: u32| lanes.all[recording.lane(row) as usize].parent;
     let mut operators: HashMap<i64, u32> = HashMap::new();
+    // Those of further processes, for ids that several have.
+    let mut others: HashMap<(i64, Option<i32>), u32> = HashMap::new();
     for carrier in externals().filter(|carrier| carrier.kind == Kind::Operator) {
         // Ids of a few old releases repeat; the first is the outermost.
-        operators.entry(carrier.id).or_insert(carrier.row);
+        let first = *operators.entry(carrier.id).or_insert(carrier.row);
+        if process(first) != process(carrier.row) {
+            others.entry((carrier.id, process(carrier.row))).or_insert(carrier.row);
+        }
     }
+    let launched: HashMap<u32, u32> = match others.is_empty() {
+        true => HashMap::new(),
+        false => launches.launched(recording, kinds).map(|(call, carrier)| (carrier.row, call)).collect(),
+    };
     let work = externals().filter(|carrier| matches!(carrier.kind, Kind::Kernel | Kind::Copy));
     let link = |carrier: Carrier| {
-        let source = *operators.get(&carrier.id)?;
+        let first = *operators.get(&carrier.id)?;
+        let of_launch = launched.get(&carrier.row).and_then(|call| others.get(&(carrier.id, process(*call))));
+        let source = of_launch.copied().unwrap_or(first);
         Some(Link { source, target: carrier.row, kind: "operator", name: LinkName::Word("External id") })
     };
     work.filter_map(link).collect()

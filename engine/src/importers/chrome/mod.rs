@@ -100,6 +100,7 @@ const DUPLICATE_KEY: Finding = Finding::repaired("duplicate_key", Stage::Recordi
 const COMMA_MISSING: Finding = Finding::repaired("comma_missing", Stage::Recording);
 const COMMA_TOO_MANY: Finding = Finding::repaired("comma_too_many", Stage::Recording);
 const MISSING_ID: Finding = Finding::repaired("missing_id", Stage::Recording);
+const NO_CONTAINER: Finding = Finding::repaired("no_container", Stage::Recording);
 const SEVERAL_CONTAINERS: Finding = Finding::repaired("several_containers", Stage::Recording);
 const BASE_TIME_MISSING: Finding = Finding::repaired("base_time_missing", Stage::Recording);
 const PYTHON_CYCLE: Finding = Finding::repaired("python_parent_cycle", Stage::Recording);
@@ -222,7 +223,8 @@ fn holds_events<R: Read>(mut container: Container<R>) -> io::Result<Option<bool>
             }
             Ok(match stop {
                 Stop::Events(_) => Some(true),
-                Stop::End | Stop::Broken(_) => Some(false),
+                Stop::End => Some(container.was_event()),
+                Stop::Broken(_) => Some(false),
                 Stop::Cut => None,
             })
         }

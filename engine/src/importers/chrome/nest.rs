@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! order      start ascending, then end descending, then place in the file
-//! pop        while the top ends before the start, or at it (two empty tasks at one place nest in the order of the file)
+//! pop        while the top ends before the start, or at it (two empty tasks at one place nest in the order of the file,
+//!            unless an `E` closed the first one before the second began)
 //! overlap    a task that ends after the top has no parent and no depth, and encloses nothing: it is kept and counted
 //! ```
 //! GPU streams with overlapping kernels, generators in Python stacks and times rounded to whole µs all overlap; elsewhere
@@ -126,7 +127,9 @@ impl Nesting {
         for (place, span) in spans.iter().enumerate() {
             self.order[from + place] = span.row;
             while stack.last().is_some_and(|top| {
-                top.finish < span.start || (top.finish == span.start && !(top.is_empty() && span.is_empty()))
+                let closed = || recording.closed_at_once.get(&top.row).is_some_and(|&next| next <= span.row);
+                let both_empty = top.is_empty() && span.is_empty();
+                top.finish < span.start || (top.finish == span.start && (!both_empty || closed()))
             }) {
                 stack.pop();
             }

@@ -202,6 +202,7 @@ impl<'t> Phases<'t> {
         let Some(time) = self.time(event, at) else { return };
         let end = End {
             sequence: self.lists.events,
+            next_row: self.tasks.len() as u32,
             lane: self.thread(event.pid, event.tid),
             time,
             name: self.text(event.name, at),

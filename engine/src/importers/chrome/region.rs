@@ -16,7 +16,7 @@ use super::block::{self, Next, Parsed};
 use super::chunk::Ending;
 use super::container::{Container, Form, Further, Stop};
 use super::file::{Recording, Shared};
-use super::{BROKEN_CONTAINER, BROKEN_HEADER, HEADER_LEFT_OUT, SEVERAL_CONTAINERS, TRUNCATED, damaged};
+use super::{BROKEN_CONTAINER, BROKEN_HEADER, HEADER_LEFT_OUT, NO_CONTAINER, SEVERAL_CONTAINERS, TRUNCATED, damaged};
 use crate::error::ImportError;
 use crate::trace::{self, Block, Source, parse_reader};
 
@@ -38,6 +38,12 @@ pub(super) fn read(
     };
     let mut arrays = 0;
     let mut stop = enter(&mut container, form).map_err(failed)?;
+    if stop == Stop::End && container.was_event() {
+        // An event on each line, without a bracket around them.
+        recording.stats.note(NO_CONTAINER, 1, || "events without a bracket before the first one".to_owned());
+        container = Container::new(source.reader()?, source.begin());
+        (form, stop) = (Form::Array, Stop::Events(source.begin()));
+    }
     loop {
         keep_beside(&mut container, recording);
         stop = match stop {

@@ -68,9 +68,13 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
         format!("`E` {} at {} ns", quoted(recording.text(end.name)), end.time)
     });
     let mut finishes = Vec::with_capacity(closed.len());
+    let mut closed_at_once = HashMap::new();
     for (begin, end) in closed {
         let (begin, end) = (&begins[begin], &ends[end]);
         finishes.push((begin.row, end.time));
+        if recording.start(begin.row) == end.time {
+            closed_at_once.insert(begin.row, end.next_row);
+        }
         let duration =
             begin.thread_time.zip(end.thread_time).map(|(begin, end)| microseconds(end.saturating_sub(begin)));
         if end.args.is_some() || duration.is_some() {
@@ -84,6 +88,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
     for (row, finish) in finishes {
         recording.set_finish(row, finish);
     }
+    recording.closed_at_once = closed_at_once;
     let stats = &mut recording.stats;
     stats.note(UNFINISHED_TASK, unfinished, || unfinished_example.unwrap_or_default());
     stats.note(UNMATCHED_END, unmatched.len() as u64, || unmatched_example.unwrap_or_default());

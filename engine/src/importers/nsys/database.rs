@@ -92,6 +92,11 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether `StringIds` has an id.
+    pub(super) fn has_string(&self, id: i64) -> bool {
+        self.ids.contains_key(&id)
+    }
+
     /// The word of a cell: the text of an id, else the text that stands there itself.
     pub(super) fn word(&mut self, row: &Cells<'_, '_>, index: usize) -> Option<String> {
         row.integer(index).map(|id| self.string(id)).or_else(|| row.text(index))

@@ -13,11 +13,13 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
+use datafusion::execution::memory_pool::MemoryReservation;
+
 use super::lanes::Process;
 use super::tasks::{Kind, Range, Tasks};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
+use crate::trace::{Cells, Finding, ROWS_PER_BATCH, RunBuilder, Stage, Stats};
 
 const NO_CALL: Finding = Finding::info("launched_before", Stage::Recording);
 const AMBIGUOUS: Finding = Finding::repaired("ambiguous_correlation", Stage::Recording);
@@ -91,8 +93,13 @@ pub(super) fn launches(tasks: &Tasks, calls: &Calls, stats: &mut Stats) -> Launc
     Launches { links }
 }
 
-/// From the ranges around each launch to what was launched.
-pub(super) fn ranges(tasks: &Tasks, launches: &Launches) -> Vec<Link> {
+/// From the ranges around each launch to what was launched. Of ranges that may overlap a launch has many.
+pub(super) fn ranges(
+    tasks: &Tasks,
+    launches: &Launches,
+    memory: &mut MemoryReservation,
+) -> datafusion::error::Result<Vec<(u32, u32)>> {
+    const LINKS_AT_ONCE: usize = 1 << 16;
     // Ranges and launches of a thread in the order of time; a range that begins with a call is around it.
     let mut ranges = tasks.ranges.clone();
     ranges.sort_unstable();
@@ -118,9 +125,14 @@ pub(super) fn ranges(tasks: &Tasks, launches: &Launches) -> Vec<Link> {
             }
         }
         open.end_until(time);
-        links.extend(open.around().map(|range| (range, kernel, "nvtx", "")));
+        links.extend(open.around().map(|range| (range, kernel)));
+        // A vector that grows is there twice.
+        let needed = links.capacity().max(LINKS_AT_ONCE) * 2 * size_of::<(u32, u32)>();
+        if needed > memory.size() {
+            memory.try_resize(needed)?;
+        }
     }
-    links
+    Ok(links)
 }
 
 /// The open ranges of a thread by lane, and by the time at which they close.
@@ -155,9 +167,8 @@ impl OpenRanges {
     }
 }
 
-/// Appends the links.
-pub(super) fn append(mut links: Vec<Link>, ranges: Vec<Link>, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    links.extend(ranges);
+/// Appends the links: of launches, then of ranges.
+pub(super) fn append(links: &[Link], ranges: &[(u32, u32)], builder: &mut RunBuilder) -> Result<(), ImportError> {
     let mut word = |column, text: &str| builder.word(Table::Links, column, text);
     let kinds: Vec<i32> = links.iter().map(|link| word("kind", link.2)).collect();
     let names: Vec<i32> = links.iter().map(|link| word("name", link.3)).collect();
@@ -167,5 +178,20 @@ pub(super) fn append(mut links: Vec<Link>, ranges: Vec<Link>, builder: &mut RunB
         ("kind", Cells::from(kinds)),
         ("name", Cells::from(names)),
     ];
-    builder.append_derived(Table::Links, links.len(), cells)
+    builder.append_derived(Table::Links, links.len(), cells)?;
+    if ranges.is_empty() {
+        return Ok(());
+    }
+    let mut word = |column, text: &str| builder.word(Table::Links, column, text);
+    let (kind, name) = (word("kind", "nvtx"), word("name", ""));
+    for part in ranges.chunks(ROWS_PER_BATCH) {
+        let cells = vec![
+            ("source", part.iter().map(|link| i64::from(link.0)).collect::<Vec<i64>>().into()),
+            ("target", part.iter().map(|link| i64::from(link.1)).collect::<Vec<i64>>().into()),
+            ("kind", Cells::Word(kind)),
+            ("name", Cells::Word(name)),
+        ];
+        builder.append_derived(Table::Links, part.len(), cells)?;
+    }
+    Ok(())
 }

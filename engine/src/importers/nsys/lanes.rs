@@ -5,6 +5,7 @@
 //! 100/201                 thread           100/GPU 0/stream 7          stream
 //! 100/201/NVTX            ranges           100/GPU 0/stream 7 (sync)   waits of the stream: they overlap its work
 //! 100/201/NVTX loader     of a domain: ranges of two domains need not nest
+//!                                  100/GPU 0/context 2/stream 7   of a second context of the device
 //! ```
 
 use std::collections::BTreeMap;
@@ -35,6 +36,17 @@ fn tid(global: i64) -> u64 {
     global as u64 & 0xff_ffff
 }
 
+/// A stream: what of it is not known is `None`. Its number counts within its context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Stream {
+    pub(super) process: Option<Process>,
+    pub(super) device: Option<i64>,
+    pub(super) context: Option<i64>,
+    pub(super) stream: Option<i64>,
+    /// Whether it is the lane of the stream's synchronisations.
+    pub(super) is_wait: bool,
+}
+
 #[derive(Debug)]
 struct Lane {
     location: String,
@@ -51,7 +63,9 @@ pub(super) struct Lanes {
     by_location: HashMap<String, i32>,
     processes: BTreeMap<Process, i32>,
     threads: HashMap<i64, i32>,
-    streams: HashMap<(Option<Process>, i64, i64, bool), i32>,
+    streams: HashMap<Stream, i32>,
+    /// The context of a device that was met first; streams of others say theirs.
+    contexts: HashMap<(Option<Process>, Option<i64>), i64>,
     thread_names: HashMap<i64, String>,
     process_names: HashMap<Process, String>,
 }
@@ -109,25 +123,27 @@ impl Lanes {
         self.lane(location, Some(thread), if may_overlap { "async" } else { "thread" }, name)
     }
 
-    /// A stream of a device; `is_wait` for the lane of its synchronisations.
-    pub(super) fn stream(&mut self, process: Option<Process>, device: i64, stream: i64, is_wait: bool) -> i32 {
-        let key = (process, device, stream, is_wait);
-        if let Some(lane) = self.streams.get(&key) {
+    /// A stream of a device, or the lane of its synchronisations.
+    pub(super) fn stream(&mut self, of: Stream) -> i32 {
+        if let Some(lane) = self.streams.get(&of) {
             return *lane;
         }
+        let Stream { process, device, context, stream, is_wait } = of;
         let above = process.map(|process| self.process(process));
-        let gpu = if device < 0 { "GPU ?".to_owned() } else { format!("GPU {device}") };
+        let gpu = device.map_or_else(|| "GPU ?".to_owned(), |device| format!("GPU {device}"));
         let location = above.map_or_else(|| gpu.clone(), |above| format!("{}/{gpu}", self.location(above)));
         let above = self.lane(location, above, "device", gpu);
-        let name = match (stream < 0, is_wait) {
-            (true, true) => "(sync)".to_owned(),
-            (true, false) => "stream ?".to_owned(),
-            (false, true) => format!("stream {stream} (sync)"),
-            (false, false) => format!("stream {stream}"),
+        let name = match (stream, is_wait) {
+            (None, true) => "(sync)".to_owned(),
+            (None, false) => "stream ?".to_owned(),
+            (Some(stream), true) => format!("stream {stream} (sync)"),
+            (Some(stream), false) => format!("stream {stream}"),
         };
+        let other = context.filter(|context| self.contexts.entry((process, device)).or_insert(*context) != context);
+        let name = other.map_or_else(|| name.clone(), |context| format!("context {context}/{name}"));
         let location = format!("{}/{name}", self.location(above));
         let lane = self.lane(location, Some(above), "stream", name);
-        self.streams.insert(key, lane);
+        self.streams.insert(of, lane);
         lane
     }
 
@@ -203,6 +219,23 @@ mod tests {
         assert_eq!(
             (lanes.location(domain), lanes.all[domain as usize].name.as_str()),
             ("100/201/NVTX libs/cudf", "NVTX libs/cudf")
+        );
+        let stream = |context, stream| Stream {
+            process: Some(Process::of(thread)),
+            device: Some(0),
+            context: Some(context),
+            stream: Some(stream),
+            is_wait: false,
+        };
+        let streams = [stream(1, 7), stream(2, 7), stream(1, 8), stream(2, 7)].map(|stream| lanes.stream(stream));
+        assert_eq!(
+            streams.map(|lane| lanes.location(lane)),
+            [
+                "100/GPU 0/stream 7",
+                "100/GPU 0/context 2/stream 7",
+                "100/GPU 0/stream 8",
+                "100/GPU 0/context 2/stream 7"
+            ]
         );
         // The same pid under hardware 0x02: it is told by its machine, the upper 16 bits in hexadecimal.
         let elsewhere = lanes.thread(0x0200_0000_6400_00c9);

@@ -32,6 +32,7 @@ mod lanes;
 mod nvtx;
 mod tasks;
 
+use datafusion::execution::memory_pool::MemoryConsumer;
 use rusqlite::types::ValueRef;
 
 use self::database::Reader;
@@ -86,7 +87,7 @@ impl Importer for Nsys {
         if !head.starts_with(sqlite::MAGIC) {
             return false;
         }
-        let in_head = |name: &str| memchr::memmem::find(head, name.as_bytes()).is_some();
+        let in_head = |name: &str| creates_table(head, name);
         // A long schema lies on later pages than the first ones.
         dialect(in_head).or_else(|| {
             let database = Database::of_what_is_left(source, DOC.name, &mut Stats::default()).ok()?;
@@ -126,13 +127,15 @@ impl Importer for Nsys {
         drop(reader);
 
         let launches = joins::launches(&tasks, &calls, &mut builder.stats);
-        let ranges = joins::ranges(&tasks, &launches);
+        let mut held = MemoryConsumer::new(format!("ranges of {}", source.path().display())).register(context.pool());
+        let ranges = joins::ranges(&tasks, &launches, &mut held)
+            .map_err(|error| ImportError::Memory { path: source.path().to_owned(), what: error.strip_backtrace() })?;
         let origin = tasks.starts.iter().chain(marks.times.iter()).copied().min();
         builder.info.origin = origin;
         builder.info.started_at = started_at.zip(origin).and_then(|(start, origin)| start.checked_add(origin));
         tasks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
         marks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
-        joins::append(launches.links, ranges, &mut builder)?;
+        joins::append(&launches.links, &ranges, &mut builder)?;
         lanes.append(&mut builder)?;
         context.finish(builder)
     }
@@ -152,11 +155,36 @@ fn diagnostics(reader: &mut Reader<'_>) -> Result<(), ImportError> {
     let mut messages = Vec::new();
     reader.describe("DIAGNOSTIC_EVENT", &["text"], |row| messages.extend(row.text(0)))?;
     for message in messages {
-        let speaks_of_loss = message.to_lowercase().contains("dropped");
-        let finding = if speaks_of_loss { EVENTS_DROPPED } else { DIAGNOSTIC };
+        let finding = if speaks_of_loss(&message) { EVENTS_DROPPED } else { DIAGNOSTIC };
         reader.stats.note(finding, 1, || message);
     }
     Ok(())
+}
+
+/// Whether a message says that something was dropped, and not that nothing was.
+fn speaks_of_loss(message: &str) -> bool {
+    const DROPPED: &str = "dropped";
+    let message = message.to_lowercase();
+    let words: Vec<&str> =
+        message.split(|char: char| !char.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+    let is_none = |word: &str| matches!(word, "0" | "no" | "none" | "zero");
+    // `0 events were dropped`, `dropped 0 events`: not the number of a device, which things do not follow.
+    let none_of_them = words.windows(2).any(|pair| {
+        is_none(pair[0])
+            && ["event", "record", "sample", "buffer", "packet"].iter().any(|thing| pair[1].starts_with(thing))
+    });
+    words.contains(&DROPPED) && !none_of_them
+}
+
+/// Whether the schema of a database, as far as its first bytes hold it, has a table whose name begins so. Elsewhere the
+/// name says nothing: rows of anybody may speak of it.
+fn creates_table(head: &[u8], name: &str) -> bool {
+    memchr::memmem::find_iter(head, name.as_bytes()).any(|at| {
+        let before = &head[..at];
+        let before =
+            before.strip_suffix(b"\"").or(before.strip_suffix(b"[")).or(before.strip_suffix(b"`")).unwrap_or(before);
+        before.ends_with(b"CREATE TABLE ")
+    })
 }
 
 /// A whole number: databases hold ids as text, too.
@@ -164,7 +192,11 @@ fn integer(cell: ValueRef<'_>) -> Option<i64> {
     match cell {
         ValueRef::Integer(number) => Some(number),
         ValueRef::Real(number) if number.fract() == 0.0 && number.abs() < 9e15 => Some(number as i64),
-        ValueRef::Text(text) => std::str::from_utf8(text).ok()?.trim().parse().ok(),
+        ValueRef::Text(text) => {
+            let text = std::str::from_utf8(text).ok()?.trim();
+            // Ids above 2⁶³ are numbers without a sign.
+            text.parse().ok().or_else(|| text.parse::<u64>().ok().map(|id| id as i64))
+        }
         ValueRef::Real(_) | ValueRef::Blob(_) | ValueRef::Null => None,
     }
 }
@@ -177,9 +209,28 @@ mod tests {
     fn cells_of_any_type_hold_whole_numbers() {
         assert_eq!(integer(ValueRef::Integer(-7)), Some(-7));
         assert_eq!(integer(ValueRef::Text(b" 12 ")), Some(12));
+        assert_eq!(integer(ValueRef::Text(b"9295429632353108069")), Some(9_295_429_632_353_108_069_u64 as i64));
+        assert_eq!(integer(ValueRef::Text(b"18446744073709551616")), None);
         assert_eq!(integer(ValueRef::Real(3.0)), Some(3));
         assert_eq!(integer(ValueRef::Real(0.5)), None);
         assert_eq!(integer(ValueRef::Null), None);
+    }
+
+    #[test]
+    fn what_was_dropped_is_a_loss() {
+        assert!(speaks_of_loss("12 events were dropped on device 0."));
+        assert!(speaks_of_loss("Device 0 dropped 12 events"));
+        assert!(speaks_of_loss("Events Dropped"));
+        assert!(!speaks_of_loss("0 events were dropped"));
+        assert!(!speaks_of_loss("no records dropped"));
+        assert!(!speaks_of_loss("Collection started"));
+    }
+
+    #[test]
+    fn tables_are_told_from_text_that_names_them() {
+        assert!(creates_table(b"...CREATE TABLE StringIds (id", "StringIds"));
+        assert!(creates_table(b"CREATE TABLE \"CUPTI_ACTIVITY_KIND_KERNEL\"(", "CUPTI_ACTIVITY_KIND_"));
+        assert!(!creates_table(b"join StringIds with CREATE VIEW StringIds", "StringIds"));
     }
 
     #[test]

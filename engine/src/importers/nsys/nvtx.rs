@@ -14,7 +14,7 @@ use hashbrown::HashMap;
 
 use super::database::{Cells as Row, Reader};
 use super::lanes::{Lanes, Process};
-use super::tasks::{Args, Kind, OPEN, Range, Tasks, span};
+use super::tasks::{Args, Kind, OPEN, Range, Tasks, span, thread};
 use crate::error::ImportError;
 use crate::tables::Table;
 use crate::trace::{Cells, Finding, RunBuilder, Stage};
@@ -66,7 +66,7 @@ pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks
         }
         let Some((start, finish)) = span(reader, row, TABLE) else { return };
         let name = text(reader, row);
-        let thread = row.integer(5).unwrap_or(0);
+        let thread = thread(reader, row, 5, TABLE);
         if event_type == 34 {
             marks.times.push(start);
             marks.lanes.push(lanes.thread(thread));

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::database::{Cells as Row, Reader};
 use super::joins::Calls;
-use super::lanes::{Lanes, Process};
+use super::lanes::{Lanes, Process, Stream};
 use crate::error::ImportError;
 use crate::importers::collectives::is_collective;
 use crate::tables::Table;
@@ -20,6 +20,7 @@ use crate::trace::{Finding, LaneSpans, RunBuilder, Stage, Words, nest};
 const NO_START: Finding = Finding::lost("no_start", Stage::Recording);
 const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
 const NEGATIVE_DURATION: Finding = Finding::repaired("negative_duration", Stage::Recording);
+const NO_THREAD: Finding = Finding::repaired("no_thread", Stage::Recording);
 const UNFINISHED: Finding = Finding::info("unfinished", Stage::Recording);
 const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
 
@@ -222,6 +223,14 @@ pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> O
     }
 }
 
+/// The `globalTid` of a row; one that does not tell stands on thread 0 of process 0, and is counted.
+pub(super) fn thread(reader: &mut Reader<'_>, row: &Row<'_, '_>, column: usize, table: &str) -> i64 {
+    row.integer(column).unwrap_or_else(|| {
+        reader.stats.note(NO_THREAD, 1, || format!("`{table}`: a globalTid of {}", shown(row.cell(column))));
+        0
+    })
+}
+
 /// A cell for messages.
 fn shown(cell: ValueRef<'_>) -> String {
     match cell {
@@ -251,7 +260,7 @@ pub(super) fn calls(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Task
             let name = row.integer(4).map(|id| reader.string(id)).unwrap_or_default();
             let is_driver = row.integer(6) == Some(1) || table.ends_with("DRIVER");
             let kind = if is_driver { Kind::Driver } else { Kind::Runtime };
-            let (thread, correlation) = (row.integer(2).unwrap_or(0), row.integer(3).filter(|id| *id > 0));
+            let (thread, correlation) = (thread(reader, row, 2, table), row.integer(3).filter(|id| *id > 0));
             let args = Args::default().number("correlation", correlation).number("returnValue", row.integer(5));
             let task = tasks.push(without_version(&name), kind, lanes.thread(thread), span, args);
             if let Some(correlation) = correlation {
@@ -294,7 +303,15 @@ const DEVICE_TABLES: [DeviceTable; 5] = [
             "graphNodeId",
         ],
         name: |reader, row| {
-            let word = [7, 8, 9].into_iter().find_map(|column| reader.word(row, column));
+            // Versions that had no NULL wrote 0 or -1; 0 may be an id, too.
+            let is_given = |reader: &Reader<'_>, column: usize| match row.integer(column) {
+                Some(-1) => false,
+                Some(0) => reader.has_string(0),
+                _ => true,
+            };
+            let word = [7, 8, 9]
+                .into_iter()
+                .find_map(|column| if is_given(reader, column) { reader.word(row, column) } else { None });
             word.unwrap_or_default()
         },
     },
@@ -369,7 +386,7 @@ pub(super) fn device_work(
             let said = process(row);
             let process = said.or_else(|| calls.process(correlation?)).or_else(|| lanes.only_process());
             let [device, context, stream] = [2, 3, 4].map(|column| row.integer(column).filter(|id| *id >= 0));
-            let lane = lanes.stream(process, device.unwrap_or(-1), stream.unwrap_or(-1), kind == Kind::Sync);
+            let lane = lanes.stream(Stream { process, device, context, stream, is_wait: kind == Kind::Sync });
             let args = [("device", device), ("context", context), ("stream", stream), ("correlation", correlation)]
                 .into_iter()
                 .chain(
@@ -379,7 +396,8 @@ pub(super) fn device_work(
                         .map(|(index, column)| (*column, row.integer(DEVICE_COLUMNS.len() + index))),
                 )
                 .fold(Args::default(), |args, (key, value)| args.number(key, value));
-            let args = match row.integer(8).filter(|_| *table == "CUPTI_ACTIVITY_KIND_KERNEL") {
+            let short = row.integer(8).filter(|id| *id > 0 || reader.has_string(*id));
+            let args = match short.filter(|_| *table == "CUPTI_ACTIVITY_KIND_KERNEL") {
                 Some(id) => args.text("shortName", &reader.string(id)),
                 None => args,
             };
@@ -420,7 +438,7 @@ pub(super) fn libraries(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut 
                 Some(overhead) => format!("overhead {overhead}"),
                 None => String::new(),
             });
-            let lane = lanes.thread(row.integer(2).unwrap_or(0));
+            let lane = lanes.thread(thread(reader, row, 2, table));
             let details = DETAILS.iter().enumerate().map(|(index, key)| (*key, row.integer(NAMES.len() + index)));
             let args = details.fold(Args::default(), |args, (key, value)| args.number(key, value));
             tasks.push(&name, kind, lane, span, args);

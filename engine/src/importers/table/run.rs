@@ -300,13 +300,16 @@ impl RunTables {
     fn origins(&mut self) -> Result<(i64, i64), ImportError> {
         let per_nanosecond = self.tick.per_nanosecond();
         let has_tasks = self.tasks > 0;
-        let least = |clock: Clock| {
-            let of_table = |chunk: &&Chunk| !has_tasks || chunk.table == Table::Tasks;
+        let least = |clock: Clock, tasks_only: bool| {
+            let of_table = |chunk: &&Chunk| !tasks_only || chunk.table == Table::Tasks;
             let times = self.chunks.iter().filter(of_table).flat_map(|chunk| &chunk.times);
             let of_clock = times.filter(|(name, _, of)| *of == clock && !matches!(*name, "duration"));
             of_clock.filter_map(|(_, times, _)| min(times)).min()
         };
-        let (least_number, least_instant) = (least(Clock::Number), least(Clock::Instant));
+        // Tasks say where a run begins, in whatever way they tell time; other tables may tell it in the other way.
+        let (least_number, least_instant) = (least(Clock::Number, has_tasks), least(Clock::Instant, has_tasks));
+        let any_number = least_number.or_else(|| least(Clock::Number, false));
+        let any_instant = least_instant.or_else(|| least(Clock::Instant, false));
         let is_date = |ticks: i64| DATES.contains(&(ticks / per_nanosecond));
         let epoch = self.epoch.unwrap_or(0);
         let nanoseconds = |ticks: i64| ticks.div_euclid(per_nanosecond);
@@ -315,26 +318,29 @@ impl RunTables {
             what: "timestamps as ticks since 1970 do not fit 64 bits".to_owned(),
             hint: Some("--option table.origin=min".to_owned()),
         };
-        let numbers = match (self.origin, least_number) {
+        let numbers = match (self.origin, any_number) {
             (Origin::Min, Some(least)) => least,
             (Origin::Auto, Some(least)) if is_date(least) => least,
             _ => 0,
         };
-        let instants = match (self.origin, least_instant) {
+        let instants = match (self.origin, any_instant) {
             (_, None) => 0,
             (Origin::Auto | Origin::Min, Some(least)) => least,
             (Origin::Zero, Some(_)) => epoch.checked_mul(-per_nanosecond).ok_or_else(too_far)?,
         };
         let info = &mut self.builder.info;
+        if let (Some(number), Some(_), Origin::Auto) = (any_number, any_instant, self.origin)
+            && is_date(number)
+        {
+            // Both count from 1970: they share one origin.
+            let of_instants = least_instant.map(|least| epoch.saturating_add(nanoseconds(least)));
+            let origin = of_instants.into_iter().chain(least_number.map(nanoseconds)).min().unwrap_or(epoch);
+            (info.origin, info.started_at) = (Some(origin), Some(origin));
+            let since_epoch = origin.checked_sub(epoch).and_then(|ns| ns.checked_mul(per_nanosecond));
+            let since_1970 = origin.checked_mul(per_nanosecond);
+            return since_1970.zip(since_epoch).ok_or_else(too_far);
+        }
         match (least_instant, least_number) {
-            (Some(_), Some(number)) if is_date(number) && self.origin == Origin::Auto => {
-                // Both count from 1970: they share one origin.
-                let origin = nanoseconds(number).min(epoch.saturating_add(nanoseconds(instants)));
-                (info.origin, info.started_at) = (Some(origin), Some(origin));
-                let since_epoch = origin.checked_sub(epoch).and_then(|ns| ns.checked_mul(per_nanosecond));
-                let since_1970 = origin.checked_mul(per_nanosecond);
-                return since_1970.zip(since_epoch).ok_or_else(too_far);
-            }
             (Some(_), _) => {
                 let origin = epoch.saturating_add(nanoseconds(instants));
                 (info.origin, info.started_at) = (Some(origin), Some(origin));

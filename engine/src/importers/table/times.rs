@@ -317,7 +317,9 @@ impl TimeReader {
                     _ => Err(BadTime::OtherKind),
                 },
                 Clock::Number => self.scale.decimal(text),
-                Clock::Instant => instant(text).and_then(|value| since_epoch(value, epoch, self.tick)),
+                Clock::Instant => instant(text).and_then(|(value, exact)| {
+                    since_epoch(value, epoch, self.tick).map(|(ticks, fits)| (ticks, fits && exact))
+                }),
             };
             collect.push(row, ticks);
         }
@@ -410,9 +412,27 @@ fn looks_like_a_date(text: &str) -> bool {
     text.len() >= 10 && text[..4].iter().all(u8::is_ascii_digit) && text[4] == b'-'
 }
 
-/// ns since 1970; a timestamp without zone is UTC.
-fn instant(text: &str) -> Result<i64, BadTime> {
-    string_to_timestamp_nanos(text.trim_ascii()).map_err(|_| BadTime::NotATime)
+/// ns since 1970, and whether that is all that the text says; a timestamp without zone is UTC.
+fn instant(text: &str) -> Result<(i64, bool), BadTime> {
+    const DIGITS: usize = 9;
+    let text = text.trim_ascii();
+    let parsed = |text: &str| string_to_timestamp_nanos(text).map_err(|_| BadTime::NotATime);
+    let Some(point) = text.find('.') else { return Ok((parsed(text)?, true)) };
+    let digits = text[point + 1..].bytes().take_while(u8::is_ascii_digit).count();
+    if digits <= DIGITS {
+        return Ok((parsed(text)?, true));
+    }
+    // The parser cuts what is finer than a nanosecond off.
+    let (begin, rest) = text.split_at(point + 1 + DIGITS);
+    let (finer, zone) = rest.split_at(digits - DIGITS);
+    let nanoseconds = parsed(&format!("{begin}{zone}"))?;
+    let finer = finer.trim_end_matches('0');
+    let up = match finer.cmp("5") {
+        std::cmp::Ordering::Less => false,
+        std::cmp::Ordering::Equal => nanoseconds % 2 != 0,
+        std::cmp::Ordering::Greater => true,
+    };
+    Ok((nanoseconds.checked_add(i64::from(up)).ok_or(BadTime::TooLarge)?, finer.is_empty()))
 }
 
 fn since_epoch(nanoseconds: i64, epoch: &mut Option<i64>, tick: Tick) -> Ticks {
@@ -431,6 +451,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn timestamps_finer_than_nanoseconds_are_rounded_half_to_even() {
+        let check = |text: &str, expected| assert_eq!(instant(text), expected, "{text}");
+        check("1970-01-01T00:00:00.123456789Z", Ok((123_456_789, true)));
+        check("1970-01-01T00:00:00.1234567890Z", Ok((123_456_789, true)));
+        check("1970-01-01T00:00:00.1234567891Z", Ok((123_456_789, false)));
+        check("1970-01-01T00:00:00.1234567895+00:00", Ok((123_456_790, false)));
+        check("1970-01-01T00:00:00.1234567885", Ok((123_456_788, false)));
+        check("1970-01-01T00:00:00.12345678850001Z", Ok((123_456_789, false)));
+        check("1969-12-31T23:59:59.9999999999Z", Ok((0, false)));
+        check("1970-01-01T00:00:00.12345678xZ", Err(BadTime::NotATime));
+    }
 
     #[test]
     fn decimals_are_exact() {
