@@ -11,7 +11,7 @@ mod import_nsys;
 mod import_parsec;
 mod import_pascal;
 mod import_table;
-mod import_table_origin;
+mod import_table_odd;
 mod import_tfprof;
 mod perfetto;
 mod queries;

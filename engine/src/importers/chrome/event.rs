@@ -115,7 +115,10 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
         let (number, end) = match short_key(name) {
             key::PH => {
                 let (phase, end) = token(text, at)?;
-                event.phase = phase.trim_matches('"').bytes().next().unwrap_or(0);
+                event.phase = match phase {
+                    "null" | "true" | "false" => 0,
+                    phase => phase.trim_matches('"').bytes().next().unwrap_or(0),
+                };
                 if event.phase == b'\\' {
                     event.phase = unescaped_phase(phase);
                 }

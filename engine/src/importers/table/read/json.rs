@@ -5,7 +5,8 @@
 //! ```
 //! Keys may differ from record to record. Those that were asked for become columns, everything else goes on as it stands,
 //! as members of `args`. Numbers keep their digits: cells are the JSON text itself. Later keys win over earlier ones of the
-//! same name. `NaN` and `Infinity`, which Python's json module writes and JSON does not know, are read as texts.
+//! same name. `NaN` and `Infinity`, which Python's json module writes and JSON does not know, are read as texts; half a
+//! character (`\ud83d` alone, which JavaScript writes of a text that was cut) and bytes that are no UTF-8 become U+FFFD.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -23,6 +24,8 @@ use crate::error::ImportError;
 use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage, Stats};
 
 const BAD_RECORD: Finding = Finding::lost("bad_record", Stage::Recording);
+const BAD_STRING: Finding = Finding::repaired("bad_string", Stage::Recording);
+const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
 const DUPLICATE_KEY: Finding = Finding::lost("duplicate_key", Stage::Recording);
 
 /// What no JSON knows and Python's json module writes.
@@ -94,6 +97,7 @@ pub(super) fn begins_with_records(head: &[u8]) -> bool {
 }
 
 fn is_record(line: &[u8]) -> bool {
+    let line: &[u8] = &as_utf8(line);
     let parses = |line: &[u8]| serde_json::from_slice::<Members<'_>>(line).is_ok();
     parses(line) || with_words_quoted(line).is_some_and(|line| parses(&line))
 }
@@ -120,6 +124,43 @@ fn with_words_quoted(text: &[u8]) -> Option<Vec<u8>> {
     (copied > 0).then_some(quoted)
 }
 
+/// The text with U+FFFD for what is no UTF-8.
+fn as_utf8(text: &[u8]) -> Cow<'_, [u8]> {
+    match String::from_utf8_lossy(text) {
+        Cow::Borrowed(_) => Cow::Borrowed(text),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+/// The text with U+FFFD for each half of a pair of escapes (`\ud83d` without `\ude00` behind it); `None` where it has none.
+fn with_whole_characters(text: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| -> Option<u16> {
+        let digits = text.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
+    };
+    if !memchr::memmem::find_iter(text, b"\\u").any(|at| matches!(unit(at), Some(0xd800..=0xdfff))) {
+        return None;
+    }
+    let mut whole = text.to_vec();
+    let (mut at, mut changed) = (0, false);
+    while let Some(escape) = memchr::memchr(b'\\', &text[at..]).map(|found| at + found) {
+        at = escape
+            + match unit(escape) {
+                Some(0xd800..=0xdbff) if matches!(unit(escape + 6), Some(0xdc00..=0xdfff)) => 12,
+                Some(0xd800..=0xdfff) => {
+                    whole[escape + 2..escape + 6].copy_from_slice(b"fffd");
+                    changed = true;
+                    6
+                }
+                _ => 2,
+            };
+        if at >= text.len() {
+            break;
+        }
+    }
+    changed.then_some(whole)
+}
+
 /// Whether an array of objects begins here.
 pub(super) fn begins_with_array(head: &[u8]) -> bool {
     head.trim_ascii_start().strip_prefix(b"[").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"{"))
@@ -127,6 +168,7 @@ pub(super) fn begins_with_array(head: &[u8]) -> bool {
 
 /// The keys of the first record.
 pub(super) fn keys(head: &[u8]) -> Option<Vec<String>> {
+    let head = as_utf8(head);
     let text = head.trim_ascii_start();
     let text = text.strip_prefix(b"[").unwrap_or(text);
     let keys_of = |text: &[u8]| -> Option<Vec<String>> {
@@ -219,9 +261,20 @@ impl<'a> Rows<'a> {
 
     /// Takes a record, or counts it as left out.
     fn take(&mut self, record: &[u8], place: u64, stats: &mut Stats) {
+        let shown = |record: &[u8]| shortened(&String::from_utf8_lossy(&record[..record.len().min(200)])).into_owned();
+        if let Some(whole) = with_whole_characters(record) {
+            stats.note(BAD_STRING, 1, || format!("{}: half a character: `{}`", self.at(place), shown(record)));
+            return self.take(&whole, place, stats);
+        }
         match serde_json::from_slice::<Members<'_>>(record) {
             Ok(Members(members)) => self.push(&members, place, record.len(), stats),
-            Err(error) => self.take_damaged(record, &error, place, stats),
+            Err(error) => match as_utf8(record) {
+                Cow::Borrowed(_) => self.take_damaged(record, &error, place, stats),
+                Cow::Owned(text) => {
+                    stats.note(NOT_UTF8, 1, || format!("{}: `{}`", self.at(place), shown(record)));
+                    self.take(&text, place, stats);
+                }
+            },
         }
     }
 
@@ -318,6 +371,19 @@ mod tests {
         assert!(!begins_with_records(b"{\"a\": 1"));
         assert!(begins_with_array(b" [\n {\"a\""));
         assert!(!begins_with_array(b"[1]"));
+    }
+
+    #[test]
+    fn halves_of_characters_are_replaced() {
+        let check = |text: &str, expected: Option<&str>| {
+            let found = with_whole_characters(text.as_bytes());
+            assert_eq!(found.as_deref(), expected.map(str::as_bytes), "{text}");
+        };
+        check(r#"{"a":"cut \ud83d"}"#, Some(r#"{"a":"cut \ufffd"}"#));
+        check(r#"{"a":"\ud83d\ude00\uDE00\ud83d\u0041"}"#, Some(r#"{"a":"\ud83d\ude00\ufffd\ufffd\u0041"}"#));
+        check(r#"{"a":"\\ud83d","b":"\ud83d\ude00"}"#, None);
+        check(r#"{"a":"\u00e9"}"#, None);
+        check(r#"{"a":"\ud8"#, None);
     }
 
     #[test]

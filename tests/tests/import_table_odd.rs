@@ -1,4 +1,4 @@
-//! Tables of one run that tell time in different ways: numbers in one, timestamps in another.
+//! Tables that tell time in different ways, and text that is damaged: what strangers' logs look like.
 
 use std::path::Path;
 
@@ -50,4 +50,23 @@ fn tables_that_tell_time_in_two_ways_share_an_origin() {
     }
     let iso_tasks = "start,finish,name\n2024-01-01T00:00:01Z,2024-01-01T00:00:02Z,a\n";
     assert_eq!(counters(iso_tasks, "time,value,name\n1704067203,2,m\n1704067201.5,1,m\n", &iso_first), expected);
+}
+
+#[test]
+fn text_of_other_encodings_and_half_characters_keep_their_records() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("log.ndjson");
+    let lines: [&[u8]; 2] = [
+        b"{\"start\":1,\"finish\":2,\"name\":\"\xe9t\xe9\",\"bytes\":7}\n",
+        b"{\"start\":3,\"finish\":4,\"name\":\"n\\ud800\",\"bytes\":77}\n",
+    ];
+    std::fs::write(&path, lines.concat()).unwrap();
+    let session = open(&path);
+    let answer = sql(&session, "SELECT name, args->>'bytes' AS bytes FROM tasks ORDER BY start");
+    assert!(
+        answer.contains("| \u{fffd}t\u{fffd}  | 7     |") && answer.contains("| n\u{fffd}   | 77    |"),
+        "{answer}"
+    );
+    let found = sql(&session, "SELECT what, count FROM import_stats WHERE severity = 'repaired' ORDER BY what");
+    assert!(found.contains("| bad_string | 1     |") && found.contains("| not_utf8   | 1     |"), "{found}");
 }
