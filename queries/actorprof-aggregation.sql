@@ -13,7 +13,7 @@ WITH sums AS (
 ), pes AS (
   SELECT l.run, l.location AS pe, l.sort_index, coalesce(s.messages, 0) AS messages, coalesce(s.buffers, 0) AS buffers,
     coalesce(s.message_bytes, 0) AS message_bytes, coalesce(s.buffer_bytes, 0) AS buffer_bytes
-  FROM locations l
+  FROM program_locations l
   LEFT JOIN sums s ON s.run = l.run AND s.source = l.location
   WHERE l.kind = 'pe'
 ), pe_rows AS (

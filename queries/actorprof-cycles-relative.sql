@@ -6,7 +6,7 @@
 WITH totals AS (
   SELECT c.run, c.location AS pe, l.sort_index, c.name, c.value
   FROM counters c
-  JOIN locations l ON l.run = c.run AND l.location = c.location
+  JOIN program_locations l ON l.run = c.run AND l.location = c.location
   WHERE c.kind = 'total'
 ), absolute AS (
   SELECT run, pe, sort_index, name AS part, value AS cycles, sum(value) OVER (PARTITION BY run, pe) AS total

@@ -11,9 +11,9 @@ WITH matrix AS (
   FROM message_matrix(
     (SELECT run, source, target, count, bytes FROM messages
      WHERE kind = 'logical' AND ($self_sends OR source <> target) AND ($phase IS NULL OR coalesce(tag, '(no phase)') = $phase)),
-    (SELECT run, location FROM locations WHERE kind = 'pe')))
+    (SELECT run, location FROM program_locations WHERE kind = 'pe')))
 SELECT m.*
 FROM matrix m
-JOIN locations s ON s.run = m.run AND s.location = m.source
-JOIN locations t ON t.run = m.run AND t.location = m.target
+JOIN program_locations s ON s.run = m.run AND s.location = m.source
+JOIN program_locations t ON t.run = m.run AND t.location = m.target
 ORDER BY m.run, s.sort_index, t.sort_index

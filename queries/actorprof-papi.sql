@@ -6,7 +6,7 @@
 SELECT c.run, c.location AS pe, c.name, CASE WHEN c.message IS NULL THEN 'main' ELSE 'handlers' END AS part, sum(c.value) AS value,
   count(*) AS sections
 FROM counters c
-JOIN locations l ON l.run = c.run AND l.location = c.location AND l.kind = 'pe'
+JOIN program_locations l ON l.run = c.run AND l.location = c.location AND l.kind = 'pe'
 WHERE c.kind = 'delta' AND c.name LIKE 'PAPI%'
 GROUP BY c.run, c.location, l.sort_index, c.name, c.message IS NULL
 ORDER BY c.run, c.name DESC, l.sort_index, part DESC

@@ -3,7 +3,7 @@
 -- needs: messages, locations.kind=pe
 --
 WITH pes AS (
-  SELECT run, location, sort_index FROM locations WHERE kind = 'pe'
+  SELECT run, location, sort_index FROM program_locations WHERE kind = 'pe'
 ), kinds AS (
   SELECT DISTINCT run, kind FROM messages WHERE kind IN ('logical', 'local_send', 'nonblock_send')
 ), sums AS (

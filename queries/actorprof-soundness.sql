@@ -4,7 +4,7 @@
 -- expect no rows
 --
 WITH pes AS (
-  SELECT run, location, sort_index FROM locations WHERE kind = 'pe'
+  SELECT run, location, sort_index FROM program_locations WHERE kind = 'pe'
 ), sent AS (
   SELECT run, source AS location, count(*) AS sends FROM messages WHERE kind = 'logical' GROUP BY run, source
 ), received AS (

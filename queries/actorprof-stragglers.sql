@@ -4,7 +4,7 @@
 -- chart: bar x=times_mean y=what
 --
 WITH pes AS (
-  SELECT run, location, sort_index FROM locations WHERE kind = 'pe'
+  SELECT run, location, sort_index FROM program_locations WHERE kind = 'pe'
 ), kinds AS (
   SELECT DISTINCT run, kind FROM messages WHERE kind IN ('logical', 'local_send', 'nonblock_send')
 ), sums AS (

@@ -6,9 +6,9 @@ WITH matrix AS (
   SELECT m.*, CAST(s.process AS BIGINT) AS source_pe, CAST(t.process AS BIGINT) AS target_pe
   FROM message_matrix(
     (SELECT run, source, target, count, bytes FROM messages WHERE kind = 'logical'),
-    (SELECT run, location FROM locations WHERE kind = 'pe')) m
-  JOIN locations s ON s.run = m.run AND s.location = m.source
-  JOIN locations t ON t.run = m.run AND t.location = m.target
+    (SELECT run, location FROM program_locations WHERE kind = 'pe')) m
+  JOIN program_locations s ON s.run = m.run AND s.location = m.source
+  JOIN program_locations t ON t.run = m.run AND t.location = m.target
 )
 SELECT run, count(DISTINCT source_pe) AS pes, sum(count) AS messages, sum(bytes) AS bytes,
   sum(count) FILTER (WHERE source_pe = target_pe) AS self_sends,

@@ -5,9 +5,9 @@
 --
 SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time, r.makespan,
   round(1.0 * coalesce(busy(t.start, t.finish), 0) / nullif(r.makespan, 0), 3) AS share
-FROM locations l
+FROM program_locations l
 JOIN runs r ON r.run = l.run
-LEFT JOIN tasks t ON t.run = l.run AND t.location = l.location
+LEFT JOIN program_tasks t ON t.run = l.run AND t.location = l.location
 WHERE l.kind <> 'executor'
 GROUP BY l.run, l.location, r.makespan
 ORDER BY l.run, share DESC, l.location

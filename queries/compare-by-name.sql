@@ -3,6 +3,6 @@
 -- needs: runs.run=base, runs.run=new, tasks
 --
 SELECT key AS name, base_count, new_count, base_total, new_total, change, round(change_percent, 1) AS change_percent, base_median, new_median, base_busy, new_busy, matched
-FROM compare_runs(tasks, base => 'base', new => 'new', by => 'name')
+FROM compare_runs(program_tasks, base => 'base', new => 'new', by => 'name')
 ORDER BY greatest(change, -change) DESC, name
 LIMIT 50

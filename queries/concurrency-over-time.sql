@@ -4,6 +4,6 @@
 -- chart: line x=bin_start y=running by=run
 --
 SELECT run, bin, bin_start, round(sum(mean_concurrency), 3) AS running
-FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 200, from => slice_from(), to => slice_to())
+FROM timeline((SELECT * FROM program_tasks WHERE depth = 0 OR depth IS NULL), bins => 200, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start
 ORDER BY run, bin

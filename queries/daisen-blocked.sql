@@ -11,7 +11,7 @@ SELECT e.run, e.task, t.id, t.location, t.kind AS task_kind, e.kind AS reason, e
   coalesce(lag(e.time) OVER (PARTITION BY e.task ORDER BY e.time), t.start) AS start,
   e.time AS finish,
   e.time - coalesce(lag(e.time) OVER (PARTITION BY e.task ORDER BY e.time), t.start) AS duration
-FROM events e JOIN tasks t ON t.task = e.task
+FROM events e JOIN program_tasks t ON t.task = e.task
 WHERE e.kind <> 'tag' AND e.time IS NOT NULL
   AND ($component IS NULL OR t.location = $component OR starts_with(t.location, $component || '.'))
   AND ($id IS NULL OR t.id = $id)

@@ -9,7 +9,7 @@ SELECT run, resource, count(*) AS waits, count(DISTINCT task) AS tasks, sum(fini
 FROM (
   SELECT e.run, e.task, e.kind, e.name AS resource, e.time AS finish,
     coalesce(lag(e.time) OVER (PARTITION BY e.task ORDER BY e.time), t.start) AS start
-  FROM events e JOIN tasks t ON t.task = e.task
+  FROM events e JOIN program_tasks t ON t.task = e.task
   WHERE e.kind <> 'tag'
     AND ($component IS NULL OR t.location = $component OR starts_with(t.location, $component || '.'))
 )

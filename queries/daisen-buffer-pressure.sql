@@ -10,7 +10,7 @@ SELECT run, location, round(avg(buffer_pressure), 4) AS mean_pressure, round(max
   first_value(bin_start ORDER BY buffer_pressure DESC, bin) AS peak_start,
   round(avg(request_buffer_pressure), 4) AS in_request_buffers,
   round(avg(response_buffer_pressure), 4) AS in_response_buffers
-FROM component_metrics(tasks, bins => $bins)
+FROM component_metrics(program_tasks, bins => $bins)
 GROUP BY run, location
 HAVING max(buffer_pressure) > 0 OR max(request_buffer_pressure) > 0 OR max(response_buffer_pressure) > 0
 ORDER BY greatest(mean_pressure, in_request_buffers, in_response_buffers) DESC, run, location

@@ -8,5 +8,5 @@
 -- chart: heatmap x=bin y=location value=concurrent_task
 --
 SELECT *
-FROM component_metrics(tasks, bins => $bins, from => $from, to => $to, rules => $rules)
+FROM component_metrics(program_tasks, bins => $bins, from => $from, to => $to, rules => $rules)
 ORDER BY run, location, bin

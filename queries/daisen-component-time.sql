@@ -5,6 +5,6 @@
 --
 SELECT run, split_part(location, '.', 1) AS component, sum(duration) AS task_time, count(*) AS tasks,
   array_to_string(array_sort(array_agg(DISTINCT kind)), ',') AS kinds
-FROM tasks
+FROM program_tasks
 GROUP BY run, component
 ORDER BY task_time DESC, run, component

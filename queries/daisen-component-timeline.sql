@@ -10,12 +10,12 @@
 --
 WITH spans AS (
   -- As the server of Akita v5: a bin counts every task that touches it.
-  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
+  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM program_tasks GROUP BY run
 ), binned AS (
   SELECT t.run, CASE WHEN $by = 'kind-what' THEN t.kind || '-' || t.name ELSE t.kind END AS series,
     greatest(0, least($bins - 1, CAST(floor((t.start - a) * $bins / CAST(b - a AS DOUBLE)) AS BIGINT))) AS first_bin,
     CAST(ceil((t.finish - a) * $bins / CAST(b - a AS DOUBLE)) AS BIGINT) AS end_bin
-  FROM tasks t JOIN spans USING (run)
+  FROM program_tasks t JOIN spans USING (run)
   WHERE a < b AND t.finish > a AND t.start < b
     AND ($component IS NULL OR t.location = $component OR starts_with(t.location, $component || '.'))
 ), changes AS (

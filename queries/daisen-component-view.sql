@@ -9,12 +9,12 @@
 --
 WITH component AS (
   SELECT coalesce($component, first_value(location ORDER BY tasks DESC, location)) AS name
-  FROM (SELECT location, count(*) AS tasks FROM tasks GROUP BY location)
+  FROM (SELECT location, count(*) AS tasks FROM program_tasks GROUP BY location)
 )
 SELECT run, task, location, level, row, start, finish, name, kind
 FROM component_rows((
     SELECT t.*, t.args->>'parent' AS parent_id
-    FROM tasks t CROSS JOIN component c
+    FROM program_tasks t CROSS JOIN component c
     WHERE (t.location = c.name OR $rules = 'v5' AND starts_with(t.location, c.name || '.'))
       AND ($from IS NULL OR t.finish > $from) AND ($to IS NULL OR t.start < $to)
   ), rules => $rules)

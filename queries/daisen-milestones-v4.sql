@@ -10,7 +10,7 @@
 WITH spans AS (
   -- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:
   -- one step behind what it is blocked on (daisen-milestones).
-  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
+  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM program_tasks GROUP BY run
 ), bins AS (
   SELECT run, value AS bin, a + value * (b - a) / $bins AS bin_start,
     a + value * (b - a) / CAST($bins AS DOUBLE) AS begins, a + (value + 1) * (b - a) / CAST($bins AS DOUBLE) AS ends
@@ -19,7 +19,7 @@ WITH spans AS (
   SELECT e.run, e.kind AS reason, t.start, t.finish,
     CASE WHEN lag(e.time) OVER of_task IS NULL THEN NULL ELSE e.time END AS holds_from,
     lead(e.time) OVER of_task AS holds_until
-  FROM events e JOIN tasks t ON t.task = e.task JOIN spans s ON s.run = t.run
+  FROM events e JOIN program_tasks t ON t.task = e.task JOIN spans s ON s.run = t.run
   WHERE e.kind <> 'tag' AND e.time IS NOT NULL AND ($component IS NULL OR t.location = $component)
     AND t.finish > s.a AND t.start < s.b
   WINDOW of_task AS (PARTITION BY e.task ORDER BY e.time)

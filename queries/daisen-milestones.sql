@@ -11,12 +11,12 @@
 --
 WITH spans AS (
   -- As the server of Akita v5: a bin counts every interval that touches it.
-  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM tasks GROUP BY run
+  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM program_tasks GROUP BY run
 ), intervals AS (
   SELECT e.run, e.task, e.name AS resource, CASE WHEN $by = 'kind-what' THEN e.kind || '-' || e.name ELSE e.kind END AS reason,
     t.start AS task_start, t.finish AS task_finish, e.time AS finish,
     coalesce(lag(e.time) OVER (PARTITION BY e.task ORDER BY e.time), t.start) AS start
-  FROM events e JOIN tasks t ON t.task = e.task
+  FROM events e JOIN program_tasks t ON t.task = e.task
   WHERE e.kind <> 'tag' AND e.time IS NOT NULL
     AND ($component IS NULL OR t.location = $component OR starts_with(t.location, $component || '.'))
 ), binned AS (

@@ -10,7 +10,7 @@ SELECT run, location, count(*) AS requests, CAST(avg(wait) AS BIGINT) AS mean_wa
   max(wait) AS longest_wait_time
 FROM (
   SELECT i.run, i.task, i.location, min(o.start) - i.start AS wait
-  FROM tasks i JOIN tasks o ON o.parent = i.task
+  FROM program_tasks i JOIN program_tasks o ON o.parent = i.task
   WHERE i.kind = 'req_in' AND o.kind = 'req_out'
   GROUP BY i.run, i.task, i.location, i.start
 )

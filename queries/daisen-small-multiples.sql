@@ -12,12 +12,12 @@ WITH chosen AS (
   SELECT run, location
   FROM (
     SELECT l.run, l.location, row_number() OVER (PARTITION BY l.run ORDER BY l.sort_index) AS place
-    FROM locations l JOIN (SELECT DISTINCT run, location FROM tasks) t ON t.run = l.run AND t.location = l.location
+    FROM program_locations l JOIN (SELECT DISTINCT run, location FROM program_tasks) t ON t.run = l.run AND t.location = l.location
     WHERE regexp_like(l.location, $components)
   )
   WHERE place > 16 * ($page - 1) AND place <= 16 * $page
 )
 SELECT run, location, bin, bin_start, req_in_count, req_complete_count, avg_latency, concurrent_task, buffer_pressure,
   request_buffer_pressure, response_buffer_pressure, pending_req_out
-FROM component_metrics(tasks, bins => $bins) JOIN chosen USING (run, location)
+FROM component_metrics(program_tasks, bins => $bins) JOIN chosen USING (run, location)
 ORDER BY run, location, bin

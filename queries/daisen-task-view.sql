@@ -6,21 +6,21 @@
 -- chart: tasks
 --
 WITH chosen AS (
-  SELECT task FROM tasks WHERE id = $id
+  SELECT task FROM program_tasks WHERE id = $id
   UNION ALL
   SELECT * FROM (
-    SELECT parent AS task FROM tasks
-    WHERE $id IS NULL AND parent IN (SELECT task FROM tasks WHERE parent IS NOT NULL)
+    SELECT parent AS task FROM program_tasks
+    WHERE $id IS NULL AND parent IN (SELECT task FROM program_tasks WHERE parent IS NOT NULL)
     GROUP BY parent ORDER BY count(*) DESC, parent LIMIT 1
   )
 )
 SELECT 'parent' AS role, p.run, p.task, p.id, 0 AS row, p.start, p.finish, p.name, p.kind, p.location
-FROM tasks p WHERE p.task IN (SELECT t.parent FROM tasks t JOIN chosen USING (task))
+FROM program_tasks p WHERE p.task IN (SELECT t.parent FROM program_tasks t JOIN chosen USING (task))
 UNION ALL
 SELECT 'task', t.run, t.task, t.id, 0, t.start, t.finish, t.name, t.kind, t.location
-FROM tasks t JOIN chosen USING (task)
+FROM program_tasks t JOIN chosen USING (task)
 UNION ALL
 SELECT 'subtask', s.run, s.task, s.id, r.row, s.start, s.finish, s.name, s.kind, s.location
-FROM component_rows((SELECT * FROM tasks WHERE parent IN (SELECT task FROM chosen)), rules => $rules) r
-JOIN tasks s ON s.task = r.task
+FROM component_rows((SELECT * FROM program_tasks WHERE parent IN (SELECT task FROM chosen)), rules => $rules) r
+JOIN program_tasks s ON s.task = r.task
 ORDER BY run, role, row, start, task

@@ -6,12 +6,12 @@
 --
 WITH largest AS (
   SELECT run, name, row_number() OVER (PARTITION BY run ORDER BY sum(duration) DESC, name) AS place
-  FROM tasks
+  FROM program_tasks
   WHERE duration IS NOT NULL
   GROUP BY run, name
 )
 SELECT t.run, t.name, t.duration
-FROM tasks t
+FROM program_tasks t
 JOIN largest l ON l.run = t.run AND l.name = t.name
 WHERE l.place <= $names AND t.duration IS NOT NULL
 ORDER BY t.run, l.place, t.task

@@ -6,7 +6,7 @@
 -- One row per run whose executed path is not as long as the run.
 WITH makespans AS (
   SELECT run, max(greatest(start, finish)) - min(start) AS makespan
-  FROM tasks WHERE start IS NOT NULL AND finish IS NOT NULL GROUP BY run
+  FROM program_tasks WHERE start IS NOT NULL AND finish IS NOT NULL GROUP BY run
 ),
 paths AS (SELECT run, sum(wait + running) AS path FROM executed_path() GROUP BY run)
 SELECT run, makespan, path FROM makespans FULL JOIN paths USING (run)

@@ -4,9 +4,9 @@
 --
 WITH lanes AS (
   SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM locations l
-  LEFT JOIN tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node') AND l.name IS DISTINCT FROM 'PyTorch Profiler'
+  FROM program_locations l
+  LEFT JOIN program_tasks t ON t.run = l.run AND t.location = l.location
+  WHERE l.kind NOT IN ('executor', 'process', 'node')
   GROUP BY l.run, l.location
 ), spread AS (
   SELECT run, count(*) AS lanes, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance FROM lanes GROUP BY run

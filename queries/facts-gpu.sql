@@ -4,8 +4,8 @@
 --
 WITH device AS (
   SELECT t.run, coalesce(l.parent, l.location) AS device, t.role, t.start, t.finish
-  FROM tasks t
-  JOIN locations l ON l.run = t.run AND l.location = t.location
+  FROM program_tasks t
+  JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
 ), unions AS (
   SELECT run, device, max(finish) - min(start) AS total, busy(start, finish) AS busy,

@@ -4,9 +4,9 @@
 --
 WITH lanes AS (
   SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM locations l
-  LEFT JOIN tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node') AND l.name IS DISTINCT FROM 'PyTorch Profiler'
+  FROM program_locations l
+  LEFT JOIN program_tasks t ON t.run = l.run AND t.location = l.location
+  WHERE l.kind NOT IN ('executor', 'process', 'node')
   GROUP BY l.run, l.location
 ), full_runs AS (
   SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time FROM lanes GROUP BY run

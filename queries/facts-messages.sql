@@ -6,7 +6,7 @@
 WITH pairs AS (
   SELECT source, target, sum(count) AS messages, sum(bytes) AS bytes
   FROM messages
-  WHERE kind = 'logical' OR NOT EXISTS (SELECT 1 FROM messages WHERE kind = 'logical')
+  WHERE kind = 'logical' OR (SELECT count(*) FROM messages WHERE kind = 'logical') = 0
   GROUP BY source, target
 ), totals AS (
   SELECT sum(messages) AS messages, sum(bytes) AS bytes FROM pairs

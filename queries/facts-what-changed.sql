@@ -5,7 +5,7 @@
 WITH spans AS (
   SELECT max(makespan) FILTER (WHERE run = 'base') AS base_time, max(makespan) FILTER (WHERE run = 'new') AS new_time FROM runs
 ), work AS (
-  SELECT run, name, sum(self_time) AS work_time FROM self_time(tasks) WHERE run IN ('base', 'new') GROUP BY run, name
+  SELECT run, name, sum(self_time) AS work_time FROM self_time(program_tasks) WHERE run IN ('base', 'new') GROUP BY run, name
 ), changes AS (
   SELECT name, coalesce(sum(work_time) FILTER (WHERE run = 'new'), 0) - coalesce(sum(work_time) FILTER (WHERE run = 'base'), 0) AS change_time
   FROM work

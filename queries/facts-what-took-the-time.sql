@@ -2,13 +2,10 @@
 -- topic: facts
 -- needs: tasks
 --
-WITH work AS (
-  -- The recorder's own span over everything, and totals written as tasks, are no work.
-  SELECT * FROM tasks WHERE kind IS NULL OR kind NOT IN ('Trace', 'summary')
-), names AS (
-  SELECT name, count(*) AS tasks, sum(self_time) AS total_time FROM self_time(work) GROUP BY name
+WITH names AS (
+  SELECT name, count(*) AS tasks, sum(self_time) AS total_time FROM self_time(program_tasks) GROUP BY name
 ), longest AS (
-  SELECT name, location, duration FROM work WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
+  SELECT name, location, duration FROM program_tasks WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
 )
 SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, most task time' ELSE 'Most task time' END || ' went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
   || round(100.0 * n.total_time / (SELECT sum(total_time) FROM names), 1) || ' %, ' || time_text(n.total_time)

@@ -4,7 +4,7 @@
 -- chart: flame stack=stack value=self_time
 --
 SELECT stack, sum(self_time) AS self_time
-FROM call_tree(tasks)
+FROM call_tree(program_tasks)
 GROUP BY stack
 HAVING sum(self_time) > 0
 ORDER BY self_time DESC, stack

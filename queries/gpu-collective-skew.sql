@@ -10,8 +10,8 @@ WITH collectives AS (
     coalesce(t.args->>'Process Group Name', '') AS process_group,
     row_number() OVER (PARTITION BY t.run, coalesce(d.process, l.process), t.name, coalesce(t.args->>'Process Group Name', '')
       ORDER BY t.start, t.task) AS number
-  FROM tasks t JOIN locations l ON l.run = t.run AND l.location = t.location
-  LEFT JOIN locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
+  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
+  LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
   WHERE t.finish IS NOT NULL AND ((t.kind = 'kernel' AND t.role = 'communication') OR t.name LIKE 'gloo:%')
 ), matched AS (
   SELECT *, max(start) OVER same AS last_start, count(*) OVER same AS ranks FROM collectives

@@ -5,7 +5,7 @@
 --
 WITH device AS (
   SELECT t.run, coalesce(l.parent, l.location) AS device, t.role, t.start, t.finish
-  FROM tasks t JOIN locations l ON l.run = t.run AND l.location = t.location
+  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE l.kind = 'stream' AND t.kind = 'kernel'
 ), unions AS (
   -- What two unions share is what their lengths exceed that of the union of both by.

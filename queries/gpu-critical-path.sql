@@ -9,13 +9,13 @@
 WITH work AS (
   -- Annotations and rows of waits do no work; what waits say stands in links.
   SELECT t.run, t.task, t.name, t.kind, t.role, t.location, t.start, t.finish, l.kind = 'stream' AS is_device
-  FROM tasks t JOIN locations l ON l.run = t.run AND l.location = t.location
+  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE l.kind <> 'async' AND t.finish IS NOT NULL
     AND t.kind NOT IN ('cuda_sync', 'user_annotation', 'gpu_user_annotation', 'nvtx', 'Trace', 'overhead')
 ), waits AS (
   SELECT s.run, s.task, s.name, s.location, s.finish, max(k.source) FILTER (WHERE k.name = 'call') AS call,
     max(k.source) FILTER (WHERE k.name <> 'call') AS awaited
-  FROM tasks s JOIN links k ON k.run = s.run AND k.target = s.task
+  FROM program_tasks s JOIN links k ON k.run = s.run AND k.target = s.task
   WHERE s.kind = 'cuda_sync' AND k.kind = 'sync'
   GROUP BY s.run, s.task, s.name, s.location, s.finish
 ), ends AS (

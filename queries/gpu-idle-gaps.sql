@@ -4,11 +4,11 @@
 -- chart: stacked x=location y=idle_time color=waits_for relative=true
 --
 WITH work AS (
-  SELECT t.* FROM tasks t JOIN locations l ON l.run = t.run AND l.location = t.location
+  SELECT t.* FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
 ), launches AS (
   SELECT k.target AS task, max(c.start) AS launch_time
-  FROM links k JOIN tasks c ON c.task = k.source
+  FROM links k JOIN program_tasks c ON c.task = k.source
   WHERE k.kind = 'launch'
   GROUP BY k.target
 ), named AS (

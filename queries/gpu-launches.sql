@@ -9,7 +9,7 @@ SELECT l.run, c.name, count(*) AS launches, sum(c.duration) AS host_time, sum(d.
   CAST(percentile_cont(0.95) WITHIN GROUP (ORDER BY greatest(d.start - c.finish, 0)) AS BIGINT) AS delay_95_time,
   max(greatest(d.start - c.finish, 0)) AS longest_delay_time,
   count(*) FILTER (WHERE d.duration < c.duration) AS shorter_than_call
-FROM links l JOIN tasks c ON c.task = l.source JOIN tasks d ON d.task = l.target
+FROM links l JOIN program_tasks c ON c.task = l.source JOIN program_tasks d ON d.task = l.target
 WHERE l.kind = 'launch'
 GROUP BY l.run, c.name
 ORDER BY l.run, launches DESC, c.name

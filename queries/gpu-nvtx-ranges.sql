@@ -4,10 +4,10 @@
 -- chart: bar x=device_busy_time y=range
 --
 WITH ranges AS (
-  SELECT task, task AS inner_task, name FROM tasks WHERE kind = 'nvtx'
+  SELECT task, task AS inner_task, name FROM program_tasks WHERE kind = 'nvtx'
   UNION ALL
   -- A launch belongs to every range around the innermost one on its lane.
-  SELECT a.task, a.of_task AS inner_task, a.name FROM ancestors(tasks, (SELECT task FROM tasks WHERE kind = 'nvtx')) a
+  SELECT a.task, a.of_task AS inner_task, a.name FROM ancestors(program_tasks, (SELECT task FROM program_tasks WHERE kind = 'nvtx')) a
 ),
 under AS (
   -- Each domain has its innermost range; ranges that may overlap are all linked, also those around each other.
@@ -15,6 +15,6 @@ under AS (
 )
 SELECT d.run, u.name AS range, count(DISTINCT u.task) AS ranges, count(*) AS launched, sum(d.duration) AS device_time,
   busy(d.start, d.finish) AS device_busy_time, max(d.finish) - min(d.start) AS device_span_time
-FROM under u JOIN tasks d ON d.task = u.target
+FROM under u JOIN program_tasks d ON d.task = u.target
 GROUP BY d.run, u.name
 ORDER BY d.run, device_busy_time DESC, range

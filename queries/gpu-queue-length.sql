@@ -6,7 +6,7 @@
 SELECT l.run, d.location, count(*) AS launches, max_concurrency(c.start, d.start) AS most,
   round(mean_concurrency(c.start, d.start), 3) AS mean_length, CAST(median(d.start - c.start) AS BIGINT) AS median_wait_time,
   max(d.start - c.start) AS longest_wait_time
-FROM links l JOIN tasks c ON c.task = l.source JOIN tasks d ON d.task = l.target
+FROM links l JOIN program_tasks c ON c.task = l.source JOIN program_tasks d ON d.task = l.target
 WHERE l.kind = 'launch' AND c.start <= d.start
 GROUP BY l.run, d.location
 ORDER BY l.run, d.location

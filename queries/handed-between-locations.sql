@@ -5,8 +5,8 @@
 --
 SELECT l.run, s.location AS source, t.location AS target, count(*) AS dependencies
 FROM links l
-JOIN tasks s ON s.task = l.source
-JOIN tasks t ON t.task = l.target
+JOIN program_tasks s ON s.task = l.source
+JOIN program_tasks t ON t.task = l.target
 WHERE l.kind = 'dependency'
 GROUP BY l.run, s.location, t.location
 ORDER BY l.run, source, target

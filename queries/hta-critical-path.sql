@@ -13,8 +13,8 @@ WITH ranks AS (
     THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank,
     -- The file's own time, in ns, at our 0.
     r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero, coalesce(l.parent, l.location) AS device
-  FROM locations l JOIN runs r ON r.run = l.run
-  LEFT JOIN locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
+  FROM program_locations l JOIN runs r ON r.run = l.run
+  LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
   WHERE l.kind <> 'async'
 ), recorded AS (
   -- Rows kept: spans with a category.
@@ -25,7 +25,7 @@ WITH ranks AS (
     CASE WHEN t.kind = 'cuda_sync' THEN json_get_int(t.args, 'wait_on_stream') END AS awaited_stream,
     CASE WHEN t.kind = 'cuda_sync' THEN json_get_int(t.args, 'wait_on_cuda_event_record_corr_id')
       WHEN t.name = 'cudaEventRecord' THEN json_get_int(t.args, 'correlation') END AS event
-  FROM tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
+  FROM program_tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
   WHERE t.kind NOT IN ('', 'Trace') AND t.finish IS NOT NULL
 ), measured AS (
   -- Rounding: where a `ts` of the file has decimals, every span shrinks to whole microseconds, and a short one ends before it

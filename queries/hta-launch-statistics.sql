@@ -9,15 +9,15 @@ WITH ranks AS (
     THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank,
     -- The file's own time, in ns, at our 0.
     r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero
-  FROM locations l JOIN runs r ON r.run = l.run
-  LEFT JOIN locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
+  FROM program_locations l JOIN runs r ON r.run = l.run
+  LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
   WHERE l.kind <> 'async'
 ), recorded AS (
   -- Rows kept: spans with a category.
   SELECT r.run, r.rank, r.zero, t.task, t.name, t.kind, t.start, t.finish, r.zero + t.start / (us(1) / 1000) AS start_ns,
     CASE WHEN t.args LIKE '%"stream"%' THEN coalesce(TRY_CAST(t.args->>'stream' AS BIGINT), -1) ELSE -1 END AS stream,
     CASE WHEN t.args LIKE '%"correlation"%' THEN coalesce(json_get_int(t.args, 'correlation'), -1) ELSE -1 END AS correlation
-  FROM tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
+  FROM program_tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
   WHERE t.kind NOT IN ('', 'Trace') AND t.finish IS NOT NULL
 ), resolution AS (
   SELECT run, rank, bool_or(start_ns % 1000 <> 0) AS is_broken FROM recorded GROUP BY run, rank

@@ -4,7 +4,7 @@
 -- param limit: BIGINT = 20 -- how many to show
 --
 SELECT run, task, name, location, start, duration
-FROM tasks
+FROM program_tasks
 WHERE duration IS NOT NULL
 ORDER BY duration DESC, task
 LIMIT $limit

@@ -4,10 +4,10 @@
 -- chart: stacked x=location y=total_time color=name
 --
 WITH largest AS (
-  SELECT name, sum(self_time) AS all_time FROM self_time(tasks) GROUP BY name ORDER BY all_time DESC, name LIMIT 12
+  SELECT name, sum(self_time) AS all_time FROM self_time(program_tasks) GROUP BY name ORDER BY all_time DESC, name LIMIT 12
 )
 SELECT s.run, s.location, coalesce(l.name, '(other)') AS name, count(*) AS tasks, sum(s.self_time) AS total_time
-FROM self_time(tasks) s
+FROM self_time(program_tasks) s
 LEFT JOIN largest l ON l.name = s.name
 GROUP BY s.run, s.location, l.name
 ORDER BY s.run, s.location, total_time DESC, name

@@ -5,6 +5,6 @@
 --
 SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy,
   round(avg(avg(occupancy)) OVER (PARTITION BY run), 4) AS mean_occupancy
-FROM timeline((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
+FROM timeline((SELECT * FROM program_tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start
 ORDER BY run, bin

@@ -4,7 +4,7 @@
 --
 WITH steps AS (
   SELECT run, running, lead(time) OVER (PARTITION BY run ORDER BY time) - time AS step_time
-  FROM concurrency((SELECT * FROM tasks WHERE depth = 0 OR depth IS NULL))
+  FROM concurrency((SELECT * FROM program_tasks WHERE depth = 0 OR depth IS NULL))
 )
 SELECT run, running, sum(step_time) AS total_time,
   round(100.0 * sum(step_time) / nullif(sum(sum(step_time)) OVER (PARTITION BY run), 0), 2) AS share_percent

@@ -3,7 +3,7 @@
 -- needs: tasks, links
 -- metric path_time: better=lower, tolerance=5%
 --
-WITH kernels AS (SELECT * FROM tasks WHERE kind = 'task'),
+WITH kernels AS (SELECT * FROM program_tasks WHERE kind = 'task'),
 path AS (
   SELECT p.run, max(p.path_time) AS path_time, count(DISTINCT k.id) AS tasks
   FROM critical_path(kernels, (SELECT * FROM links WHERE kind = 'dependency')) p JOIN kernels k ON k.task = p.task

@@ -7,8 +7,8 @@
 -- tasks of one id.
 WITH executions AS (
   SELECT p.*, t.id
-  FROM critical_path((SELECT * FROM tasks WHERE kind = 'task'), (SELECT * FROM links WHERE kind = 'dependency')) p
-  JOIN tasks t ON t.task = p.task)
+  FROM critical_path((SELECT * FROM program_tasks WHERE kind = 'task'), (SELECT * FROM links WHERE kind = 'dependency')) p
+  JOIN program_tasks t ON t.task = p.task)
 SELECT run, CAST(row_number() OVER (PARTITION BY run ORDER BY min(step)) AS BIGINT) - 1 AS step, id, min(name) AS name,
   first_value(location ORDER BY step) AS location, min(start) AS start, max(finish) AS finish, sum(duration) AS duration,
   max(path_time) AS path_time

@@ -5,11 +5,11 @@
 SELECT r.run, before.rank AS source_rank, after.rank AS target_rank, count(*) AS tasks,
   count(*) FILTER (WHERE r.delay < 0) AS impossible, min(r.delay) AS min_delay_time
 FROM ready(
-  (SELECT * FROM tasks WHERE kind = 'task'),
+  (SELECT * FROM program_tasks WHERE kind = 'task'),
   (SELECT * FROM links WHERE kind = 'dependency' AND name IS DISTINCT FROM 'again')) r
-JOIN tasks b ON b.task = r.released_by
-JOIN (SELECT run, location, 'rank ' || process AS rank, clock FROM locations) before ON before.run = r.run AND before.location = b.location
-JOIN (SELECT run, location, 'rank ' || process AS rank, clock FROM locations) after ON after.run = r.run AND after.location = r.location
+JOIN program_tasks b ON b.task = r.released_by
+JOIN (SELECT run, location, 'rank ' || process AS rank, clock FROM program_locations) before ON before.run = r.run AND before.location = b.location
+JOIN (SELECT run, location, 'rank ' || process AS rank, clock FROM program_locations) after ON after.run = r.run AND after.location = r.location
 WHERE before.rank <> after.rank AND r.finish IS NOT NULL
 GROUP BY r.run, before.rank, after.rank
 ORDER BY min_delay_time, r.run, source_rank, target_rank

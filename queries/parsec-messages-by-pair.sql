@@ -3,7 +3,7 @@
 -- needs: messages, locations
 -- chart: heatmap x=target y=source value=bytes totals=true panel=run
 --
-WITH ranks AS (SELECT * FROM locations WHERE kind = 'process'),
+WITH ranks AS (SELECT * FROM program_locations WHERE kind = 'process'),
 payloads AS (SELECT * FROM message_matrix((SELECT * FROM messages WHERE kind = 'mpi' AND send_time IS NOT NULL), ranks)),
 activations AS (SELECT * FROM message_matrix((SELECT * FROM messages WHERE tag = 'MPI_ACTIVATE'), ranks))
 SELECT coalesce(p.run, a.run) AS run, coalesce(p.source, a.source) AS source, coalesce(p.target, a.target) AS target,

@@ -5,14 +5,14 @@
 --
 WITH kernels AS (
   SELECT t.run, 'rank' || l.process AS rank, t.start, t.finish
-  FROM tasks t JOIN locations l ON l.run = t.run AND l.location = t.location
+  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE t.kind = 'task' AND t.finish IS NOT NULL),
 scoped AS (
   SELECT run, 'all' AS scope, start, finish FROM kernels
   UNION ALL SELECT run, rank, start, finish FROM kernels),
 workers AS (
-  SELECT run, 'all' AS scope, count(*) AS threads FROM locations WHERE kind = 'worker' GROUP BY run
-  UNION ALL SELECT run, 'rank' || process, count(*) FROM locations WHERE kind = 'worker' GROUP BY run, process),
+  SELECT run, 'all' AS scope, count(*) AS threads FROM program_locations WHERE kind = 'worker' GROUP BY run
+  UNION ALL SELECT run, 'rank' || process, count(*) FROM program_locations WHERE kind = 'worker' GROUP BY run, process),
 bounds AS (
   SELECT run, scope, min(start) AS t0, max(finish) AS t4,
     min(start) + (max(finish) - min(start)) / 4 AS t1, min(start) + (max(finish) - min(start)) * 2 / 4 AS t2,

@@ -6,7 +6,7 @@
 -- A task is ready once: links from one execution of a task to its next are left out, and so are starts without an end.
 WITH delays AS (
   SELECT * FROM ready(
-    (SELECT * FROM tasks WHERE kind = 'task'),
+    (SELECT * FROM program_tasks WHERE kind = 'task'),
     (SELECT * FROM links WHERE kind = 'dependency' AND name IS DISTINCT FROM 'again'))
   WHERE delay IS NOT NULL AND finish IS NOT NULL)
 SELECT run, name, count(*) AS tasks, sum(delay) AS total_delay_time, min(delay) AS min_delay_time,

@@ -8,7 +8,7 @@ WITH
 -- lacks, so POTRF(k) is the tile (k, k), TRSM(m, k) is (m, k), GEMM(m, n, k) is (m, n). Other programs have other letters.
 parameters AS (
   SELECT run, duration, json_get_int(args, 'm') AS m, json_get_int(args, 'n') AS n, json_get_int(args, 'k') AS k
-  FROM tasks WHERE kind = 'task' AND role = 'work'),
+  FROM program_tasks WHERE kind = 'task' AND role = 'work'),
 tiles AS (SELECT run, coalesce(m, k) AS tile_row, coalesce(n, k) AS tile_column, duration FROM parameters)
 SELECT run, tile_row, tile_column, count(*) AS tasks, sum(duration) AS work_time
 FROM tiles

@@ -5,7 +5,7 @@
 --
 SELECT run, name, count(*) AS tasks, sum(duration) AS work_time, min(duration) AS min_time,
   median(CAST(duration AS DOUBLE)) AS median_time, max(duration) AS max_time
-FROM tasks
+FROM program_tasks
 WHERE kind = 'task' AND finish IS NOT NULL
 GROUP BY run, name
 ORDER BY run, work_time DESC, name

@@ -4,7 +4,7 @@
 -- chart: bar x=work_time y=rank
 --
 SELECT t.run, 'rank ' || l.process AS rank, count(*) AS tasks, sum(t.duration) AS work_time, min(t.start) AS first_start, max(t.finish) AS last_finish
-FROM tasks t JOIN locations l ON l.run = t.run AND l.location = t.location
+FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
 WHERE t.kind = 'task' AND t.finish IS NOT NULL
 GROUP BY t.run, l.process
 ORDER BY t.run, rank

@@ -5,7 +5,7 @@
 --
 SELECT r.study, t.name AS region, r.argument, r.cores, count(*) AS repetitions, median(c.value) AS efficiency
 FROM counters c
-JOIN tasks t ON t.task = c.task
+JOIN program_tasks t ON t.task = c.task
 JOIN runs r ON r.run = c.run
 WHERE c.name = 'efficiency' AND t.kind = 'region'
 GROUP BY r.study, t.name, r.argument, r.size_order, r.cores

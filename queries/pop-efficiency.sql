@@ -6,11 +6,11 @@
 WITH processes AS (
   -- Useful is what works, not what communicates, copies, waits or calls the runtime. A process without useful time counts too.
   SELECT t.run, coalesce(l.clock, l.process, l.location) AS process, coalesce(busy(t.start, t.finish)
-    FILTER (WHERE t.role = 'work' AND (t.kind NOT IN ('cpu_op', 'user_annotation', 'python_function', 'gpu_user_annotation', 'nvtx', 'Trace')
+    FILTER (WHERE t.role = 'work' AND (t.kind NOT IN ('cpu_op', 'user_annotation', 'python_function', 'gpu_user_annotation', 'nvtx')
       OR (d.devices IS NULL AND t.kind = 'cpu_op'))), 0) AS useful_time
-  FROM tasks t JOIN locations l ON l.run = t.run AND l.location = t.location
+  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   -- Where there are kernels they are the work, else the operators of the host.
-  LEFT JOIN (SELECT run, count(*) AS devices FROM tasks WHERE kind = 'kernel' GROUP BY run) d ON d.run = t.run
+  LEFT JOIN (SELECT run, count(*) AS devices FROM program_tasks WHERE kind = 'kernel' GROUP BY run) d ON d.run = t.run
   GROUP BY t.run, coalesce(l.clock, l.process, l.location)
 ), working AS (
   SELECT p.run, count(*) AS processes, avg(p.useful_time) AS mean_time, max(p.useful_time) AS most_time, r.makespan

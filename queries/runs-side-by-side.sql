@@ -4,13 +4,13 @@
 --
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight, asynchronous ones); it can be busy only once.
-  SELECT run, sum(busy_time) AS work_time
-  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM tasks GROUP BY run, location)
+  SELECT run, sum(busy_time) AS work_time, sum(tasks) AS tasks
+  FROM (SELECT run, location, busy(start, finish) AS busy_time, count(*) AS tasks FROM program_tasks GROUP BY run, location)
   GROUP BY run
 ), lanes AS (
-  SELECT run, count(*) AS lanes FROM locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, count(*) AS lanes FROM program_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
 )
-SELECT r.run, r.tasks, coalesce(l.lanes, 0) AS lanes, r.makespan AS makespan_time, w.work_time,
+SELECT r.run, coalesce(w.tasks, 0) AS tasks, coalesce(l.lanes, 0) AS lanes, r.makespan AS makespan_time, w.work_time,
   round(1.0 * w.work_time / nullif(l.lanes * r.makespan, 0), 3) AS occupancy,
   round(1.0 * first_value(r.makespan) OVER (PARTITION BY r.study, r.argument, r.problem_size ORDER BY r.run_number) / nullif(r.makespan, 0), 3) AS speedup
 FROM runs r

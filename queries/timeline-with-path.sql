@@ -4,5 +4,5 @@
 -- chart: gantt
 --
 SELECT t.run, t.task, t.location, t.name, t.kind, t.start, t.finish, p.task IS NOT NULL AS on_path
-FROM tasks t
+FROM program_tasks t
 LEFT JOIN critical_path() p ON p.task = t.task

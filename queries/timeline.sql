@@ -3,4 +3,4 @@
 -- needs: tasks
 -- chart: gantt
 --
-SELECT run, task, location, name, kind, start, finish FROM tasks
+SELECT run, task, location, name, kind, start, finish FROM program_tasks

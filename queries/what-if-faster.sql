@@ -7,25 +7,25 @@
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight, asynchronous ones); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time
-  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM tasks GROUP BY run, location)
+  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM program_tasks GROUP BY run, location)
   GROUP BY run
 ), chosen AS (
   SELECT coalesce($name, (
     SELECT name FROM critical_path() GROUP BY name ORDER BY sum(duration) DESC, name LIMIT 1)) AS name
 ), changed AS (
   SELECT t.task, t.duration * $percent / 100 AS duration
-  FROM tasks t
+  FROM program_tasks t
   JOIN chosen c ON c.name = t.name
   WHERE t.duration IS NOT NULL
 ), dependencies AS (
   SELECT * FROM links WHERE kind = 'dependency'
 ), considered AS (
   -- As for the critical path: a long task outside of the graph is no path.
-  SELECT * FROM tasks
+  SELECT * FROM program_tasks
   WHERE task IN (SELECT source FROM dependencies) OR task IN (SELECT target FROM dependencies) OR name IN (SELECT name FROM chosen)
 ), lanes AS (
   -- Also those that ran nothing: they could.
-  SELECT run, CAST(count(*) AS BIGINT) AS lanes FROM locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, CAST(count(*) AS BIGINT) AS lanes FROM program_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
 )
 SELECT name, run, path_before, path_after, work_before, work_after, lanes,
   path_before + greatest(0, (work_before + lanes - 1) / lanes - path_before) AS bound_before,

@@ -6,6 +6,6 @@
 SELECT run, source, target, count, bytes, source_total, target_total
 FROM message_matrix(messages, (
   -- Those that never sent or received are there when others of their kind did.
-  SELECT * FROM locations WHERE kind IN (
-    SELECT l.kind FROM locations l JOIN messages m ON m.run = l.run AND l.location IN (m.source, m.target))))
+  SELECT * FROM program_locations WHERE kind IN (
+    SELECT l.kind FROM program_locations l JOIN messages m ON m.run = l.run AND l.location IN (m.source, m.target))))
 ORDER BY run, source, target

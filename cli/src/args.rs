@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use tq_engine::time::GivenTime;
 
 use crate::output::Format;
+use crate::timeout::TimeoutArgs;
 
 /// Answers questions about execution traces in SQL.
 #[derive(Debug, Parser)]
@@ -84,12 +85,18 @@ pub(crate) struct OpenArgs {
     /// Memory for tables and queries, e.g. `8GB` [default: three quarters of the machine's]
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Reading")]
     pub(crate) memory: Option<usize>,
+    /// The longest text or list that a function may make or a file may hold [default: 64MB]
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Reading")]
+    pub(crate) max_value: Option<usize>,
     /// Threads for reading and for queries [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads, help_heading = "Reading")]
     pub(crate) threads: Option<usize>,
     /// Fail (exit status 2) when anything of a trace was lost while reading
     #[arg(long, help_heading = "Reading")]
     pub(crate) strict: bool,
+    /// Let SQL only ask: it creates, changes and writes nothing
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) read_only: bool,
 }
 
 /// `tq query`.
@@ -108,6 +115,8 @@ pub(crate) struct OpenArgs {
 pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
+    #[command(flatten)]
+    pub(crate) timeout: TimeoutArgs,
     /// The SQL to answer; several statements end with `;` each
     #[arg(short = 'c', long = "command", value_name = "SQL", allow_hyphen_values = true)]
     pub(crate) command: Option<String>,
@@ -139,7 +148,7 @@ pub(crate) struct LibraryArgs {
 }
 
 /// `tq report`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(
     after_help = "A template is markdown; its fenced `sql` blocks hold the name of a saved query (with `name=value` parameters) or SQL,\n\
         and become a table or a picture. `base=` and `new=` before two traces add what changed.\n\n\
@@ -151,6 +160,8 @@ pub(crate) struct LibraryArgs {
 pub(crate) struct ReportArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
+    #[command(flatten)]
+    pub(crate) timeout: TimeoutArgs,
     /// The page to write; its pictures go beside it [default: RUN.report.md, standard output in a pipe]
     #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
@@ -171,7 +182,7 @@ pub(crate) struct ReportArgs {
 }
 
 /// `tq check`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "Exit status: 0 every check held, 1 one did not, 2 one could not run (2 beats 1).\n\n\
         Examples:\n  \
         tq check run.tfp --query checks/                          what the files of a folder expect\n  \
@@ -180,6 +191,8 @@ pub(crate) struct ReportArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
+    #[command(flatten)]
+    pub(crate) timeout: TimeoutArgs,
     /// A saved query with `expect` or `metric` lines: a file, a folder of files, or a name
     #[arg(long = "query", value_name = "PATH", num_args = 1.., required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) checks: Vec<String>,
@@ -189,6 +202,9 @@ pub(crate) struct CheckArgs {
     /// A value for a parameter of the queries that declare it
     #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) params: Vec<(String, String)>,
+    /// A file that `expect same as:` may name although it lies outside of the folder of its query
+    #[arg(long, value_name = "FILE", num_args = 1.., value_hint = ValueHint::FilePath)]
+    pub(crate) expected: Vec<PathBuf>,
     /// Write the files that `expect same as:` compares with instead of comparing
     #[arg(long)]
     pub(crate) bless: bool,

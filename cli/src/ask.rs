@@ -10,11 +10,13 @@ use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::physical_plan::execute_stream;
 use futures::StreamExt;
-use tokio::sync::mpsc::Sender;
+use tokio::sync::mpsc::{Sender, WeakSender};
 use tq_engine::queries::{Need, SavedQuery};
 use tq_engine::session::Session;
+use tq_engine::sql::stop::{Stop, stoppable};
 use tq_engine::sql::{self, SqlError, Statement};
 
 use crate::args::OpenArgs;
@@ -135,10 +137,18 @@ impl Asker {
     pub(crate) fn answer(&mut self, statement: &Statement, params: &Params) -> Result<RecordBatch, Failure> {
         let mut schema: SchemaRef = Arc::new(Schema::empty());
         let mut batches = Vec::new();
+        let session = Arc::clone(&self.session);
+        let pool = &session.context().runtime_env().memory_pool;
+        let memory = MemoryConsumer::new("an answer that is kept").register(pool);
         self.stream(statement, params, Ok, &mut |part| {
             match part {
                 Part::Schema(answer) => schema = answer,
-                Part::Rows(batch) => batches.push(batch),
+                Part::Rows(batch) => {
+                    // The batches, and the one that they become.
+                    let asked = memory.try_grow(batch.get_array_memory_size().saturating_mul(2));
+                    asked.map_err(|error| session.error(&error, statement))?;
+                    batches.push(batch);
+                }
             }
             Ok(())
         })?;
@@ -182,6 +192,7 @@ impl Asker {
                 let frame = arrange(frame).map_err(worded)?;
                 let task = Arc::new(frame.task_ctx());
                 let plan = frame.create_physical_plan().await.map_err(worded)?;
+                let plan = stoppable(plan, &nobody_listens_to(&sender)).map_err(worded)?;
                 // The frame's own schema has not met the analyzer, which may settle on other types of text.
                 let schema = plan.schema();
                 running.begin(&plan);
@@ -207,4 +218,11 @@ impl Asker {
         }
         Ok(answered??)
     }
+}
+
+/// Says that the answer is not wanted any more. The plan, which asks, may live longer than the query, so it must not keep the
+/// channel open.
+fn nobody_listens_to<T: Send + 'static>(sender: &Sender<T>) -> Stop {
+    let sender: WeakSender<T> = sender.downgrade();
+    Arc::new(move || sender.upgrade().is_none_or(|sender| sender.is_closed()))
 }

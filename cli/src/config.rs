@@ -2,8 +2,10 @@
 //!
 //! ```toml
 //! memory = "8GB"        # as --memory
+//! max-value = "64MB"    # as --max-value
 //! threads = 4           # as --threads
 //! quiet = true          # as --quiet
+//! read_only = true      # as --read-only
 //!
 //! [prompt]              # as \set
 //! rows = 200            # or "all"
@@ -27,8 +29,10 @@ use crate::repl::Settings;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Config {
     pub(crate) memory: Option<usize>,
+    pub(crate) max_value: Option<usize>,
     pub(crate) threads: Option<usize>,
     pub(crate) quiet: bool,
+    pub(crate) read_only: bool,
     /// Settings of the prompt.
     pub(crate) prompt: Settings,
 }
@@ -75,8 +79,12 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             ("memory", Value::String(text)) => {
                 config.memory = Some(args::bytes(text).map_err(|why| wrong(key, format!("`memory`: {why}")))?);
             }
+            ("max-value", Value::String(text)) => {
+                config.max_value = Some(args::bytes(text).map_err(|why| wrong(key, format!("`max-value`: {why}")))?);
+            }
             ("threads", Value::Integer(threads @ 1..=1024)) => config.threads = usize::try_from(*threads).ok(),
             ("quiet", Value::Boolean(quiet)) => config.quiet = *quiet,
+            ("read_only", Value::Boolean(read_only)) => config.read_only = *read_only,
             ("prompt", Value::Table(settings)) => {
                 for (name, value) in settings {
                     let placed = |failure: Failure| failure.at(place(name));
@@ -84,11 +92,12 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
                 }
             }
             ("memory", _) => return Err(wrong(key, "`memory` is a text like \"8GB\"".to_owned())),
+            ("max-value", _) => return Err(wrong(key, "`max-value` is a text like \"64MB\"".to_owned())),
             ("threads", _) => return Err(wrong(key, "`threads` is a whole number from 1 to 1024".to_owned())),
-            ("quiet", _) => return Err(wrong(key, "`quiet` is true or false".to_owned())),
+            ("quiet" | "read_only", _) => return Err(wrong(key, format!("`{key}` is true or false"))),
             ("prompt", _) => return Err(wrong(key, "`prompt` is a table: write `[prompt]`".to_owned())),
             _ => {
-                let near = did_you_mean(key, ["memory", "threads", "quiet", "prompt"]);
+                let near = did_you_mean(key, ["memory", "max-value", "threads", "quiet", "read_only", "prompt"]);
                 return Err(wrong(key, format!("`{key}` is no key of the configuration{near}")));
             }
         }
@@ -118,8 +127,9 @@ mod tests {
 
     #[test]
     fn defaults_are_read() {
-        let config = read("memory = \"2GB\"\nthreads = 3\n[prompt]\nrows = 20\npager = false\n").unwrap();
-        assert_eq!((config.memory, config.threads), (Some(2_000_000_000), Some(3)));
+        let config =
+            read("memory = \"2GB\"\nthreads = 3\nread_only = true\n[prompt]\nrows = 20\npager = false\n").unwrap();
+        assert_eq!((config.memory, config.threads, config.read_only), (Some(2_000_000_000), Some(3), true));
         assert_eq!(config.prompt, Settings { rows: Some(20), pager: false, ..Settings::default() });
         assert_eq!(read(""), Ok(Config::default()));
     }

@@ -10,8 +10,14 @@ use crate::errors::{Failure, Problem, did_you_mean};
 /// All saved queries. A directory of the command line must be there; the others may.
 pub(crate) fn open(args: &LibraryArgs) -> Result<Library, Failure> {
     let mut directories = args.directories.clone();
-    directories.extend([of_project(), of_user()].into_iter().flatten().filter(|directory| directory.is_dir()));
-    Ok(Library::open(&directories)?)
+    let user = of_user();
+    directories.extend([of_project(), user.clone()].into_iter().flatten().filter(|directory| directory.is_dir()));
+    Ok(Library::open(&directories)?.trusting(user))
+}
+
+/// The directories that [`open`] looks in and that are there.
+pub(crate) fn directories(args: &LibraryArgs) -> Vec<PathBuf> {
+    args.directories.iter().cloned().chain(of_project()).chain(of_user()).filter(|folder| folder.is_dir()).collect()
 }
 
 /// The query of a name.

@@ -16,13 +16,17 @@ mod functions;
 mod library;
 mod open;
 mod output;
+mod outputs;
 mod pictures;
 mod progress;
 mod repl;
 mod report;
 mod runtime;
+mod signals;
 mod statements;
 mod talk;
+mod timeout;
+mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -51,6 +55,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Result<(), Failure> {
+    signals::listen()?;
     config::load()?;
     if args.quiet || config::get().quiet {
         talk::be_quiet();
@@ -83,9 +88,14 @@ fn usage(mut error: clap::Error) -> ExitCode {
         // `use '-- -c'` is no help.
         error.remove(ContextKind::Suggested);
     }
-    let printed = error.print();
+    // A file may be called `::error::`, and `*` puts it on the command line. Whoever does not listen is told by the status.
+    if output::runner::is_listening() && error.use_stderr() {
+        error.render().to_string().lines().for_each(talk::line);
+    } else {
+        let _ = error.print();
+    }
     if let Some(given) = of_query {
         talk::hint(&format!("`tq query TRACE…` takes `{given}`"));
     }
-    if error.use_stderr() && printed.is_ok() { ExitCode::from(2) } else { ExitCode::SUCCESS }
+    if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

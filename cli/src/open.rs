@@ -13,7 +13,8 @@ use tq_engine::trace::{Progress, Severity};
 
 use crate::args::OpenArgs;
 use crate::errors::{self, Failure, Problem, did_you_mean};
-use crate::{config, talk};
+use crate::output::visible::visible;
+use crate::{config, talk, watch};
 
 /// An import shorter than this stays silent.
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
@@ -26,13 +27,18 @@ const MEMORY_FALLBACK: u64 = 8 << 30;
 pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     let mut options =
         OpenOptions::new(args.memory.or(config::get().memory).unwrap_or_else(default_memory), threads(args));
+    if let Some(bytes) = args.max_value.or(config::get().max_value) {
+        options.max_value = bytes;
+    }
     options.traces = args.traces.iter().map(|text| TraceSpec::parse(text)).collect();
     options.from_format.clone_from(&args.from_format);
     options.import = args.options.iter().cloned().collect();
     options.run_args.clone_from(&args.run_args);
     options.from = args.from;
     options.to = args.to;
+    options.read_only = args.read_only || config::get().read_only;
     check_window(args)?;
+    watch::over(options.memory_limit);
     let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
     options.progress = meter.clone().map(|meter| meter as Arc<dyn Progress>);
     let opened = Session::open(&options);
@@ -73,12 +79,18 @@ pub(crate) fn threads(args: &OpenArgs) -> usize {
 fn check_window(args: &OpenArgs) -> Result<(), Failure> {
     let tick = tq_udfs::ticks::Tick::Picosecond;
     let ticks = |time: Option<tq_engine::time::GivenTime>| time.and_then(|time| time.ticks(tick));
+    // Before anything is read. Bare ticks and times with a unit can only be compared once the session's tick is known, and
+    // the session looks again.
     match (args.from, args.to, ticks(args.from), ticks(args.to)) {
-        // Bare ticks and times with a unit can only be compared once the session's tick is known.
         (Some(from), Some(to), Some(first), Some(last))
             if std::mem::discriminant(&from) == std::mem::discriminant(&to) && last <= first =>
         {
-            Err(Problem::new("--to lies before --from: the slice is empty").into())
+            let what = match last < first {
+                true => "--to lies before --from: the slice is empty",
+                false => "--from and --to are the same time: the slice is empty",
+            };
+            let hint = "--to is the first tick behind the slice, so that `--from 20 --to 21` is one tick";
+            Err(Problem::new(what).hint(hint).into())
         }
         _ => Ok(()),
     }
@@ -186,6 +198,6 @@ impl Progress for Meter {
             }
             _ => format!("{:.0} MB", megabytes(read)),
         };
-        let _ = write!(io::stderr().lock(), "\r\x1b[Kreading {}: {done}", source.display());
+        let _ = write!(io::stderr().lock(), "\r\x1b[Kreading {}: {done}", visible(&source.display().to_string()));
     }
 }

@@ -4,29 +4,25 @@
 //! threads. So three parties: a *listener* thread hears Ctrl-C; the *front*, the calling thread, waits for rows or
 //! Ctrl-C, whichever comes first; the *queries* runtime computes. A query that was told to stop and does not within
 //! [`PATIENCE`] is left behind together with its runtime, and the next query gets a new one; the session is tied to none.
-//!
-//! Ctrl-C while no query runs (during an import, while a picture is laid out) leaves at once with 130, and so does a
-//! second one while a query is being stopped.
 
 use std::future::Future;
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 
 use crate::errors::{Failure, Problem, last_panic};
+use crate::signals::Interrupts;
+use crate::timeout;
+use crate::watch as memory_watch;
 
 /// How long a query may take to stop before its runtime is abandoned.
 const PATIENCE: Duration = Duration::from_millis(700);
 /// Answers on their way between the query and whoever prints them.
 const IN_FLIGHT: usize = 4;
-/// Deep plans recurse; optimisation off, they need more than tokio's 2 MiB.
-const STACK_BYTES: usize = 16 << 20;
-/// The exit status of a process that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
+/// Deep plans recurse; optimisation off, they need more than tokio's 2 MiB. Pages that are not touched cost nothing.
+const STACK_BYTES: usize = 256 << 20;
 
 /// Runs queries; see the module.
 pub(crate) struct QueryRuntime {
@@ -63,12 +59,17 @@ impl QueryRuntime {
         };
         let (sender, mut receiver) = mpsc::channel(IN_FLIGHT);
         let mut interrupts = self.interrupts.arm();
+        let mut memory = memory_watch::arm();
+        let mut out_of_memory = false;
         let mut task = queries.spawn(work(sender));
         let outcome = self.front.block_on(async {
+            let mut late = std::pin::pin!(late());
             loop {
                 tokio::select! {
                     biased;
                     () = interrupts.pressed() => return Err(Failure::Interrupted),
+                    problem = &mut late => return Err(problem.into()),
+                    failure = memory.rang() => { out_of_memory = true; return Err(failure) }
                     item = receiver.recv() => match item {
                         Some(item) => take(item)?,
                         None => break,
@@ -78,6 +79,8 @@ impl QueryRuntime {
             tokio::select! {
                 biased;
                 () = interrupts.pressed() => Err(Failure::Interrupted),
+                problem = &mut late => Err(problem.into()),
+                failure = memory.rang() => { out_of_memory = true; Err(failure) }
                 joined = &mut task => joined.map_err(|_| Problem::internal(&last_panic()).into()),
             }
         });
@@ -86,10 +89,15 @@ impl QueryRuntime {
             task.abort();
             let stopped = task.is_finished()
                 || self.front.block_on(async { tokio::time::timeout(PATIENCE, &mut task).await.is_ok() });
-            if !stopped {
+            if stopped {
+                self.queries = Some(queries);
+            } else {
                 queries.shutdown_background();
-                return outcome;
             }
+            if out_of_memory {
+                memory_watch::settle();
+            }
+            return outcome;
         }
         self.queries = Some(queries);
         outcome
@@ -115,103 +123,22 @@ impl Drop for QueryRuntime {
     }
 }
 
-/// Runs another program in front of this one: Ctrl-C is meant for it.
-pub(crate) fn without_interrupts<R>(work: impl FnOnce() -> R) -> R {
-    let Ok(interrupts) = Interrupts::listen() else { return work() };
-    interrupts.ignored.store(true, Ordering::SeqCst);
-    let result = work();
-    interrupts.ignored.store(false, Ordering::SeqCst);
-    result
+/// Comes when the time for a question is over; never, without `--timeout`.
+async fn late() -> Problem {
+    let Some(limit) = timeout::limit() else { return std::future::pending().await };
+    tokio::time::sleep(limit).await;
+    timeout::late(limit)
 }
 
-fn no_threads(error: &io::Error) -> Failure {
+pub(crate) fn no_threads(error: &io::Error) -> Failure {
     Problem::new(format!("cannot start threads for queries: {error}")).into()
-}
-
-/// Hears Ctrl-C for the whole process.
-struct Interrupts {
-    /// How often Ctrl-C was pressed.
-    count: watch::Sender<u64>,
-    /// Whether somebody will answer the next Ctrl-C.
-    armed: AtomicBool,
-    /// Whether Ctrl-C is meant for another program, a pager.
-    ignored: AtomicBool,
-    /// Presses that somebody was asked to answer and has not.
-    pending: AtomicU64,
-}
-
-/// A query that answers Ctrl-C as long as this lives.
-struct Armed {
-    interrupts: &'static Interrupts,
-    presses: watch::Receiver<u64>,
-}
-
-impl Interrupts {
-    fn listen() -> Result<&'static Interrupts, Failure> {
-        static INTERRUPTS: OnceLock<Arc<Interrupts>> = OnceLock::new();
-        if let Some(interrupts) = INTERRUPTS.get() {
-            return Ok(interrupts);
-        }
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| no_threads(&error))?;
-        let interrupts = INTERRUPTS.get_or_init(|| {
-            Arc::new(Interrupts {
-                count: watch::Sender::new(0),
-                armed: AtomicBool::new(false),
-                ignored: AtomicBool::new(false),
-                pending: AtomicU64::new(0),
-            })
-        });
-        std::thread::Builder::new()
-            .name("tq-interrupts".to_owned())
-            .spawn(move || runtime.block_on(interrupts.forever()))
-            .map_err(|error| no_threads(&error))?;
-        Ok(interrupts)
-    }
-
-    async fn forever(&self) {
-        while tokio::signal::ctrl_c().await.is_ok() {
-            if self.ignored.load(Ordering::SeqCst) {
-                continue;
-            }
-            let unanswered = self.pending.fetch_add(1, Ordering::SeqCst) > 0;
-            if unanswered || !self.armed.load(Ordering::SeqCst) {
-                leave();
-            }
-            self.count.send_modify(|count| *count += 1);
-        }
-    }
-
-    fn arm(&'static self) -> Armed {
-        self.pending.store(0, Ordering::SeqCst);
-        let mut presses = self.count.subscribe();
-        presses.mark_unchanged();
-        self.armed.store(true, Ordering::SeqCst);
-        Armed { interrupts: self, presses }
-    }
-}
-
-impl Armed {
-    async fn pressed(&mut self) {
-        if self.presses.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
-impl Drop for Armed {
-    fn drop(&mut self) {
-        self.interrupts.armed.store(false, Ordering::SeqCst);
-        self.interrupts.pending.store(0, Ordering::SeqCst);
-    }
-}
-
-/// The main thread may be inside of an import, which cannot be asked to stop.
-fn leave() -> ! {
-    std::process::exit(INTERRUPTED)
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
 
     #[test]

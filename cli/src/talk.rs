@@ -4,6 +4,10 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::output::Spelling;
+use crate::output::runner::harmless;
+use crate::output::visible::visible;
+
 /// Whether a stream may be coloured.
 pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
     stream.is_terminal()
@@ -57,14 +61,26 @@ pub(crate) fn done(message: &str) {
 
 /// A line without a label.
 pub(crate) fn line(message: &str) {
+    write(&harmless(&visible(message), Spelling::Escape));
+}
+
+/// A line that a CI system takes for a command of ours.
+pub(crate) fn command(line: &str) {
+    write(line);
+}
+
+fn write(line: &str) {
     // Nobody is left to tell when stderr is closed.
-    let _ = writeln!(io::stderr().lock(), "{message}");
+    let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
 fn labelled(label: &str, style: &str, message: &str) {
+    // What a message quotes is a stranger's, and must neither steer the terminal nor begin a line.
+    let message = visible(message);
+    let message = harmless(&message, Spelling::Escape);
     if colours(&io::stderr()) {
-        line(&format!("\x1b[{style}m{label}:\x1b[0m {message}"));
+        write(&format!("\x1b[{style}m{label}:\x1b[0m {message}"));
     } else {
-        line(&format!("{label}: {message}"));
+        write(&format!("{label}: {message}"));
     }
 }

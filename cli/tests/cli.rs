@@ -8,8 +8,14 @@
 #[path = "cli/checks.rs"]
 mod checks;
 mod chrome;
+#[path = "cli/ends.rs"]
+mod ends;
+#[path = "cli/memory.rs"]
+mod memory;
 #[path = "cli/reports.rs"]
 mod reports;
+#[path = "cli/safety.rs"]
+mod safety;
 #[path = "cli/saved_queries.rs"]
 mod saved_queries;
 
@@ -51,7 +57,9 @@ impl Place {
     }
 
     fn write(&self, name: &str, text: &str) {
-        std::fs::write(self.0.path().join(name), text).unwrap();
+        let path = self.0.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
     }
 
     fn read(&self, name: &str) -> String {
@@ -77,6 +85,7 @@ impl Place {
             .args(arguments)
             .current_dir(self.0.path())
             .env_remove("RUST_BACKTRACE")
+            .env_remove("GITHUB_ACTIONS")
             .env("XDG_STATE_HOME", self.0.path().join("state"))
             .env("XDG_CONFIG_HOME", self.0.path().join("config"))
             .stdin(Stdio::piped())
@@ -264,7 +273,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (30 in all)
+        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (32 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -444,10 +453,11 @@ fn traces_that_cannot_be_read() {
         (
             "run.json --from 2ms --to 1ms",
             expect![[r#"
-            --- stderr
-            error: --to lies before --from: the slice is empty
-            --- exit 2
-        "#]],
+                --- stderr
+                error: --to lies before --from: the slice is empty
+                hint: --to is the first tick behind the slice, so that `--from 20 --to 21` is one tick
+                --- exit 2
+            "#]],
         ),
         (
             "run.json --from 'tomorrow'",
@@ -618,19 +628,25 @@ fn the_prompt_reads_a_pipe_without_prompting() {
         )
         .check(&expect![[r#"
             Tables, with their rows:
-              counters      0  Values over time, or totals.
-              events        0  Instants: milestones, marks, tags.
-              executions    0  Scalability studies: one row per run, region and repetition.
-              import_stats  2  What was skipped, repaired, rounded or guessed while reading: nothing is dropped
-                               silently.
-              links         1  Directed links between tasks.
-              locations     3  What executes: nodes, processes, threads, workers, streams, components; also
-                               those that never ran.
-              messages      0  Messages between locations.
-              parent_links  0  The parents of tasks: declared by the trace, or by nesting on a lane; a task can
-                               have both.
-              runs          1  One row per recording that the session opened.
-              tasks         3  Executed units of work, each a half-open span [start, finish) on a location.
+              counters           0  Values over time, or totals.
+              events             0  Instants: milestones, marks, tags.
+              executions         0  Scalability studies: one row per run, region and repetition.
+              import_stats       2  What was skipped, repaired, rounded or guessed while reading: nothing is
+                                    dropped silently.
+              links              1  Directed links between tasks.
+              locations          3  What executes: nodes, processes, threads, workers, streams, components; also
+                                    those that never ran.
+              messages           0  Messages between locations.
+              parent_links       0  The parents of tasks: declared by the trace, or by nesting on a lane; a task
+                                    can have both.
+              program_locations  3  The locations of the program: `locations` without those that hold nothing
+                                    but what the recorder wrote of itself (role profiler). The saved queries
+                                    read it.
+              program_tasks      3  The tasks of the program: `tasks` without the rows that the recorder wrote
+                                    of itself (role profiler). Functions read it when their `tasks` is left out,
+                                    and so do the saved queries.
+              runs               1  One row per recording that the session opened.
+              tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
             name,duration
             a,40000
             b,60000
@@ -677,7 +693,8 @@ fn lists_describe_themselves() {
           time_unit     The unit of the trace's own times: ns, ps, us, cycles … (VARCHAR)
           origin        The trace's own clock at tick 0, in nanoseconds; NULL where the trace has none.
                         (BIGINT)
-          makespan      Last finish minus first start; NULL without timed tasks. (BIGINT, ticks)
+          makespan      Last finish minus first start of `program_tasks`; NULL without timed ones. (BIGINT,
+                        ticks)
           tasks         Number of its tasks. (BIGINT)
           locations     Number of its locations. (BIGINT)
           processes     Number of distinct processes; NULL where the trace does not tell. (BIGINT)
@@ -693,19 +710,25 @@ fn lists_describe_themselves() {
     "#]]);
     place.tq("tables").check(&expect![[r#"
         Tables of every session:
-          runs          One row per recording that the session opened.
-          locations     What executes: nodes, processes, threads, workers, streams, components; also those
-                        that never ran.
-          tasks         Executed units of work, each a half-open span [start, finish) on a location.
-          links         Directed links between tasks.
-          messages      Messages between locations.
-          counters      Values over time, or totals.
-          events        Instants: milestones, marks, tags.
-          import_stats  What was skipped, repaired, rounded or guessed while reading: nothing is dropped
-                        silently.
-          parent_links  (view) The parents of tasks: declared by the trace, or by nesting on a lane; a task
-                        can have both.
-          executions    (view) Scalability studies: one row per run, region and repetition.
+          runs               One row per recording that the session opened.
+          locations          What executes: nodes, processes, threads, workers, streams, components; also
+                             those that never ran.
+          tasks              Executed units of work, each a half-open span [start, finish) on a location.
+          links              Directed links between tasks.
+          messages           Messages between locations.
+          counters           Values over time, or totals.
+          events             Instants: milestones, marks, tags.
+          import_stats       What was skipped, repaired, rounded or guessed while reading: nothing is
+                             dropped silently.
+          program_tasks      (view) The tasks of the program: `tasks` without the rows that the recorder
+                             wrote of itself (role profiler). Functions read it when their `tasks` is left
+                             out, and so do the saved queries.
+          program_locations  (view) The locations of the program: `locations` without those that hold
+                             nothing but what the recorder wrote of itself (role profiler). The saved
+                             queries read it.
+          parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
+                             task can have both.
+          executions         (view) Scalability studies: one row per run, region and repetition.
         `tq tables NAME` lists the columns of one.
         --- exit 0
     "#]]);
@@ -795,30 +818,6 @@ fn a_closed_pipe_is_no_error() {
     assert_eq!(output.status.code(), Some(0));
 }
 
-#[cfg(unix)]
-#[test]
-fn ctrl_c_ends_a_query_that_never_awaits() {
-    let place = Place::new();
-    // It would run for years.
-    let sql = "SELECT sum(a.value * b.value * c.value) FROM range(0, 200000) a CROSS JOIN range(0, 200000) b \
-        CROSS JOIN range(0, 200000) c";
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
-        .args(["query", "run.json", "--threads", "2", "-c", sql])
-        .current_dir(place.0.path())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    while !listens_to_ctrl_c(child.id()) {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before the query ran");
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
-    std::thread::sleep(std::time::Duration::from_secs(1));
-    assert!(child.try_wait().unwrap().is_none(), "the query is still running");
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
-}
-
 /// A pipe gives its bytes once: more than what recognition looks at must not be lost.
 #[test]
 #[cfg(unix)]
@@ -840,13 +839,6 @@ fn a_named_pipe_is_read_once_and_whole() {
         .unwrap();
     assert_eq!(String::from_utf8_lossy(&answer.stdout), "tasks,first\n20000,0\n");
     writer.join().unwrap().unwrap();
-}
-
-/// Whether a process catches SIGINT; where nobody tells, one assumes so.
-fn listens_to_ctrl_c(process: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    caught.is_none_or(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 << (2 - 1) != 0))
 }
 
 /// Keeps the helper honest.

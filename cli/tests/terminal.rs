@@ -98,7 +98,10 @@ fn a_session_at_the_prompt() {
     // Ctrl-D leaves, and the history is there.
     session.send_control('d').unwrap();
     session.exp_eof().unwrap();
-    let history = std::fs::read_to_string(place.path().join("state/tq/history")).unwrap();
+    let file = place.path().join("state/tq/history");
+    let history = std::fs::read_to_string(&file).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(mode & 0o077, 0, "what was typed is for its owner only");
     assert!(history.contains("SELECT * FROM taks;"), "{history}");
 }
 

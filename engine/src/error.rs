@@ -95,11 +95,19 @@ pub enum ImportError {
         hint: Option<String>,
     },
     /// The memory limit was reached.
-    #[error("{}: not enough memory for its tables: {what}", path.display())]
+    #[error("{}: not enough memory to read it: {}", path.display(), plain(what))]
     Memory {
         /// The file.
         path: PathBuf,
         /// What the pool said.
+        what: String,
+    },
+    /// A record that does not end: `--max-value` says how long one may be.
+    #[error("{}: {what}", path.display())]
+    TooLong {
+        /// The file.
+        path: PathBuf,
+        /// Where it begins, and how far was looked.
         what: String,
     },
     /// The engine refused; a defect of ours.
@@ -110,6 +118,12 @@ pub enum ImportError {
         /// What it said.
         source: DataFusionError,
     },
+}
+
+/// What a pool said, without the name of its kind of error.
+fn plain(what: &str) -> &str {
+    let what = what.strip_prefix("Resources exhausted: ").unwrap_or(what);
+    what.lines().next().unwrap_or(what)
 }
 
 fn io_reason(error: &io::Error) -> String {

@@ -8,7 +8,9 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod error;
 pub mod importers;
+pub mod memory;
 pub mod open;
+pub mod paths;
 pub mod perfetto;
 pub mod queries;
 pub mod session;

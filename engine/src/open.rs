@@ -12,10 +12,12 @@ use datafusion::execution::memory_pool::MemoryPool;
 use tq_udfs::ticks::Tick;
 
 use crate::error::ImportError;
-use crate::importers::{self, ImportContext, ImportOptions, Importer};
+use crate::importers::nsys::report;
+use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
+use crate::paths::held_by;
 use crate::tables::ColumnType;
-use crate::time::GivenTime;
-use crate::trace::{Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
+use crate::time::{GivenTime, REACH};
+use crate::trace::{Budget, Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
 
 /// `--option align=messages`: the one option that is no format's.
 const ALIGN_OPTION: &str = "align";
@@ -59,8 +61,12 @@ pub struct OpenOptions {
     pub to: Option<GivenTime>,
     /// Bytes for tables and queries.
     pub memory_limit: usize,
+    /// Bytes of a text or a list that a scalar function makes, or that is read from a file, at most.
+    pub max_value: usize,
     /// Threads for parsing and for queries.
     pub threads: usize,
+    /// Whether SQL may only ask: nothing is created, changed or written.
+    pub read_only: bool,
     /// Hears how far reading is.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -76,7 +82,9 @@ impl OpenOptions {
             from: None,
             to: None,
             memory_limit,
+            max_value: tq_udfs::bounded::MAX_VALUE,
             threads,
+            read_only: false,
             progress: None,
         }
     }
@@ -100,14 +108,16 @@ pub(crate) struct NamedRun {
 /// Reads every trace.
 pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<Opened, ImportError> {
     check_options(&options.import)?;
+    let budget = Budget::new(Arc::clone(pool), options.max_value);
+    let (cores, repetition) = (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
     let aligns = options.import.contains_key(ALIGN_OPTION);
     let mut names = HashSet::new();
     let mut files_of_several = HashSet::new();
     let mut runs: Vec<NamedRun> = Vec::new();
     let mut notes = Vec::new();
     for spec in &options.traces {
-        for file in files(spec, options)? {
-            let mut context = ImportContext::new(&options.import, options.threads, Arc::clone(pool), runs.len() as i64);
+        for file in files(spec, options, &budget)? {
+            let mut context = ImportContext::new(&options.import, options.threads, budget.clone(), runs.len() as i64);
             match file.sources.as_slice() {
                 [source] if !file.is_directory => file.importer.import(source, &mut context)?,
                 sources => file.importer.import_directory(&spec.path, sources, &mut context)?,
@@ -125,6 +135,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
                 });
                 if index == 0 {
                     run.stats.extend(file.stats.iter().cloned());
+                    note_damage(&file.sources, &mut run.stats);
                 }
                 let clocks = run.clocks();
                 if aligns {
@@ -146,6 +157,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     }
     let tick = one_tick(&mut runs, &mut notes)?;
     let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
+    not_empty(slice, tick)?;
     for named in &mut runs {
         let path = named.run.source.clone();
         let had_rows = !slice.is_whole() && named.run.has_rows();
@@ -155,12 +167,9 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
         }
         for (key, value) in &options.run_args {
             named.run.info.args.insert(key.clone(), serde_json::Value::String(value.clone()));
-            match key.as_str() {
-                "cores" => named.run.info.cores = value.parse().ok().or(named.run.info.cores),
-                "repetition" => named.run.info.repetition = value.parse().ok().or(named.run.info.repetition),
-                _ => {}
-            }
         }
+        named.run.info.cores = cores.or(named.run.info.cores);
+        named.run.info.repetition = repetition.or(named.run.info.repetition);
     }
     Ok(Opened { runs, tick, slice, notes })
 }
@@ -175,23 +184,41 @@ struct Recognised {
     stats: Vec<Stat>,
 }
 
-fn files(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, ImportError> {
+fn files(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result<Vec<Recognised>, ImportError> {
     if spec.path.is_dir() {
-        return directory(spec, options);
+        return directory(spec, options, budget);
     }
-    let source = Source::open(&spec.path, options.progress.clone())?;
+    let (source, stats) = opened(&spec.path, options, budget)?;
     let importer = match &options.from_format {
         Some(name) => importers::by_name(name)?,
-        None => importers::recognise(&source, &options.import, true).ok_or_else(|| importers::unrecognised(&source))?,
+        None => importers::recognise(&source, &options.import, true).ok_or_else(|| foreign::refused(&source))?,
     };
     let name = spec.name.clone().unwrap_or_else(|| source.stem());
-    Ok(vec![Recognised { sources: vec![source], is_directory: false, importer, name, stats: Vec::new() }])
+    Ok(vec![Recognised { sources: vec![source], is_directory: false, importer, name, stats }])
 }
+
+/// A file, or in place of a report of Nsight Systems the database that `nsys` makes of it, where there is an `nsys`.
+fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source, Vec<Stat>), ImportError> {
+    let source = Source::open_within(path, options.progress.clone(), budget)?;
+    let is_wanted = options.import.get(report::OPTION).is_none_or(|value| value != "no")
+        && options.from_format.as_ref().is_none_or(|format| format == "nsys");
+    if !is_wanted || !foreign::identify(&source).is_some_and(|foreign| foreign.is_nsight_report) {
+        return Ok((source, Vec::new()));
+    }
+    let Some(nsys) = report::nsys_of(std::env::var_os("PATH").as_deref()) else { return Ok((source, Vec::new())) };
+    let made = report::export(&nsys, source.local_file()?.path())?;
+    let example = format!("{}: `{} export` wrote a temporary database of it", path.display(), nsys.display());
+    let stats = vec![Stat { finding: EXPORTED, count: 1, example }];
+    Ok((Source::of_made_file(path, made, options.progress.clone(), budget)?, stats))
+}
+
+/// A report was read through the database that its own program makes of it.
+const EXPORTED: Finding = Finding::info("exported_by_nsys", Stage::Import);
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
 /// files that nobody recognises are no runs; the latter are counted, and so are compressed files that break off before
 /// their first byte: the others are read without them.
-fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>, ImportError> {
+fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result<Vec<Recognised>, ImportError> {
     let failed = |source| ImportError::Io { path: spec.path.clone(), source };
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(&spec.path).map_err(failed)? {
@@ -202,6 +229,13 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
         }
     }
     paths.sort();
+    for path in &paths {
+        held_by(&spec.path, path).map_err(|error| ImportError::Unusable {
+            path: spec.path.clone(),
+            what: error.to_string(),
+            hint: Some(format!("give the file on the command line if you mean it: `{}`", path.display())),
+        })?;
+    }
     let mut recognised: Vec<Recognised> = Vec::new();
     let mut strangers: Vec<&Path> = Vec::new();
     let mut cut_off: Vec<&Path> = Vec::new();
@@ -209,7 +243,7 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
         if importers::is_companion(path, &paths) {
             continue;
         }
-        let source = match Source::open(path, options.progress.clone()) {
+        let (source, stats) = match opened(path, options, budget) {
             Err(ImportError::Empty { .. }) => {
                 strangers.push(path);
                 continue;
@@ -228,13 +262,7 @@ fn directory(spec: &TraceSpec, options: &OpenOptions) -> Result<Vec<Recognised>,
             Some(importer) => {
                 let stem = source.stem();
                 let name = spec.name.as_ref().map_or_else(|| stem.clone(), |name| format!("{name}/{stem}"));
-                recognised.push(Recognised {
-                    sources: vec![source],
-                    is_directory: false,
-                    importer,
-                    name,
-                    stats: Vec::new(),
-                });
+                recognised.push(Recognised { sources: vec![source], is_directory: false, importer, name, stats });
             }
             None => strangers.push(path),
         }
@@ -266,7 +294,14 @@ fn nothing_in(directory: &Path, files: &[PathBuf]) -> ImportError {
         Err(error @ ImportError::Io { .. }) => Some(error),
         _ => None,
     });
-    unreadable.unwrap_or_else(|| ImportError::NothingInDirectory { path: directory.to_owned(), files: files.len() })
+    let nothing = || ImportError::NothingInDirectory { path: directory.to_owned(), files: files.len() };
+    unreadable.unwrap_or_else(|| files.iter().find_map(|file| of_another_tool(file)).unwrap_or_else(nothing))
+}
+
+/// The error about a file of another tool; `None` for all others.
+fn of_another_tool(file: &Path) -> Option<ImportError> {
+    let source = Source::open(file, None).ok()?;
+    foreign::identify(&source).map(|_| foreign::refused(&source))
 }
 
 /// Files of one format that say they are parts of one run become one, named after the directory.
@@ -286,10 +321,32 @@ fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
     }
 }
 
+/// Counts files whose compressed stream does not decode or has a wrong checksum, and those that break off behind the last byte
+/// that their reader needed; it counts the others itself.
+fn note_damage(sources: &[Source], stats: &mut Vec<Stat>) {
+    let is_known = stats.iter().any(|stat| stat.finding.what == "truncated");
+    let damaged: Vec<String> = sources
+        .iter()
+        .filter_map(|source| Some(format!("{}: {}", source.path().display(), source.damage()?)))
+        .filter(|damage| !(is_known && damage.contains(" breaks off ")))
+        .collect();
+    if let Some(example) = damaged.first() {
+        let finding = Finding::lost("damaged_stream", Stage::Recording);
+        stats.push(Stat { finding, count: damaged.len() as u64, example: example.clone() });
+    }
+}
+
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
 fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
     let of_formats = importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
     let known: Vec<&str> = of_formats.chain([ALIGN_OPTION]).collect();
+    if let Some(value) = options.get(report::OPTION).filter(|value| !["yes", "no"].contains(&value.as_str())) {
+        return Err(ImportError::BadOption {
+            option: report::OPTION.to_owned(),
+            value: value.clone(),
+            what: "it is `yes` or `no`".to_owned(),
+        });
+    }
     if let Some(value) = options.get(ALIGN_OPTION).filter(|value| *value != "messages") {
         return Err(ImportError::BadOption {
             option: ALIGN_OPTION.to_owned(),
@@ -310,6 +367,21 @@ fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
         }
     }
     Ok(())
+}
+
+/// The value of a `--run-arg` that is a number in `runs`, the last one given; it is not below `least`.
+fn run_arg(options: &OpenOptions, key: &str, least: i64) -> Result<Option<i64>, ImportError> {
+    let given = options.run_args.iter().filter(|(given, _)| given == key);
+    let numbers = given.map(|(_, value)| match value.parse() {
+        Ok(number) if number >= least => Ok(number),
+        _ => Err(ImportError::Session {
+            what: format!("`--run-arg {key}={value}`: `runs.{key}` is a whole number from {least} on"),
+            hint: Some(format!(
+                "e.g. `--run-arg {key}=4`; a key of your own, such as `--run-arg {key}_note={value}`, takes any text"
+            )),
+        }),
+    });
+    Ok(numbers.collect::<Result<Vec<i64>, ImportError>>()?.pop())
 }
 
 fn unique(name: &str, taken: &mut HashSet<String>) -> String {
@@ -348,9 +420,11 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
         for batch in batches {
             let mut columns = batch.columns().to_vec();
             for (column, array) in table.spec().columns[1..].iter().zip(&mut columns) {
+                let is_length = column.name == "duration";
                 if column.column_type == ColumnType::Time && array.null_count() < array.len() {
                     let scaled = array.as_primitive::<Int64Type>().try_unary::<_, Int64Type, _>(|time| {
-                        time.checked_mul(factor).ok_or_else(|| ImportError::Session {
+                        let scaled = time.checked_mul(factor).filter(|scaled| REACH.contains(scaled) || is_length);
+                        scaled.ok_or_else(|| ImportError::Session {
                             what: format!(
                                 "{}: time {time} ns does not fit a session that counts in picoseconds",
                                 run.source.display()
@@ -368,10 +442,22 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
     Ok(())
 }
 
+/// A slice that nothing can touch is a slip of the pen. Only in ticks can all spellings be compared.
+fn not_empty(slice: Slice, tick: Tick) -> Result<(), ImportError> {
+    let (Some(from), Some(to)) = (slice.from, slice.to) else { return Ok(()) };
+    let what = match to.cmp(&from) {
+        std::cmp::Ordering::Greater => return Ok(()),
+        std::cmp::Ordering::Less => format!("--to lies before --from: {to} {tick} before {from} {tick}"),
+        std::cmp::Ordering::Equal => format!("the slice is empty: --from and --to are both {from} {tick}"),
+    };
+    let hint = "--to is the first tick behind the slice, so that `--from 20 --to 21` is one tick; leave one out for an open end";
+    Err(ImportError::Session { what, hint: Some(hint.to_owned()) })
+}
+
 fn given_ticks(time: Option<GivenTime>, tick: Tick) -> Result<Option<i64>, ImportError> {
     time.map(|time| {
         time.ticks(tick).ok_or_else(|| ImportError::Session {
-            what: "--from/--to lies beyond what ticks can count".to_owned(),
+            what: format!("--from/--to lies beyond ±2^62 {tick}, which is what this session can count"),
             hint: None,
         })
     })

@@ -1,11 +1,10 @@
 //! A session: the tables of the opened traces, our functions, and one entry point for SQL.
 
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    TimestampNanosecondArray,
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
+    StringArray, TimestampNanosecondArray,
 };
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
@@ -15,21 +14,25 @@ use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, MemoryReservation, TrackConsumersPool};
+use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use tq_udfs::bounded::Bounds;
+use tq_udfs::exactly::{EXACT, exactly};
 use tq_udfs::keeps_time::keeps_time;
+use tq_udfs::percentile::{PRECISE, precisely};
 use tq_udfs::relation::notes::Note;
 use tq_udfs::ticks::Tick;
 use tq_udfs::time_slice::{SliceFrom, SliceTo};
 
 use crate::error::ImportError;
+use crate::memory::SessionPool;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
-use crate::tables::{ColumnType, TABLES, Table, VIEWS};
-use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order};
+use crate::tables::{ColumnType, OF_PROGRAM, PROFILER, TABLES, Table, VIEWS};
+use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
 
 /// Tables, functions and SQL over the opened traces.
 pub struct Session {
@@ -38,6 +41,10 @@ pub struct Session {
     slice: Slice,
     notes: Vec<String>,
     runs: Vec<RunSummary>,
+    bounds: Arc<Bounds>,
+    pool: Arc<SessionPool>,
+    /// Whether every statement must be a question.
+    read_only: bool,
     /// What the tables hold, reported to the pool as long as the session lives.
     _memory: Vec<MemoryReservation>,
 }
@@ -63,11 +70,11 @@ impl Session {
     /// # Errors
     /// The first trace that cannot be read, with its place.
     pub fn open(options: &OpenOptions) -> std::result::Result<Session, ImportError> {
-        let top_consumers = NonZeroUsize::new(5).unwrap_or(NonZeroUsize::MIN);
-        let pool: Arc<dyn MemoryPool> =
-            Arc::new(TrackConsumersPool::new(GreedyMemoryPool::new(options.memory_limit), top_consumers));
+        let pool = Arc::new(SessionPool::new(options.memory_limit));
+        let limit = Arc::clone(&pool);
+        let pool: Arc<dyn MemoryPool> = pool;
         let opened = open::open(options, &pool)?;
-        Session::build(opened, pool, options.threads)
+        Session::build(opened, pool, limit, options)
             .map_err(|source| ImportError::Internal { path: "session".into(), source })
     }
 
@@ -117,12 +124,18 @@ impl Session {
     /// rows the caller streams. This is the entry for all SQL: DataFusion's own one skips the rewriting.
     ///
     /// # Errors
-    /// Unknown names, wrong types, a placeholder without a value; with the place in the statement's text.
+    /// Unknown names, wrong types, a placeholder without a value; with the place in the statement's text. In a session that
+    /// is read only, also whatever is no question.
     pub async fn execute(
         &self,
         statement: &Statement,
         params: Option<ParamValues>,
     ) -> std::result::Result<DataFrame, SqlError> {
+        if self.read_only && !statement.only_asks {
+            let mut statement = statement.clone();
+            statement.only_asks = true;
+            return sql::execute(&self.context, &statement, params).await;
+        }
         sql::execute(&self.context, statement, params).await
     }
 
@@ -131,8 +144,37 @@ impl Session {
         SqlError::new(error, statement, &self.context)
     }
 
-    fn build(mut opened: Opened, pool: Arc<dyn MemoryPool>, threads: usize) -> Result<Session> {
+    /// Bytes for tables and queries.
+    pub fn memory_limit(&self) -> usize {
+        self.pool.limit()
+    }
+
+    /// Bytes that a text or a list that a scalar function makes may have.
+    pub fn max_value(&self) -> usize {
+        self.bounds.max_value()
+    }
+
+    /// From now on a value that a scalar function makes may have so many bytes.
+    pub fn set_max_value(&self, bytes: usize) {
+        self.bounds.set_max_value(bytes);
+    }
+
+    /// From now on tables and queries may have so many bytes. What tables and running queries hold stays theirs: a limit below it
+    /// only refuses to give more.
+    pub fn set_memory_limit(&self, bytes: usize) {
+        self.pool.set_limit(bytes);
+    }
+
+    fn build(
+        mut opened: Opened,
+        pool: Arc<dyn MemoryPool>,
+        limit: Arc<SessionPool>,
+        options: &OpenOptions,
+    ) -> Result<Session> {
+        let threads = options.threads;
+        let bounds = Arc::new(Bounds::new(options.max_value, Arc::clone(&pool)));
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
+        temporary::register_spills(Arc::downgrade(&runtime.disk_manager));
         let mut config = SessionConfig::new()
             .with_information_schema(true)
             .with_target_partitions(threads)
@@ -140,8 +182,14 @@ impl Session {
             .with_default_catalog_and_schema("tq", "main");
         config.options_mut().execution.skip_partial_aggregation_probe_rows_threshold = ROWS_OF_PROBE;
         let builder = SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime);
-        let mut context = SessionContext::new_with_state(sql::configure(builder).build());
+        let mut context = SessionContext::new_with_state(
+            sql::configure(builder)
+                .with_analyzer_rule(Arc::new(sql::WithinBounds::new(&bounds)))
+                .with_physical_optimizer_rule(Arc::new(sql::ChargeWindows))
+                .build(),
+        );
         register_functions(&mut context, opened.tick)?;
+        sql::bind(&mut context, &bounds)?;
         context.register_udf(ScalarUDF::from(SliceFrom::new(opened.slice.from)));
         context.register_udf(ScalarUDF::from(SliceTo::new(opened.slice.to)));
         let catalog =
@@ -152,14 +200,30 @@ impl Session {
         register_documentation(catalog.as_ref(), opened.tick)?;
         let tasks = task_batches(&opened);
         perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
+        let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
         for view in &VIEWS {
+            // Where a recorder wrote nothing of itself, a view that leaves it out is the table: nothing is compared.
+            let sql = match view.sql.strip_suffix(OF_PROGRAM) {
+                Some(all) if !has_profiler_rows => all,
+                _ => view.sql,
+            };
             // Planning a view over tables in memory waits for nothing.
-            futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {}", view.name, view.sql)))?;
+            futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {sql}", view.name)))?;
         }
         let memory = opened.runs.iter_mut().map(|named| named.run.memory.take()).collect();
         // Taking thousands of small runs to pieces takes a while, and nobody waits for it.
         std::thread::spawn(move || drop(opened.runs));
-        Ok(Session { context, tick: opened.tick, slice: opened.slice, notes: opened.notes, runs, _memory: memory })
+        Ok(Session {
+            context,
+            tick: opened.tick,
+            slice: opened.slice,
+            notes: opened.notes,
+            runs,
+            bounds,
+            pool: limit,
+            read_only: options.read_only,
+            _memory: memory,
+        })
     }
 }
 
@@ -193,6 +257,12 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     let datafusions_sum = context.state().udaf("sum")?;
     for function in tq_udfs::aggregate_functions(datafusions_sum) {
         context.register_udaf(function)?;
+    }
+    for name in EXACT {
+        context.register_udaf(Arc::new(exactly(context.state().udaf(name)?)))?;
+    }
+    for name in PRECISE {
+        context.register_udaf(Arc::new(precisely(context.state().udaf(name)?)))?;
     }
     for name in KEEP_TIME {
         let function = keeps_time(context.state().udaf(name)?);
@@ -373,13 +443,39 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
     typed(Table::Runs, columns)
 }
 
-/// Last finish minus first start.
+/// Last finish minus first start of what the program did.
 fn makespan(run: &Run) -> Option<i64> {
     let tasks = run.tables.get(&Table::Tasks)?;
-    let column = |name: &'static str| tasks.iter().map(move |batch| batch[name].as_primitive::<Int64Type>());
-    let first = column("start").filter_map(datafusion::arrow::compute::min).min()?;
-    let last = column("finish").filter_map(datafusion::arrow::compute::max).max()?;
-    last.checked_sub(first)
+    let (mut first, mut last) = (None, None);
+    for batch in tasks {
+        let of_program = rows_of_program(batch);
+        // Nearly always a batch is taken as it is.
+        let column = |name: &str| match &of_program {
+            None => Some(Arc::clone(&batch[name])),
+            Some(rows) => datafusion::arrow::compute::filter(&batch[name], rows).ok(),
+        };
+        let (starts, finishes) = (column("start")?, column("finish")?);
+        let start = datafusion::arrow::compute::min(starts.as_primitive::<Int64Type>());
+        first = first.into_iter().chain(start).min();
+        last = last.max(datafusion::arrow::compute::max(finishes.as_primitive::<Int64Type>()));
+    }
+    last?.checked_sub(first?)
+}
+
+/// Which rows of tasks or locations are not the recorder's own; `None` where all are not.
+fn rows_of_program(batch: &RecordBatch) -> Option<BooleanArray> {
+    let roles = batch["role"].as_dictionary::<Int32Type>();
+    let words = roles.values().as_string::<i32>();
+    let profiler = (0..words.len()).find(|&word| words.is_valid(word) && words.value(word) == PROFILER)?;
+    let is_own = |row: usize| roles.key(row) == Some(profiler);
+    let rows: BooleanArray = (0..batch.num_rows()).map(|row| Some(!is_own(row))).collect();
+    (rows.true_count() < rows.len()).then_some(rows)
+}
+
+/// Whether a recorder wrote anything of itself.
+fn has_profiler_rows(run: &Run) -> bool {
+    let batches = [Table::Tasks, Table::Locations].iter().filter_map(|table| run.tables.get(table));
+    batches.flatten().any(|batch| rows_of_program(batch).is_some())
 }
 
 fn processes(run: &Run) -> Option<i64> {

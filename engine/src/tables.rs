@@ -203,7 +203,7 @@ pub static TABLES: [TableSpec; 8] = [
                 Integer,
                 "The trace's own clock at tick 0, in nanoseconds; NULL where the trace has none.",
             ),
-            column("makespan", Time, "Last finish minus first start; NULL without timed tasks."),
+            column("makespan", Time, "Last finish minus first start of `program_tasks`; NULL without timed ones."),
             column("tasks", Integer, "Number of its tasks."),
             column("locations", Integer, "Number of its locations."),
             column("processes", Integer, "Number of distinct processes; NULL where the trace does not tell."),
@@ -228,7 +228,11 @@ pub static TABLES: [TableSpec; 8] = [
             column("name", Text, "A name for people."),
             column("process", Word, "The process it belongs to; NULL where the trace does not tell."),
             column("sort_index", Integer, "The order in which the trace wants locations shown."),
-            column("role", Word, "compute, communication or runtime."),
+            column(
+                "role",
+                Word,
+                "compute, communication, runtime, or profiler: it holds what the recorder wrote of itself.",
+            ),
             column("clock", Word, "Locations with different clocks are not aligned in time."),
             ARGS,
         ],
@@ -245,7 +249,11 @@ pub static TABLES: [TableSpec; 8] = [
             column("stack_parent", Identity, "The innermost task that encloses it on its lane."),
             column("name", Word, "What it is called; '' when unnamed."),
             column("kind", Word, "The format's own kind of task: static, kernel, cpu_op, req_in …"),
-            column("role", Word, "work, runtime, communication, copy or wait."),
+            column(
+                "role",
+                Word,
+                "work, runtime, communication, copy, wait, or profiler: what the recorder wrote of itself, which is no work.",
+            ),
             column("location", Word, "Where it ran."),
             column("start", Time, "First tick; NULL for a task known without times."),
             column("finish", Time, "First tick after it; NULL for a task that never ended."),
@@ -337,8 +345,57 @@ pub static TABLES: [TableSpec; 8] = [
     },
 ];
 
+/// The role of what a recorder writes of itself: no work of the program that was recorded.
+pub const PROFILER: &str = "profiler";
+
+/// The view that stands for `tasks` wherever nobody wrote `tasks`: inputs that are left out, saved queries, pictures.
+pub const PROGRAM_TASKS: &str = "program_tasks";
+
+/// How a view of what the program did ends. Where no recorder wrote anything of itself, sessions leave it out.
+pub(crate) const OF_PROGRAM: &str = " WHERE role IS DISTINCT FROM 'profiler'";
+
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 2] = [
+pub static VIEWS: [ViewSpec; 4] = [
+    ViewSpec {
+        name: PROGRAM_TASKS,
+        description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
+                      Functions read it when their `tasks` is left out, and so do the saved queries.",
+        sql: "SELECT * FROM tasks WHERE role IS DISTINCT FROM 'profiler'",
+        columns: &[
+            ("run", "The recording."),
+            ("task", "Unique in the session."),
+            ("id", "The trace's own id."),
+            ("parent", "The task it belongs to."),
+            ("stack_parent", "The innermost task that encloses it on its lane."),
+            ("name", "What it is called."),
+            ("kind", "The format's own kind of task."),
+            ("role", "work, runtime, communication, copy or wait."),
+            ("location", "Where it ran."),
+            ("start", "First tick."),
+            ("finish", "First tick after it."),
+            ("duration", "finish - start."),
+            ("depth", "Nesting depth on its lane."),
+            ("args", "Everything else the trace says of it."),
+        ],
+    },
+    ViewSpec {
+        name: "program_locations",
+        description: "The locations of the program: `locations` without those that hold nothing but what the recorder wrote of \
+                      itself (role profiler). The saved queries read it.",
+        sql: "SELECT * FROM locations WHERE role IS DISTINCT FROM 'profiler'",
+        columns: &[
+            ("run", "The recording."),
+            ("location", "Its full name."),
+            ("parent", "The location it belongs to."),
+            ("kind", "node, process, thread, worker, stream, pe, component, executor …"),
+            ("name", "A name for people."),
+            ("process", "The process it belongs to."),
+            ("sort_index", "The order in which the trace wants locations shown."),
+            ("role", "compute, communication or runtime."),
+            ("clock", "Locations with different clocks are not aligned in time."),
+            ("args", "Everything else the trace says of it."),
+        ],
+    },
     ViewSpec {
         name: "parent_links",
         description: "The parents of tasks: declared by the trace, or by nesting on a lane; a task can have both.",
@@ -376,6 +433,15 @@ pub static VIEWS: [ViewSpec; 2] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn views_of_the_program_end_so_that_sessions_find_it() {
+        let views = VIEWS.iter().filter(|view| view.name.starts_with("program_"));
+        assert_eq!(views.filter(|view| view.sql.ends_with(OF_PROGRAM)).count(), 2);
+        assert!(OF_PROGRAM.contains(&format!("'{PROFILER}'")));
+        let (view, table) = (VIEWS.iter().find(|view| view.name == PROGRAM_TASKS).unwrap(), Table::Tasks.spec());
+        assert!(view.columns.iter().map(|column| column.0).eq(table.columns.iter().map(|column| column.name)));
+    }
 
     #[test]
     fn specs_stand_in_the_order_of_the_enum() {

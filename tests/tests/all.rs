@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
 mod damaged;
+mod extremes;
 mod gpu_figures;
 mod import_actorprof;
 mod import_chrome;
@@ -12,8 +13,10 @@ mod import_parsec;
 mod import_pascal;
 mod import_table;
 mod import_table_odd;
+mod import_table_rows;
 mod import_tfprof;
 mod perfetto;
+mod profiler;
 mod queries;
 mod relations;
 mod slt;

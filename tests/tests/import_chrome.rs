@@ -95,20 +95,24 @@ fn every_phase_has_its_row() {
     assert_eq!(
         rows(&session, "SELECT name, kind, location, start, finish, depth, id, args FROM tasks ORDER BY task"),
         [
-            r#"request|http|1/2|0|50000|0|-|{"path":"/a","tts":90,"tdur":40.5}"#,
-            "parse|http|1/2|5500|9750|1|-|-",
-            r#"query|db|1/2|12000|30000|1|-|{"sql":"SELECT 1","tts":95,"rows":1,"tdur":2.5}"#,
+            r#"request|http|1/2|0|50000|1|-|{"path":"/a","tts":90,"tdur":40.5}"#,
+            "parse|http|1/2|5500|9750|2|-|-",
+            r#"query|db|1/2|12000|30000|2|-|{"sql":"SELECT 1","tts":95,"rows":1,"tdur":2.5}"#,
             "forever||1/3|40000|-|0|-|-",
             r#"upload|io|1/async io/upload|1000|60000|-|0x1f|{"bytes":10,"ok":true}"#,
             "chunk|io|1/async io/chunk|2000|8000|-|31|-",
             "old|io|1/async io/old|10000|20000|-|7|-",
             r#"Running|state|1/2/state|0|60000|-|-|{"cpu":0}"#,
+            "no duration||1/2|0|-|0|-|-",
             r#"odd key||pool/worker 1|0|1000|0|-|{"cname":"good"}"#,
         ]
     );
     let parents =
         "SELECT c.name, p.name, c.stack_parent IS NULL FROM tasks c JOIN tasks p ON p.task = c.parent ORDER BY c.task";
-    assert_eq!(rows(&session, parents), ["parse|request|false", "query|request|false", "chunk|upload|true"]);
+    assert_eq!(
+        rows(&session, parents),
+        ["request|no duration|false", "parse|request|false", "query|request|false", "chunk|upload|true"]
+    );
     assert_eq!(
         rows(
             &session,
@@ -156,7 +160,7 @@ fn every_phase_has_its_row() {
     );
     assert_eq!(
         findings(&session),
-        "info clock_sync 1, info unfinished 1, lost bad_counter 1, lost missing_time 1, lost unknown_phase 1, lost unmatched_end 1"
+        "info clock_sync 1, info unfinished 2, lost bad_counter 1, lost unknown_phase 1, lost unmatched_end 1"
     );
     assert_eq!(one(&session, "SELECT time_unit, origin, args->>'traceName' FROM runs"), "us|100000|phases");
 }
@@ -626,6 +630,10 @@ fn check(name: &str, sql: &str) {
     check_columns(name, sql, &[]);
 }
 
+/// An `X` without `dur` is no slice there, and a task without an end here: Chrome writes it for what is open when recording
+/// stops.
+const WITHOUT_DUR: &str = "CompleteNoDur";
+
 /// The same for some columns of the golden table.
 fn check_columns(name: &str, sql: &str, columns: &[usize]) {
     let Some((session, mut expected)) = case(name) else { return };
@@ -637,6 +645,7 @@ fn check_columns(name: &str, sql: &str, columns: &[usize]) {
         expected.dedup();
     }
     let mut actual = rows(&session, sql);
+    actual.retain(|row| !row.contains(WITHOUT_DUR));
     actual.sort();
     expected.sort();
     assert_eq!(actual, expected, "{name}");

@@ -56,6 +56,8 @@ fn golden(name: &str) -> Option<(Session, Vec<String>)> {
 fn check(name: &str, sql: &str) {
     let Some((session, mut expected)) = golden(name) else { return };
     let mut actual = rows(&session, sql);
+    // An `X` without `dur` is no slice there, and a task without an end here.
+    actual.retain(|row| !row.contains("CompleteNoDur"));
     actual.sort();
     expected.sort();
     assert_eq!(actual, expected, "{name}: {sql}");
@@ -194,7 +196,7 @@ fn common_statements_run_as_they_are() {
 #[test]
 fn unfinished_slices_last_minus_one() {
     let session = open(&fixture("chrome/phases.json"));
-    assert_eq!(rows(&session, "SELECT name FROM slice WHERE dur = -1"), ["forever"]);
+    assert_eq!(rows(&session, "SELECT name FROM slice WHERE dur = -1 ORDER BY name"), ["forever", "no duration"]);
     assert_eq!(rows(&session, "SELECT name, dur FROM slice WHERE dur = 0 AND name = 'tick'"), ["tick|0"]);
     assert_eq!(rows(&session, "SELECT min(ts) FROM slice"), rows(&session, "SELECT origin FROM runs"));
     let states = "SELECT state, cpu, tid FROM thread_state JOIN thread USING (utid)";

@@ -136,6 +136,30 @@ pub(crate) fn state_fields<T: Mergeable>(args: &StateFieldsArgs) -> Vec<FieldRef
     T::state_columns().into_iter().map(field).collect()
 }
 
+/// The accumulators of a tally, for functions that choose one by the types of their arguments.
+pub(crate) struct Accumulators {
+    pub(crate) state_fields: fn(&StateFieldsArgs) -> Vec<FieldRef>,
+    pub(crate) one: fn() -> Box<dyn Accumulator>,
+    pub(crate) groups: fn() -> Box<dyn GroupsAccumulator>,
+    pub(crate) moving: fn() -> Box<dyn Accumulator>,
+}
+
+impl Accumulators {
+    /// Those of a tally, or of its distinct rows.
+    pub(crate) fn of<T: Mergeable + Retractable>(is_distinct: bool) -> Self {
+        if is_distinct { Self::plain::<Distinct<T>>() } else { Self::plain::<T>() }
+    }
+
+    fn plain<T: Mergeable + Retractable>() -> Self {
+        Accumulators {
+            state_fields: state_fields::<T>,
+            one: || Box::new(One::<T>::default()),
+            groups: || Box::new(Groups::<T>::default()),
+            moving: || Box::new(Moving::<T>::default()),
+        }
+    }
+}
+
 /// The accumulator of a single group.
 #[derive(Debug, Default)]
 pub(crate) struct One<T>(T);

@@ -15,7 +15,8 @@
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{ArrayRef, Int64Array, Int64Builder, StringViewBuilder};
+use arrow::array::{ArrayRef, Int64Array, Int64Builder, StringViewArray, StringViewBuilder};
+use arrow::buffer::Buffer;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::hash_utils::RandomState;
 use datafusion_common::{Result, exec_err};
@@ -67,8 +68,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: of equal spans the one with the smaller task is the outer one; without a column `task`, the one that comes \
          first.\n\n\
          Errors: a sum beyond BIGINT.\n\n\
-         Cost: n log n, linear when tasks are sorted by start; 32 bytes a task and about 80 a path. The text of a stack is \
-         made anew for each path.\n\n\
+         Cost: n log n, linear when tasks are sorted by start; 32 bytes a task and about 80 a path. Stacks of a chain share their text; \
+         where a tree branches, the text above is made anew.\n\n\
          Source: gprof, Graham, Kessler and McKusick 1982; folded stacks: FlameGraph, Gregg 2011.",
         "call_tree([tasks])",
     )
@@ -265,25 +266,20 @@ fn emit(call: &mut Call, runs: &Runs, run: usize, tree: &Tree, words: &Words) ->
     for (number, (node, _)) in (0..).zip(&order) {
         number_of[*node as usize] = number;
     }
-    // The stack of the node before: where the next one's begins is already there.
-    let (mut stack, mut ends): (String, Vec<usize>) = (String::new(), vec![]);
+    let mut stacks = Stacks::default();
     let mut rest = order.as_slice();
     while !rest.is_empty() {
         call.work.check()?;
-        let (mut stacks, mut names, mut parents) =
-            (StringViewBuilder::new(), StringViewBuilder::new(), Int64Builder::new());
-        let (mut rows, mut bytes) = (0, 0);
-        while rows < rest.len().min(CHUNK_ROWS) && bytes < CHUNK_TEXT_BYTES {
+        let (mut names, mut parents) = (StringViewBuilder::new(), Int64Builder::new());
+        let mut rows = 0;
+        // Each column has the text of its stacks: of deep ones as many as they are deep, so that texts are few.
+        let rows_max = CHUNK_ROWS.max(rest[0].1 as usize);
+        while rows < rest.len().min(rows_max) && stacks.new_bytes < CHUNK_TEXT_BYTES {
             let (node, depth) = rest[rows];
             let Node { name, parent, .. } = tree.nodes[node as usize];
             let name = (name != NONE).then(|| words.text(name));
-            ends.truncate(depth as usize);
-            stack.truncate(ends.last().copied().unwrap_or(0));
-            push_frame(&mut stack, name.unwrap_or_default());
-            ends.push(stack.len());
-            bytes += stack.len();
+            stacks.push(depth as usize, name.unwrap_or_default())?;
             rows += 1;
-            stacks.append_value(&stack);
             names.append_option(name);
             parents.append_option((parent != NONE).then(|| number_of[parent as usize]));
         }
@@ -311,7 +307,7 @@ fn emit(call: &mut Call, runs: &Runs, run: usize, tree: &Tree, words: &Words) ->
             Arc::new(parents.finish()),
             Arc::new(Int64Array::from_iter_values(nodes.iter().map(|(_, depth)| i64::from(*depth)))),
             Arc::new(names.finish()),
-            Arc::new(stacks.finish()),
+            Arc::new(stacks.finish()?),
             of_nodes(&|node| node.count),
             times(&|node| node.total, "total")?,
             times(&|node| node.own, "self")?,
@@ -319,6 +315,65 @@ fn emit(call: &mut Call, runs: &Runs, run: usize, tree: &Tree, words: &Words) ->
         call.emit(columns)?;
     }
     Ok(())
+}
+
+/// The texts of stacks. Depth first, a stack begins with the one above it, so the stacks of a chain are beginnings of one
+/// text: a chain takes the bytes of its deepest stack, where texts of their own would take the square of its depth.
+#[derive(Debug, Default)]
+struct Stacks {
+    /// The texts that are complete, the one that grows, and where the frames of the last stack end in it.
+    texts: Vec<String>,
+    text: String,
+    ends: Vec<usize>,
+    /// Number of the text and length of each stack.
+    stacks: Vec<(usize, usize)>,
+    /// Bytes written since the last column.
+    new_bytes: usize,
+}
+
+impl Stacks {
+    /// The next stack: so many frames of the one before, and a name.
+    fn push(&mut self, depth: usize, name: &str) -> Result<()> {
+        self.ends.truncate(depth);
+        let above = self.ends.last().copied().unwrap_or(0);
+        let before = self.text.len();
+        if above < before {
+            // What follows belongs to stacks that were given: the next one begins a text of its own.
+            let text = self.text[..above].to_owned();
+            self.new_bytes += above;
+            self.texts.push(std::mem::replace(&mut self.text, text));
+        }
+        let before = self.text.len();
+        push_frame(&mut self.text, name);
+        self.new_bytes += self.text.len() - before;
+        if u32::try_from(self.text.len()).is_err() {
+            return exec_err!("call_tree: the stack of a path is longer than a text can be (4 GB)");
+        }
+        self.ends.push(self.text.len());
+        self.stacks.push((self.texts.len(), self.text.len()));
+        Ok(())
+    }
+
+    /// The stacks since the last column.
+    fn finish(&mut self) -> Result<StringViewArray> {
+        let growing = self.text.clone();
+        let mut texts = std::mem::take(&mut self.texts);
+        texts.push(growing);
+        let mut column = StringViewBuilder::with_capacity(self.stacks.len());
+        let mut block = (usize::MAX, 0);
+        for (text, length) in std::mem::take(&mut self.stacks) {
+            if length <= 12 {
+                column.append_value(&texts[text][..length]);
+                continue;
+            }
+            if block.0 != text {
+                block = (text, column.append_block(Buffer::from(std::mem::take(&mut texts[text]).into_bytes())));
+            }
+            column.try_append_view(block.1, 0, length as u32)?;
+        }
+        self.new_bytes = 0;
+        Ok(column.finish())
+    }
 }
 
 /// Adds a name to a stack in the form that flame-graph tools read.

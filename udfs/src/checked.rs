@@ -5,4 +5,7 @@
 //! ends in an error. On the way they keep what arithmetic on times is: a time minus a time is a time again.
 
 pub mod arithmetic;
+pub mod chain;
+pub mod divide;
 pub mod sum;
+pub(crate) mod whole;

@@ -1,8 +1,8 @@
 //! `imbalance(x)` and its family: how unevenly a measure is spread over lanes.
 //!
-//! Life of the data: one row is one lane with its load; loads add up to a count, an exact enough sum and a maximum
-//! (`Loads`), or to a mean with squared deviations (`Spread`), or are kept (`Ranked`, for `gini`, which needs them
-//! in order). The answers are ratios of these. Whole numbers are taken as doubles: below 2⁵³ nothing is lost.
+//! Life of the data: one row is one lane with its load; loads add up to a count, an exact sum and a maximum (`Loads`), or to
+//! exact sums of loads and of their squares (`Moments`, for `cv`), or are kept (`Ranked`, for `gini`, which needs them in
+//! order). The answers are ratios of these. Whole numbers are taken as doubles: below 2⁵³ nothing is lost.
 //!
 //! A NaN or an infinite load has no place in a ratio: it makes the answer NaN, in a moving frame for as long as it is there.
 
@@ -25,6 +25,9 @@ use crate::aggregate::{
     Distinct, Groups, Mergeable, Moving, One, Retractable, Row, Tally, by_tally, list_at, list_column, list_type,
     state_fields, value_at,
 };
+use crate::exact::moments::{Moments, Variation};
+use crate::exact::totals::{bytes_at, written};
+use crate::exact::{Double, Dyadic, ExactSum, Wide, mantissa_and_exponent};
 use crate::multiset::Multiset;
 use crate::spans::named;
 
@@ -98,10 +101,10 @@ pub struct LoadBalance {
     description = "Coefficient of variation: the standard deviation of the loads ÷ their mean.\n\n\
         Rows: one per group; a row is a lane with its load. Units: a ratio; 0 is perfect balance. The deviation is that of \
         the population (÷ n): the lanes are all there are, not a sample.\n\n\
-        NULLs are left out. The answer is NULL without loads and when their mean is 0. Ties and the order of rows do \
-        not matter, but for the last digits. A NaN or infinite load makes it NaN.\n\n\
-        Errors: none. Cost: O(1) a row; in a moving window frame O(n) an answer.\n\n\
-        Source: Pearson 1896; Welford's and Chan's updates keep it accurate.",
+        NULLs are left out. The answer is NULL without loads and when they add up to 0. Ties and the order of rows do \
+        not matter. A NaN or infinite load makes it NaN.\n\n\
+        Errors: none. Cost: O(1) a row.\n\n\
+        Source: Pearson 1896; from exact sums, rounded at the end.",
     syntax_example = "cv(x)",
     sql_example = "SELECT cv(work) AS cv\n\
         FROM (VALUES ('w0', 9), ('w1', 6), ('w2', 3)) AS lanes(location, work)",
@@ -171,20 +174,20 @@ macro_rules! measure {
 measure!(Imbalance, "imbalance", Loads<MaxToMean>, LoadsFrame<MaxToMean>);
 measure!(ImbalancePercent, "imbalance_percent", Loads<Percent>, LoadsFrame<Percent>);
 measure!(LoadBalance, "load_balance", Loads<MeanToMax>, LoadsFrame<MeanToMax>);
-measure!(Cv, "cv", Spread, RankedFrame<Cv>);
-measure!(Gini, "gini", Ranked, RankedFrame<Gini>);
+measure!(Cv, "cv", Moments<Variation, Double>, Moments<Variation, Double>);
+measure!(Gini, "gini", Ranked, RankedFrame);
 
-/// A ratio of count, sum and maximum. There is at least one load, and all are finite.
+/// A ratio of count, mean and maximum. There is at least one load, and all are finite.
 trait Ratio: Debug + Default + Send + Sync + 'static {
-    fn of(count: f64, sum: f64, max: f64) -> Option<f64>;
+    fn of(count: u64, mean: f64, max: f64) -> Option<f64>;
 }
 
 #[derive(Debug, Default)]
 struct MaxToMean;
 
 impl Ratio for MaxToMean {
-    fn of(count: f64, sum: f64, max: f64) -> Option<f64> {
-        (sum != 0.0).then(|| max / (sum / count))
+    fn of(_count: u64, mean: f64, max: f64) -> Option<f64> {
+        (mean != 0.0).then(|| max / mean)
     }
 }
 
@@ -192,8 +195,8 @@ impl Ratio for MaxToMean {
 struct MeanToMax;
 
 impl Ratio for MeanToMax {
-    fn of(count: f64, sum: f64, max: f64) -> Option<f64> {
-        (max != 0.0).then(|| sum / count / max)
+    fn of(_count: u64, mean: f64, max: f64) -> Option<f64> {
+        (max != 0.0).then(|| mean / max)
     }
 }
 
@@ -201,11 +204,12 @@ impl Ratio for MeanToMax {
 struct Percent;
 
 impl Ratio for Percent {
-    fn of(count: f64, sum: f64, max: f64) -> Option<f64> {
-        if count == 1.0 {
+    fn of(count: u64, mean: f64, max: f64) -> Option<f64> {
+        if count == 1 {
             return Some(0.0);
         }
-        (max != 0.0).then(|| 100.0 * (max - sum / count) / max * (count / (count - 1.0)))
+        let count = count as f64;
+        (max != 0.0).then(|| 100.0 * (max - mean) / max * (count / (count - 1.0)))
     }
 }
 
@@ -241,46 +245,24 @@ impl Row for Load {
     }
 }
 
-/// A sum of doubles that keeps what rounding cut off (Neumaier), so that it hardly depends on the order.
-#[derive(Debug, Default, Clone, Copy)]
-struct Sum {
-    rounded: f64,
-    lost: f64,
-}
-
-impl Sum {
-    fn add(&mut self, value: f64) {
-        let total = self.rounded + value;
-        self.lost += if self.rounded.abs() >= value.abs() {
-            (self.rounded - total) + value
-        } else {
-            (value - total) + self.rounded
-        };
-        self.rounded = total;
-    }
-
-    fn value(self) -> f64 {
-        self.rounded + self.lost
-    }
-}
-
 /// Count, sum and maximum of the loads.
 #[derive(Debug, Default)]
 struct Loads<R> {
     finite: u64,
     /// NaN and infinite ones: counted apart, so that they can leave a frame again.
     odd: u64,
-    sum: Sum,
+    sum: ExactSum,
     max: Option<f64>,
     ratio: PhantomData<R>,
 }
 
 impl<R: Ratio> Loads<R> {
-    fn ratio(finite: u64, odd: u64, sum: Sum, max: Option<f64>) -> Option<f64> {
+    fn ratio(finite: u64, odd: u64, sum: &ExactSum, max: Option<f64>) -> Option<f64> {
         if odd > 0 {
             return Some(f64::NAN);
         }
-        R::of(finite as f64, sum.value(), max?)
+        let max = max?;
+        R::of(finite, sum.mean(finite), max)
     }
 }
 
@@ -310,11 +292,11 @@ impl<R: Ratio> Tally for Loads<R> {
     }
 
     fn answer(&mut self) -> Result<Option<f64>> {
-        Ok(Self::ratio(self.finite, self.odd, self.sum, self.max))
+        Ok(Self::ratio(self.finite, self.odd, &self.sum, self.max))
     }
 
     fn heap_bytes(&self) -> usize {
-        0
+        self.sum.heap_bytes()
     }
 }
 
@@ -323,8 +305,7 @@ impl<R: Ratio> Mergeable for Loads<R> {
         vec![
             ("finite", DataType::UInt64),
             ("odd", DataType::UInt64),
-            ("sum", DataType::Float64),
-            ("lost", DataType::Float64),
+            ("sum", DataType::LargeBinary),
             ("max", DataType::Float64),
         ]
     }
@@ -333,19 +314,16 @@ impl<R: Ratio> Mergeable for Loads<R> {
         Ok(vec![
             Arc::new(tallies.iter().map(|loads| loads.finite).collect::<UInt64Array>()),
             Arc::new(tallies.iter().map(|loads| loads.odd).collect::<UInt64Array>()),
-            Arc::new(tallies.iter().map(|loads| Some(loads.sum.rounded)).collect::<Float64Array>()),
-            Arc::new(tallies.iter().map(|loads| Some(loads.sum.lost)).collect::<Float64Array>()),
+            written(tallies, |loads, bytes| loads.sum.write(bytes)),
             Arc::new(tallies.iter().map(|loads| loads.max).collect::<Float64Array>()),
         ])
     }
 
     fn merge(&mut self, states: &[ArrayRef], index: usize) -> Result<()> {
-        let double = |column: usize| states[column].as_primitive::<Float64Type>();
         self.finite += states[0].as_primitive::<UInt64Type>().value(index);
         self.odd += states[1].as_primitive::<UInt64Type>().value(index);
-        self.sum.add(double(2).value(index));
-        self.sum.lost += double(3).value(index);
-        if let Some(max) = value_at(double(4), index) {
+        self.sum.merge(bytes_at(&states[2], index));
+        if let Some(max) = value_at(states[3].as_primitive::<Float64Type>(), index) {
             self.max = Some(self.max.map_or(max, |known| known.max(max)));
         }
         Ok(())
@@ -357,14 +335,14 @@ impl<R: Ratio> Mergeable for Loads<R> {
 struct LoadsFrame<R> {
     finite: u64,
     odd: u64,
-    sum: Sum,
+    sum: ExactSum,
     loads: Multiset<Load>,
     ratio: PhantomData<R>,
 }
 
 impl<R> Default for LoadsFrame<R> {
     fn default() -> Self {
-        LoadsFrame { finite: 0, odd: 0, sum: Sum::default(), loads: Multiset::default(), ratio: PhantomData }
+        LoadsFrame { finite: 0, odd: 0, sum: ExactSum::default(), loads: Multiset::default(), ratio: PhantomData }
     }
 }
 
@@ -393,11 +371,11 @@ impl<R: Ratio> Tally for LoadsFrame<R> {
     }
 
     fn answer(&mut self) -> Result<Option<f64>> {
-        Ok(Loads::<R>::ratio(self.finite, self.odd, self.sum, self.loads.last().map(Load::value)))
+        Ok(Loads::<R>::ratio(self.finite, self.odd, &self.sum, self.loads.last().map(Load::value)))
     }
 
     fn heap_bytes(&self) -> usize {
-        self.loads.heap_bytes()
+        self.sum.heap_bytes() + self.loads.heap_bytes()
     }
 }
 
@@ -405,98 +383,10 @@ impl<R: Ratio> Retractable for LoadsFrame<R> {
     fn remove(&mut self, load: Load) -> Result<()> {
         if load.value().is_finite() {
             self.finite -= 1;
-            self.sum.add(-load.value());
+            self.sum.remove(load.value());
             self.loads.remove(load);
-            if self.finite == 0 {
-                self.sum = Sum::default();
-            }
         } else {
             self.odd -= 1;
-        }
-        Ok(())
-    }
-}
-
-/// Mean and squared deviations, by Welford's recurrence.
-#[derive(Debug, Default)]
-struct Spread {
-    finite: u64,
-    odd: u64,
-    mean: f64,
-    squares: f64,
-}
-
-impl Tally for Spread {
-    type Columns<'a> = &'a Float64Array;
-    type Row = Load;
-    type Answer = Float64Type;
-
-    fn columns(values: &[ArrayRef]) -> Result<&Float64Array> {
-        Ok(values[0].as_primitive())
-    }
-
-    fn row(column: &Float64Array, index: usize) -> Result<Option<Load>> {
-        Ok(Load::at(column, index))
-    }
-
-    fn add(&mut self, load: Load) -> Result<()> {
-        let value = load.value();
-        if !value.is_finite() {
-            self.odd += 1;
-            return Ok(());
-        }
-        self.finite += 1;
-        let before = value - self.mean;
-        self.mean += before / self.finite as f64;
-        self.squares += before * (value - self.mean);
-        Ok(())
-    }
-
-    fn answer(&mut self) -> Result<Option<f64>> {
-        if self.odd > 0 {
-            return Ok(Some(f64::NAN));
-        }
-        if self.finite == 0 || self.mean == 0.0 {
-            return Ok(None);
-        }
-        Ok(Some((self.squares / self.finite as f64).sqrt() / self.mean))
-    }
-
-    fn heap_bytes(&self) -> usize {
-        0
-    }
-}
-
-impl Mergeable for Spread {
-    fn state_columns() -> Vec<(&'static str, DataType)> {
-        vec![
-            ("finite", DataType::UInt64),
-            ("odd", DataType::UInt64),
-            ("mean", DataType::Float64),
-            ("squares", DataType::Float64),
-        ]
-    }
-
-    fn states(tallies: &mut [Self]) -> Result<Vec<ArrayRef>> {
-        Ok(vec![
-            Arc::new(tallies.iter().map(|spread| spread.finite).collect::<UInt64Array>()),
-            Arc::new(tallies.iter().map(|spread| spread.odd).collect::<UInt64Array>()),
-            Arc::new(tallies.iter().map(|spread| Some(spread.mean)).collect::<Float64Array>()),
-            Arc::new(tallies.iter().map(|spread| Some(spread.squares)).collect::<Float64Array>()),
-        ])
-    }
-
-    fn merge(&mut self, states: &[ArrayRef], index: usize) -> Result<()> {
-        let double = |column: usize| states[column].as_primitive::<Float64Type>().value(index);
-        let finite = states[0].as_primitive::<UInt64Type>().value(index);
-        self.odd += states[1].as_primitive::<UInt64Type>().value(index);
-        if finite > 0 {
-            // Chan's update joins two means and their squares.
-            let (mine, theirs) = (self.finite as f64, finite as f64);
-            let apart = double(2) - self.mean;
-            self.mean += apart * theirs / (mine + theirs);
-            self.squares += double(3) + apart * apart * mine * theirs / (mine + theirs);
-            self.finite += finite;
         }
         Ok(())
     }
@@ -554,39 +444,14 @@ impl Mergeable for Ranked {
     }
 }
 
-/// A measure of all loads in ascending order, each with its number of copies.
-trait OfAll: Debug + Send + Sync + 'static {
-    fn of_all(loads: impl Iterator<Item = (Load, u64)> + Clone, count: u64) -> Option<f64>;
-}
-
-impl OfAll for Gini {
-    fn of_all(loads: impl Iterator<Item = (Load, u64)> + Clone, count: u64) -> Option<f64> {
-        gini(loads, count)
-    }
-}
-
-impl OfAll for Cv {
-    fn of_all(loads: impl Iterator<Item = (Load, u64)> + Clone, count: u64) -> Option<f64> {
-        cv(&loads, count)
-    }
-}
-
-/// The loads of a moving frame, in order. The answer looks at all of them: running Welford's recurrence backwards
-/// would be quicker and loses half of the digits when a large load leaves.
-#[derive(Debug)]
-struct RankedFrame<M> {
+/// The loads of a moving frame, in order. The answer looks at all of them: each one's rank counts.
+#[derive(Debug, Default)]
+struct RankedFrame {
     loads: Multiset<Load>,
     count: u64,
-    measure: PhantomData<M>,
 }
 
-impl<M> Default for RankedFrame<M> {
-    fn default() -> Self {
-        RankedFrame { loads: Multiset::default(), count: 0, measure: PhantomData }
-    }
-}
-
-impl<M: OfAll> Tally for RankedFrame<M> {
+impl Tally for RankedFrame {
     type Columns<'a> = &'a Float64Array;
     type Row = Load;
     type Answer = Float64Type;
@@ -606,7 +471,7 @@ impl<M: OfAll> Tally for RankedFrame<M> {
     }
 
     fn answer(&mut self) -> Result<Option<f64>> {
-        Ok(M::of_all(self.loads.iter(), self.count))
+        Ok(gini(self.loads.iter(), self.count))
     }
 
     fn heap_bytes(&self) -> usize {
@@ -614,7 +479,7 @@ impl<M: OfAll> Tally for RankedFrame<M> {
     }
 }
 
-impl<M: OfAll> Retractable for RankedFrame<M> {
+impl Retractable for RankedFrame {
     fn remove(&mut self, load: Load) -> Result<()> {
         self.loads.remove(load);
         self.count -= 1;
@@ -622,38 +487,26 @@ impl<M: OfAll> Retractable for RankedFrame<M> {
     }
 }
 
-/// Standard deviation of the population ÷ mean, in two passes.
-fn cv(loads: &(impl Iterator<Item = (Load, u64)> + Clone), count: u64) -> Option<f64> {
-    let total = |of: &dyn Fn(f64) -> f64| {
-        let mut sum = Sum::default();
-        loads.clone().for_each(|(load, copies)| sum.add(of(load.value()) * copies as f64));
-        sum.value()
-    };
-    if loads.clone().any(|(load, _)| !load.value().is_finite()) {
-        return Some(f64::NAN);
-    }
-    let mean = total(&|value| value) / count as f64;
-    // Without loads the mean is NaN, and no answer either.
-    let has_mean = count > 0 && mean != 0.0;
-    has_mean.then(|| (total(&|value| (value - mean) * (value - mean)) / count as f64).sqrt() / mean)
-}
-
 /// `Σ (2i − n − 1) · xᵢ ÷ (n · Σ xᵢ)` over loads in ascending order, each with its number of copies.
 fn gini(loads: impl Iterator<Item = (Load, u64)>, count: u64) -> Option<f64> {
-    let (mut weighted, mut sum) = (Sum::default(), Sum::default());
+    let (mut weighted, mut sum) = (Wide::default(), Wide::default());
     let mut before = 0;
     for (load, copies) in loads {
         let value = load.value();
         if !value.is_finite() {
             return Some(f64::NAN);
         }
-        // Equal loads have consecutive ranks, so the mean rank stands for each of them.
-        let (ranks, copies_double) = ((2 * before + copies + 1) as f64, copies as f64);
-        weighted.add((ranks - count as f64 - 1.0) * value * copies_double);
-        sum.add(value * copies_double);
+        // Equal loads have consecutive ranks, so the mean rank stands for each of them. No memory holds enough loads for
+        // these products to leave 128 bits.
+        let (mantissa, exponent) = mantissa_and_exponent(value);
+        let of_copies = i128::from(copies) * i128::from(mantissa);
+        let rank = 2 * i128::from(before) + i128::from(copies) - i128::from(count);
+        weighted.add_i128(rank * of_copies, exponent);
+        sum.add_i128(of_copies, exponent);
         before += copies;
     }
-    (sum.value() != 0.0).then(|| weighted.value() / (count as f64 * sum.value()))
+    let sum = sum.dyadic();
+    (!sum.is_zero()).then(|| weighted.dyadic().over(&Dyadic::from(count).times(&sum)))
 }
 
 #[cfg(test)]
@@ -727,8 +580,8 @@ mod tests {
             check::<Loads<MeanToMax>, LoadsFrame<MeanToMax>>(
                 |loads| naive_imbalance(loads).map(|x| 1.0 / x), &loads, &cuts, width,
             );
-            check::<Spread, RankedFrame<Cv>>(naive_cv, &loads, &cuts, width);
-            check::<Ranked, RankedFrame<Gini>>(naive_gini, &loads, &cuts, width);
+            check::<Moments<Variation, Double>, Moments<Variation, Double>>(naive_cv, &loads, &cuts, width);
+            check::<Ranked, RankedFrame>(naive_gini, &loads, &cuts, width);
             check::<Loads<Percent>, LoadsFrame<Percent>>(
                 |loads| {
                     let n = loads.len() as f64;

@@ -9,6 +9,7 @@
 //! DataFusion that stay its own.
 
 mod aggregate;
+pub mod bounded;
 pub mod busy;
 pub mod call_tree;
 pub mod checked;
@@ -20,6 +21,8 @@ pub mod component_rows;
 pub mod concurrency;
 pub mod critical_path;
 pub mod efficiency_diffs;
+mod exact;
+pub mod exactly;
 mod executed;
 pub mod executed_path;
 pub mod explain_change;
@@ -34,13 +37,18 @@ pub mod keeps_time;
 pub mod lanes;
 pub mod max_concurrency;
 pub mod message_matrix;
+pub mod mode;
+pub mod modulo;
 mod multiset;
 pub mod occupancy;
+pub mod percentile;
 pub mod permutation;
 pub mod ready;
 pub mod relation;
+mod retyped;
 pub mod scaling;
 pub mod self_time;
+pub mod sign;
 pub mod slack;
 pub mod spans;
 pub mod subtract;
@@ -55,6 +63,7 @@ use std::sync::Arc;
 use datafusion_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 
 use crate::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
+use crate::checked::divide::IntegerDivide;
 use crate::checked::sum::CheckedSum;
 use crate::relation::RelationFunction;
 use crate::ticks::Tick;
@@ -78,6 +87,9 @@ pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
         ScalarUDF::from(CheckedSubtract::new()),
         ScalarUDF::from(CheckedMultiply::new()),
         ScalarUDF::from(CheckedNegate::new()),
+        ScalarUDF::from(modulo::Mod::new()),
+        ScalarUDF::from(sign::Sign::new()),
+        ScalarUDF::from(IntegerDivide::new()),
     ];
     functions.into_iter().map(Arc::new).collect()
 }
@@ -94,6 +106,7 @@ pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<Aggreg
         AggregateUDF::from(imbalance::LoadBalance::new()),
         AggregateUDF::from(imbalance::Cv::new()),
         AggregateUDF::from(imbalance::Gini::new()),
+        AggregateUDF::from(mode::Mode::new()),
         AggregateUDF::from(CheckedSum::new(datafusions_sum)),
     ];
     functions.into_iter().map(Arc::new).collect()
@@ -148,11 +161,8 @@ mod tests {
             assert!(documentation.description.contains(word), "{name} does not speak of {word}");
         }
         let documented = documentation.arguments.iter().flatten().map(|argument| argument.0.as_str());
-        // `sum` keeps DataFusion's signature, which has no names.
-        if name != "sum" {
-            let named = signature.parameter_names.as_ref().unwrap_or_else(|| panic!("{name} has no parameter names"));
-            assert!(documented.eq(named.iter().map(String::as_str)), "{name}: {named:?}");
-        }
+        let named = signature.parameter_names.as_ref().unwrap_or_else(|| panic!("{name} has no parameter names"));
+        assert!(documented.eq(named.iter().map(String::as_str)), "{name}: {named:?}");
     }
 
     #[test]

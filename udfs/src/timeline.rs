@@ -225,8 +225,9 @@ fn fill(edges: &Edges, spans: &[LaneSpan]) -> Vec<Bin> {
     let mut covered_until = edges.from();
     for span in spans {
         if span.is_empty() {
-            if edges.from() <= span.start && span.start < edges.to() {
-                let bin = &mut bins[edges.bin(span.start)];
+            if edges.from() <= span.start && span.start <= edges.to() {
+                // What starts and ends where the window does is not lost: it counts in the last bin.
+                let bin = &mut bins[edges.bin(span.start.min(edges.to() - 1))];
                 (bin.starts, bin.finishes) = (bin.starts + 1, bin.finishes + 1);
             }
             continue;
@@ -317,12 +318,16 @@ mod tests {
             for (number, bin) in found.iter().enumerate() {
                 let edge = |number: usize| from + (number as i64 * length).div_euclid(bins as i64);
                 let ticks = edge(number)..edge(number + 1);
+                // What starts and ends with the window counts in its last bin.
+                let at_the_end = |start: &i64, length: &i64| {
+                    number + 1 == bins && *length == 0 && *start == edge(bins)
+                };
                 let runs = |tick: &i64| spans.iter().filter(|(start, length)| *start <= *tick && *tick < start + length).count();
                 let expected = Bin {
                     busy: ticks.clone().filter(|tick| runs(tick) > 0).count() as i64,
                     ticks: ticks.clone().map(|tick| runs(&tick) as i128).sum(),
-                    starts: spans.iter().filter(|(start, _)| ticks.contains(start)).count() as i64,
-                    finishes: spans.iter().filter(|(start, length)| ticks.contains(&(start + (length - 1).max(0)))).count() as i64,
+                    starts: spans.iter().filter(|(start, length)| ticks.contains(start) || at_the_end(start, length)).count() as i64,
+                    finishes: spans.iter().filter(|(start, length)| ticks.contains(&(start + (length - 1).max(0))) || at_the_end(start, length)).count() as i64,
                     ..Bin::default()
                 };
                 prop_assert_eq!(*bin, expected, "bin {}", number);

@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthStr;
 
+use crate::output::visible::push_visible;
+
 /// Size of text in pixels.
 pub(super) const FONT_SIZE: f64 = 11.0;
 /// The usual width of a character of system fonts at [`FONT_SIZE`]; estimates only decide where things go.
@@ -142,7 +144,7 @@ pub(super) fn number(value: f64) -> String {
     if text == "-0" { "0".to_owned() } else { text.to_owned() }
 }
 
-/// Text that XML shows as it is; characters that XML cannot hold become `\u{fffd}`.
+/// Text that XML shows as it is, and nothing of it hidden; characters that XML cannot hold become `\u{fffd}`.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -152,8 +154,8 @@ pub(super) fn escape(text: &str) -> String {
             '&' => escaped.push_str("&amp;"),
             '"' => escaped.push_str("&quot;"),
             '\n' | '\t' => escaped.push(' '),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => push_visible(c, &mut escaped),
         }
     }
     escaped
@@ -194,7 +196,8 @@ mod tests {
 
     #[test]
     fn text_cannot_leave_its_element() {
-        assert_eq!(escape("a<b & \"c\"\u{1b}\n"), "a&lt;b &amp; &quot;c&quot;\u{fffd} ");
+        assert_eq!(escape("a<b & \"c\"\u{1b}\n"), "a&lt;b &amp; &quot;c&quot;\\u{1b} ");
+        assert_eq!(escape("\u{202e}]]></text><script>\u{ffff}"), "\\u{202e}]]&gt;&lt;/text&gt;&lt;script&gt;\u{fffd}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `expect`: what must hold of one answer.
 
 use std::fs;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch
 use datafusion::arrow::compute::take_record_batch;
 use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use datafusion::arrow::error::ArrowError;
+use tq_engine::paths::{self, NamedFileError};
 use tq_engine::queries::{Expect, Expectation, Origin, SavedQuery};
 use tq_engine::sql;
 
@@ -17,6 +19,7 @@ use crate::args::CheckArgs;
 use crate::ask::Asker;
 use crate::commands::counted;
 use crate::errors::{Failure, Problem};
+use crate::outputs;
 
 /// The answer as conditions see it, and its column with the number of the row.
 const ANSWER: &str = "tq_answer";
@@ -135,14 +138,16 @@ fn same_as(file: &str, query: &SavedQuery, answer: &RecordBatch, args: &CheckArg
     let path = beside(query, file);
     let current = csv::text(answer)?;
     if args.bless {
-        if let Some(folder) = path.parent() {
+        let resolved = allowed(query, &path, args, paths::written_by)?;
+        if let Some(folder) = resolved.parent() {
             fs::create_dir_all(folder).map_err(|error| Problem::file("write", &path, &error))?;
         }
-        fs::write(&path, &current).map_err(|error| Problem::file("write", &path, &error))?;
+        outputs::write(&resolved, &current)?;
         return Ok(Verdict::Held(format!("wrote {}", counted(answer.num_rows(), "row"))));
     }
-    let expected = fs::read_to_string(&path)
-        .map_err(|error| Problem::file("read", &path, &error).hint("`--bless` writes it from this answer"))?;
+    let unread = |error: &io::Error| Problem::file("read", &path, error).hint("`--bless` writes it from this answer");
+    let resolved = allowed(query, &path, args, paths::named_by)?;
+    let expected = read(&resolved, current.len()).map_err(|error| unread(&error))?;
     match csv::difference(&expected, &current) {
         None => Ok(Verdict::Held(counted(answer.num_rows(), "row"))),
         Some(Difference { summary, lines }) => {
@@ -151,6 +156,45 @@ fn same_as(file: &str, query: &SavedQuery, answer: &RecordBatch, args: &CheckArg
             Ok(Verdict::Failed(evidence))
         }
     }
+}
+
+/// The files that a query compares with.
+pub(super) fn named(query: &SavedQuery) -> Vec<PathBuf> {
+    let file = |expect: &Expect| match &expect.what {
+        Expectation::SameAs(file) => Some(beside(query, file)),
+        _ => None,
+    };
+    query.header.expects.iter().filter_map(file).collect()
+}
+
+/// Where a file that a query names really is: in the folder of the query, unless the command line names it as well.
+fn allowed(
+    query: &SavedQuery,
+    path: &Path,
+    args: &CheckArgs,
+    find: fn(&Path, &Path) -> Result<PathBuf, NamedFileError>,
+) -> Result<PathBuf, Failure> {
+    let Origin::File(naming) = &query.origin else { return Ok(path.to_owned()) };
+    let is_same = |expected: &&PathBuf| same_file::is_same_file(expected, path).unwrap_or(false);
+    if args.expected.iter().any(|expected| is_same(&expected)) {
+        return Ok(path.canonicalize().map_err(|error| Problem::file("read", path, &error))?);
+    }
+    find(naming, path).map_err(|error| match error {
+        NamedFileError::Io { source } => {
+            Problem::file("read", path, &source).hint("`--bless` writes it from this answer").into()
+        }
+        refusal => Problem::new(refusal.to_string())
+            .hint(format!("if you mean it, give the file on the command line: `--expected {}`", path.display()))
+            .into(),
+    })
+}
+
+/// What is expected, as far as it could be this answer: the rest of a file of any size differs, whatever it is.
+fn read(path: &Path, answer_bytes: usize) -> io::Result<String> {
+    const MORE: u64 = 16 << 20;
+    let mut bytes = Vec::new();
+    fs::File::open(path)?.take(2 * answer_bytes as u64 + MORE).read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
 }
 
 /// A file beside the file of the query.

@@ -25,7 +25,8 @@ use crate::args::{CheckArgs, OpenArgs};
 use crate::ask::{Asker, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
-use crate::{output, pictures};
+use crate::outputs::{Inputs, Outputs};
+use crate::{library, output, pictures};
 
 use suite::Suite;
 
@@ -78,6 +79,12 @@ struct Side {
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
+    args.timeout.start();
+    // Checks only ask, wherever their SQL stands.
+    let args = &CheckArgs { open: OpenArgs { read_only: true, ..args.open.clone() }, ..args.clone() };
+    if args.github {
+        output::runner::listens();
+    }
     if args.open.traces.is_empty() {
         let problem = Problem::new("a check needs a trace").hint("`tq check TRACE… --query FILE.sql`");
         let may_have_taken_it = args.checks.len() > 1 || args.baseline.len() > 1;
@@ -91,6 +98,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         output::must_be_svg(file)?;
     }
     let suite = Suite::open(args)?;
+    apart(&suite, args)?;
     let mut new = Side::open(&args.open)?;
     // Also where no check asks for it: a baseline that cannot be read is a mistake.
     let mut base = match args.baseline.is_empty() {
@@ -105,7 +113,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         }
     }
     let pictures = match &args.picture {
-        Some(file) => picture::draw_failed(&outcomes, &mut new.asker, file)?,
+        // A picture that takes too long does not take the verdicts along.
+        Some(file) => match not_interrupted(picture::draw_failed(&outcomes, &mut new.asker, file))? {
+            Ok(pictures) => pictures,
+            Err(problem) if problem.is_late => {
+                crate::talk::warning(&format!("no picture: {}", problem.message));
+                Vec::new()
+            }
+            Err(problem) => return Err(problem.into()),
+        },
         None => Vec::new(),
     };
     if let Some(base) = &mut base {
@@ -116,6 +132,33 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         crate::talk::done(&format!("drew {}", file.display()));
     }
     verdict_of_all(&outcomes)
+}
+
+/// What is written is nothing that is read.
+fn apart(suite: &Suite, args: &CheckArgs) -> Result<(), Failure> {
+    let mut inputs = Inputs::of(&args.open);
+    inputs.traces(&args.baseline, &args.open);
+    inputs.folders(&library::directories(&args.library));
+    inputs.files(&args.expected);
+    for query in suite.entries.iter().flatten() {
+        inputs.query(query);
+        if !args.bless {
+            inputs.files(&expect::named(query));
+        }
+    }
+    let mut outputs = Outputs::default();
+    outputs.add("--junit", args.junit.as_deref());
+    outputs.add("--markdown", args.markdown.as_ref().and_then(|file| file.as_deref()));
+    outputs.add("--picture", args.picture.as_deref());
+    if let Some(file) = &args.picture {
+        outputs.add_family("--picture", file, '-', ".svg");
+    }
+    if args.bless {
+        for query in suite.entries.iter().flatten() {
+            expect::named(query).iter().for_each(|file| outputs.add("--bless", Some(file)));
+        }
+    }
+    outputs.apart_from(&inputs)
 }
 
 fn verdict_of_all(outcomes: &[Outcome]) -> Result<(), Failure> {

@@ -10,9 +10,9 @@ use datafusion::arrow::datatypes::{DataType, Int64Type};
 use super::{Outcome, Verdict};
 use crate::ask::Asker;
 use crate::commands::query::picture;
-use crate::errors::{Failure, Problem};
+use crate::errors::Failure;
 use crate::output::Picture;
-use crate::pictures;
+use crate::{outputs, pictures};
 
 /// Tasks that are outlined one by one.
 const MARKS_MAX: usize = 1_000;
@@ -28,7 +28,7 @@ pub(super) fn draw_failed(outcomes: &[Outcome], asker: &mut Asker, file: &Path) 
         let text =
             pictures::gantt_of_sql(asker, &stretch.sql(), Picture { title, outlined: Some("offends"), ..of_session })?;
         let file = numbered(file, drawn.len() + 1);
-        std::fs::write(&file, text).map_err(|error| Problem::file("write", &file, &error))?;
+        outputs::write(&file, &text)?;
         drawn.push(file);
     }
     Ok(drawn)
@@ -104,11 +104,13 @@ impl Stretch {
                 let around = (to.saturating_sub(from) / 10).max(1);
                 format!("SELECT {} AS first, {} AS last", from.saturating_sub(around), to.saturating_add(around))
             }
-            None if self.tasks.is_empty() => "SELECT min(start) AS first, max(finish) AS last FROM tasks".to_owned(),
-            None => format!("SELECT min(start) AS first, max(finish) AS last FROM tasks WHERE {mark}"),
+            None if self.tasks.is_empty() => {
+                "SELECT min(start) AS first, max(finish) AS last FROM program_tasks".to_owned()
+            }
+            None => format!("SELECT min(start) AS first, max(finish) AS last FROM program_tasks AS tasks WHERE {mark}"),
         };
         format!(
-            "SELECT tasks.*, {mark} AS on_path FROM tasks CROSS JOIN ({window}) AS stretch \
+            "SELECT tasks.*, {mark} AS on_path FROM program_tasks AS tasks CROSS JOIN ({window}) AS stretch \
              WHERE {runs} AND tasks.start <= stretch.last AND coalesce(tasks.finish, tasks.start) >= stretch.first"
         )
     }

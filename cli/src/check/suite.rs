@@ -45,13 +45,17 @@ impl Suite {
             return Err(Problem::new(format!("there is no `.sql` file in `{}`", folder.display())).into());
         }
         for (_, path) in found {
-            self.add_file(&path, false);
+            self.take(&path, SavedQuery::read_in(folder, &path), false);
         }
         Ok(())
     }
 
     fn add_file(&mut self, path: &Path, named: bool) {
-        match SavedQuery::read(path) {
+        self.take(path, SavedQuery::read(path), named);
+    }
+
+    fn take(&mut self, path: &Path, read: Result<SavedQuery, QueryError>, named: bool) {
+        match read {
             Ok(query) => self.add(query, named),
             Err(error) => self.entries.push(Err(broken(path, error))),
         }

@@ -11,9 +11,20 @@ pub(crate) mod tables;
 use std::io::{self, Write};
 
 use crate::errors::Failure;
+use crate::output::Spelling;
+use crate::output::runner::harmless;
+use crate::output::visible::{visible, visible_lines};
 
-/// Writes text to stdout; a closed pipe is no error.
+/// Writes text for people to stdout, in which a CI system finds no commands; a closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    if crate::outputs::stdout_is_a_log() {
+        return print_as_it_is(&harmless(text, Spelling::Escape));
+    }
+    print_as_it_is(text)
+}
+
+/// Writes text of ours to stdout.
+pub(crate) fn print_as_it_is(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     Ok(stdout.flush()?)
@@ -32,6 +43,7 @@ pub(crate) fn listed(entries: &[(String, String)], width: Option<usize>) -> Stri
     let room = width.unwrap_or(100).saturating_sub(column + 2).max(30);
     let mut text = String::new();
     for (name, sentence) in entries {
+        let name = visible(name);
         let mut lines = wrapped(sentence, room).into_iter();
         // A long name has a line of its own.
         if name.width() + 2 > column {
@@ -52,7 +64,7 @@ pub(crate) fn listed(entries: &[(String, String)], width: Option<usize>) -> Stri
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     use unicode_width::UnicodeWidthStr;
     let mut lines = Vec::new();
-    for paragraph in text.lines() {
+    for paragraph in visible_lines(text).lines() {
         let mut line = String::new();
         for word in paragraph.split(' ') {
             if !line.is_empty() && line.width() + 1 + word.width() > width {

@@ -11,6 +11,7 @@ use crate::args::QueriesArgs;
 use crate::commands::{listed, print};
 use crate::errors::{Failure, Problem};
 use crate::library;
+use crate::output::visible::{visible, visible_lines};
 use crate::talk::{self, terminal_width};
 
 /// Where queries without a topic are listed.
@@ -39,7 +40,7 @@ pub(crate) fn list(library: &Library) -> String {
     }
     let mut text = String::from("Saved queries, by topic:\n");
     for (topic, entries) in topics {
-        let _ = write!(text, "\n{topic}\n{}", listed(&entries, terminal_width()));
+        let _ = write!(text, "\n{}\n{}", visible(&topic), listed(&entries, terminal_width()));
     }
     text.push_str("\n`tq query TRACE NAME` answers one, `tq queries NAME` describes it.\n");
     text
@@ -74,7 +75,7 @@ fn needs(query: &SavedQuery) -> String {
 /// One query: its header in words, then its SQL.
 pub(crate) fn describe(query: &SavedQuery) -> String {
     let header = &query.header;
-    let mut text = format!("{}: {}\n\n", query.name, query.title());
+    let mut text = format!("{}: {}\n\n", visible(&query.name), visible(query.title()));
     let mut facts = Vec::new();
     let mut fact = |key: &str, value: String| facts.push((key.to_owned(), value));
     if !header.topic.is_empty() {
@@ -119,6 +120,6 @@ pub(crate) fn describe(query: &SavedQuery) -> String {
         },
     );
     text.push_str(&listed(&facts, terminal_width()));
-    let _ = write!(text, "\n{};\n", query.statement.text);
+    let _ = write!(text, "\n{};\n", visible_lines(&query.statement.text));
     text
 }

@@ -5,6 +5,7 @@
 use std::io::Read;
 use std::path::Path;
 
+use tq_engine::paths::read_text;
 use tq_engine::queries::header::has_header;
 use tq_engine::queries::{Origin, SavedQuery};
 use tq_engine::sql::{self, Statement};
@@ -17,6 +18,7 @@ use crate::charts::gantt::LaneOrder;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::chrome::{Chrome, LOCATIONS, Places};
 use crate::output::{self, Destination, Format, Look, Picture};
+use crate::outputs::{Inputs, Outputs};
 use crate::{library, pictures, statements};
 
 /// What is asked.
@@ -28,6 +30,7 @@ enum Question {
 }
 
 pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
+    args.timeout.start();
     let chart = args.chart.as_deref().map(Chart::parse).transpose()?;
     let format = output::choose(args.format.or(chart.as_ref().map(|_| Format::Svg)), args.output.as_deref())?;
     if chart.is_some() && format != Format::Svg {
@@ -39,6 +42,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
         output::must_be_svg(file)?;
     }
     let (question, open) = question(args)?;
+    apart(&question, &open, args)?;
     // What is wrong with the values or the chart shows before minutes of reading.
     let (plain_params, chart, chart_line) = match &question {
         Question::Sql { statements, .. } => (params(&args.params, statements)?, chart, None),
@@ -65,7 +69,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     };
 
     let target = args.output.as_deref();
-    let (destination, writer) = Destination::open(target)?;
+    let (destination, writer) = Destination::open(target, output::Spelling::of(format))?;
     let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
     let arrange = format.arrange(picture.chart.as_ref());
     let mut output: Box<dyn output::Output> = match format {
@@ -85,6 +89,19 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     output.close()?;
     drop(output);
     destination.commit()
+}
+
+/// What is written is nothing that is read.
+fn apart(question: &Question, open: &OpenArgs, args: &QueryArgs) -> Result<(), Failure> {
+    let mut inputs = Inputs::of(open);
+    inputs.folders(&library::directories(&args.library));
+    match question {
+        Question::Saved(query) => inputs.query(query),
+        Question::Sql { file, .. } => file.iter().for_each(|file| inputs.add(Path::new(file))),
+    }
+    let mut outputs = Outputs::default();
+    outputs.add("-o", args.output.as_deref());
+    outputs.apart_from(&inputs)
 }
 
 /// What is asked, and of which traces: without -c and -f, the last argument is the question.
@@ -145,7 +162,7 @@ fn plain(sql: &str, file: Option<String>) -> Result<Question, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| Problem::file("read", path, &error).into())
+    read_text(path).map_err(|error| Problem::file("read", path, &error).into())
 }
 
 fn stdin_sql(open: &OpenArgs) -> Result<String, Failure> {

@@ -55,8 +55,9 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
             Some(hint) => problem.hint(hint),
             None => problem,
         },
-        ImportError::Memory { .. } => {
-            problem.hint("give it more with `--memory 8GB`, or open a part with `--from 0s --to 10s`")
+        ImportError::Memory { .. } => problem.hint("give it more with `--memory 8GB`"),
+        ImportError::TooLong { .. } => {
+            problem.hint("where records really are that long, `--max-value 1GB` allows a quarter of it to a value")
         }
         ImportError::Internal { path, source } => {
             Problem::internal(&format!("building the tables of `{}`: {}", path.display(), source.strip_backtrace()))

@@ -8,11 +8,13 @@ pub(crate) mod import;
 pub(crate) mod queries;
 
 use std::io;
+use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
 use tq_engine::sql::{SqlError, nearest};
 
+use crate::output::visible::visible;
 use crate::talk;
 
 /// Why a command ended without its answer.
@@ -43,6 +45,8 @@ pub(crate) struct Problem {
     pub(crate) hints: Vec<String>,
     /// Whether the chart is wrong, and not the statement whose answer it draws.
     pub(crate) is_of_chart: bool,
+    /// Whether a question took longer than it may.
+    pub(crate) is_late: bool,
 }
 
 /// A line of SQL with a caret.
@@ -137,6 +141,23 @@ impl From<SqlError> for Failure {
     }
 }
 
+/// Why the system said no, without its number. An error that has been worded stays so.
+pub(crate) fn reason(error: &io::Error) -> String {
+    if error.raw_os_error().is_none() {
+        return error.to_string();
+    }
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
+        io::ErrorKind::QuotaExceeded => "your quota of the disk is used up".to_owned(),
+        io::ErrorKind::FileTooLarge => "files may not get as large (`ulimit -f`)".to_owned(),
+        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
 /// `; did you mean …?`, or nothing.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
@@ -160,13 +181,7 @@ impl Problem {
 
     /// A file of ours that could not be read or written.
     pub(crate) fn file(doing: &str, path: &std::path::Path, error: &io::Error) -> Problem {
-        let reason = match error.kind() {
-            io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-            io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-            io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-            _ => error.to_string(),
-        };
-        Problem::new(format!("cannot {doing} `{}`: {reason}", path.display()))
+        Problem::new(format!("cannot {doing} `{}`: {}", path.display(), reason(error)))
     }
 
     fn tell(&self) {
@@ -190,17 +205,18 @@ impl Excerpt {
     pub(crate) fn lines(&self) -> [String; 3] {
         const BEFORE: usize = 60;
         const SHOWN: usize = 100;
-        let characters: Vec<char> = self.line.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let characters: Vec<char> = self.line.chars().map(|c| if c == '\t' { ' ' } else { c }).collect();
         let column = self.column.saturating_sub(1).min(characters.len());
         let from = if characters.len() <= SHOWN { 0 } else { column.saturating_sub(BEFORE) };
         let to = characters.len().min(from + SHOWN);
         let ellipsis = |cut: bool| if cut { "…" } else { "" };
-        let shown: String = characters[from..to].iter().collect();
-        let before: String = characters[from..column].iter().collect();
+        let text = |range: Range<usize>| visible(&characters[range].iter().collect::<String>()).into_owned();
+        let (shown, before) = (text(from..to), text(from..column));
         let number = self.line_number.to_string();
         let margin = " ".repeat(number.len());
         let indent = unicode_width::UnicodeWidthStr::width(before.as_str()) + usize::from(from > 0);
-        let carets = self.length.clamp(1, (to - column).max(1));
+        let marked = to.min(column + self.length.max(1)).max(column);
+        let carets = text(column..marked).chars().count().max(1);
         [
             format!("{margin} |"),
             format!("{number} | {}{shown}{}", ellipsis(from > 0), ellipsis(to < characters.len())),

@@ -11,7 +11,7 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
 
-use super::{Output, Writer, only_one};
+use super::{Output, Writer, only_one, unique};
 use crate::errors::Failure;
 
 pub(super) struct Arrow {
@@ -35,7 +35,8 @@ impl Arrow {
 impl Output for Arrow {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
         let Some(writer) = self.writer.take() else { return Err(only_one("arrow")) };
-        self.schema = Arc::new(Schema::new(schema.fields().iter().map(|field| plain(field)).collect::<Vec<_>>()));
+        self.schema =
+            Arc::new(Schema::new(unique::unique(schema).fields().iter().map(|field| plain(field)).collect::<Vec<_>>()));
         self.open = Some(if self.streamed {
             Open::Stream(StreamWriter::try_new(writer, &self.schema)?)
         } else {

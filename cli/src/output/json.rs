@@ -6,7 +6,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::writer::{LineDelimited, WriterBuilder};
 
-use super::{Output, Writer, only_one};
+use super::{Output, Writer, only_one, unique};
 use crate::errors::Failure;
 
 pub(super) struct Json {
@@ -41,7 +41,7 @@ impl Output for Json {
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         let mut lines = Vec::new();
         let mut json = WriterBuilder::new().with_explicit_nulls(true).build::<_, LineDelimited>(&mut lines);
-        json.write(batch)?;
+        json.write(&unique::renamed(batch)?)?;
         json.finish()?;
         drop(json);
         if !self.is_array {

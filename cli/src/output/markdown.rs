@@ -1,4 +1,5 @@
-//! `markdown`: a table for a page, times for people. `|` and line ends in cells are escaped.
+//! `markdown`: a table for a page, times for people. What names in traces could be taken for (borders of the table, links and
+//! addresses that become some, pictures, tags, emphasis) is escaped.
 
 use std::io::Write;
 
@@ -6,6 +7,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use tq_udfs::ticks::Tick;
 
+use super::visible::push_visible;
 use super::{Cells, Output, Writer, cells};
 use crate::errors::Failure;
 
@@ -82,7 +84,11 @@ pub(crate) fn escape(text: &str) -> String {
         match c {
             // Inside of a word it is no markup.
             '_' if is_inside(at) => escaped.push('_'),
-            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '~' => {
+            // GitHub makes links of bare addresses, and formulas of what stands between dollars.
+            ':' if !text[at + 1..].starts_with("//") => escaped.push(':'),
+            '.' if !text.as_bytes()[at.saturating_sub(3)..at].eq_ignore_ascii_case(b"www") => escaped.push('.'),
+            '@' if !is_inside(at) => escaped.push('@'),
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '~' | ':' | '.' | '@' | '$' => {
                 escaped.push('\\');
                 escaped.push(c);
             }
@@ -90,12 +96,30 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '&' => escaped.push_str("&amp;"),
             '\n' => escaped.push_str("<br>"),
-            '\r' => {}
-            c if c.is_control() => escaped.push_str(&c.escape_default().to_string()),
-            c => escaped.push(c),
+            c => push_visible(c, &mut escaped),
         }
     }
     escaped
+}
+
+/// [`escape`] for a text at the beginning of a line, where more would be markup: headings, lists, rules, quotes.
+pub(crate) fn escape_line(text: &str) -> String {
+    let escaped = escape(text.trim());
+    let digits = escaped.bytes().take_while(u8::is_ascii_digit).count();
+    let mut behind = escaped[digits..].chars();
+    let is_number = digits > 0 && matches!(behind.next(), Some('.' | ')')) && matches!(behind.next(), None | Some(' '));
+    match escaped.chars().next() {
+        Some('#' | '+' | '-' | '=') => format!("\\{escaped}"),
+        Some(_) if is_number => format!("{}\\{}", &escaped[..digits], &escaped[digits..]),
+        _ => escaped,
+    }
+}
+
+/// Lines as they are, behind a fence that none of them closes.
+pub(crate) fn fenced(lines: &str) -> String {
+    let longest = lines.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}text\n{lines}\n{fence}\n")
 }
 
 #[cfg(test)]
@@ -106,6 +130,38 @@ mod tests {
 
     use super::*;
     use crate::output::testing::{Buffer, write};
+
+    #[test]
+    fn names_are_no_markup() {
+        for (text, expected) in [
+            ("a|b", "a\\|b"),
+            ("[x](http://e.com)", "\\[x\\](http\\://e.com)"),
+            ("![x](y)", "!\\[x\\](y)"),
+            ("https://e.com www.e.com WWW.e.com", "https\\://e.com www\\.e.com WWW\\.e.com"),
+            ("a@b.c std::vec 1.5", "a\\@b.c std::vec 1.5"),
+            ("<img src=x onerror=y>", "&lt;img src=x onerror=y&gt;"),
+            ("&#60;b&#62;", "&amp;#60;b&amp;#62;"),
+            ("`a` ~~b~~ *c* _d_ $e$ f_g", "\\`a\\` \\~\\~b\\~\\~ \\*c\\* \\_d\\_ \\$e\\$ f_g"),
+            ("a\\|b", "a\\\\\\|b"),
+            ("a\r\nb\u{202e}\u{1b}[0m", "a\\r<br>b\\u{202e}\\u{1b}\\[0m"),
+        ] {
+            assert_eq!(escape(text), expected);
+        }
+        for (text, expected) in [
+            ("# head", "\\# head"),
+            ("- a", "\\- a"),
+            ("1. a", "1\\. a"),
+            ("12) a", "12\\) a"),
+            ("    code", "code"),
+            ("1.5 of 3", "1.5 of 3"),
+            ("> a", "&gt; a"),
+            ("===", "\\==="),
+        ] {
+            assert_eq!(escape_line(text), expected);
+        }
+        assert_eq!(fenced("a\n```\n````b"), "`````text\na\n```\n````b\n`````\n");
+        assert_eq!(fenced("a"), "```text\na\n```\n");
+    }
 
     #[test]
     fn cells_cannot_break_the_table() {

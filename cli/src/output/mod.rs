@@ -14,10 +14,13 @@ mod delimited;
 mod json;
 pub(crate) mod markdown;
 mod parquet;
+pub(crate) mod runner;
 pub(crate) mod svg;
 pub(crate) mod table;
+mod unique;
+pub(crate) mod visible;
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
@@ -25,15 +28,19 @@ use clap::ValueEnum;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::error::ArrowError;
+use tempfile::TempPath;
 use tq_engine::trace::Slice;
+use tq_engine::trace::temporary::Registered;
 use tq_udfs::ticks::Tick;
 
 use crate::ask::Arrange;
 use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
-use crate::errors::{Failure, Problem};
+use crate::errors::{Failure, Problem, reason};
+use crate::outputs;
 
 pub(crate) use cells::Cells;
+pub(crate) use runner::Spelling;
 pub(crate) use table::TableOutput;
 
 /// Where bytes go.
@@ -226,44 +233,71 @@ pub(crate) fn create(
 /// The place of an output: stdout, or a file that appears when it is complete.
 pub(crate) struct Destination {
     /// The partial file and its final name.
-    rename: Option<(PathBuf, PathBuf)>,
+    rename: Option<(TempPath, PathBuf)>,
+    /// A signal does not leave the partial file behind either.
+    _registered: Option<Registered>,
+}
+
+/// Standard output. Where a CI system reads it for commands, what is written is spelt so that it has none.
+pub(crate) fn stdout(spelling: Spelling) -> Writer {
+    let stdout = BufWriter::with_capacity(64 << 10, io::stdout());
+    if outputs::stdout_is_a_log() { Box::new(runner::Guarded::new(stdout, spelling)) } else { Box::new(stdout) }
 }
 
 impl Destination {
     /// Opens stdout or a file to write into.
-    pub(crate) fn open(file: Option<&Path>) -> Result<(Destination, Writer), Failure> {
+    pub(crate) fn open(file: Option<&Path>, spelling: Spelling) -> Result<(Destination, Writer), Failure> {
         let Some(path) = file else {
-            return Ok((Destination { rename: None }, Box::new(BufWriter::with_capacity(64 << 10, io::stdout()))));
+            return Ok((Destination { rename: None, _registered: None }, stdout(spelling)));
         };
         let failed = |error: io::Error| Problem::file("write", path, &error);
         // `/dev/null`, a named pipe: what is there already and is no plain file stays what it is.
-        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let file = File::options().write(true).open(path).map_err(failed)?;
-            return Ok((Destination { rename: None }, Box::new(BufWriter::new(file))));
+            let destination = Destination { rename: None, _registered: None };
+            return Ok((destination, Box::new(BufWriter::new(Named { file, path: path.to_owned() }))));
         }
-        let mut partial = path.as_os_str().to_owned();
-        partial.push(".partial");
-        let partial = PathBuf::from(partial);
-        let file = File::create(&partial).map_err(failed)?;
-        Ok((Destination { rename: Some((partial, path.to_owned())) }, Box::new(BufWriter::new(file))))
+        let (file, partial) = outputs::beside(path).map_err(failed)?.into_parts();
+        let registered = Registered::new(&partial);
+        let destination = Destination { rename: Some((partial, path.to_owned())), _registered: Some(registered) };
+        Ok((destination, Box::new(BufWriter::new(Named { file, path: path.to_owned() }))))
     }
 
     /// The output is complete: gives the file its name.
     pub(crate) fn commit(mut self) -> Result<(), Failure> {
         match self.rename.take() {
             Some((partial, path)) => {
-                fs::rename(&partial, &path).map_err(|error| Problem::file("write", &path, &error).into())
+                partial.persist(&path).map_err(|error| Problem::file("write", &path, &error.error).into())
             }
             None => Ok(()),
         }
     }
 }
 
-impl Drop for Destination {
-    fn drop(&mut self) {
-        if let Some((partial, _)) = &self.rename {
-            let _ = fs::remove_file(partial);
-        }
+/// A file that names itself when it cannot be written.
+struct Named {
+    file: File,
+    path: PathBuf,
+}
+
+impl Named {
+    fn named<T>(&self, result: io::Result<T>) -> io::Result<T> {
+        result.map_err(|error| match error.kind() {
+            io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted => error,
+            kind => io::Error::new(kind, format!("`{}`: {}", self.path.display(), reason(&error))),
+        })
+    }
+}
+
+impl Write for Named {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes);
+        self.named(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.file.flush();
+        self.named(flushed)
     }
 }
 
@@ -278,7 +312,15 @@ impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
-            _ => Problem::new(format!("cannot write the answer: {error}")).into(),
+            kind => {
+                let problem = Problem::new(format!("cannot write the answer: {}", reason(&error)));
+                match kind {
+                    io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                        problem.hint("make room, or write it elsewhere with `-o FILE`").into()
+                    }
+                    _ => problem.into(),
+                }
+            }
         }
     }
 }

@@ -7,7 +7,7 @@ use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::parquet::file::properties::WriterProperties;
 
-use super::{Output, Writer, only_one};
+use super::{Output, Writer, only_one, unique};
 use crate::errors::{Failure, Problem};
 
 pub(super) struct Parquet {
@@ -25,13 +25,13 @@ impl Output for Parquet {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
         let Some(writer) = self.writer.take() else { return Err(only_one("parquet")) };
         let properties = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::default())).build();
-        self.file = Some(ArrowWriter::try_new(writer, SchemaRef::clone(schema), Some(properties))?);
+        self.file = Some(ArrowWriter::try_new(writer, unique::unique(schema), Some(properties))?);
         Ok(())
     }
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         match &mut self.file {
-            Some(file) => Ok(file.write(batch)?),
+            Some(file) => Ok(file.write(&unique::renamed(batch)?)?),
             None => Ok(()),
         }
     }

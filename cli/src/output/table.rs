@@ -11,7 +11,7 @@
 //! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal
 //! is narrow, texts end in `…`, then whole columns are left out from the middle and named below the table; a number is
 //! never cut, it rather stands out of its column. NULL is `NULL`, and a text that reads so is `'NULL'`. Control
-//! characters are escaped: a trace must not steer the terminal. EXPLAIN is printed as it is.
+//! characters are escaped ([`super::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -23,6 +23,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::buffer::Buffer;
 use super::cells::{Kind, kinds};
+use super::visible::{visible, visible_lines};
 use super::{Cells, Look, Output, Writer};
 use crate::errors::Failure;
 use crate::open::plural;
@@ -117,7 +118,7 @@ impl Output for TableOutput {
             self.writer.write_all(b"\n")?;
         }
         self.results += 1;
-        let names: Vec<String> = schema.fields().iter().map(|field| printable(field.name())).collect();
+        let names: Vec<String> = schema.fields().iter().map(|field| visible(field.name()).into_owned()).collect();
         self.result = Some(ResultTable {
             is_plan: names == ["plan_type", "plan"],
             names,
@@ -138,11 +139,15 @@ impl Output for TableOutput {
         for row in 0..batch.num_rows() {
             if result.is_plan {
                 let cell = |column| cells.shown(column, row, self.look.tick).map(Option::unwrap_or_default);
-                let _ = writeln!(text, "{}:\n{}\n", cell(0)?, cell(1)?.trim_end());
+                // Anybody can call two columns so.
+                let (kind, plan) = (cell(0)?, cell(1)?);
+                let _ = writeln!(text, "{}:\n{}\n", visible(&kind), visible_lines(plan.trim_end()));
                 continue;
             }
             let shown = (0..batch.num_columns())
-                .map(|column| Ok(self.look.cell(&cells, column, row)?.map(|cell| distinct(printable(&cell)))))
+                .map(|column| {
+                    Ok(self.look.cell(&cells, column, row)?.map(|cell| distinct(visible(&cell).into_owned())))
+                })
                 .collect::<Result<Vec<_>, Failure>>()?;
             match &result.layout {
                 Some(layout) => layout.row(&shown, &result.kinds, self.look.colours, &mut text),
@@ -343,14 +348,6 @@ fn keep(least: &[usize], terminal: usize) -> BTreeSet<usize> {
         }
     }
     kept
-}
-
-/// Text without control characters.
-fn printable(text: &str) -> String {
-    if !text.chars().any(char::is_control) {
-        return text.to_owned();
-    }
-    text.chars().map(|c| if c.is_control() { c.escape_default().to_string() } else { c.to_string() }).collect()
 }
 
 /// A text that reads like NULL is quoted.

@@ -16,6 +16,7 @@ use super::commands::{Argument, COMMANDS, parse};
 use super::settings::SETTINGS;
 use crate::charts::KINDS;
 use crate::functions::{self, Kind};
+use crate::output::visible::is_hidden;
 
 /// Words of SQL, sorted.
 pub(super) const KEYWORDS: [&str; 58] = [
@@ -115,7 +116,9 @@ impl Words {
                 all.entry(name.clone()).or_insert_with(|| known.clone());
             }
         }
-        Words { tables, functions: all, queries: library.names().into_iter().map(str::to_owned).collect() }
+        // A file may be called anything; what would steer the terminal is typed by hand.
+        let queries = library.names().into_iter().filter(|name| !name.contains(is_hidden)).map(str::to_owned).collect();
+        Words { tables, functions: all, queries }
     }
 
     /// Where the word before the cursor begins, and what it could become. `None`: a file name.

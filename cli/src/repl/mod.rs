@@ -25,19 +25,22 @@ use clap::Parser;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 use rustyline::{ColorMode, CompletionType, Config, Editor, EventHandler, KeyCode, KeyEvent, Modifiers};
+use tq_engine::paths::read_text;
 use tq_engine::queries::header::has_header;
 use tq_engine::queries::{Library, Origin, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
-use crate::args::{Args, Command, LibraryArgs, OpenArgs};
+use crate::args::{self, Args, Command, LibraryArgs, OpenArgs};
 use crate::ask::{Asker, Params};
 use crate::commands::print;
 use crate::errors::{Failure, Problem};
 use crate::open::plural;
 use crate::output::buffer::Buffer;
-use crate::output::{self, Destination, Format, Look, Output, Picture};
+use crate::output::visible::visible;
+use crate::output::{self, Destination, Format, Look, Output, Picture, Spelling};
+use crate::outputs::{Inputs, Outputs};
 use crate::progress::{self, Meter};
-use crate::{config, library, talk};
+use crate::{config, library, talk, watch};
 
 use assistant::{Assistant, Enter};
 use commands::Action;
@@ -118,7 +121,7 @@ impl Prompt {
         }
         self.learn_words();
         let result = loop {
-            match editor.readline("tq> ") {
+            match watch::while_idle(|| editor.readline("tq> ")) {
                 Ok(text) => match self.answer(&text) {
                     Ok(Next::Go) => {}
                     Ok(Next::Leave) => break Ok(()),
@@ -205,7 +208,8 @@ impl Prompt {
             pager::show(&text, self.settings.pager)?;
         } else {
             let look = Look::of_stdout(self.asker.session().tick());
-            let mut output = output::create(Format::Csv, Box::new(io::stdout()), &look, None, Picture::default());
+            let mut output =
+                output::create(Format::Csv, output::stdout(Spelling::Stop), &look, None, Picture::default());
             self.asker.run(statement, params, Format::Csv.arrange(None), output.as_mut())?;
             output.close()?;
         }
@@ -240,7 +244,7 @@ impl Prompt {
         let format = output::choose(None, Some(path))?;
         let picture =
             if format == Format::Svg { crate::commands::query::picture(&mut self.asker)? } else { Picture::default() };
-        let (destination, writer) = Destination::open(Some(path))?;
+        let (destination, writer) = Destination::open(Some(path), Spelling::of(format))?;
         let look = Look::plain(self.asker.session().tick());
         let mut output = output::create(format, writer, &look, Some(path), picture);
         self.asker.run(statement, params, format.arrange(None), output.as_mut())?;
@@ -273,13 +277,17 @@ impl Prompt {
             Action::Output => {
                 self.output = name.map(PathBuf::from);
                 if let Some(path) = &self.output {
+                    let allowed = self.may_write("\\o").and_then(|()| self.apart(path));
+                    allowed.inspect_err(|_| self.output = None)?;
+                }
+                if let Some(path) = &self.output {
                     // A wrong extension is said now and not after a long query.
                     output::choose(None, Some(path)).inspect_err(|_| self.output = None)?;
                 }
             }
             Action::Run => self.saved(rest)?,
             Action::Plot => self.plot(rest)?,
-            Action::Report => self.report(name)?,
+            Action::Report => self.may_write("\\report").and_then(|()| self.report(name))?,
             Action::Open => self.reopen(rest)?,
             Action::Explain => self.explain(rest)?,
             Action::Watch => self.watch(rest)?,
@@ -299,7 +307,7 @@ impl Prompt {
         if self.includes >= INCLUDES_MAX {
             return Err(Problem::new(format!("files include each other {INCLUDES_MAX} deep")).into());
         }
-        let text = std::fs::read_to_string(file).map_err(|error| Problem::file("read", Path::new(file), &error))?;
+        let text = read_text(Path::new(file)).map_err(|error| Problem::file("read", Path::new(file), &error))?;
         if has_header(&text) {
             let path = Path::new(file);
             let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
@@ -411,12 +419,57 @@ impl Prompt {
     fn set(&mut self, rest: &str) -> Result<(), Failure> {
         let mut words = rest.split_whitespace();
         match (words.next(), words.next()) {
+            (Some("memory"), Some(_)) => self.set_memory(rest),
+            (Some("max-value"), Some(_)) => self.set_max_value(rest),
             (Some(name), Some(value)) => self.settings.set(name, value),
             (Some(name), None) => {
                 Err(Problem::new(format!("`\\set {name}` needs a value")).hint("`\\set` lists the settings").into())
             }
-            _ => print(&self.settings.list()),
+            _ => {
+                let session = self.asker.session();
+                let value = session.max_value() / 1_000_000;
+                let of_value =
+                    format!("  max-value {value}MB   the longest text or list that a function makes (bytes)\n");
+                print(&format!("{}{}{of_value}", self.settings.list(), settings::memory(session.memory_limit())))
+            }
         }
+    }
+
+    /// `\set memory 8GB`: another limit from now on, for other traces too.
+    fn set_memory(&mut self, rest: &str) -> Result<(), Failure> {
+        let value = rest.trim_start().trim_start_matches("memory").trim();
+        let bytes = args::bytes(value).map_err(|why| Problem::new(format!("`memory` is not `{value}`: {why}")))?;
+        self.asker.session().set_memory_limit(bytes);
+        watch::over(bytes);
+        self.open.memory = Some(bytes);
+        Ok(())
+    }
+
+    /// Under `--read-only`, no file is written either.
+    fn may_write(&self, command: &str) -> Result<(), Failure> {
+        if self.open.read_only || config::get().read_only {
+            return Err(Problem::new(format!("`{command}` writes a file, and `--read-only` forbids that"))
+                .hint("`tq query … -o FILE` and `tq report … -o FILE` write what the command line names")
+                .into());
+        }
+        Ok(())
+    }
+
+    /// The next answer goes to a file that is none of those that are open.
+    fn apart(&self, path: &Path) -> Result<(), Failure> {
+        let mut outputs = Outputs::default();
+        outputs.add("\\o", Some(path));
+        outputs.apart_from(&Inputs::of(&self.open))
+    }
+
+    /// `\set max-value 256MB`: from now on, for other traces too.
+    fn set_max_value(&mut self, rest: &str) -> Result<(), Failure> {
+        let value = rest.trim_start().trim_start_matches("max-value").trim();
+        let bytes =
+            crate::args::bytes(value).map_err(|why| Problem::new(format!("`max-value` is not `{value}`: {why}")))?;
+        self.asker.session().set_max_value(bytes);
+        self.open.max_value = Some(bytes);
+        Ok(())
     }
 
     /// What was opened, and how to go on.
@@ -436,7 +489,7 @@ impl Prompt {
             };
             let makespan = cell(4)?;
             let makespan = if makespan.is_empty() { String::new() } else { format!(", makespan {makespan}") };
-            let (name, format) = (cell(0)?, cell(1)?);
+            let (name, format) = (visible(&cell(0)?).into_owned(), cell(1)?);
             text.push_str(&format!(
                 "{name} ({format}): {} on {}{makespan}\n",
                 count(2, "task")?,

@@ -7,7 +7,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::commands::print;
 use crate::errors::Failure;
-use crate::runtime::without_interrupts;
+use crate::signals::without_interrupts;
 
 /// Prints a text, through `$PAGER` (else `less`) where it is longer than the terminal is high.
 pub(super) fn show(text: &str, wanted: bool) -> Result<(), Failure> {

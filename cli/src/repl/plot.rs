@@ -17,6 +17,7 @@ use super::shown::LastAnswer;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::Cells;
 use crate::output::cells::Kind;
+use crate::output::visible::visible;
 
 /// Bars that are drawn.
 const BARS_MAX: usize = 40;
@@ -224,9 +225,9 @@ fn bar(share: f64, room: usize, negative: bool) -> String {
 }
 
 fn cut(label: &str) -> String {
-    let label: String = label.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let label = visible(label);
     if label.width() <= LABEL_MAX {
-        return label;
+        return label.into_owned();
     }
     let mut kept = String::new();
     for c in label.chars() {

@@ -17,13 +17,29 @@ pub(crate) struct Settings {
     pub(crate) timing: bool,
 }
 
-/// Name, values and meaning of each setting.
-pub(super) const SETTINGS: [(&str, &str, &str); 4] = [
+/// Name, values and meaning of each setting. `memory` is one of the session, and no way to show answers.
+pub(super) const SETTINGS: [(&str, &str, &str); 5] = [
     ("rows", "a number, or all", "rows that are shown of an answer"),
     ("pager", "on or off", "show long answers with $PAGER, or less"),
     ("times", "people or ticks", "times with units, or as they are stored"),
     ("timing", "on or off", "how long each statement took"),
+    ("memory", "bytes, e.g. 8GB", "memory for tables and queries, as --memory"),
 ];
+
+/// The line of `\set` about the memory of the session.
+pub(super) fn memory(bytes: usize) -> String {
+    let (_, values, meaning) = SETTINGS[4];
+    format!("  {:<8}{:<8}{meaning} ({values})\n", "memory", shown(bytes))
+}
+
+/// Bytes as `\set memory` takes them; rounded where they are many.
+fn shown(bytes: usize) -> String {
+    match bytes {
+        bytes if bytes >= 10_000_000_000 => format!("{}GB", bytes / 1_000_000_000),
+        bytes if bytes >= 1_000_000_000 => format!("{:.1}GB", bytes as f64 / 1e9),
+        bytes => format!("{}MB", bytes / 1_000_000),
+    }
+}
 
 impl Default for Settings {
     fn default() -> Self {
@@ -48,6 +64,9 @@ impl Settings {
             "rows" => self.rows = if value == "all" { None } else { Some(value.parse().map_err(|_| wrong())?) },
             "pager" => self.pager = one_of("on", "off")?,
             "times" => self.people = one_of("people", "ticks")?,
+            "memory" => {
+                return Err(Problem::new("`memory` stands above `[prompt]`: it is no matter of the prompt").into());
+            }
             _ => self.timing = one_of("on", "off")?,
         }
         Ok(())
@@ -65,7 +84,7 @@ impl Settings {
         let line = |(name, values, meaning): &(&str, &str, &str)| {
             format!("  {name:<8}{:<8}{meaning} ({values})\n", value(name))
         };
-        SETTINGS.iter().map(line).collect()
+        SETTINGS.iter().filter(|(name, ..)| *name != "memory").map(line).collect()
     }
 }
 

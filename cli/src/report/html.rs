@@ -5,6 +5,8 @@
 
 use std::fmt::Write;
 
+use crate::output::visible::visible_lines;
+
 const STYLE: &str = "\
 :root{color-scheme:light dark}\
 body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}\
@@ -20,11 +22,15 @@ h2{margin-top:2.5rem}\
 blockquote{margin:0;padding-left:1rem;border-left:.25rem solid #d1d9e0}\
 @media (prefers-color-scheme:dark){body{color:#f0f6fc;background:#0d1117}th,td,h1,h2,blockquote{border-color:#3d444d}pre{background:#151b23}a{color:#4493f8}}";
 
+/// Whatever came into the page, it runs nothing and sends nothing.
+const POLICY: &str = "script-src 'none'; connect-src 'none'; form-action 'none'; base-uri 'none'";
+
 /// The whole page.
 pub(super) fn page(markdown: &str) -> String {
     let title = markdown.lines().find_map(|line| line.strip_prefix("# ")).unwrap_or("tq report");
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>{}</title>\n<style>{STYLE}</style>\n</head>\n\
          <body>\n{}</body>\n</html>\n",
         without_tags(&inline(title)),
@@ -253,11 +259,17 @@ fn bracketed(text: &str) -> Option<(&str, &str, usize)> {
 
 fn link(text: &str, html: &mut String) -> usize {
     let Some((label, address, length)) = bracketed(text) else { return 0 };
-    // An address that runs code is no address.
-    let runs_code = address.trim().to_ascii_lowercase().starts_with("javascript:");
-    let address = if runs_code { "#" } else { address };
+    let address = if leads_somewhere(address) { address } else { "#" };
     let _ = write!(html, "<a href=\"{}\">{}</a>", escape(address), inline(label));
     length
+}
+
+/// An address that runs code, or that is a page of its own, is no address. Browsers skip blanks and control characters.
+fn leads_somewhere(address: &str) -> bool {
+    let address: String = address.chars().filter(|c| !c.is_whitespace() && !c.is_control()).collect();
+    let scheme =
+        address.split(['/', '?', '#']).next().and_then(|begin| begin.split_once(':')).map(|(scheme, _)| scheme);
+    scheme.is_none_or(|scheme| ["http", "https", "mailto"].iter().any(|known| scheme.eq_ignore_ascii_case(known)))
 }
 
 fn picture(text: &str, html: &mut String) -> usize {
@@ -266,7 +278,8 @@ fn picture(text: &str, html: &mut String) -> usize {
     if address.starts_with("data:image/svg+xml") {
         let _ = write!(
             html,
-            "<object type=\"image/svg+xml\" data=\"{address}\" role=\"img\" aria-label=\"{label}\"></object>"
+            "<object type=\"image/svg+xml\" data=\"{}\" role=\"img\" aria-label=\"{label}\"></object>",
+            escape(address)
         );
     } else {
         let _ = write!(html, "<img src=\"{}\" alt=\"{label}\">", escape(address));
@@ -286,7 +299,7 @@ fn entity(text: &str, html: &mut String) -> usize {
 }
 
 fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    visible_lines(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]
@@ -309,6 +322,14 @@ mod tests {
             ("[a](b.md) [c] ![d](e.svg)", "<p><a href=\"b.md\">a</a> [c] <img src=\"e.svg\" alt=\"d\"></p>\n"),
             ("<script>x</script><br>", "<p>&lt;script&gt;x&lt;/script&gt;<br></p>\n"),
             ("[a](javascript:x)", "<p><a href=\"#\">a</a></p>\n"),
+            ("[a]( Java\tScript:x)", "<p><a href=\"#\">a</a></p>\n"),
+            ("[a](data:text/html,x)", "<p><a href=\"#\">a</a></p>\n"),
+            ("[a](b.md#c:d)", "<p><a href=\"b.md#c:d\">a</a></p>\n"),
+            (
+                "![a](data:image/svg+xml,\" onload=\"x)",
+                "<p><object type=\"image/svg+xml\" data=\"data:image/svg+xml,&quot; onload=&quot;x\" role=\"img\" aria-label=\"a\"></object></p>\n",
+            ),
+            ("a\u{202e}b", "<p>a\\u{202e}b</p>\n"),
         ] {
             assert_eq!(body(markdown), expected, "{markdown}");
         }

@@ -12,27 +12,34 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use crate::args::ReportArgs;
+use tq_engine::paths::read_text;
+
+use crate::args::{OpenArgs, ReportArgs};
 use crate::ask::Asker;
 use crate::errors::{Failure, Problem};
-use crate::output::Destination;
+use crate::output::{Destination, Format, Spelling};
+use crate::outputs::{self, Inputs, Outputs};
 use crate::{library, talk};
 
 use render::{Drawn, Page, address};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    args.timeout.start();
     if args.open.traces.is_empty() {
         return Err(Problem::new("a report needs a trace").hint("`tq report TRACE`").into());
     }
+    // A page only asks, wherever its SQL stands.
+    let args = &ReportArgs { open: OpenArgs { read_only: true, ..args.open.clone() }, ..args.clone() };
     // What is wrong with the template shows before minutes of reading.
     let library = library::open(&args.library)?;
     let parts = match &args.template {
         None => template::parse(template::BUILT_IN, "built-in template.md", &library)?,
         Some(file) => {
-            let text = std::fs::read_to_string(file).map_err(|error| Problem::file("read", file, &error))?;
+            let text = read_text(file).map_err(|error| Problem::file("read", file, &error))?;
             template::parse(&text, &file.display().to_string(), &library)?
         }
     };
+    apart(&parts, args)?;
     let mut asker = Asker::open(&args.open)?;
     let page = render::page(&mut asker, &parts, !args.tables)?;
     if page.text.trim().is_empty() {
@@ -50,18 +57,36 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     } else {
         with_pictures_beside(&page, file.as_deref())?
     };
-    write_file(file.as_deref(), &text)?;
+    write_page(file.as_deref(), &text, if is_html { Spelling::Reference } else { Spelling::of(Format::Markdown) })?;
     // The built-in template has sections for every kind of trace; what one's own left out is worth a word.
     if args.template.is_some() {
         for (section, reason) in &page.left_out {
             talk::note(&format!("the section `{section}` is left out: {reason}"));
         }
     }
+    // The page is there for what it has, and the status says that it is not all.
+    for late in &page.late {
+        Failure::from(late.clone()).tell();
+    }
     if let Some(file) = &file {
         talk::done(&format!("wrote {}", file.display()));
         talk::done(&format!("next: `tq {}` opens the prompt", args.open.traces.join(" ")));
     }
-    Ok(())
+    if page.late.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
+}
+
+/// What is written is nothing that is read.
+fn apart(parts: &[template::Part], args: &ReportArgs) -> Result<(), Failure> {
+    let mut inputs = Inputs::of(&args.open);
+    inputs.folders(&library::directories(&args.library));
+    args.template.iter().for_each(|file| inputs.add(file));
+    template::queries(parts).for_each(|query| inputs.query(query));
+    let mut outputs = Outputs::default();
+    outputs.add("-o", args.output.as_deref());
+    if let Some(file) = args.output.as_deref().filter(|file| *file != Path::new("-")) {
+        outputs.add_family("a picture of the page", file, '.', ".svg");
+    }
+    outputs.apart_from(&inputs)
 }
 
 fn is_of(file: &Path, extension: &str) -> bool {
@@ -93,7 +118,7 @@ fn with_pictures_beside(page: &Page, file: Option<&Path>) -> Result<String, Fail
     let file = file.unwrap_or(Path::new("report.md"));
     let mut addresses = Vec::new();
     for (name, picture) in file_names(file, &page.pictures).into_iter().zip(&page.pictures) {
-        write_file(Some(&name), &picture.svg)?;
+        outputs::write(&name, &picture.svg)?;
         let name = name.file_name().map(|name| name.to_string_lossy().replace(' ', "%20")).unwrap_or_default();
         addresses.push(name);
     }
@@ -101,9 +126,7 @@ fn with_pictures_beside(page: &Page, file: Option<&Path>) -> Result<String, Fail
 }
 
 fn with_addresses(text: &str, addresses: &[String]) -> String {
-    let replaced = |text: String, (number, to): (usize, &String)| {
-        text.replace(&format!("({})", address(number)), &format!("({to})"))
-    };
+    let replaced = |text: String, (number, to): (usize, &String)| text.replace(&address(number), to);
     addresses.iter().enumerate().fold(text.to_owned(), replaced)
 }
 
@@ -118,8 +141,8 @@ fn file_names(page: &Path, pictures: &[Drawn]) -> Vec<PathBuf> {
     pictures.iter().map(name).collect()
 }
 
-fn write_file(file: Option<&Path>, text: &str) -> Result<(), Failure> {
-    let (destination, mut writer) = Destination::open(file)?;
+fn write_page(file: Option<&Path>, text: &str, spelling: Spelling) -> Result<(), Failure> {
+    let (destination, mut writer) = Destination::open(file, spelling)?;
     writer.write_all(text.as_bytes())?;
     writer.flush()?;
     drop(writer);
@@ -161,8 +184,11 @@ mod tests {
     #[test]
     fn addresses_are_replaced_whole() {
         assert_eq!(
-            with_addresses("![](tq-picture:1) ![](tq-picture:10)", &["a".to_owned(), "b".to_owned()]),
-            "![](b) ![](tq-picture:10)"
+            with_addresses(&format!("![]({}) ![]({})", address(1), address(10)), &["a".to_owned(), "b".to_owned()]),
+            format!("![](b) ![]({})", address(10))
         );
+        // No name of a trace reads like one.
+        let name = crate::output::markdown::escape(&format!("({})", address(0)));
+        assert_eq!(with_addresses(&name, &["a".to_owned()]), name);
     }
 }

@@ -12,10 +12,11 @@ use super::template::{Block, Part, Question};
 use crate::ask::{Asker, Params};
 use crate::commands::counted;
 use crate::commands::query::picture;
-use crate::errors::Failure;
 use crate::errors::queries::needs_in_words;
+use crate::errors::{Failure, Problem};
 use crate::output::Picture;
-use crate::output::markdown::{self, escape};
+use crate::output::markdown::{self, escape, escape_line};
+use crate::output::visible::{is_hidden, visible_lines};
 use crate::pictures;
 
 /// Rows of a table; more are counted.
@@ -23,12 +24,14 @@ const ROWS_SHOWN: usize = 15;
 /// Sentences of a block of facts.
 const FACTS: usize = 3;
 
-/// A page: its markdown, in which `tq-picture:N` is the address of picture N.
+/// A page: its markdown, in which [`address`] stands for each picture.
 pub(super) struct Page {
     pub(super) text: String,
     pub(super) pictures: Vec<Drawn>,
     /// Sections that were left out, and why.
     pub(super) left_out: Vec<(String, String)>,
+    /// Questions that took too long: their sections say so.
+    pub(super) late: Vec<Problem>,
 }
 
 /// A picture of the page.
@@ -46,30 +49,37 @@ enum Piece {
     LeftOut(String),
 }
 
-/// The address of a picture in the text of a page.
+/// The address of a picture in the text of a page, until it has a real one. The control characters around it make it one that
+/// neither a name of a trace nor a template can spell: there they are shown as escapes.
 pub(super) fn address(number: usize) -> String {
-    format!("tq-picture:{number}")
+    format!("\u{1}tq-picture:{number}\u{1}")
 }
 
 /// Asks everything. Without pictures, rows are shown where a chart would be.
 pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
     asker.tell_notes_once();
     let picture = picture(asker)?;
-    let mut renderer = Renderer { picture, asker, with_pictures, pictures: Vec::new(), asked: Vec::new() };
+    let mut renderer =
+        Renderer { picture, asker, with_pictures, pictures: Vec::new(), asked: Vec::new(), late: Vec::new() };
     let mut pieces = Vec::new();
     let mut slice = slice_in_words(renderer.asker);
     for part in parts {
         pieces.push(match part {
             Part::Heading(level, line) => Piece::Heading(*level, line.clone()),
             Part::Text(text) => Piece::Text(text.clone()),
-            Part::Block(block) => renderer.block(block)?,
+            Part::Block(block) => renderer.in_time(block)?,
         });
         // Below the title: all figures of the page are those of the slice.
         pieces.extend(slice.take().map(Piece::Text));
     }
+    // Once, and in the words of the template only: a task may be called `{{runs}}`.
+    for piece in &mut pieces {
+        if let Piece::Heading(_, text) | Piece::Text(text) = piece {
+            *text = renderer.filled_in(&visible_lines(text));
+        }
+    }
     let (text, left_out) = put_together(&pieces);
-    let text = renderer.filled_in(&text);
-    Ok(Page { text, pictures: renderer.pictures, left_out })
+    Ok(Page { text, pictures: renderer.pictures, left_out, late: renderer.late })
 }
 
 /// What `--from` and `--to` have left of the traces.
@@ -148,9 +158,25 @@ struct Renderer<'a> {
     pictures: Vec<Drawn>,
     /// The names of the saved queries that were answered.
     asked: Vec<String>,
+    late: Vec<Problem>,
 }
 
 impl Renderer<'_> {
+    /// The answer of a block. One that takes too long is no reason to lose the rest of the page.
+    fn in_time(&mut self, block: &Block) -> Result<Piece, Failure> {
+        let pictures = self.pictures.len();
+        match self.block(block) {
+            Err(Failure::Told(problem)) if problem.is_late => {
+                // No text refers to pictures that came before it was late.
+                self.pictures.truncate(pictures);
+                let piece = Piece::Answer(format!("*Not answered: {}.*", escape(&problem.message)));
+                self.late.push(*problem);
+                Ok(piece)
+            }
+            other => other,
+        }
+    }
+
     fn block(&mut self, block: &Block) -> Result<Piece, Failure> {
         if block.facts {
             return self.facts(&block.questions);
@@ -231,7 +257,7 @@ impl Renderer<'_> {
             return Ok(Piece::LeftOut("there is nothing to say".to_owned()));
         }
         Ok(Piece::Answer(facts.iter().fold(String::new(), |mut text, fact| {
-            let _ = writeln!(text, "- {}", escape(fact));
+            let _ = writeln!(text, "- {}", escape_line(fact));
             text
         })))
     }
@@ -258,13 +284,20 @@ impl Renderer<'_> {
     /// What `{{…}}` stands for.
     fn filled_in(&self, text: &str) -> String {
         let runs: Vec<String> = self.asker.session().runs().iter().map(|run| escape(&run.name)).collect();
-        let asked: Vec<String> = self.asked.iter().map(|name| format!("`{name}`")).collect();
+        let asked: Vec<String> = self.asked.iter().map(|name| code(name)).collect();
         let shown = match runs.as_slice() {
             [first, .., last] if runs.len() > 6 => format!("{} runs, {first} … {last}", runs.len()),
             runs => runs.join(", "),
         };
-        text.replace("{{runs}}", &shown).replace("{{queries}}", &asked.join(", "))
+        let with_queries: Vec<String> =
+            text.split("{{runs}}").map(|part| part.replace("{{queries}}", &asked.join(", "))).collect();
+        with_queries.join(&shown)
     }
+}
+
+/// A name as code; one that would end the code is text.
+fn code(name: &str) -> String {
+    if name.contains(|c: char| c == '`' || is_hidden(c)) { escape(name) } else { format!("`{name}`") }
 }
 
 /// The texts of the first column, without empty ones.

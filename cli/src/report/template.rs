@@ -24,8 +24,9 @@
 //! A block whose `needs` are not met is left out, and so is a section in which nothing else was asked. Fences are backticks or
 //! tildes, indented or not. Values with blanks stand in quotes: `name='two words'`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use tq_engine::paths;
 use tq_engine::queries::header::{Need, has_header};
 use tq_engine::queries::{Library, Origin, SavedQuery};
 use tq_udfs::ticks::Tick;
@@ -74,6 +75,15 @@ pub(super) struct Question {
     pub(super) given: Vec<(String, String)>,
     /// Whether it is known by a name.
     pub(super) is_named: bool,
+}
+
+/// The queries that a template asks.
+pub(super) fn queries(parts: &[Part]) -> impl Iterator<Item = &SavedQuery> {
+    let blocks = parts.iter().filter_map(|part| match part {
+        Part::Block(block) => Some(block),
+        _ => None,
+    });
+    blocks.flat_map(|block| &block.questions).map(|question| &question.query)
 }
 
 /// Reads a template.
@@ -196,7 +206,7 @@ fn block(flags: &[&str], body: &[&str], file: &str, line: usize, library: &Libra
         let needs = needs(body, file, line)?;
         let calls = body.iter().enumerate().filter(|(_, line)| asks(line));
         let named = |(index, text): (usize, &&str)| {
-            let mut question = named(text, library).map_err(|failure| match failure {
+            let mut question = named(text, library, file).map_err(|failure| match failure {
                 Failure::Told(problem) if problem.place.is_none() => placed(*problem, file, line + 1 + index),
                 other => other,
             })?;
@@ -247,15 +257,27 @@ fn is_call(line: &str) -> bool {
         && words[1..].iter().all(|word| word.contains('='))
 }
 
-fn named(line: &str, library: &Library) -> Result<Question, Failure> {
+fn named(line: &str, library: &Library, template: &str) -> Result<Question, Failure> {
     let mut words = library::words(line)?.into_iter();
     let name = words.next().unwrap_or_default();
-    let query =
-        if library::is_file(&name) { SavedQuery::read(Path::new(&name))? } else { library::find(library, &name)? };
+    let query = if library::is_file(&name) { of_file(&name, template)? } else { library::find(library, &name)? };
     let given = library::values(&query, words)?;
     // Wrong values show here, where the line is known; the length of a tick does not matter for that.
     query.bind(&given, Tick::Nanosecond)?;
     Ok(Question { query, given, is_named: true })
+}
+
+/// A file that the template names: beside it or below, as all files that files name.
+fn of_file(name: &str, template: &str) -> Result<SavedQuery, Failure> {
+    let beside = Path::new(template).parent().unwrap_or(Path::new("")).join(name);
+    // Files may also be named as they are called from the current folder.
+    let path = if beside.exists() { beside } else { PathBuf::from(name) };
+    match paths::named_by(Path::new(template), &path) {
+        Err(error) if error.is_refusal() => Err(Problem::new(error.to_string())
+            .hint("give its folder on the command line, `--queries FOLDER`, and name the query without `.sql`")
+            .into()),
+        _ => Ok(SavedQuery::read(&path)?),
+    }
 }
 
 /// SQL in the template; lines that errors name are those of the template.

@@ -506,12 +506,12 @@ fn ci_reads_junit_annotations_and_a_summary() {
 
         | | query | check |
         | --- | --- | --- |
-        | **failed** | occupancy | every row: occupancy &gt;= $least: 1 of 2 rows offends |
+        | **failed** | occupancy | every row: occupancy &gt;= \$least: 1 of 2 rows offends |
         | ok | occupancy | rows: 1..10 (2 rows) |
         | **could not run** | broken | broken.sql:1: \`expect no row\` is no expectation |
         | skipped | needs | no rows: \`needs\` needs rows in \`messages\`: that is not in these traces |
 
-        ### occupancy: every row: occupancy &gt;= $least: 1 of 2 rows offends
+        ### occupancy: every row: occupancy &gt;= \$least: 1 of 2 rows offends
 
         | location | start | finish | occupancy |
         | --- | ---: | ---: | ---: |

@@ -8,7 +8,8 @@ mod chrome;
 mod collectives;
 mod daisen;
 pub mod examine;
-mod nsys;
+pub(crate) mod foreign;
+pub(crate) mod nsys;
 mod parsec;
 mod pascal;
 mod sqlite;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::MemoryPool;
 
 use crate::error::ImportError;
-use crate::trace::{Part, Run, RunBuilder, Source};
+use crate::trace::{Budget, Part, Run, RunBuilder, Source};
 
 mod table;
 
@@ -50,6 +51,12 @@ pub trait Importer: Send + Sync {
     /// a graph dump beside its trace, a column mapping beside its data.
     fn is_companion(&self, _file: &Path, _siblings: &[PathBuf]) -> bool {
         false
+    }
+
+    /// Files that may be read with `file`, because they lie beside it or it names them, whether they are there or not. Nothing is
+    /// recognised for this: the file need not be of the format.
+    fn companions(&self, _file: &Path) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Whether the files of a directory that this format recognises are parts of one run: the ranks of a job.
@@ -106,7 +113,7 @@ pub struct ImportContext<'a> {
     pub options: &'a ImportOptions,
     /// How many threads may parse.
     pub threads: usize,
-    pool: Arc<dyn MemoryPool>,
+    budget: Budget,
     first_run_number: i64,
     runs: Vec<Run>,
 }
@@ -115,20 +122,20 @@ impl<'a> ImportContext<'a> {
     pub(crate) fn new(
         options: &'a ImportOptions,
         threads: usize,
-        pool: Arc<dyn MemoryPool>,
+        budget: impl Into<Budget>,
         first_run_number: i64,
     ) -> ImportContext<'a> {
-        ImportContext { options, threads, pool, first_run_number, runs: Vec::new() }
+        ImportContext { options, threads, budget: budget.into(), first_run_number, runs: Vec::new() }
     }
 
     /// Starts a run. Finish it before the next one begins.
     pub fn begin(&self, source: &Source) -> RunBuilder {
-        RunBuilder::new(source.path(), self.first_run_number + self.runs.len() as i64, &self.pool)
+        RunBuilder::new(source.path(), self.first_run_number + self.runs.len() as i64, self.budget.pool())
     }
 
     /// Starts a run that several files of a directory make up.
     pub fn begin_at(&self, directory: &Path) -> RunBuilder {
-        RunBuilder::new(directory, self.first_run_number + self.runs.len() as i64, &self.pool)
+        RunBuilder::new(directory, self.first_run_number + self.runs.len() as i64, self.budget.pool())
     }
 
     /// Takes a complete run.
@@ -151,7 +158,15 @@ impl<'a> ImportContext<'a> {
 
     /// The memory pool, for buffers that an importer holds besides the builder's columns.
     pub fn pool(&self) -> &Arc<dyn MemoryPool> {
-        &self.pool
+        self.budget.pool()
+    }
+
+    /// A file that a trace names, within the budget of the trace.
+    ///
+    /// # Errors
+    /// As [`Source::open_within`].
+    pub(crate) fn open(&self, path: &Path) -> Result<Source, ImportError> {
+        Source::open_within(path, None, &self.budget)
     }
 
     pub(crate) fn into_runs(self) -> Vec<Run> {
@@ -187,25 +202,22 @@ pub fn import(
 ) -> Result<Vec<Run>, ImportError> {
     let importer = match format {
         Some(name) => by_name(name)?,
-        None => recognise(source, options, true).ok_or_else(|| unrecognised(source))?,
+        None => recognise(source, options, true).ok_or_else(|| foreign::refused(source))?,
     };
     let mut context = ImportContext::new(options, threads, pool, 0);
     importer.import(source, &mut context)?;
     Ok(context.into_runs())
 }
 
-/// No format wants the source: the first bytes say why.
-pub(crate) fn unrecognised(source: &Source) -> ImportError {
-    let head: String =
-        source.head().iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
-    ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
-}
-
-/// The first format that recognises the source, else the first that accepts it.
+/// The first format that recognises the source, else the first that accepts it. A file of another tool is taken as a table
+/// only when the options speak of one.
 pub(crate) fn recognise(source: &Source, options: &ImportOptions, named: bool) -> Option<&'static dyn Importer> {
     let recognises = |importer: &&'static dyn Importer| importer.recognise(source);
-    let accepts = |importer: &&'static dyn Importer| importer.accepts(source, options, named);
-    importers().iter().copied().find(recognises).or_else(|| importers().iter().copied().find(accepts))
+    if let Some(importer) = importers().iter().copied().find(recognises) {
+        return Some(importer);
+    }
+    let named = named && foreign::identify(source).is_none();
+    importers().iter().copied().find(|importer| importer.accepts(source, options, named))
 }
 
 /// The format of that name.

@@ -12,24 +12,40 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
-use tempfile::TempDir;
 
 use crate::error::ImportError;
-use crate::trace::{Finding, LocalFile, Source, Stage, Stats};
+use crate::paths::{is_beside, with_ending};
+use crate::trace::temporary::{TemporaryFolder, no_copy};
+use crate::trace::{Budget, Finding, LocalFile, Source, Stage, Stats};
 
 /// The first bytes of a database.
 pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
 
+/// How many bytes the header of a database says that it has (SQLite, "Database File Format" 1.3); older writers leave 0.
+pub(super) fn length(head: &[u8]) -> Option<u64> {
+    let page = match u16::from_be_bytes(head.get(16..18)?.try_into().ok()?) {
+        1 => 65_536,
+        bytes => u64::from(bytes),
+    };
+    let pages = u32::from_be_bytes(head.get(28..32)?.try_into().ok()?);
+    Some(page * u64::from(pages))
+}
+
 const WAL_IGNORED: Finding = Finding::lost("wal_ignored", Stage::Import);
 const WAL_READ: Finding = Finding::info("wal_read", Stage::Import);
 const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
+
+/// Room for the pages and sorters of SQLite, beside the values of a row.
+const SQLITE_BYTES: usize = 128 << 20;
 
 /// A database on disk, of which any number of connections may read.
 #[derive(Debug)]
 pub(super) struct Database {
     path: PathBuf,
     format: &'static str,
+    budget: Budget,
     file: File,
 }
 
@@ -38,7 +54,7 @@ enum File {
     /// The trace itself, or its decompressed copy: nobody may write it.
     Immutable(LocalFile),
     /// A copy of ours, with its `-wal` file or with its missing pages.
-    Copy { path: PathBuf, _folder: TempDir },
+    Copy { path: PathBuf, _folder: TemporaryFolder },
 }
 
 impl Database {
@@ -55,17 +71,23 @@ impl Database {
     }
 
     fn as_it_is(source: &Source, format: &'static str) -> Result<Database, ImportError> {
-        Ok(Database { path: source.path().to_owned(), format, file: File::Immutable(source.local_file()?) })
+        let budget = source.budget().clone();
+        Ok(Database { path: source.path().to_owned(), format, budget, file: File::Immutable(source.local_file()?) })
     }
 
     /// With the changes of a `-wal` file beside it, which is noted.
     fn with_changes(self, source: &Source, stats: &mut Stats) -> Database {
-        let wal = beside(source.path());
+        let wal = with_ending(source.path(), "-wal");
         let is_original = matches!(&self.file, File::Immutable(LocalFile::Original(_)));
         if !is_original || !std::fs::metadata(&wal).is_ok_and(|wal| wal.len() > 0) {
             return self;
         }
         let wal_name = wal.display().to_string();
+        if !is_beside(source.path(), &wal) {
+            let note = || format!("`{wal_name}` leads out of the folder of the trace");
+            stats.note(WAL_IGNORED, 1, note);
+            return self;
+        }
         match copied(source.path(), &wal) {
             Ok(file) => {
                 let note = || format!("changes in `{wal_name}` were read, in a temporary copy of both files");
@@ -97,7 +119,7 @@ impl Database {
         stats.note(TRUNCATED, 1, || cut.to_string());
         let File::Immutable(local) = &database.file else { return Ok(database) };
         let whole = cut.length - cut.length % cut.page_size;
-        let file = padded(local.path(), whole, cut.expected).map_err(|error| source.io_error(error))?;
+        let file = padded(local.path(), whole, cut.expected).map_err(|error| no_copy(source.path(), &error))?;
         Ok(Database { file, ..database })
     }
 
@@ -115,7 +137,23 @@ impl Database {
                 Connection::open_with_flags(uri(path, "mode=rw"), common | OpenFlags::SQLITE_OPEN_READ_WRITE)
             }
         };
-        opened.map_err(|error| self.damaged("SQLite".to_owned(), &error))
+        let connection = opened.map_err(|error| self.damaged("SQLite".to_owned(), &error))?;
+        // Views and triggers of a stranger's file call no function with an effect, and nothing writes its own pages.
+        for (setting, on) in
+            [(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false), (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)]
+        {
+            let _is = connection.set_db_config(setting, on);
+        }
+        self.limit(&connection);
+        Ok(connection)
+    }
+
+    /// What SQLite itself may take, for all connections of the process: a view can make texts of gigabytes, and a damaged file
+    /// say that it holds them. Beyond it SQLite says that it is out of memory.
+    fn limit(&self, connection: &Connection) {
+        let bytes = self.budget.max_value().saturating_mul(2).max(SQLITE_BYTES);
+        // Where SQLite is built without its books on memory, the pragma has no effect.
+        let _ = connection.pragma_update(None, "hard_heap_limit", i64::try_from(bytes).unwrap_or(i64::MAX));
     }
 
     /// The names of tables and views, sorted.
@@ -224,8 +262,8 @@ impl fmt::Display for CutOff {
 
 /// A copy of the first bytes of a file, with zeros behind them.
 fn padded(path: &Path, first: u64, length: u64) -> std::io::Result<File> {
-    let folder = TempDir::with_prefix("tq-")?;
-    let copy = folder.path().join("database");
+    let folder = TemporaryFolder::new()?;
+    let copy = folder.file("database");
     let mut file = std::fs::File::create(&copy)?;
     std::io::copy(&mut std::fs::File::open(path)?.take(first), &mut file)?;
     file.set_len(length)?;
@@ -237,28 +275,30 @@ pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
 
-/// The `-wal` file of a database.
-fn beside(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push("-wal");
-    name.into()
-}
-
 /// A copy of a database with its `-wal` file. The latter first: what is moved into the database meanwhile is then there
 /// twice, not missing.
 fn copied(path: &Path, wal: &Path) -> std::io::Result<File> {
-    let folder = TempDir::with_prefix("tq-")?;
-    let copy = folder.path().join("database");
-    std::fs::copy(wal, beside(&copy))?;
+    let folder = TemporaryFolder::new()?;
+    let copy = folder.file("database");
+    std::fs::copy(wal, with_ending(&copy, "-wal"))?;
     std::fs::copy(path, &copy)?;
     // The trace may have been read-only; its copy is ours.
-    for file in [&copy, &beside(&copy)] {
+    for file in [&copy, &with_ending(&copy, "-wal")] {
         let mut permissions = std::fs::metadata(file)?.permissions();
         #[expect(clippy::permissions_set_readonly_false, reason = "in a temporary folder that only its owner sees")]
         permissions.set_readonly(false);
         std::fs::set_permissions(file, permissions)?;
     }
     Ok(File::Copy { path: copy, _folder: folder })
+}
+
+/// The names of a database's tables and views, sorted, as far as they can be read: for what is said about a stranger's file.
+pub(super) fn table_names(source: &Source) -> Vec<String> {
+    let names = || -> Result<Vec<String>, ImportError> {
+        let database = Database::of_what_is_left(source, "SQLite", &mut Stats::default())?;
+        database.tables(&database.connect()?)
+    };
+    names().unwrap_or_default()
 }
 
 /// `file:…?parameter`, with the characters escaped that mean something in a URI.

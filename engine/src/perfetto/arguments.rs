@@ -91,25 +91,73 @@ pub(super) fn find(json: &str, path: &str) -> Option<Argument> {
     })
 }
 
-/// Hands every value to `take`, with its path.
+/// Hands every value to `take`, with its path; nothing of what is no JSON. One walk over the text, however deep it is.
 fn flatten(json: &str, path: &str, take: &mut impl FnMut(&str, Argument)) {
-    match json.as_bytes().first() {
-        Some(b'{') => {
-            for (key, value) in members(json) {
-                flatten(value.get(), &format!("{path}.{key}"), take);
+    if serde_json::from_str::<&RawValue>(json).is_err() {
+        return;
+    }
+    let bytes = json.as_bytes();
+    let blank = |at: &mut usize| *at += bytes[*at..].iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    // For each open object or array: how long its own path is, and the place of the element that is read.
+    let mut open: Vec<(usize, Option<usize>)> = Vec::new();
+    let mut path = path.to_owned();
+    let mut at = 0;
+    loop {
+        blank(&mut at);
+        match bytes.get(at) {
+            None => return,
+            Some(b'{') => open.push((path.len(), None)),
+            Some(b'[') => {
+                open.push((path.len(), Some(0)));
+                path.push_str("[0]");
+            }
+            Some(b']' | b'}') => {
+                let (length, _) = open.pop().unwrap_or_default();
+                path.truncate(length);
+            }
+            Some(b',') => {
+                if let Some((length, Some(place))) = open.last_mut() {
+                    *place += 1;
+                    path.truncate(*length);
+                    path.push_str(&format!("[{place}]"));
+                }
+            }
+            Some(_) => {
+                let end = at + scalar_length(&bytes[at..]);
+                let text = &json[at..end];
+                let mut next = end;
+                blank(&mut next);
+                at = end - 1;
+                if let (Some((length, None)), Some(b':')) = (open.last(), bytes.get(next)) {
+                    path.truncate(*length);
+                    path.push('.');
+                    path.push_str(&serde_json::from_str::<Key<'_>>(text).map(|key| key.0).unwrap_or_default());
+                    at = next;
+                } else if let Some(value) = Argument::of(text) {
+                    take(&path, value);
+                }
             }
         }
-        Some(b'[') => {
-            for (place, value) in elements(json).iter().enumerate() {
-                flatten(value.get(), &format!("{path}[{place}]"), take);
-            }
-        }
-        _ => {
-            if let Some(value) = Argument::of(json) {
-                take(path, value);
-            }
+        at += 1;
+    }
+}
+
+/// The bytes of the text, number or word with which valid JSON begins.
+fn scalar_length(json: &[u8]) -> usize {
+    if json[0] != b'"' {
+        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}' | b':');
+        return json.iter().position(ends).unwrap_or(json.len());
+    }
+    let mut escaped = false;
+    for (index, byte) in json.iter().enumerate().skip(1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return index + 1,
+            _ => {}
         }
     }
+    json.len()
 }
 
 /// The members of an object, in the order of the text; nothing for what is none.
@@ -250,6 +298,23 @@ mod tests {
             assert_eq!(find(ARGS, path), expected, "{path}");
         }
         assert_eq!(find("no json", "a"), None);
+    }
+
+    #[test]
+    fn flattening_walks_over_any_depth() {
+        let flat = |json: &str| {
+            let mut seen = Vec::new();
+            flatten(json, "args", &mut |path, value| seen.push(format!("{path}={value}")));
+            seen.join(" ")
+        };
+        let odd = r#" { "a" : [ ] , "b" : { } , "c" : [ { "d" : "},[" } , "\"" ] } "#;
+        assert_eq!(flat(odd), r#"args.c[0].d=},[ args.c[1]=""#);
+        assert_eq!(flat("[1, [2, 3], 4]"), "args[0]=1 args[1][0]=2 args[1][1]=3 args[2]=4");
+        assert_eq!(flat("7"), "args=7");
+        assert_eq!(flat(r#"{"a":1,"b":}"#), "");
+        let depth = 200_000;
+        let deep = format!("{}1{}", r#"{"a":["#.repeat(depth), "]}".repeat(depth));
+        assert_eq!(flat(&deep), format!("args{}=1", ".a[0]".repeat(depth)));
     }
 
     #[test]

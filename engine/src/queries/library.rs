@@ -12,6 +12,8 @@ static BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in_
 #[derive(Debug, Default)]
 pub struct Library {
     files: BTreeMap<String, PathBuf>,
+    /// The folder of the user, whose links are followed: dotfiles are often links.
+    trusted: Option<PathBuf>,
 }
 
 impl Library {
@@ -29,6 +31,12 @@ impl Library {
         Ok(library)
     }
 
+    /// Whose links are followed wherever they lead; those of other directories stay inside.
+    #[must_use]
+    pub fn trusting(self, directory: Option<PathBuf>) -> Library {
+        Library { trusted: directory, ..self }
+    }
+
     /// All names, in order.
     pub fn names(&self) -> Vec<&str> {
         let own = self.files.keys().map(String::as_str);
@@ -44,7 +52,9 @@ impl Library {
     /// Its file cannot be read or is wrong.
     pub fn find(&self, name: &str) -> Result<Option<SavedQuery>, QueryError> {
         if let Some(path) = self.files.get(name) {
-            return SavedQuery::read(path).map(Some);
+            let folder = path.parent().unwrap_or(Path::new(""));
+            let is_trusted = self.trusted.as_deref() == Some(folder);
+            return if is_trusted { SavedQuery::read(path) } else { SavedQuery::read_in(folder, path) }.map(Some);
         }
         built_in(name).map(|text| SavedQuery::parse(name, Origin::BuiltIn, text)).transpose()
     }

@@ -14,9 +14,11 @@ use datafusion::common::ScalarValue;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 use tq_udfs::ticks::Tick;
 
+use crate::paths::{held_by, read_text};
 use crate::session::Session;
 use crate::sql::dialect::TqDialect;
 use crate::sql::{self, SqlError, Statement, nearest};
+use crate::tables::{PROGRAM_TASKS, Table};
 use crate::time::GivenTime;
 
 pub use header::{Better, Chart, Expect, Expectation, Header, Metric, Need};
@@ -162,8 +164,8 @@ impl std::fmt::Display for MetricTolerance {
             MetricTolerance::Percent(percent) => write!(f, "{percent}%"),
             MetricTolerance::Absolute(number) => write!(f, "{number}"),
             MetricTolerance::Time(GivenTime::Ticks(ticks)) => write!(f, "{ticks} ticks"),
-            MetricTolerance::Time(GivenTime::Picoseconds(picoseconds)) => {
-                let ticks = i64::try_from(*picoseconds).unwrap_or(i64::MAX);
+            MetricTolerance::Time(time) => {
+                let ticks = time.ticks(Tick::Picosecond).unwrap_or(i64::MAX);
                 f.write_str(&tq_udfs::ticks::time_text(ticks, Tick::Picosecond))
             }
         }
@@ -213,7 +215,7 @@ impl SavedQuery {
                     .hint("one file answers one question: give it a file of its own, or `WITH` in the first"),
             ));
         }
-        let Some(statement) = statements.pop() else {
+        let Some(mut statement) = statements.pop() else {
             return Err(wrong(HeaderError::new(text.lines().count().max(1), "there is no statement below the header")));
         };
         if !statement.is_question() {
@@ -223,6 +225,8 @@ impl SavedQuery {
                     .hint("begin it with SELECT or WITH"),
             ));
         }
+        // Its plan is asked again, whoever runs it.
+        statement.only_asks = true;
         let query = SavedQuery { name: name.to_owned(), origin, header, statement };
         query.check_placeholders().map_err(wrong)?;
         Ok(query)
@@ -233,9 +237,18 @@ impl SavedQuery {
     /// # Errors
     /// As [`SavedQuery::parse`], or the file cannot be read.
     pub fn read(path: &Path) -> Result<SavedQuery, QueryError> {
-        let text = std::fs::read_to_string(path).map_err(|source| QueryError::Io { path: path.to_owned(), source })?;
+        let text = read_text(path).map_err(|source| QueryError::Io { path: path.to_owned(), source })?;
         let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
         SavedQuery::parse(&name, Origin::File(path.to_owned()), &text)
+    }
+
+    /// Reads a file that was found in a folder: a plain file that lies there, and no link that leads elsewhere.
+    ///
+    /// # Errors
+    /// As [`SavedQuery::read`].
+    pub fn read_in(folder: &Path, path: &Path) -> Result<SavedQuery, QueryError> {
+        held_by(folder, path).map_err(|error| QueryError::Io { path: path.to_owned(), source: error.into() })?;
+        SavedQuery::read(path)
     }
 
     /// The file as errors name it.
@@ -333,7 +346,9 @@ async fn session_has(session: &Session, need: &Need) -> Result<bool, SqlError> {
         }
         None => String::new(),
     };
-    let text = format!("SELECT 1 FROM {}{filter} LIMIT 1", need.table);
+    // Saved queries ask about the program: what a recorder wrote of itself is nothing to them.
+    let table = if need.table == Table::Tasks.name() { PROGRAM_TASKS } else { need.table.as_str() };
+    let text = format!("SELECT 1 FROM {table}{filter} LIMIT 1");
     let frame = session.sql(&text).await?;
     let worded = |error| match sql::parse(&text).ok().and_then(|mut statements| statements.pop()) {
         Some(statement) => session.error(&error, &statement),

@@ -6,6 +6,8 @@
 //! checked already.
 //!
 //! It reaches every expression of a plan: subqueries, join conditions, window and aggregate arguments, extension nodes.
+//! Chains of many terms become one call ([`tq_udfs::checked::chain`]).
+//!
 //! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
 
 use std::sync::Arc;
@@ -19,6 +21,9 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
+use tq_udfs::checked::chain::{CheckedChain, Link};
+
+use crate::sql::stack::grown;
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -45,11 +50,43 @@ impl CheckedArithmetic {
         let names = NamePreserver::new(&plan);
         let rewritten = plan.map_expressions(|expr| {
             let name = names.save(&expr);
-            let rewritten = expr.transform_up(|expr| self.rewrite(expr, &schema))?;
+            let rewritten = self.rewrite_all(expr, &schema)?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
         })?;
         // Times are told by metadata: it changes the schemas of this node and of all above, rewritten or not.
         rewritten.map_data(LogicalPlan::recompute_schema)
+    }
+
+    /// From the leaves to the root, but a long chain at once.
+    fn rewrite_all(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        if length(&expr) > SHORT {
+            return self.rewrite_chain(expr, schema);
+        }
+        let rewritten = grown(|| expr.map_children(|child| self.rewrite_all(child, schema)))?;
+        let children = rewritten.transformed;
+        let mut rewritten = self.rewrite(rewritten.data, schema)?;
+        rewritten.transformed |= children;
+        Ok(rewritten)
+    }
+
+    /// `a + b - c + …`: one function of n terms when all are integers of one type, else as it was.
+    fn rewrite_chain(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+        let (terms, links) = take_apart(expr);
+        let terms: Vec<Expr> =
+            terms.into_iter().map(|term| Ok(self.rewrite_all(term, schema)?.data)).collect::<Result<_>>()?;
+        let first = terms[0].get_type(schema)?;
+        let mut is_checked = first.is_integer();
+        for term in &terms[1..] {
+            is_checked = is_checked && term.get_type(schema)? == first;
+        }
+        let chain = match is_checked {
+            true => {
+                let links = links.into_iter().map(|link| link.0).collect();
+                call(&Arc::new(ScalarUDF::from(CheckedChain::new(links))), terms)
+            }
+            false => join(terms, links),
+        };
+        Ok(Transformed::yes(chain))
     }
 
     fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -91,12 +128,62 @@ impl AnalyzerRule for CheckedArithmetic {
     }
 }
 
+/// Shorter chains are calls within calls, over which the optimiser knows more.
+const SHORT: usize = 16;
+
+fn link(op: Operator) -> Option<(Link, Operator)> {
+    match op {
+        Operator::Plus => Some((Link::Add, op)),
+        Operator::Minus => Some((Link::Subtract, op)),
+        Operator::Multiply => Some((Link::Multiply, op)),
+        _ => None,
+    }
+}
+
+/// How many operators the left spine has.
+fn length(mut expr: &Expr) -> usize {
+    let mut links = 0;
+    while let Expr::BinaryExpr(BinaryExpr { left, op, .. }) = expr
+        && link(*op).is_some()
+    {
+        (expr, links) = (left, links + 1);
+    }
+    links
+}
+
+fn take_apart(mut expr: Expr) -> (Vec<Expr>, Vec<(Link, Operator)>) {
+    let (mut terms, mut links) = (vec![], vec![]);
+    loop {
+        match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) if let Some(link) = link(op) => {
+                terms.push(*right);
+                links.push(link);
+                expr = *left;
+            }
+            first => {
+                terms.push(first);
+                terms.reverse();
+                links.reverse();
+                return (terms, links);
+            }
+        }
+    }
+}
+
+fn join(terms: Vec<Expr>, links: Vec<(Link, Operator)>) -> Expr {
+    let mut terms = terms.into_iter();
+    let first = terms.next().unwrap_or_default();
+    terms.zip(links).fold(first, |left, (right, (_, op))| {
+        Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) })
+    })
+}
+
 fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {
     Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), args))
 }
 
 /// The columns that expressions of a node can speak of. Outer columns of a subquery carry their type with them.
-fn visible_columns(plan: &LogicalPlan) -> Result<DFSchema> {
+pub(super) fn visible_columns(plan: &LogicalPlan) -> Result<DFSchema> {
     let mut schema = merge_schema(&plan.inputs());
     match plan {
         LogicalPlan::TableScan(scan) => {

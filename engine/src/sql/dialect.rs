@@ -1,5 +1,6 @@
 //! The SQL dialect: sqlparser's generic one, which DataFusion speaks by default, `TABLE(SELECT …)` as an argument, the
-//! operator `GLOB` of SQLite and PerfettoSQL, and `IS DISTINCT FROM` as the standard has it.
+//! operators `GLOB` of SQLite and PerfettoSQL and `//` of DuckDB, `IS DISTINCT FROM` as the standard has it, and operators
+//! that bind as PostgreSQL says ([`TqDialect::prec_value`]).
 //!
 //! A dialect is asked about some three hundred features one by one, so this one forwards each answer in which
 //! [`GenericDialect`] differs from the default of the trait. A test compares the two: after an update of sqlparser it
@@ -34,12 +35,59 @@ impl Dialect for TqDialect {
         TypeId::of::<GenericDialect>()
     }
 
-    /// `name GLOB 'a*'` and `name NOT GLOB 'a*'` bind like LIKE.
-    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
-        glob_follows(parser).map(|_| Ok(self.prec_value(Precedence::Like)))
+    /// As PostgreSQL's documentation lists them (18, 4.1.6), from tight to loose:
+    ///
+    /// ```text
+    /// .   ::   [ ]   unary + -   AT TIME ZONE   * / // %   + -   (any other operator)
+    /// BETWEEN IN LIKE ILIKE SIMILAR GLOB ~   < > = <= >= <>   IS   NOT   AND   OR
+    /// ```
+    ///
+    /// So `args->>'key' = 'value'` compares a member, and `->`, `->>`, `||`, `|`, `&` … form one level from left to right, as
+    /// in DuckDB too. sqlparser's own table has `->>` below the comparisons, `||` beside `*`, and LIKE below `=`. Two
+    /// differences to PostgreSQL stay: `^` is the bitwise operator of DataFusion, and so one of the others; and `~` is a LIKE,
+    /// so that `name ~ 'a' || 'b'` has a pattern of two parts.
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::Period => 100,
+            Precedence::DoubleColon => 50,
+            Precedence::AtTz => 41,
+            Precedence::MulDivModOp => 40,
+            Precedence::PlusMinus => 30,
+            Precedence::PgOther
+            | Precedence::Caret
+            | Precedence::Ampersand
+            | Precedence::Pipe
+            | Precedence::Colon
+            | Precedence::Xor => 25,
+            Precedence::Between | Precedence::Like => 20,
+            Precedence::Eq => 19,
+            Precedence::Is => 17,
+            Precedence::UnaryNot => 15,
+            Precedence::And => 10,
+            Precedence::Or => 5,
+        }
     }
 
-    /// They become `glob('a*', name)`. And `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`: sqlparser's own
+    /// What sqlparser files under another heading than PostgreSQL. `name GLOB 'a*'` and `name NOT GLOB 'a*'` bind like LIKE.
+    fn get_next_precedence(&self, parser: &Parser) -> Option<Result<u8, ParserError>> {
+        if glob_follows(parser).is_some() {
+            return Some(Ok(self.prec_value(Precedence::Like)));
+        }
+        match parser.peek_token_ref().token {
+            Token::StringConcat | Token::CaretAt => Some(Ok(self.prec_value(Precedence::PgOther))),
+            Token::Tilde
+            | Token::TildeAsterisk
+            | Token::ExclamationMarkTilde
+            | Token::ExclamationMarkTildeAsterisk
+            | Token::DoubleTilde
+            | Token::DoubleTildeAsterisk
+            | Token::ExclamationMarkDoubleTilde
+            | Token::ExclamationMarkDoubleTildeAsterisk => Some(Ok(self.prec_value(Precedence::Like))),
+            _ => None,
+        }
+    }
+
+    /// They become `glob('a*', name)`, and `a // b` becomes `integer_divide(a, b)`. And `a IS DISTINCT FROM b AND c` is `(a IS DISTINCT FROM b) AND c`: sqlparser's own
     /// parser takes all that follows for the right side.
     fn parse_infix(&self, parser: &mut Parser, left: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
         if let Some(not) = distinct_follows(parser) {
@@ -50,12 +98,16 @@ impl Dialect for TqDialect {
                 true => Expr::IsNotDistinctFrom(left, right),
             }));
         }
+        if parser.peek_token_ref().token == Token::DuckIntDiv {
+            let name = Ident::with_span(parser.next_token().span, "integer_divide");
+            return Some(parser.parse_subexpr(precedence).map(|divisor| call(name, [left.clone(), divisor])));
+        }
         let words = glob_follows(parser)?;
         let mut place = parser.next_token().span;
         if words == 2 {
             place = parser.next_token().span;
         }
-        let matches = |pattern| glob(Ident::with_span(place, "glob"), pattern, left.clone());
+        let matches = |pattern| call(Ident::with_span(place, "glob"), [pattern, left.clone()]);
         let matched = parser.parse_subexpr(precedence).map(matches);
         Some(match words {
             1 => matched,
@@ -187,7 +239,8 @@ fn glob_follows(parser: &Parser) -> Option<usize> {
     begins_operand.then_some(words)
 }
 
-fn glob(name: Ident, pattern: Expr, text: Expr) -> Expr {
+/// The call of a function that an operator stands for.
+fn call(name: Ident, arguments: [Expr; 2]) -> Expr {
     let argument = |value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value));
     Expr::Function(Function {
         name: ObjectName::from(vec![name]),
@@ -195,7 +248,7 @@ fn glob(name: Ident, pattern: Expr, text: Expr) -> Expr {
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
             duplicate_treatment: None,
-            args: vec![argument(pattern), argument(text)],
+            args: arguments.map(argument).to_vec(),
             clauses: vec![],
         }),
         filter: None,
@@ -207,6 +260,10 @@ fn glob(name: Ident, pattern: Expr, text: Expr) -> Expr {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::ControlFlow;
+
+    use datafusion::sql::sqlparser::ast::{VisitMut, VisitorMut};
+
     use super::*;
 
     #[test]
@@ -222,6 +279,113 @@ mod tests {
             ("SELECT glob('x', a) FROM t ORDER BY glob", "SELECT glob('x', a) FROM t ORDER BY glob"),
         ] {
             assert_eq!(parsed(sql), expected);
+        }
+    }
+
+    /// An expression with all of its parentheses.
+    fn grouped(sql: &str) -> String {
+        struct Groups;
+        impl VisitorMut for Groups {
+            type Break = ();
+            fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+                let operates = !matches!(
+                    expr,
+                    Expr::Identifier(_)
+                        | Expr::CompoundIdentifier(_)
+                        | Expr::Value(_)
+                        | Expr::Nested(_)
+                        | Expr::Function(_)
+                );
+                if operates {
+                    let inner = std::mem::replace(expr, Expr::Identifier(Ident::new("x")));
+                    *expr = Expr::Nested(Box::new(inner));
+                }
+                ControlFlow::Continue(())
+            }
+        }
+        let mut expr = match Parser::new(&TqDialect).try_with_sql(sql).and_then(|mut parser| {
+            let expr = parser.parse_expr()?;
+            parser.expect_token(&Token::EOF)?;
+            Ok(expr)
+        }) {
+            Ok(expr) => expr,
+            Err(error) => return error.to_string(),
+        };
+        let _ = expr.visit(&mut Groups);
+        expr.to_string()
+    }
+
+    /// Each line was compared with what PostgreSQL's table of operators says.
+    #[test]
+    fn operators_bind_as_in_postgresql() {
+        for (sql, expected) in [
+            ("a->>'k' = 'v'", "((a ->> 'k') = 'v')"),
+            ("'v' = a->>'k'", "('v' = (a ->> 'k'))"),
+            ("a->>'k' <> 'v'", "((a ->> 'k') <> 'v')"),
+            ("a->>'k' < 'v'", "((a ->> 'k') < 'v')"),
+            ("a->>'k' >= b->>'k'", "((a ->> 'k') >= (b ->> 'k'))"),
+            ("a->>'k' LIKE 'v%'", "((a ->> 'k') LIKE 'v%')"),
+            ("a->>'k' NOT LIKE 'v%'", "((a ->> 'k') NOT LIKE 'v%')"),
+            ("b LIKE a->>'k'", "(b LIKE (a ->> 'k'))"),
+            ("a->>'k' ILIKE 'v%'", "((a ->> 'k') ILIKE 'v%')"),
+            ("a->>'k' GLOB 'v*'", "glob('v*', (a ->> 'k'))"),
+            ("a->>'k' NOT GLOB 'v*'", "(NOT glob('v*', (a ->> 'k')))"),
+            ("a->>'k' SIMILAR TO 'v'", "((a ->> 'k') SIMILAR TO 'v')"),
+            ("a->>'k' ~ 'v'", "((a ->> 'k') ~ 'v')"),
+            ("a->>'k' !~* 'v' = true", "(((a ->> 'k') !~* 'v') = true)"),
+            ("a->>'k' IN ('u', 'v')", "((a ->> 'k') IN ('u', 'v'))"),
+            ("a->>'k' NOT IN ('u', 'v')", "((a ->> 'k') NOT IN ('u', 'v'))"),
+            ("a->>'k' IN (SELECT 1)", "((a ->> 'k') IN (SELECT 1))"),
+            ("a->>'k' BETWEEN 'u' AND 'v'", "((a ->> 'k') BETWEEN 'u' AND 'v')"),
+            ("b BETWEEN a->>'l' AND a->>'h' AND c", "((b BETWEEN (a ->> 'l') AND (a ->> 'h')) AND c)"),
+            ("a->>'k' IS NULL", "((a ->> 'k') IS NULL)"),
+            ("a->>'k' IS NOT NULL", "((a ->> 'k') IS NOT NULL)"),
+            ("a->>'k' IS TRUE", "((a ->> 'k') IS TRUE)"),
+            ("a->>'k' IS DISTINCT FROM b->>'k'", "((a ->> 'k') IS DISTINCT FROM (b ->> 'k'))"),
+            ("a->>'k' IS NOT DISTINCT FROM 'v'", "((a ->> 'k') IS NOT DISTINCT FROM 'v')"),
+            ("NOT a->>'k' = 'v'", "(NOT ((a ->> 'k') = 'v'))"),
+            ("NOT a->>'k' IS NULL", "(NOT ((a ->> 'k') IS NULL))"),
+            ("a->>'k' = 'v' AND b->>'k' = 'w' OR c", "((((a ->> 'k') = 'v') AND ((b ->> 'k') = 'w')) OR c)"),
+            ("a->>'k' || 'x'", "((a ->> 'k') || 'x')"),
+            ("'x' || a->>'k'", "(('x' || a) ->> 'k')"),
+            ("a->'x'->>'k'", "((a -> 'x') ->> 'k')"),
+            ("a->'x'->'y'->0 = 1", "((((a -> 'x') -> 'y') -> 0) = 1)"),
+            ("a->>'k' + 1", "(a ->> ('k' + 1))"),
+            ("a->>'k' * 2", "(a ->> ('k' * 2))"),
+            ("a->>'n'::BIGINT", "(a ->> ('n'::BIGINT))"),
+            ("(a->>'n')::BIGINT + 1", "((((a ->> 'n'))::BIGINT) + 1)"),
+            ("a->>i - 1", "(a ->> (i - 1))"),
+            ("-a->>'k'", "((-a) ->> 'k')"),
+            ("a->-1", "(a -> (-1))"),
+            ("b[1]->>'k'", "((b[1]) ->> 'k')"),
+            ("a->b[1]", "(a -> (b[1]))"),
+            ("a.b->>'k' = 'v'", "((a.b ->> 'k') = 'v')"),
+            ("a @> b = true", "((a @> b) = true)"),
+            ("a <@ b IS NULL", "((a <@ b) IS NULL)"),
+            ("a #> b = c", "((a #> b) = c)"),
+            ("a #>> b = c", "((a #>> b) = c)"),
+            ("a @? b = c", "((a @? b) = c)"),
+            ("a @@ b = c", "((a @@ b) = c)"),
+            ("CASE a->>'k' WHEN 'v' THEN 1 END", "(CASE (a ->> 'k') WHEN 'v' THEN 1 END)"),
+            ("a || b LIKE c || d", "((a || b) LIKE (c || d))"),
+            ("a || b + 1 || c", "((a || (b + 1)) || c)"),
+            ("a || b = c", "((a || b) = c)"),
+            ("a LIKE b = c", "((a LIKE b) = c)"),
+            ("a = b LIKE c", "(a = (b LIKE c))"),
+            ("a = b IN (c)", "(a = (b IN (c)))"),
+            ("a = b IS NULL", "((a = b) IS NULL)"),
+            ("1 | 2 & 4", "((1 | 2) & 4)"),
+            ("a & 1 = 1", "((a & 1) = 1)"),
+            ("a << 1 + 1", "(a << (1 + 1))"),
+            ("NOT a = b", "(NOT (a = b))"),
+            ("- 5 // 2", "integer_divide((-5), 2)"),
+            ("12 // 2 * 3", "(integer_divide(12, 2) * 3)"),
+            ("2 * 7 // 2", "integer_divide((2 * 7), 2)"),
+            ("1 + 7 // 2 - 1", "((1 + integer_divide(7, 2)) - 1)"),
+            ("8 // 2 // 2", "integer_divide(integer_divide(8, 2), 2)"),
+            ("a // b::INT = c", "(integer_divide(a, (b::INT)) = c)"),
+        ] {
+            assert_eq!(grouped(sql), expected, "{sql}");
         }
     }
 

@@ -22,11 +22,15 @@ use datafusion::sql::sqlparser::ast::{Query, Set, Statement as SqlStatement, Vis
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
+use crate::sql::names::without_tags;
 use crate::sql::nearest::nearest;
 use crate::sql::parse::{Lines, Statement};
 use crate::sql::place::{misspelt_before, spoken_of};
 use crate::sql::relations::function_names;
-use crate::sql::wording::{in_words, is_unit, sql_types};
+use crate::sql::stack::deep;
+use crate::sql::system;
+use crate::sql::using::OWN;
+use crate::sql::wording::{in_words, is_unit, sql_types, without_internals};
 
 /// What is wrong with a query, or went wrong while it ran.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -56,7 +60,8 @@ pub struct Place {
 impl SqlError {
     /// Words an error of planning or running a statement.
     pub fn new(error: &DataFusionError, statement: &Statement, context: &SessionContext) -> Self {
-        Self::of(error, &statement.source, Some(statement), Some(context))
+        // Names of CTEs are looked for in the statement, however deep it is.
+        deep(|| Self::of(error, &statement.source, Some(statement), Some(context)))
     }
 
     /// The offending line and a line with carets under what is meant.
@@ -124,7 +129,9 @@ impl SqlError {
         });
         let names = Names { statement, context };
         let (message, hint) = describe(root, &names, place.as_ref());
+        let (message, hint) = (message.replace(OWN, ""), hint.map(|hint| hint.replace(OWN, "")));
         let place = place.or_else(|| spoken_of(source, statement, &message));
+        let message = without_tags(&without_internals(&message, source));
         let helps = || {
             let helps: Vec<&str> = diagnostic?.helps.iter().map(|help| help.message.as_str()).collect();
             (!helps.is_empty()).then(|| helps.join("; "))
@@ -244,6 +251,9 @@ impl Names<'_> {
 /// Message and hint.
 fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) -> (String, Option<String>) {
     let text = text_of(root);
+    if let Some(refused) = system::worded(root, &text) {
+        return refused;
+    }
     match root {
         DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields, place),
@@ -271,6 +281,10 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
         DataFusionError::Configuration(_) => no_setting(text, names),
         _ if names.is_set() => no_value(&text, names),
         DataFusionError::NotImplemented(_) => not_supported(&text),
+        DataFusionError::ResourcesExhausted(_) if text.contains("--max-value") => (
+            first_line(&text).to_owned(),
+            Some("raise it (`--max-value 256MB`), or ask for a shorter text or list".to_owned()),
+        ),
         DataFusionError::ResourcesExhausted(_) => (
             format!("not enough memory: {}", first_line(&text)),
             Some(

@@ -13,17 +13,32 @@
 //!
 //! DataFusion's own `SessionContext::sql` skips the rewriting: relation functions then know only `(SELECT …)` arguments.
 
+mod balance;
+mod bounded;
+pub(crate) mod charged;
 pub mod checked;
 pub mod dialect;
 pub mod errors;
+mod json;
+mod limits;
+pub mod names;
 pub mod nearest;
+mod order;
 pub mod parse;
 mod perfetto;
 mod place;
+pub mod question;
 pub mod relations;
 pub mod rewrite;
+mod scope;
+mod set_operations;
 pub mod settings;
+mod stack;
+pub mod stop;
+mod subqueries;
+mod system;
 mod unchanged;
+mod using;
 mod wording;
 
 use std::sync::Arc;
@@ -34,6 +49,8 @@ use datafusion::logical_expr::{LogicalPlan, Statement as PlannedStatement};
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use tq_udfs::relation::notes::Notes;
 
+pub use bounded::{WithinBounds, bind};
+pub use charged::ChargeWindows;
 pub use errors::SqlError;
 pub use nearest::nearest;
 pub use parse::{Statement, parse};
@@ -43,12 +60,19 @@ pub use parse::{Statement, parse};
 pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let config = builder.config().get_or_insert_with(SessionConfig::new);
     config.options_mut().sql_parser.collect_spans = true;
+    // DataFusion's other way to put branches together takes their rows as they arrive.
+    config.options_mut().optimizer.prefer_existing_union = true;
     if config.get_extension::<Notes>().is_none() {
         config.set_extension(Arc::new(Notes::default()));
     }
+    let planners = builder.expr_planners().get_or_insert_default();
+    planners.push(Arc::new(names::Marks));
+    planners.push(Arc::new(json::JsonPaths));
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
-        .with_relation_planners(vec![Arc::new(relations::Relations)])
+        .with_relation_planners(vec![Arc::new(relations::Relations), Arc::new(set_operations::Multisets)])
+        .with_physical_optimizer_rules(order::physical_rules())
+        .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))
 }
 
@@ -65,7 +89,9 @@ pub async fn plan(
     statement: &Statement,
     params: Option<ParamValues>,
 ) -> Result<LogicalPlan, SqlError> {
-    try_plan(context, statement, params).await.map_err(|error| SqlError::new(&error, statement, context))
+    stack::Deep::new(try_plan(context, statement, params))
+        .await
+        .map_err(|error| SqlError::new(&error, statement, context))
 }
 
 /// Plans a statement and starts it: definitions take effect, a query becomes a data frame that is still to be collected.
@@ -83,9 +109,12 @@ async fn try_plan(
     statement: &Statement,
     params: Option<ParamValues>,
 ) -> DataFusionResult<LogicalPlan> {
+    if statement.only_asks && !statement.is_question() {
+        return Err(question::refused(&question::name_of_statement(&statement.parsed)));
+    }
     let mut parsed = statement.parsed.clone();
-    rewrite::rewrite(&mut parsed)?;
-    let mut plan = context.state().statement_to_plan(parsed).await?;
+    rewrite::rewrite(&mut parsed, rewrite::default_tasks(context))?;
+    let mut plan = subqueries::rewrite(using::plan(context.state(), &parsed).await?)?;
     if let Some(params) = params {
         plan = plan.with_param_values(params)?;
     }
@@ -93,6 +122,11 @@ async fn try_plan(
     if !prepares && let Some(missing) = plan.get_parameter_names()?.into_iter().min() {
         return Err(errors::missing_parameter(&missing));
     }
+    question::refuse_settings(&plan)?;
+    if statement.only_asks {
+        question::must_only_ask(&plan)?;
+    }
+    limits::check_plan(&plan)?;
     Ok(plan)
 }
 

@@ -5,17 +5,19 @@
 
 use std::sync::Arc;
 
-use datafusion::sql::parser::{DFParserBuilder, Statement as ParsedStatement};
-use datafusion::sql::sqlparser::ast::Statement as SqlStatement;
+use datafusion::sql::parser::{DFParserBuilder, ResetStatement, Statement as ParsedStatement};
+use datafusion::sql::sqlparser::ast::ObjectName;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
+use crate::sql::balance::balance;
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::SqlError;
-use crate::sql::perfetto;
+use crate::sql::stack::deep;
+use crate::sql::{limits, perfetto, question};
 
 /// One statement of a text.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Statement {
     /// What the parser made of it.
     pub parsed: ParsedStatement,
@@ -25,19 +27,30 @@ pub struct Statement {
     pub line: u64,
     /// The whole text, in which errors point at a place.
     pub source: Arc<str>,
+    /// Whether it is refused unless it only asks, by what is written and by what would be done.
+    pub only_asks: bool,
+}
+
+impl Clone for Statement {
+    fn clone(&self) -> Self {
+        let parsed = deep(|| self.parsed.clone());
+        let (text, source) = (self.text.clone(), Arc::clone(&self.source));
+        Statement { parsed, text, line: self.line, source, only_asks: self.only_asks }
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        let nothing = ParsedStatement::Reset(ResetStatement::Variable(ObjectName(vec![])));
+        let parsed = std::mem::replace(&mut self.parsed, nothing);
+        deep(|| drop(parsed));
+    }
 }
 
 impl Statement {
-    /// Whether it asks for rows and changes nothing.
+    /// Whether it asks for rows and changes nothing ([`question::is_question`]).
     pub fn is_question(&self) -> bool {
-        match &self.parsed {
-            ParsedStatement::Statement(statement) => matches!(
-                statement.as_ref(),
-                SqlStatement::Query(_) | SqlStatement::ShowVariable { .. } | SqlStatement::ShowTables { .. }
-            ),
-            ParsedStatement::Explain(_) => true,
-            _ => false,
-        }
+        question::is_question(&self.parsed)
     }
 }
 
@@ -56,23 +69,29 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
         let Some(first) = spoken.next() else { continue };
         let last = spoken.next_back().unwrap_or(first);
         let Some(tokens) = perfetto::plain(tokens) else { continue };
-        let parsed = parse_tokens(&tokens).map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
+        let parsed = limits::check(&tokens).and_then(|()| deep(|| parse_tokens(&tokens)));
+        let parsed = parsed.map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
         let text = &text[lines.offset(first.span.start)..lines.offset(last.span.end)];
         statements.push(Statement {
             parsed,
             text: text.to_owned(),
             line: first.span.start.line,
             source: Arc::clone(&source),
+            only_asks: false,
         });
     }
     Ok(statements)
 }
 
 fn parse_tokens(tokens: &[TokenWithSpan]) -> datafusion::common::Result<ParsedStatement> {
-    let mut parser = DFParserBuilder::new(tokens.to_vec()).with_dialect(&TqDialect).build()?;
+    let mut parser =
+        DFParserBuilder::new(tokens.to_vec()).with_dialect(&TqDialect).with_recursion_limit(limits::PARSER).build()?;
     let mut statements = parser.parse_statements()?;
     match (statements.pop_front(), statements.is_empty()) {
-        (Some(statement), true) => Ok(statement),
+        (Some(mut statement), true) => {
+            balance(&mut statement);
+            Ok(statement)
+        }
         _ => datafusion::common::plan_err!("a statement ends with `;`"),
     }
 }
@@ -115,7 +134,7 @@ mod tests {
     use super::*;
 
     fn split(text: &str) -> Vec<(u64, String)> {
-        parse(text).unwrap().into_iter().map(|statement| (statement.line, statement.text)).collect()
+        parse(text).unwrap().into_iter().map(|statement| (statement.line, statement.text.clone())).collect()
     }
 
     #[test]

@@ -5,24 +5,26 @@
 //! those that were left out:
 //!
 //! ```text
-//! critical_path()                        critical_path(tasks => (SELECT * FROM tasks), links => (SELECT * FROM links))
+//! critical_path()                        critical_path(tasks => (SELECT * FROM program_tasks), links => (SELECT * FROM links))
 //! critical_path(t, TABLE(main.links))    critical_path((SELECT * FROM t), (SELECT * FROM main.links))
 //! critical_path(TABLE(SELECT …), 'l')    critical_path((SELECT …), (SELECT * FROM l))
 //! critical_path(slack(t), links => l)    critical_path((SELECT * FROM slack((SELECT * FROM t), …)), links => (…))
 //! FROM TABLE(f(x)) · LATERAL f(x)        FROM f(x)
 //! ```
 //!
-//! Inputs that were left out are marked by [`FunctionArg::ExprNamed`], which the parser makes for no call in our dialect.
+//! `tasks` that were left out are those of the program, without what its recorder wrote of itself, unless the statement has
+//! a relation of that name. Inputs that were left out are marked by [`FunctionArg::ExprNamed`], which the parser makes for no call in our dialect.
 //! Names keep their places in the text, so that errors point at them. What is wrong with a call is not said here but by
 //! the planner, [`super::relations`], which sees the same arguments.
 
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result};
+use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, Select, SetExpr,
-    Spanned, Statement, TableFactor, TableFunctionArgs, TableSampleKind, Value, VisitMut, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, Query, Select,
+    SetExpr, Spanned, Statement, TableFactor, TableFunctionArgs, TableSampleKind, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
@@ -32,12 +34,16 @@ use crate::sql::dialect::TqDialect;
 use crate::sql::errors::error_at;
 use crate::sql::perfetto;
 use crate::sql::relations::{find_function, parameter_of};
+use crate::sql::scope::Scopes;
+use crate::sql::set_operations;
 use crate::sql::settings;
 use crate::sql::unchanged::refuse_changes;
+use crate::tables::{PROGRAM_TASKS, Table};
 
 /// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is
-/// refused: DataFusion would ignore it and answer all rows. So are changes of what was read from a trace.
-pub fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
+/// refused: DataFusion would ignore it and answer all rows. So are changes of what was read from a trace. `default_tasks`
+/// is the table that stands for `tasks` that were left out (the function of that name).
+pub fn rewrite(statement: &mut ParsedStatement, default_tasks: &'static str) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => {
             refuse_changes(statement)?;
@@ -46,28 +52,46 @@ pub fn rewrite(statement: &mut ParsedStatement) -> Result<()> {
             {
                 **statement = query;
             }
-            visit(statement.as_mut())
+            visit(statement.as_mut(), default_tasks)
         }
-        ParsedStatement::Explain(explain) => rewrite(&mut explain.statement),
+        ParsedStatement::Explain(explain) => rewrite(&mut explain.statement, default_tasks),
         ParsedStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => visit(query.as_mut()),
+            CopyToSource::Query(query) => visit(query.as_mut(), default_tasks),
             CopyToSource::Relation(_) => Ok(()),
         },
         ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => Ok(()),
     }
 }
 
-fn visit(part: &mut impl VisitMut) -> Result<()> {
-    match part.visit(&mut Rewriter) {
+/// Sessions have a view of the program's tasks; a context that somebody else set up may have just `tasks`.
+pub(super) fn default_tasks(context: &SessionContext) -> &'static str {
+    if context.table_exist(PROGRAM_TASKS).unwrap_or(false) { PROGRAM_TASKS } else { Table::Tasks.name() }
+}
+
+fn visit(part: &mut impl VisitMut, default_tasks: &'static str) -> Result<()> {
+    match part.visit(&mut Rewriter { scopes: Scopes::default(), default_tasks }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Rewriter;
+struct Rewriter {
+    scopes: Scopes,
+    default_tasks: &'static str,
+}
 
 impl VisitorMut for Rewriter {
     type Break = DataFusionError;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
+        self.scopes.enter(query);
+        set_operations::rewrite(query)
+    }
+
+    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<DataFusionError> {
+        self.scopes.leave();
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<DataFusionError> {
         match perfetto::relations_of_columns(select) {
@@ -78,14 +102,14 @@ impl VisitorMut for Rewriter {
 
     /// Called for outer factors first; a nested call that becomes a subquery here is met again inside it.
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<DataFusionError> {
-        match rewrite_factor(factor) {
+        match rewrite_factor(factor, self) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }
     }
 }
 
-fn rewrite_factor(factor: &mut TableFactor) -> Result<()> {
+fn rewrite_factor(factor: &mut TableFactor, within: &Rewriter) -> Result<()> {
     let sample = match &*factor {
         TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. } => sample.as_ref(),
         _ => None,
@@ -102,7 +126,7 @@ fn rewrite_factor(factor: &mut TableFactor) -> Result<()> {
     let TableFactor::Table { name, args: Some(arguments), .. } = factor else { return Ok(()) };
     let Some(function) = find_function(name) else { return Ok(()) };
     let span = name.span();
-    rewrite_arguments(function.as_ref(), &mut arguments.args, span)
+    rewrite_arguments(function.as_ref(), &mut arguments.args, span, within)
 }
 
 /// `TABLE(f(x))` and `LATERAL f(x)` are `f(x)`: a relation function takes no columns of its neighbours.
@@ -124,7 +148,12 @@ fn call_instead_of_wrapper(factor: &mut TableFactor) {
     *factor = call;
 }
 
-fn rewrite_arguments(function: &dyn RelationFunction, arguments: &mut Vec<FunctionArg>, span: Span) -> Result<()> {
+fn rewrite_arguments(
+    function: &dyn RelationFunction,
+    arguments: &mut Vec<FunctionArg>,
+    span: Span,
+    within: &Rewriter,
+) -> Result<()> {
     let mut given = vec![];
     let mut position = 0;
     for argument in arguments.iter_mut() {
@@ -141,6 +170,8 @@ fn rewrite_arguments(function: &dyn RelationFunction, arguments: &mut Vec<Functi
         if let Omitted::Table(default) = input.omitted
             && !given.contains(&input.name)
         {
+            let of_program = default == Table::Tasks.name() && !within.scopes.names(default);
+            let default = if of_program { within.default_tasks } else { default };
             let default = table(ObjectName::from(vec![Ident::with_span(span, default)]), None);
             arguments.push(FunctionArg::ExprNamed {
                 name: Expr::Identifier(Ident::with_span(span, input.name)),
@@ -241,8 +272,8 @@ mod tests {
     use crate::sql::parse;
 
     fn check(sql: &str, expected: &str) {
-        let mut statement = parse(sql).unwrap().remove(0).parsed;
-        rewrite(&mut statement).unwrap();
+        let mut statement = parse(sql).unwrap().remove(0).parsed.clone();
+        rewrite(&mut statement, PROGRAM_TASKS).unwrap();
         assert_eq!(statement.to_string(), expected);
     }
 
@@ -272,7 +303,7 @@ mod tests {
 
     #[test]
     fn omitted_inputs_are_added() {
-        let tasks = "tasks => (SELECT * FROM tasks)";
+        let tasks = "tasks => (SELECT * FROM program_tasks)";
         let links = "links => (SELECT * FROM links)";
         check("SELECT * FROM critical_path()", &format!("SELECT * FROM critical_path({tasks}, {links})"));
         check("SELECT * FROM Critical_Path(t)", &format!("SELECT * FROM Critical_Path((SELECT * FROM t), {links})"));
@@ -280,6 +311,26 @@ mod tests {
             "SELECT * FROM critical_path(links => l, break_weak := true)",
             &format!("SELECT * FROM critical_path(links => (SELECT * FROM l), break_weak := true, {tasks})"),
         );
+    }
+
+    #[test]
+    fn omitted_tasks_are_those_of_the_statement_where_it_has_some() {
+        let call = |tasks: &str| format!("self_time(tasks => (SELECT * FROM {tasks}))");
+        let (ours, its) = (call("program_tasks"), call("tasks"));
+        for (written, expected) in [
+            ("WITH Tasks AS (SELECT 1) SELECT * FROM {}", &its),
+            ("WITH tasks AS (SELECT * FROM {}) SELECT 1", &ours),
+            ("WITH RECURSIVE tasks AS (SELECT * FROM {}) SELECT 1", &its),
+            ("WITH tasks AS (SELECT 1), b AS (SELECT * FROM {}) SELECT 1", &its),
+            ("WITH b AS (SELECT * FROM {}), tasks AS (SELECT 1) SELECT 1", &ours),
+            ("WITH tasks AS (SELECT 1) SELECT (SELECT max(a) FROM (SELECT * FROM {}) AS t)", &its),
+            ("SELECT (WITH tasks AS (SELECT 1) SELECT 1) FROM {}", &ours),
+            ("SELECT * FROM (WITH tasks AS (SELECT 1) SELECT 1) AS t, {}", &ours),
+            ("WITH a AS (WITH tasks AS (SELECT 1) SELECT * FROM tasks) SELECT * FROM {}", &ours),
+            ("WITH a AS (SELECT (SELECT 1)), tasks AS (SELECT * FROM {}) SELECT 1", &ours),
+        ] {
+            check(&written.replace("{}", "self_time()"), &written.replace("{}", expected));
+        }
     }
 
     #[test]
@@ -311,9 +362,9 @@ mod tests {
             "SELECT * FROM t JOIN {} USING (task)",
             "INSERT INTO t SELECT * FROM {}",
         ] {
-            let written = parse(&frame.replace("{}", "critical_path(a, b)")).unwrap().remove(0).parsed;
+            let written = parse(&frame.replace("{}", "critical_path(a, b)")).unwrap().remove(0).parsed.clone();
             let mut statement = written.clone();
-            rewrite(&mut statement).unwrap();
+            rewrite(&mut statement, PROGRAM_TASKS).unwrap();
             assert_eq!(statement.to_string(), written.to_string().replace("critical_path(a, b)", call));
         }
     }
@@ -332,8 +383,8 @@ mod tests {
             "SELECT * FROM (SELECT 1) AS t TABLESAMPLE BERNOULLI (10)",
             "EXPLAIN SELECT * FROM a JOIN tasks TABLESAMPLE (5 ROWS) ON true",
         ] {
-            let mut statement = parse(sql).unwrap().remove(0).parsed;
-            let error = rewrite(&mut statement).unwrap_err().to_string();
+            let mut statement = parse(sql).unwrap().remove(0).parsed.clone();
+            let error = rewrite(&mut statement, PROGRAM_TASKS).unwrap_err().to_string();
             assert!(error.contains("TABLESAMPLE") && error.contains("not supported"), "{error}");
         }
     }

@@ -107,9 +107,11 @@ fn lines(batches: &[RecordBatch]) -> Vec<String> {
     rows.map(|line| line.trim_matches('|').split('|').map(str::trim).collect::<Vec<_>>().join(" ")).collect()
 }
 
+/// With the stack that programs give the engine ([`crate::sql::stack`]).
 #[track_caller]
 fn block_on<T>(future: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(future)
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    crate::sql::stack::deep(|| runtime.block_on(future))
 }
 
 #[track_caller]
@@ -582,6 +584,25 @@ fn shared_buffers_are_charged_once() {
 
 /// A stream that is dropped stops the computation and gives its memory back, wherever it is: here while the inputs
 /// never end.
+/// Planned, run and dropped on threads of 2 MiB, as an embedder has them.
+#[test]
+fn long_statements_answer_and_deep_ones_are_refused() {
+    let context = session(1 << 30);
+    check(&context, &format!("SELECT {}1", "1 + ".repeat(300)), &["301"]);
+    check(
+        &context,
+        &format!("SELECT count(*) FROM generate_series(1, 10) t(a) WHERE {}", vec!["a <> 3"; 600].join(" AND ")),
+        &["9"],
+    );
+    check(&context, &format!("SELECT count(*) FROM ({})", vec!["SELECT 1 AS a"; 200].join(" UNION ALL ")), &["200"]);
+    block_on(try_answer(&context, "CREATE VIEW v0 AS SELECT 1 AS a", None)).unwrap();
+    let refused = (1..4000).find_map(|number| {
+        let sql = format!("CREATE VIEW v{number} AS SELECT * FROM v{}", number - 1);
+        block_on(try_answer(&context, &sql, None)).err()
+    });
+    assert!(refused.unwrap().message.contains("steps stand on each other"));
+}
+
 #[test]
 fn a_dropped_query_stops() {
     let context = session(8 << 30);

@@ -122,20 +122,22 @@ fn wrong_types(text: &str) -> Worded {
             return Some((format!("{clause} takes no number below 0, and {number} is one"), None));
         }
     }
-    if text.contains("Unexpected argument type to 'json_get'") && text.contains("got Boolean") {
-        let hint =
-            "`->` binds weaker than a comparison: write `(args->'key')`, or `(args->>'key')` for its text".to_owned();
-        return Some(("`->` takes a key or a position, not the answer of a comparison".to_owned(), Some(hint)));
-    }
     if text.contains("queries have different number of columns") {
         let clause = text.split(' ').next()?;
         return Some((format!("the two sides of {clause} have different numbers of columns"), None));
     }
-    if text.contains("Unexpected argument type to 'json_as_text'") {
-        let hint = "`->>` binds weaker than a comparison: write `(args->>'key') = 'value'`".to_owned();
-        return Some(("`->>` takes a key or a position, not the answer of a comparison".to_owned(), Some(hint)));
-    }
-    None
+    json_key(text)
+}
+
+/// `args->>('key' + 1)`: what binds tighter than the operator was taken for its key.
+fn json_key(text: &str) -> Worded {
+    let (_, rest) = text.split_once("Unexpected argument type to 'json_")?;
+    let (function, rest) = rest.split_once("' at position ")?;
+    let (_, found) = rest.split_once(", expected string or int, got ")?;
+    let operator = if function == "as_text" { "->>" } else { "->" };
+    let found = sql_types(found.trim_end_matches('.'));
+    let hint = "`+`, `-`, `*` and `::` bind tighter: write `(args->>'key')::BIGINT + 1`".to_owned();
+    Some((format!("`{operator}` takes a key or a position, not {found}"), Some(hint)))
 }
 
 /// How SQL says `5ms`.
@@ -158,6 +160,10 @@ fn wrong_values(text: &str) -> Worded {
         let known = before.is_empty() || before.ends_with("Cast error: ");
         let hint = time_of(value).unwrap_or_else(|| "`TRY_CAST(x AS …)` makes NULL of what cannot be cast".to_owned());
         return known.then(|| (format!("'{value}' is no {data_type}"), Some(hint)));
+    }
+    if let Some(number) = between(text, "Argument #", " must be an INTEGER or NULL, got ") {
+        let message = format!("argument {number} must be a whole number that is known before the query runs");
+        return Some((message, Some("write the number itself".to_owned())));
     }
     if text == "Scalar subquery returned more than one row" {
         let hint = "take one of them, `(SELECT max(x) …)`, or compare with all: `x IN (SELECT …)`".to_owned();
@@ -192,7 +198,23 @@ fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
 
 /// `Int64(5)` as `5`, `Utf8("a")` as `'a'`: what plans make of literals.
 fn typed_literals(text: &str) -> String {
-    const TYPES: [&str; 6] = ["Int64(", "Float64(", "Boolean(", "Int32(", "UInt64(", "Utf8("];
+    const TYPES: [&str; 15] = [
+        "Int64(",
+        "Float64(",
+        "Boolean(",
+        "Int32(",
+        "UInt64(",
+        "Utf8(",
+        "Int16(",
+        "Int8(",
+        "UInt32(",
+        "UInt16(",
+        "UInt8(",
+        "Float32(",
+        "Utf8View(",
+        "LargeUtf8(",
+        "Date32(",
+    ];
     let mut translated = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((at, literal)) = TYPES.iter().filter_map(|name| Some((rest.find(name)?, *name))).min() {
@@ -211,6 +233,44 @@ fn typed_literals(text: &str) -> String {
         }
     }
     translated + rest
+}
+
+/// A message without names that the planner makes up and nobody wrote: those of common parts, of subqueries that became joins,
+/// of VALUES without names of columns, and of the functions that operators stand for.
+pub(super) fn without_internals(text: &str, source: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(|c: char| c.is_alphanumeric() || c == '_') {
+        let (before, word) = rest.split_at(at);
+        let end = word.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(word.len());
+        let (word, after) = word.split_at(end);
+        words.push_str(before);
+        rest = after;
+        let numbered = |prefix: &str| {
+            word.strip_prefix(prefix)
+                .is_some_and(|number| !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit()))
+        };
+        match word {
+            _ if ["__correlated_sq_", "__scalar_sq_", "__in_subquery_"].into_iter().any(numbered) => {
+                match rest.strip_prefix('.') {
+                    Some(column) => rest = column,
+                    None => words.push_str("the subquery"),
+                }
+            }
+            "__unnest_placeholder" => {
+                words.push_str("unnest");
+                if let Some((argument, after)) = rest.split_once(",depth=") {
+                    words.push_str(argument);
+                    rest = after.trim_start_matches(|c: char| c.is_ascii_digit());
+                }
+            }
+            "__always_true" => words.push('…'),
+            _ if numbered("__common_expr_") => words.push('…'),
+            _ if numbered("column") && !source.to_lowercase().contains(word) => words.push('…'),
+            _ => words.push_str(word),
+        }
+    }
+    words + rest
 }
 
 /// Arrow's names of types as SQL's.
@@ -262,6 +322,10 @@ mod tests {
 
     #[test]
     fn messages_speak_sql() {
+        assert_eq!(
+            in_words("Error during planning: Argument #2 must be an INTEGER or NULL, got Alias(Alias { expr: … })").0,
+            "argument 2 must be a whole number that is known before the query runs"
+        );
         let check = |text: &str, message: &str, hint: Option<&str>| {
             assert_eq!(in_words(text), (message.to_owned(), hint.map(str::to_owned)), "{text}");
         };
@@ -289,6 +353,29 @@ mod tests {
             Some("`TRY_CAST(x AS …)` makes NULL of what cannot be cast"),
         );
         check("something of Utf8View and start > Int64(1)", "something of text and start > 1", None);
+    }
+
+    #[test]
+    fn names_of_the_planner_are_not_shown() {
+        for (text, expected) in [
+            ("integer overflow in column1 + 10", "integer overflow in … + 10"),
+            ("integer overflow in column2 + 10", "integer overflow in column2 + 10"),
+            ("division of __common_expr_12 by 0", "division of … by 0"),
+            ("no column `__correlated_sq_1.a`", "no column `a`"),
+            ("two of __scalar_sq_3", "two of the subquery"),
+            ("__unnest_placeholder(t.x,depth=1) is text", "unnest(t.x) is text"),
+            ("my__common_expr_1 and column1x", "my__common_expr_1 and column1x"),
+        ] {
+            assert_eq!(without_internals(text, "SELECT column2 + 10 FROM t"), expected);
+        }
+    }
+
+    #[test]
+    fn keys_that_bind_tighter_are_explained() {
+        let (message, hint) =
+            in_words("Unexpected argument type to 'json_as_text' at position 2, expected string or int, got Float64.");
+        assert_eq!(message, "`->>` takes a key or a position, not DOUBLE");
+        assert_eq!(hint.unwrap(), "`+`, `-`, `*` and `::` bind tighter: write `(args->>'key')::BIGINT + 1`");
     }
 
     #[test]

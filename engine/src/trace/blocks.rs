@@ -13,8 +13,11 @@
 use std::collections::BTreeMap;
 use std::io::{self, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError, mpsc};
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 
+use datafusion::execution::memory_pool::MemoryReservation;
+
+use super::budget::{self, Budget, Refusal};
 use super::source::Source;
 use crate::error::ImportError;
 
@@ -76,7 +79,7 @@ pub fn parse_files<R: Send>(
         let Some(source) = sources.get(number) else { return Ok(None) };
         let cutter = match &mut open {
             Some(cutter) => cutter,
-            closed @ None => closed.insert(Cutter::new(source.reader()?, source.block_bytes())),
+            closed @ None => closed.insert(Cutter::new(source.reader()?, source)),
         };
         let place = cutter.next(buffer, &cut).map_err(|error| source.io_error(error))?;
         let ending = cutter.ended.then_some(cutter.ending);
@@ -102,7 +105,7 @@ pub fn parse_reader<R: Send>(
     parse: impl Fn(Block<'_>) -> R + Sync,
     mut take: impl FnMut(R) -> Result<bool, ImportError>,
 ) -> Result<Ending, ImportError> {
-    let mut cutter = Cutter::new(reader, source.block_bytes());
+    let mut cutter = Cutter::new(reader, source);
     let next = |buffer: &mut Buffer| {
         let place = cutter.next(buffer, &cut).map_err(|error| source.io_error(error))?;
         Ok(place.map(|place| (place, ())))
@@ -130,12 +133,15 @@ fn parse_each<A: Send, R: Send>(
     }
     let numbered = Mutex::new((0_u64, next));
     let stopped = AtomicBool::new(false);
+    // Whoever parses fast must not pile up results in front of a thread that takes them slowly.
+    let ahead = Ahead::new(threads);
     std::thread::scope(|scope| {
         let (sender, receiver) = mpsc::channel();
         for _ in 0..threads {
             let sender = sender.clone();
             scope.spawn(|| {
                 let sender = sender;
+                let _panics = Over { ahead: &ahead, always: false };
                 let mut buffer = Buffer::default();
                 while !stopped.load(Ordering::Relaxed) {
                     // A poisoned lock means that another parser panicked; the scope passes its panic on.
@@ -143,6 +149,9 @@ fn parse_each<A: Send, R: Send>(
                     let (number, found) = (lock.0, lock.1(&mut buffer));
                     lock.0 += 1;
                     drop(lock);
+                    if matches!(found, Ok(Some(_))) {
+                        ahead.wait(number);
+                    }
                     let message = match found {
                         Ok(None) => break,
                         Ok(Some((place, about))) => Ok((number, (about, parse(place.block(buffer.bytes()))))),
@@ -151,6 +160,8 @@ fn parse_each<A: Send, R: Send>(
                     let failed = message.is_err();
                     if failed {
                         stopped.store(true, Ordering::Relaxed);
+                        // The block that failed is never taken.
+                        ahead.lift();
                     }
                     if sender.send(message).is_err() || failed {
                         break;
@@ -159,10 +170,64 @@ fn parse_each<A: Send, R: Send>(
             });
         }
         drop(sender);
-        let taken = take_in_order(&receiver, |(about, result)| take(about, result));
+        // Also when `take` panics: nobody waits then for what is never taken.
+        let over = Over { ahead: &ahead, always: true };
+        let taken = take_in_order(&receiver, |(about, result)| {
+            let taken = take(about, result);
+            ahead.taken();
+            taken
+        });
         stopped.store(true, Ordering::Relaxed);
+        drop(over);
         taken
     })
+}
+
+/// How far parsers may be ahead of the thread that takes their results.
+struct Ahead {
+    /// Results that were taken.
+    taken: Mutex<u64>,
+    next: Condvar,
+    most: u64,
+}
+
+impl Ahead {
+    /// Two results for each thread: one that is being made, one that waits.
+    fn new(threads: usize) -> Ahead {
+        Ahead { taken: Mutex::new(0), next: Condvar::new(), most: 2 * threads as u64 }
+    }
+
+    /// Waits until block `number` is near enough to what was taken. The one that is taken next never waits.
+    fn wait(&self, number: u64) {
+        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let far = |taken: &mut u64| number >= taken.saturating_add(self.most);
+        drop(self.next.wait_while(taken, far).unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// From now on nobody waits.
+    fn lift(&self) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = u64::MAX / 2;
+        self.next.notify_all();
+    }
+
+    fn taken(&self) {
+        *self.taken.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.next.notify_all();
+    }
+}
+
+/// When whoever takes leaves, or a parser panics, nobody waits any longer.
+struct Over<'a> {
+    ahead: &'a Ahead,
+    always: bool,
+}
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        if self.always || std::thread::panicking() {
+            self.ahead.lift();
+        }
+    }
 }
 
 fn take_in_order<R>(
@@ -234,6 +299,9 @@ impl Buffer {
 struct Cutter<R> {
     reader: R,
     block_bytes: usize,
+    budget: Budget,
+    /// What a record takes that is longer than some blocks.
+    memory: MemoryReservation,
     /// What was read behind the last border.
     carry: Vec<u8>,
     offset: u64,
@@ -242,8 +310,19 @@ struct Cutter<R> {
 }
 
 impl<R: Read> Cutter<R> {
-    fn new(reader: R, block_bytes: usize) -> Cutter<R> {
-        Cutter { reader, block_bytes, carry: Vec::new(), offset: 0, ended: false, ending: Ending::Whole }
+    fn new(reader: R, source: &Source) -> Cutter<R> {
+        let memory = source.budget().hold(format!("a long record of {}", source.path().display()));
+        let (block_bytes, budget) = (source.block_bytes(), source.budget().clone());
+        Cutter {
+            reader,
+            block_bytes,
+            budget,
+            memory,
+            carry: Vec::new(),
+            offset: 0,
+            ended: false,
+            ending: Ending::Whole,
+        }
     }
 
     /// Fills `buffer` with the next block; `None` after the last one. There is at least one block.
@@ -264,11 +343,25 @@ impl<R: Read> Cutter<R> {
                 buffer.filled = border;
                 break;
             }
-            wanted = buffer.filled * 2;
+            wanted = self.longer(buffer.filled)?;
         }
         let place = Place { offset: self.offset, last: self.ended };
         self.offset += buffer.filled as u64;
         Ok(Some(place))
+    }
+
+    /// How far the end of a record is looked for next, when none stands within the `filled` bytes that are there.
+    fn longer(&self, filled: usize) -> io::Result<usize> {
+        if filled >= self.budget.record_bytes() {
+            return Err(Refusal::Record { from: self.offset, bytes: filled }.into());
+        }
+        let wanted = filled.saturating_mul(2);
+        // The block, what is carried over from it, and whatever a parser makes of its texts.
+        let asked = wanted.saturating_mul(2);
+        if wanted > 4 * self.block_bytes && asked > self.memory.size() {
+            budget::grow(&self.memory, asked - self.memory.size())?;
+        }
+        Ok(wanted)
     }
 
     /// Reads until `wanted` bytes are there or the source ends.
@@ -300,6 +393,10 @@ impl<R: Read> Cutter<R> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
+
     use super::*;
 
     fn cut_behind_semicolon(bytes: &[u8]) -> Option<usize> {
@@ -310,7 +407,8 @@ mod tests {
     fn blocks_tile_the_source_and_end_at_borders() {
         let text = b"a;bb;ccc;dddddddddddddd;e;f;rest";
         for block_bytes in 1..40 {
-            let mut cutter = Cutter::new(&text[..], block_bytes);
+            let source = Source::of_bytes(*text).expect("bytes").in_blocks_of(block_bytes);
+            let mut cutter = Cutter::new(&text[..], &source);
             let (mut buffer, mut seen) = (Buffer::default(), Vec::new());
             while let Some(place) = cutter.next(&mut buffer, cut_behind_semicolon).expect("memory does not fail") {
                 assert_eq!(place.offset as usize, seen.len());
@@ -318,6 +416,25 @@ mod tests {
                 seen.extend_from_slice(buffer.bytes());
             }
             assert_eq!(seen, text);
+        }
+    }
+
+    #[test]
+    fn a_record_without_an_end_is_refused_by_its_length_and_by_the_pool() {
+        let file = tempfile::NamedTempFile::new().expect("a temporary file");
+        std::fs::write(file.path(), [b"a;".to_vec(), b"x".repeat(100_000)].concat()).expect("room for 100 kB");
+        let pool = |bytes| -> Arc<dyn MemoryPool> { Arc::new(GreedyMemoryPool::new(bytes)) };
+        for (budget, expected) in [
+            (Budget::new(pool(1 << 20), 1000), "no end within"),
+            (Budget::new(pool(10_000), 1 << 20), "not enough memory to read it: "),
+        ] {
+            let source = Source::open_within(file.path(), None, &budget).expect("it was just written").in_blocks_of(64);
+            for threads in [1, 2, 5] {
+                let read = parse_blocks(&source, threads, cut_behind_semicolon, |block| block.bytes.len(), |_| Ok(()));
+                let error = read.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(error.contains(expected), "{error}");
+            }
+            assert_eq!(budget.pool().reserved(), 0);
         }
     }
 

@@ -25,6 +25,7 @@ use tq_udfs::ticks::Tick;
 
 use super::assemble::{self, Chunk, WordColumn, assemble};
 use super::identity;
+use super::reach;
 use super::stats::{Finding, Stage, Stat, Stats};
 use super::words::Words;
 use crate::error::ImportError;
@@ -169,6 +170,8 @@ struct TableBuilder {
     /// Rows that did not come from records of the trace (see [`RunBuilder::append_derived`]).
     derived: u64,
     words: BTreeMap<&'static str, Words>,
+    /// Bytes of the words that were asked of the pool.
+    words_charged: usize,
     /// By column: the array that NULL columns are slices of, and the last constant with its array.
     shared: BTreeMap<&'static str, Shared>,
     chunks: Vec<Chunk>,
@@ -217,7 +220,7 @@ impl RunBuilder {
 
     /// Appends `rows` rows to a table. Columns that are not given are NULL; `run`, `task` and `message` (identity of a
     /// message) are never given. `tasks.duration` is computed from start and finish unless given. References to tasks
-    /// (`parent`, `source`, `task` …) are positions within the run.
+    /// (`parent`, `source`, `task` …) are positions within the run. Times beyond ±2⁶² become NULL and are counted.
     ///
     /// # Errors
     /// [`ImportError::Memory`] when the pool is exhausted; [`ImportError::Internal`] when a column does not exist or
@@ -237,7 +240,10 @@ impl RunBuilder {
                 Some(cells) => {
                     let (array, owned) = self.array(table, column.name, column.column_type, rows, cells)?;
                     grown += owned;
-                    columns.push(array);
+                    columns.push(match column.column_type {
+                        ColumnType::Time => self.within_reach(table, column.name, array),
+                        _ => array,
+                    });
                 }
                 None => {
                     let (array, owned) = self.constant(table, column.name, column.column_type, rows, None);
@@ -257,6 +263,10 @@ impl RunBuilder {
         if table.has_identity() {
             grown += rows * size_of::<i64>();
         }
+        let builder = self.tables.entry(table).or_default();
+        let words: usize = builder.words.values().map(Words::memory).sum();
+        grown += words.saturating_sub(builder.words_charged);
+        builder.words_charged = words;
         self.memory
             .try_grow(grown)
             .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
@@ -347,12 +357,15 @@ impl RunBuilder {
 
     /// Like [`RunBuilder::finish`], for a trace of many small runs whose rows were appended one run after the other: the runs
     /// share dictionaries and buffers, so that a run of twenty rows costs twenty rows and not the setting up of tables.
-    /// References to tasks are positions within their run. The builder's own `info` and `stats` belong to no run.
+    /// References to tasks are positions within their run. The builder's own `stats` belong to the first run, its `info` to none.
     ///
     /// # Errors
     /// As [`RunBuilder::finish`]; [`ImportError::Internal`] when the parts have other rows than were appended.
-    pub fn finish_in_parts(mut self, parts: Vec<Part>) -> Result<Vec<Run>, ImportError> {
+    pub fn finish_in_parts(mut self, mut parts: Vec<Part>) -> Result<Vec<Run>, ImportError> {
         let failed = |path: &Path, source| ImportError::Internal { path: path.to_owned(), source };
+        if let Some(first) = parts.first_mut() {
+            first.stats.absorb(std::mem::take(&mut self.stats));
+        }
         let mut runs: Vec<Run> = Vec::with_capacity(parts.len());
         let mut rows: Vec<Vec<(Table, usize, u64)>> = Vec::with_capacity(parts.len());
         for (run_number, part) in (self.run_number..).zip(parts) {
@@ -384,6 +397,16 @@ impl RunBuilder {
             }
         }
         Ok(runs)
+    }
+
+    /// A column of times without those beyond [`crate::time::REACH`], which are counted.
+    fn within_reach(&mut self, table: Table, name: &str, times: ArrayRef) -> ArrayRef {
+        let Some((within, count, (row, time))) = reach::cut(&times) else { return times };
+        let position = self.rows(table) + row as u64;
+        self.stats.note(reach::BAD_TIME, count, || {
+            format!("row {position} of {table}: {name} {time} lies beyond ±2^62 ticks; it is NULL")
+        });
+        within
     }
 
     /// The array of a given column, and the bytes that it adds.
@@ -564,8 +587,33 @@ mod tests {
         let run = trace.finish(1).expect("finishes");
         assert_eq!(column(&run, Table::Tasks, "finish"), [Some(1), None, Some(7), None, None]);
         assert_eq!(column(&run, Table::Tasks, "duration"), [Some(1), None, None, None, None]);
-        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("finish_before_start", 2));
-        assert_eq!(run.stats[0].example, "task 1: start 5, finish 4; finish is NULL");
+        // i64::MIN and i64::MAX are no times: any two of those have a difference.
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("bad_time", 2));
+        assert_eq!((run.stats[1].finding.what, run.stats[1].count), ("finish_before_start", 1));
+        assert_eq!(run.stats[1].example, "task 1: start 5, finish 4; finish is NULL");
+    }
+
+    #[test]
+    fn times_beyond_the_reach_are_null_and_counted() {
+        let mut trace = builder(0);
+        let (least, most) = (-(1 << 62), (1 << 62) - 1);
+        for finishes in
+            [vec![Some(most), Some(i64::MAX), None], vec![Some(most + 1), Some(9), Some(9_000_000_000_000_000_000)]]
+        {
+            let starts = vec![Some(least), Some(0), Some(least - 1)];
+            trace
+                .append(Table::Tasks, 3, vec![("start", starts.into()), ("finish", finishes.into())])
+                .expect("appends");
+        }
+        trace.append(Table::Events, 2, vec![("time", Cells::Integer(i64::MIN))]).expect("appends");
+        let run = trace.finish(1).expect("finishes");
+        assert_eq!(column(&run, Table::Tasks, "start"), [Some(least), Some(0), None, Some(least), Some(0), None]);
+        assert_eq!(column(&run, Table::Tasks, "finish"), [Some(most), None, None, None, Some(9), None]);
+        assert_eq!(column(&run, Table::Tasks, "duration"), [Some(i64::MAX), None, None, None, Some(9), None]);
+        assert_eq!(column(&run, Table::Events, "time"), [None, None]);
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count, run.stats.len()), ("bad_time", 7, 1));
+        let example = "row 2 of tasks: start -4611686018427387905 lies beyond ±2^62 ticks; it is NULL";
+        assert_eq!(run.stats[0].example, example);
     }
 
     #[test]

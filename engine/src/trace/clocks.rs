@@ -19,6 +19,7 @@ use tq_udfs::clock_offsets::{Delay, align};
 use super::builder::Run;
 use super::stats::{Finding, Severity, Stage, Stat};
 use crate::tables::Table;
+use crate::time::REACH;
 
 /// Times of each table that can be moved, with the column of the location whose clock they are read from.
 const TIMES: [(Table, &str, &str); 6] = [
@@ -112,18 +113,26 @@ impl Run {
             return Ok(());
         }
         let offsets = align(clocks.names.len(), &delays);
+        let mut beyond = 0;
         for (table, time, location) in TIMES {
             for batch in self.tables.get_mut(&table).into_iter().flatten() {
                 let rows = clocks.by_row(batch, location);
                 let times = integers(batch, time);
+                let before = times.null_count();
                 let moved: Int64Array = (0..batch.num_rows())
                     .map(|row| {
                         let offset = offsets.get(rows[row] as usize).copied().unwrap_or(0);
-                        times.is_valid(row).then(|| times.value(row).saturating_sub(offset))
+                        let time = times.is_valid(row).then(|| times.value(row).saturating_sub(offset));
+                        time.filter(|time| REACH.contains(time))
                     })
                     .collect();
+                beyond += (moved.null_count() - before) as u64;
                 replace(batch, time, Arc::new(moved))?;
             }
+        }
+        if beyond > 0 {
+            let example = || "times that aligning moves beyond ±2^62 ticks; they are NULL".to_owned();
+            self.found("bad_time", beyond, Severity::Repaired, Stage::Import, example);
         }
         let first = StringArray::from(vec![clocks.names[0].as_str()]);
         for batch in self.tables.get_mut(&Table::Locations).into_iter().flatten() {

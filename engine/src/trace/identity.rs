@@ -13,10 +13,12 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
+use datafusion::execution::memory_pool::MemoryConsumer;
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::builder::{Run, first_identity};
+use crate::sql::charged::ChargedExec;
 use crate::tables::Table;
 
 /// From so many messages on it is worth it: eight megabytes.
@@ -49,6 +51,8 @@ impl Run {
         if !std::mem::take(&mut self.identities_later) {
             return Ok(());
         }
+        let rows = self.tables.get(&Table::Messages).into_iter().flatten().map(RecordBatch::num_rows).sum::<usize>();
+        self.memory.try_grow(rows * size_of::<i64>())?;
         let mut next = first_identity(self.run_number);
         for batch in self.tables.get_mut(&Table::Messages).into_iter().flatten() {
             // The run's own batches have no column `run` yet.
@@ -109,6 +113,9 @@ impl TableProvider for Later {
         if projection.is_some_and(|columns| !columns.contains(&COLUMN)) {
             return self.rows.scan(state, projection, filters, limit).await;
         }
+        let rows: usize = self.partitions.iter().flatten().map(RecordBatch::num_rows).sum();
+        let memory = MemoryConsumer::new("identities of messages").register(&state.runtime_env().memory_pool);
+        memory.try_grow(rows * size_of::<i64>())?;
         let fill_in = |(batch, first): (&RecordBatch, &Option<i64>)| match first {
             Some(first) => with_identities(batch, COLUMN, *first),
             None => Ok(batch.clone()),
@@ -117,6 +124,7 @@ impl TableProvider for Later {
             batches.iter().zip(firsts).map(fill_in).collect::<Result<Vec<_>>>()
         };
         let partitions = self.partitions.iter().zip(&self.firsts).map(of_partition).collect::<Result<Vec<_>>>()?;
-        MemTable::try_new(self.schema(), partitions)?.scan(state, projection, filters, limit).await
+        let rows = MemTable::try_new(self.schema(), partitions)?.scan(state, projection, filters, limit).await?;
+        Ok(Arc::new(ChargedExec::holding(rows, memory)))
     }
 }

@@ -6,25 +6,31 @@
 
 mod assemble;
 mod blocks;
+mod budget;
 mod builder;
 mod clocks;
+mod decompress;
 mod dictionary;
 mod identity;
 mod nesting;
+mod reach;
 mod slice;
 mod sound;
 mod source;
 mod stats;
+pub mod temporary;
 mod words;
 
 pub(crate) use assemble::in_order;
 pub use blocks::{Block, Ending, parse_blocks, parse_files, parse_reader};
+pub use budget::Budget;
 pub use builder::{Cells, Location, Part, ROWS_PER_BATCH, Run, RunBuilder, RunInfo};
 pub(crate) use identity::Later;
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};
 pub use slice::Slice;
 pub use sound::faults;
 pub(crate) use source::stem;
-pub use source::{LocalFile, Progress, Source};
+pub use source::{LocalFile, MadeFile, Progress, Source};
 pub use stats::{Finding, Severity, Stage, Stat, Stats};
+pub(crate) use temporary::{TemporaryFolder, no_copy};
 pub use words::Words;

@@ -1,7 +1,7 @@
 //! Sound: what holds of every run, whatever the bytes were that it came from. Tests of damaged files and fuzzing ask.
 //!
 //! Arrays are valid (text is UTF-8, keys have words). Identities count from the run's first; references point into the
-//! run. No span ends before it starts; an encloser begins no later than what it encloses. `args` is a JSON object. What
+//! run. Times lie within their reach. No span ends before it starts; an encloser begins no later than what it encloses. `args` is a JSON object. What
 //! stands on a location finds it in `locations`, once. The books balance.
 
 use std::collections::BTreeSet;
@@ -12,6 +12,7 @@ use serde::de::IgnoredAny;
 
 use super::builder::Run;
 use crate::tables::{ColumnType, Table};
+use crate::time::REACH;
 
 /// What is wrong with a run; nothing, unless a reader has a defect. Cost: looks at every cell.
 pub fn faults(run: &Run) -> Vec<String> {
@@ -20,6 +21,7 @@ pub fn faults(run: &Run) -> Vec<String> {
         for batch in batches {
             check_arrays(*table, batch, &mut faults);
             check_args(*table, batch, &mut faults);
+            check_times(*table, batch, &mut faults);
         }
     }
     check_references(run, &mut faults);
@@ -46,6 +48,17 @@ fn check_args(table: Table, batch: &RecordBatch, faults: &mut Vec<String>) {
             // Values nest as deep as the trace has them; that reader stops at 128.
             Err(error) if error.to_string().starts_with("recursion limit") => {}
             _ => faults.push(format!("{table}.args is no JSON object: {args}")),
+        }
+    }
+}
+
+/// A duration is the difference of two times, and may be as long as both of their reaches.
+fn check_times(table: Table, batch: &RecordBatch, faults: &mut Vec<String>) {
+    for column in table.spec().columns {
+        if column.column_type == ColumnType::Time && column.name != "duration" {
+            let times = batch[column.name].as_primitive::<Int64Type>();
+            let beyond = times.iter().flatten().find(|time| !REACH.contains(time));
+            faults.extend(beyond.map(|time| format!("{table}.{}: {time} lies beyond what a time can be", column.name)));
         }
     }
 }

@@ -4,19 +4,27 @@
 //! never by extension) and again, from the start, by the importer that claimed it.
 
 use std::fs::File;
-use std::io::{self, Cursor, Read};
+use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use flate2::read::MultiGzDecoder;
-use tempfile::NamedTempFile;
+use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::blocks::BLOCK_BYTES;
+use super::budget::{self, Budget, Refusal};
+use super::decompress::{Damage, Gzip, Zstd};
+use super::temporary::{TemporaryFolder, no_copy};
 use crate::error::ImportError;
+
+/// How much of a trace is copied at once.
+const COPY_BYTES: usize = 1 << 20;
 
 /// How many decompressed bytes recognition may look at.
 const HEAD_BYTES: usize = 64 << 10;
+
+/// Stored bytes that are read at once: a block of zstd fits.
+const STORED_BYTES: usize = 160 << 10;
 
 /// Receives how far an import is. Called from reading threads, a few times per megabyte at most.
 pub trait Progress: Send + Sync {
@@ -36,6 +44,11 @@ pub struct Source {
     has_mark: bool,
     block_bytes: usize,
     progress: Option<Arc<dyn Progress>>,
+    budget: Budget,
+    /// What its bytes take as long as the source lives.
+    memory: Arc<MemoryReservation>,
+    /// What readers met in the compressed stream.
+    damage: Damage,
 }
 
 /// Some editors put it before a text.
@@ -45,7 +58,26 @@ const UTF8_MARK: &[u8] = b"\xef\xbb\xbf";
 enum Input {
     File,
     /// Standard input or a pipe, read to its end, or bytes that a program holds.
-    Memory(Arc<[u8]>),
+    Memory(Bytes),
+    /// A file that was made from the one that the user named, in a temporary folder.
+    Made(Arc<MadeFile>),
+}
+
+/// A file in a temporary folder of its own.
+#[derive(Debug)]
+pub struct MadeFile {
+    pub(crate) path: PathBuf,
+    pub(crate) _folder: TemporaryFolder,
+}
+
+/// Bytes that are shared by all readers of a source.
+#[derive(Clone)]
+struct Bytes(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for Bytes {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,20 +93,38 @@ impl Source {
     /// # Errors
     /// [`ImportError::Io`] when it cannot be read, [`ImportError::Empty`] when it has no bytes.
     pub fn open(path: &Path, progress: Option<Arc<dyn Progress>>) -> Result<Source, ImportError> {
-        let failed = |source| ImportError::Io { path: path.to_owned(), source };
+        Source::open_within(path, progress, &Budget::unlimited())
+    }
+
+    /// [`Source::open`], where what is held of the bytes is asked of a pool.
+    ///
+    /// # Errors
+    /// As [`Source::open`]; [`ImportError::Memory`] for a pipe that holds more than the pool has.
+    pub fn open_within(
+        path: &Path,
+        progress: Option<Arc<dyn Progress>>,
+        budget: &Budget,
+    ) -> Result<Source, ImportError> {
+        let failed = |source| error_of(path, source);
+        let held = |bytes: &mut dyn Read| -> Result<(Vec<u8>, Arc<MemoryReservation>), ImportError> {
+            let memory = budget.hold(format!("the bytes of {}", path.display()));
+            let mut all = Vec::new();
+            read_to_end(bytes, 0, &memory, &mut all).map_err(failed)?;
+            Ok((all, Arc::new(memory)))
+        };
         if path == Path::new("-") {
-            let mut bytes = Vec::new();
-            io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
-            return Ok(Source { progress, ..Source::of_bytes(bytes)? });
+            let (bytes, memory) = held(&mut io::stdin().lock())?;
+            return Ok(Source { progress, memory, budget: budget.clone(), ..Source::of(path, bytes)? });
         }
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() && !metadata.is_dir() {
             // A pipe (`<(zcat …)`) gives its bytes once, and a source is read from the start several times.
-            let bytes: Arc<[u8]> = std::fs::read(path).map_err(failed)?.into();
-            let length = bytes.len() as u64;
-            return Source::new(path, Input::Memory(bytes), Some(length), progress);
+            let (bytes, memory) = held(&mut File::open(path).map_err(failed)?)?;
+            return Ok(Source { progress, memory, budget: budget.clone(), ..Source::of(path, bytes)? });
         }
-        Source::new(path, Input::File, Some(metadata.len()), progress)
+        let source = Source::new(path, Input::File, Some(metadata.len()), progress)?;
+        let memory = Arc::new(budget.hold(format!("the bytes of {}", path.display())));
+        Ok(Source { memory, budget: budget.clone(), ..source })
     }
 
     /// The bytes of a trace that a program holds, as if they came from standard input.
@@ -82,9 +132,29 @@ impl Source {
     /// # Errors
     /// As [`Source::open`].
     pub fn of_bytes(bytes: impl Into<Arc<[u8]>>) -> Result<Source, ImportError> {
-        let bytes = bytes.into();
+        Source::of(Path::new("-"), bytes.into().to_vec())
+    }
+
+    fn of(path: &Path, bytes: Vec<u8>) -> Result<Source, ImportError> {
         let length = bytes.len() as u64;
-        Source::new(Path::new("-"), Input::Memory(bytes), Some(length), None)
+        Source::new(path, Input::Memory(Bytes(Arc::new(bytes))), Some(length), None)
+    }
+
+    /// The bytes of a file that was made from the one at `path`, under whose name they go on.
+    ///
+    /// # Errors
+    /// As [`Source::open`].
+    pub(crate) fn of_made_file(
+        path: &Path,
+        made: MadeFile,
+        progress: Option<Arc<dyn Progress>>,
+        budget: &Budget,
+    ) -> Result<Source, ImportError> {
+        let failed = |source| ImportError::Io { path: made.path.clone(), source };
+        let length = std::fs::metadata(&made.path).map_err(failed)?.len();
+        let source = Source::new(path, Input::Made(Arc::new(made)), Some(length), progress)?;
+        let memory = Arc::new(budget.hold(format!("the bytes of {}", path.display())));
+        Ok(Source { memory, budget: budget.clone(), ..source })
     }
 
     fn new(
@@ -103,6 +173,9 @@ impl Source {
             has_mark: false,
             block_bytes: BLOCK_BYTES,
             progress: None,
+            memory: Arc::new(Budget::unlimited().hold("bytes of a program")),
+            budget: Budget::unlimited(),
+            damage: Damage::default(),
         };
         let magic = source.read_head().map_err(failed)?;
         if magic.is_empty() {
@@ -165,6 +238,11 @@ impl Source {
         if self.has_mark { UTF8_MARK.len() as u64 } else { 0 }
     }
 
+    /// What readers so far have met in the compressed stream: where it breaks off, or does not decode.
+    pub fn damage(&self) -> Option<String> {
+        self.damage.found()
+    }
+
     /// The name without directory, compression and extension: `wavefront` of `runs/wavefront.tfp.zst`.
     pub fn stem(&self) -> String {
         stem(&self.path)
@@ -183,28 +261,76 @@ impl Source {
     /// # Errors
     /// [`ImportError::Io`] when reading or decompressing fails.
     pub fn read_all(&self) -> Result<Vec<u8>, ImportError> {
-        let mut bytes = Vec::with_capacity(self.known_bytes().unwrap_or(0) as usize);
-        self.reader()?.read_to_end(&mut bytes).map_err(|source| self.io_error(source))?;
+        let mut bytes = Vec::new();
+        self.read_all_into(&mut bytes).map_err(|source| self.io_error(source))?;
         Ok(bytes)
+    }
+
+    /// All decompressed bytes; after an error `bytes` holds those before it. They are charged as long as the source lives.
+    pub(crate) fn read_all_into(&self, bytes: &mut Vec<u8>) -> io::Result<()> {
+        read_to_end(&mut self.open_reader()?, self.known_bytes().unwrap_or(0) as usize, &self.memory, bytes)
+    }
+
+    /// What the source may take.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// A file that belongs to this one, within the same budget.
+    ///
+    /// # Errors
+    /// As [`Source::open_within`].
+    pub(crate) fn beside(&self, path: &Path) -> Result<Source, ImportError> {
+        Source::open_within(path, None, &self.budget)
+    }
+
+    /// Asks for memory that lasts as long as the source.
+    ///
+    /// # Errors
+    /// [`ImportError::Memory`] when the pool has no more.
+    pub(crate) fn charge(&self, bytes: usize) -> Result<(), ImportError> {
+        budget::grow(&self.memory, bytes).map_err(|source| self.io_error(source))
+    }
+
+    /// Gives back what [`Source::charge`] asked for.
+    pub(crate) fn release(&self, bytes: usize) {
+        self.memory.shrink(bytes.min(self.memory.size()));
     }
 
     /// A file with the decompressed bytes, for libraries that insist on one: the file itself, else a temporary copy that
     /// lives as long as the returned value.
     ///
     /// # Errors
-    /// [`ImportError::Io`] when reading, decompressing or writing the copy fails.
+    /// [`ImportError::Io`] when reading or decompressing fails, [`ImportError::Unusable`] when the copy cannot be written.
     pub fn local_file(&self) -> Result<LocalFile, ImportError> {
         if self.compression == Compression::None && matches!(self.input, Input::File) {
             return Ok(LocalFile::Original(self.path.clone()));
         }
-        let mut copy = NamedTempFile::with_prefix("tq-").map_err(|source| self.io_error(source))?;
-        io::copy(&mut self.reader()?, copy.as_file_mut()).map_err(|source| self.io_error(source))?;
-        Ok(LocalFile::Copy(copy))
+        if let (Compression::None, Input::Made(made)) = (self.compression, &self.input) {
+            return Ok(LocalFile::Made(Arc::clone(made)));
+        }
+        let mut reader = self.reader()?;
+        let not_written = |error: io::Error| no_copy(&self.path, &error);
+        let folder = TemporaryFolder::new().map_err(not_written)?;
+        let path = folder.file("copy");
+        let mut copy = File::create(&path).map_err(not_written)?;
+        // Not `io::copy`: an error of the trace and one of the disk are different things.
+        let mut buffer = vec![0; COPY_BYTES];
+        loop {
+            let count = match reader.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.io_error(error)),
+            };
+            copy.write_all(&buffer[..count]).map_err(not_written)?;
+        }
+        Ok(LocalFile::Copy { path, _folder: folder })
     }
 
     /// An I/O error of this source, with its path.
     pub fn io_error(&self, source: io::Error) -> ImportError {
-        ImportError::Io { path: self.path.clone(), source }
+        error_of(&self.path, source)
     }
 
     fn read_head(&self) -> io::Result<Vec<u8>> {
@@ -220,7 +346,8 @@ impl Source {
     fn open_reader(&self) -> io::Result<Box<dyn Read + Send>> {
         let stored: Box<dyn Read + Send> = match &self.input {
             Input::File => Box::new(File::open(&self.path)?),
-            Input::Memory(bytes) => Box::new(Cursor::new(Arc::clone(bytes))),
+            Input::Memory(bytes) => Box::new(Cursor::new(bytes.clone())),
+            Input::Made(made) => Box::new(File::open(&made.path)?),
         };
         let counted = Counted {
             inner: stored,
@@ -231,13 +358,48 @@ impl Source {
         };
         let mut reader: Box<dyn Read + Send> = match self.compression {
             Compression::None => Box::new(counted),
-            Compression::Gzip => Box::new(MultiGzDecoder::new(counted)),
-            Compression::Zstd => Box::new(zstd::Decoder::new(counted)?),
+            Compression::Gzip => Box::new(Gzip::new(BufReader::new(counted), self.damage.clone())),
+            Compression::Zstd => {
+                Box::new(Zstd::new(BufReader::with_capacity(STORED_BYTES, counted), self.damage.clone())?)
+            }
         };
         if self.has_mark {
             reader.read_exact(&mut [0; UTF8_MARK.len()])?;
         }
         Ok(reader)
+    }
+}
+
+/// What went wrong in a reader: a refusal of the budget, or the system.
+fn error_of(path: &Path, error: io::Error) -> ImportError {
+    let path = path.to_owned();
+    match error.downcast::<Refusal>() {
+        Ok(Refusal::Memory(what)) => ImportError::Memory { path, what },
+        Ok(refusal @ Refusal::Record { .. }) => ImportError::TooLong { path, what: refusal.to_string() },
+        Err(source) => ImportError::Io { path, source },
+    }
+}
+
+/// Reads to the end and asks for each stretch before it is read. A wrong length reserves nothing that is not there.
+fn read_to_end(
+    reader: &mut dyn Read,
+    expected: usize,
+    memory: &MemoryReservation,
+    bytes: &mut Vec<u8>,
+) -> io::Result<()> {
+    const STRETCH: usize = 1 << 20;
+    budget::grow(memory, expected)?;
+    let mut asked = expected;
+    bytes.reserve_exact(expected);
+    loop {
+        if bytes.len() + STRETCH > asked {
+            // Growing vectors double their room; what is not filled is not resident.
+            budget::grow(memory, STRETCH)?;
+            asked += STRETCH;
+        }
+        if Read::take(&mut *reader, STRETCH as u64).read_to_end(bytes)? == 0 {
+            return Ok(());
+        }
     }
 }
 
@@ -247,7 +409,15 @@ pub enum LocalFile {
     /// The trace itself.
     Original(PathBuf),
     /// A temporary copy.
-    Copy(NamedTempFile),
+    Copy {
+        /// Where it is.
+        path: PathBuf,
+        /// It goes with it.
+        #[doc(hidden)]
+        _folder: TemporaryFolder,
+    },
+    /// What was made from the trace.
+    Made(Arc<MadeFile>),
 }
 
 impl LocalFile {
@@ -255,7 +425,8 @@ impl LocalFile {
     pub fn path(&self) -> &Path {
         match self {
             LocalFile::Original(path) => path,
-            LocalFile::Copy(copy) => copy.path(),
+            LocalFile::Copy { path, .. } => path,
+            LocalFile::Made(made) => &made.path,
         }
     }
 }

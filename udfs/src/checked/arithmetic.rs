@@ -89,9 +89,9 @@ pub struct CheckedNegate {
 }
 
 /// How two arguments make a result.
-struct Operator {
+pub(super) struct Operator {
     function: &'static str,
-    symbol: &'static str,
+    pub(super) symbol: &'static str,
     kernel: fn(&dyn Datum, &dyn Datum) -> std::result::Result<ArrayRef, ArrowError>,
     /// Whether the result is a time, when the left and the right argument are.
     is_time: fn(bool, bool) -> bool,
@@ -99,7 +99,7 @@ struct Operator {
     order: fn(&SortProperties, &SortProperties) -> SortProperties,
 }
 
-const ADD: Operator = Operator {
+pub(super) const ADD: Operator = Operator {
     function: "checked_add",
     symbol: "+",
     kernel: numeric::add,
@@ -107,7 +107,7 @@ const ADD: Operator = Operator {
     order: SortProperties::add,
 };
 
-const SUBTRACT: Operator = Operator {
+pub(super) const SUBTRACT: Operator = Operator {
     function: "checked_subtract",
     symbol: "-",
     kernel: numeric::sub,
@@ -116,7 +116,7 @@ const SUBTRACT: Operator = Operator {
     order: SortProperties::sub,
 };
 
-const MULTIPLY: Operator = Operator {
+pub(super) const MULTIPLY: Operator = Operator {
     function: "checked_multiply",
     symbol: "*",
     kernel: numeric::mul,
@@ -286,13 +286,13 @@ impl ScalarUDFImpl for CheckedNegate {
 }
 
 /// No bounds, but a type: the planner compares bounds to find out in which order `abs(a - b)` is, and needs one for that.
-fn any_of_the_type(inputs: &[&Interval]) -> Result<Interval> {
+pub(super) fn any_of_the_type(inputs: &[&Interval]) -> Result<Interval> {
     let known = inputs.iter().map(|input| input.data_type()).find(|data_type| data_type != &DataType::Null);
     Interval::make_unbounded(&known.unwrap_or(DataType::Int64))
 }
 
 impl Operator {
-    fn field(&self, arguments: &[FieldRef]) -> Result<FieldRef> {
+    pub(super) fn field(&self, arguments: &[FieldRef]) -> Result<FieldRef> {
         let [left, right] = arguments else { return internal_err!("{} takes two arguments", self.function) };
         let is_time = (self.is_time)(is_time(left), is_time(right));
         Ok(result_field(self.function, left.data_type(), left.is_nullable() || right.is_nullable(), is_time))
@@ -302,10 +302,20 @@ impl Operator {
         let [left, right] = args.args.as_slice() else {
             return internal_err!("{} takes two arguments", self.function);
         };
+        self.join(left, right, || (argument_text(args, 0), argument_text(args, 1)))
+    }
+
+    /// `names` are what the sides are called in an error.
+    pub(super) fn join(
+        &self,
+        left: &ColumnarValue,
+        right: &ColumnarValue,
+        names: impl FnOnce() -> (String, String),
+    ) -> Result<ColumnarValue> {
         let result = (self.kernel)(datum(left)?.as_ref(), datum(right)?.as_ref());
         let array = match result {
             Err(ArrowError::ArithmeticOverflow(numbers)) => {
-                let (a, b) = (argument_text(args, 0), argument_text(args, 1));
+                let (a, b) = names();
                 return exec_err!("integer overflow in {a} {} {b}: {}", self.symbol, shortened(&numbers));
             }
             other => other?,

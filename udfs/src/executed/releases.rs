@@ -144,7 +144,17 @@ impl Releases {
         }
     }
 
-    pub(super) fn add_message(&mut self, times: &Times, target: u32, message: Message) {
+    /// A message to a timed task. A path goes back along it into its sender, so it can't leave that task after its end: what
+    /// follows is a wait. A message that left before its task began was its lane's, which had something else to do.
+    pub(super) fn add_message(&mut self, times: &Times, target: u32, mut message: Message) {
+        if message.source != NONE {
+            let sender = message.source as usize;
+            message.sent = message.sent.min(times.finish[sender]);
+            if message.sent < times.start[sender] {
+                message.source = NONE;
+                message.lane = if message.lane == NONE { times.lane[sender] } else { message.lane };
+            }
+        }
         let (start, finish) = (times.start[target as usize], times.finish[target as usize]);
         let inside = message.received > start && message.received <= finish && times.waits[target as usize];
         if message.received > start && !inside {

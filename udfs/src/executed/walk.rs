@@ -312,7 +312,7 @@ mod tests {
         fn paths_tile_and_are_justified(
             tasks in vec((prop_oneof![0..2u32, Just(NONE)], 0..12i64, 0..6i64), 1..9),
             links in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..2u32), 0..10),
-            messages in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..6i64, 0..4i64), 0..4),
+            messages in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), -3..9i64, 0..4i64), 0..4),
         ) {
             let times = times(&tasks);
             let task = |index: &prop::sample::Index| index.index(tasks.len()) as u32;
@@ -334,6 +334,8 @@ mod tests {
             };
             for step in &path {
                 prop_assert!(step.wait >= 0 && step.start <= step.finish);
+                let place = step.task as usize;
+                prop_assert!(times.start[place] <= step.start && step.finish <= times.finish[place], "{:?}", step);
                 prop_assert!((step.start..step.finish).all(|tick| covers(step.task, tick)));
             }
             for pair in path.windows(2) {
@@ -344,8 +346,12 @@ mod tests {
                     Cause::Lane => times.lane[before.task as usize] == times.lane[step.task as usize],
                     Cause::Link(kind) => links.contains(&(before.task, step.task, kind)),
                     Cause::Message => messages.iter().any(|(to, message)| {
-                        *to == step.task && message.source == before.task && message.sent == before.finish
+                        let sent = message.sent.min(times.finish[message.source as usize]);
+                        let of_lane = message.sent < times.start[message.source as usize]
+                            && times.lane[message.source as usize] == times.lane[before.task as usize];
+                        *to == step.task
                             && message.received <= step.finish
+                            && (of_lane || message.source == before.task && sent == before.finish)
                     }),
                 };
                 prop_assert!(justified, "{:?} {:?}", before, step);
@@ -360,7 +366,7 @@ mod tests {
                     let later = messages.iter().any(|(to, message)| {
                         *to == step.task
                             && message.source != *to
-                            && times.start[message.source as usize] < step.start
+                            && times.start[message.source as usize] < step.start.min(message.sent + 1)
                             && message.received <= step.start
                             && message.received > before.finish
                     });

@@ -13,7 +13,7 @@ pub mod words;
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewArray, UInt32Array};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewBuilder, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::Int64Type;
 use datafusion_common::Result;
@@ -110,11 +110,27 @@ impl Lanes {
         self.numbers.get(&(run as u32, word)).map(|lane| *lane as usize)
     }
 
-    /// The texts of some lanes.
+    /// The texts of some lanes, each distinct one once: what it costs and holds does not depend on how many lanes there are.
     pub fn texts(&self, lanes: impl Iterator<Item = usize>) -> Result<ArrayRef> {
-        let words = lanes.map(|lane| Some(self.lanes[lane].word).filter(|word| *word != NONE));
-        let texts: StringViewArray = self.words.texts();
-        Ok(take(&texts, &words.collect::<UInt32Array>(), None)?)
+        let mut texts = StringViewBuilder::new();
+        let mut place_of: HashMap<u32, u32, RandomState> = HashMap::default();
+        let mut before = (NONE, None);
+        let mut place = |word: u32| {
+            if word == before.0 {
+                return before.1;
+            }
+            let next = place_of.len() as u32;
+            let place = (word != NONE).then(|| {
+                *place_of.entry(word).or_insert_with(|| {
+                    texts.append_value(self.words.text(word));
+                    next
+                })
+            });
+            before = (word, place);
+            place
+        };
+        let places = lanes.map(|lane| place(self.lanes[lane].word)).collect::<UInt32Array>();
+        Ok(take(&texts.finish(), &places, None)?)
     }
 
     #[inline]

@@ -7,6 +7,7 @@ use tq_udfs::ticks::Tick;
 use super::super::{Outcome, Verdict};
 use super::{details, one_line};
 use crate::errors::Failure;
+use crate::output::visible::push_visible;
 
 pub(super) fn document(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
@@ -64,7 +65,7 @@ fn counts(outcomes: &[Outcome]) -> String {
     )
 }
 
-/// Text of XML 1.0; control characters that it does not allow become a replacement character.
+/// Text of XML 1.0, and nothing of it hidden; what XML does not allow becomes a replacement character.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
@@ -75,8 +76,8 @@ fn escape(text: &str) -> String {
             '"' => escaped.push_str("&quot;"),
             '\n' => escaped.push_str("&#10;"),
             '\t' => escaped.push_str("&#9;"),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
-            c => escaped.push(c),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c => push_visible(c, &mut escaped),
         }
     }
     escaped

@@ -7,6 +7,7 @@ use tq_udfs::ticks::Tick;
 use super::super::{Outcome, Verdict};
 use super::{details, one_line, totals};
 use crate::errors::Failure;
+use crate::output::visible::visible;
 
 pub(super) fn lines(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = String::new();
@@ -17,7 +18,7 @@ pub(super) fn lines(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure>
             Verdict::NotRun(_) => "ERROR ",
             Verdict::Skipped(_) => "skip  ",
         };
-        let _ = writeln!(text, "{word} {}: {}", outcome.query, one_line(outcome));
+        let _ = writeln!(text, "{word} {}: {}", visible(&outcome.query), one_line(outcome));
         for line in details(outcome, tick)? {
             let _ = writeln!(text, "{}", format!("         {line}").trim_end());
         }

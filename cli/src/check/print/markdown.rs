@@ -8,7 +8,8 @@ use super::super::{Outcome, Verdict};
 use super::{ROWS_SHOWN, details, one_line, totals};
 use crate::commands::counted;
 use crate::errors::Failure;
-use crate::output::markdown::{escape, table};
+use crate::output::markdown::{escape, fenced, table};
+use crate::output::visible::visible;
 
 pub(super) fn summary(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = format!("## tq check\n\n{}\n\n| | query | check |\n| --- | --- | --- |\n", totals(outcomes));
@@ -50,7 +51,8 @@ fn evidence(text: &mut String, outcome: &Outcome, tick: Tick) -> Result<(), Fail
         _ => &lines,
     };
     if !more.is_empty() {
-        let _ = writeln!(text, "\n```text\n{}\n```", more.join("\n"));
+        let more: Vec<_> = more.iter().map(|line| visible(line)).collect();
+        let _ = write!(text, "\n{}", fenced(&more.join("\n")));
     }
     Ok(())
 }

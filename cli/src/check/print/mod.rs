@@ -14,11 +14,12 @@ use tq_udfs::ticks::Tick;
 
 use super::{Outcome, Verdict};
 use crate::args::CheckArgs;
-use crate::commands::{counted, print as print_text};
+use crate::commands::{counted, print as print_text, print_as_it_is};
 use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
-use crate::output::{Look, Output, TableOutput};
-use crate::talk;
+use crate::output::visible::visible;
+use crate::output::{self, Look, Output, Spelling, TableOutput};
+use crate::{outputs, talk};
 
 /// Rows that are shown of those that offend.
 const ROWS_SHOWN: usize = 10;
@@ -26,8 +27,7 @@ const ROWS_SHOWN: usize = 10;
 /// Writes everything that was asked for.
 pub(super) fn print(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Result<(), Failure> {
     if let Some(file) = &args.junit {
-        let text = junit::document(outcomes, tick)?;
-        std::fs::write(file, text).map_err(|error| Problem::file("write", file, &error))?;
+        outputs::write(file, &junit::document(outcomes, tick)?)?;
     }
     if let Some(Some(file)) = &args.markdown {
         append(file, &markdown::summary(outcomes, tick)?)?;
@@ -37,12 +37,17 @@ pub(super) fn print(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Resul
         let annotations = github::annotations(outcomes);
         // Beside a summary in stdout they go where talk goes; the runner reads both.
         if instead {
-            annotations.iter().for_each(|annotation| talk::line(annotation));
+            annotations.iter().for_each(|annotation| talk::command(annotation));
         } else {
-            print_text(&annotations.iter().map(|annotation| format!("{annotation}\n")).collect::<String>())?;
+            print_as_it_is(&annotations.iter().map(|annotation| format!("{annotation}\n")).collect::<String>())?;
         }
     }
-    print_text(&if instead { markdown::summary(outcomes, tick)? } else { lines::lines(outcomes, tick)? })
+    if instead {
+        let mut stdout = output::stdout(Spelling::Reference);
+        stdout.write_all(markdown::summary(outcomes, tick)?.as_bytes())?;
+        return Ok(stdout.flush()?);
+    }
+    print_text(&lines::lines(outcomes, tick)?)
 }
 
 /// A job summary is written by several steps: each adds to it.
@@ -98,12 +103,13 @@ fn details(outcome: &Outcome, tick: Tick) -> Result<Vec<String>, Failure> {
         }
         Verdict::Held(_) | Verdict::Skipped(_) => {}
     }
+    lines.iter_mut().for_each(|line| *line = visible(line).into_owned());
     Ok(lines)
 }
 
 /// What happened, in one line.
 fn one_line(outcome: &Outcome) -> String {
-    match &outcome.verdict {
+    let text = match &outcome.verdict {
         Verdict::Held(on) if on.is_empty() => outcome.what.clone(),
         Verdict::Held(on) => format!("{} ({on})", outcome.what),
         Verdict::Failed(evidence) => format!("{}: {}", outcome.what, evidence.summary),
@@ -117,7 +123,8 @@ fn one_line(outcome: &Outcome) -> String {
             }
         }
         Verdict::Skipped(why) => format!("{}: {why}", outcome.what),
-    }
+    };
+    visible(&text).into_owned()
 }
 
 /// `5 checks: 3 held, 1 failed, 1 could not run`.

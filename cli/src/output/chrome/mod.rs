@@ -9,11 +9,11 @@
 //! time, value                    counters
 //! ```
 //! A task is a complete event (`"ph":"X"`) with times in microseconds, exact to the tick; one that never ended begins
-//! (`"ph":"B"`) and does not end. Viewers want the events of a thread to nest: tasks that overlap otherwise go to further
+//! (`"ph":"B"`) and does not end, or is an `X` without `dur` where another one around it ended: readers would end it there. Viewers want the events of a thread to nest: tasks that overlap otherwise go to further
 //! threads of their location (`w0 (2)`; `tq_thread` tells our reader which thread it was), asynchronous ones are asynchronous
-//! events. A link is a flow (`"ph":"s"`, `"f"`) of
+//! events, each tree of them under a `scope` of its own. A link is a flow (`"ph":"s"`, `"f"`) of
 //! category `tq:KIND` between moments at which nothing inside of its tasks runs, for a flow belongs to the innermost task
-//! of its moment. `args` are the arguments; columns that are none of ours join them. What cannot be shown is counted.
+//! of its moment; where that is another one, `tq_task` (the number of the task in the file) tells our reader. `args` are the arguments; columns that are none of ours join them. What cannot be shown is counted.
 //! Ids, names and clock of a Chrome trace stay as they were ([`places`]), so that it reads back as the same tables.
 
 mod places;
@@ -99,6 +99,12 @@ pub(crate) struct Chrome {
     shows_all: bool,
     threads: i64,
     flows: u64,
+    /// Tasks that were written.
+    tasks: u32,
+    /// Trees of asynchronous tasks.
+    trees: u64,
+    /// The tree of each asynchronous task.
+    tree_of: HashMap<i64, u64>,
 }
 
 /// A thread of the viewer with its open tasks: the end, and the task.
@@ -124,6 +130,8 @@ impl std::fmt::Display for Ids {
 struct Shown {
     /// `None` for asynchronous tasks.
     ids: Option<Ids>,
+    /// Its number in the file.
+    number: u32,
     start: i64,
     finish: i64,
     /// The earliest moment at which nothing inside of it runs, as far as is known.
@@ -160,6 +168,9 @@ impl Chrome {
             shows_all: false,
             threads,
             flows: 0,
+            tasks: 0,
+            trees: 0,
+            tree_of: HashMap::new(),
         }
     }
 
@@ -240,6 +251,23 @@ impl Chrome {
         ids
     }
 
+    /// The tree of an asynchronous task: that of its parent, else one of its own.
+    fn tree(&mut self, task: Option<i64>, parent: Option<i64>) -> u64 {
+        let tree = parent.and_then(|parent| self.tree_of.get(&parent).copied()).unwrap_or(self.trees + 1);
+        self.trees = self.trees.max(tree);
+        if let Some(task) = task {
+            self.tree_of.insert(task, tree);
+        }
+        tree
+    }
+
+    /// Whether a task that has an end is open on a location.
+    fn is_inside_of_an_end(&self, process: &str, location: &str, start: i64) -> bool {
+        let threads = self.locations.get(&(process.to_owned(), location.to_owned()));
+        let ends = |thread: &Thread| thread.open.iter().any(|&(end, _)| start < end && end < i64::MAX);
+        threads.is_some_and(|threads| threads.iter().any(ends))
+    }
+
     fn tasks(&mut self, batch: &RecordBatch, text: &mut String) -> Result<(), Failure> {
         let cells = Cells::new(batch)?;
         let columns = Columns::of(batch, &cells);
@@ -273,12 +301,24 @@ impl Chrome {
             if let Some(args) = columns.args(row)? {
                 let _ = write!(rest, r#","args":{{{args}}}"#);
             }
+            let id = columns.text("id", row)?;
+            if !id.is_empty() && sort != Some(Sort::Async) {
+                let _ = write!(rest, r#","id":{}"#, json(&id));
+            }
+            let number = self.tasks;
+            self.tasks += 1;
             let ids = match self.places.get(&location).cloned() {
                 Some(known) if known.sort == Sort::Async => {
-                    let id = columns.text("id", row)?;
                     let id = if id.is_empty() { json(&format!("tq{}", self.events)) } else { json(&id) };
                     self.shown_processes.insert(known.process.clone());
-                    let ids = format!(r#""pid":{},"id":{id}"#, known.process);
+                    let parent = columns.integers("parent").filter(|parents| parents.is_valid(row));
+                    let tree = self.tree(task, parent.map(|parents| parents.value(row)));
+                    // Ids of two processes may be one.
+                    let id = match self.places.ids_are_global {
+                        true => format!(r#""id":{id}"#),
+                        false => format!(r#""id2":{{"local":{id}}}"#),
+                    };
+                    let ids = format!(r#""pid":{},{id},"scope":"{tree}""#, known.process);
                     self.event(&format!(r#"{{"ph":"b",{name},{ids},{rest}}}"#), text);
                     if let Some(finish) = finish {
                         let (ts, category) = (self.time(finish), json(&columns.text("kind", row)?));
@@ -292,15 +332,17 @@ impl Chrome {
                     None
                 }
                 _ => {
+                    let process = self.process_of(&run, &location, text);
+                    let is_inside = self.is_inside_of_an_end(&process, &location, start);
                     let ids = self.thread(&run, &location, (start, finish.unwrap_or(i64::MAX)), task, text);
-                    let phase = if finish.is_some() { "X" } else { "B" };
+                    let phase = if finish.is_some() || is_inside { "X" } else { "B" };
                     self.event(&format!(r#"{{"ph":"{phase}",{name},{ids},{rest}}}"#), text);
                     Some(ids)
                 }
             };
             if let Some(task) = task {
                 let finish = finish.unwrap_or(i64::MAX);
-                self.shown.insert(task, Shown { ids, start, finish, free: start });
+                self.shown.insert(task, Shown { ids, number, start, finish, free: start });
             }
         }
         Ok(())
@@ -309,16 +351,18 @@ impl Chrome {
     fn link(&mut self, source: i64, target: i64, kind: &str, name: &str, text: &mut String) {
         let end = |task: i64| {
             let shown = self.shown.get(&task)?;
-            Some((shown.ids.clone()?, self.time(shown.moment())))
+            Some((shown.ids.clone()?, self.time(shown.moment()), shown.number))
         };
-        let (Some((from, sent)), Some((to, received))) = (end(source), end(target)) else {
+        let (Some((from, sent, sender)), Some((to, received, receiver))) = (end(source), end(target)) else {
             self.unbound += u64::from(self.shown.contains_key(&source) && self.shown.contains_key(&target));
             return;
         };
         self.flows += 1;
         let flow = format!(r#""cat":{},"name":{},"id":{}"#, json(&format!("tq:{kind}")), json(name), self.flows);
-        self.event(&format!(r#"{{"ph":"s",{flow},{from},"ts":{sent}}}"#), text);
-        self.event(&format!(r#"{{"ph":"f","bp":"e",{flow},{to},"ts":{received}}}"#), text);
+        let task = |number: u32| format!(r#""args":{{"tq_task":{number}}}"#);
+        let (sender, receiver) = (task(sender), task(receiver));
+        self.event(&format!(r#"{{"ph":"s",{flow},{from},"ts":{sent},{sender}}}"#), text);
+        self.event(&format!(r#"{{"ph":"f","bp":"e",{flow},{to},"ts":{received},{receiver}}}"#), text);
     }
 
     fn links(&mut self, batch: &RecordBatch, text: &mut String) -> Result<(), Failure> {
@@ -618,13 +662,14 @@ mod tests {
         // w  0 [---------------) 10
         // w  2   [-----) 5                 nests
         // w  4       [---------) 12        does not
-        // w  11                    [--     never ends
+        // w  11                    [--     never ends, within `c`
+        // v  1     [--                     never ends
         let batch = RecordBatch::try_from_iter([
-            ("start", Arc::new(Int64Array::from(vec![Some(0), Some(2), Some(4), Some(11), None])) as ArrayRef),
-            ("finish", Arc::new(Int64Array::from(vec![Some(10), Some(5), Some(12), None, None]))),
-            ("name", Arc::new(StringArray::from(vec!["a\"", "b", "c", "d", "e"]))),
-            ("location", Arc::new(StringArray::from(vec!["w"; 5]))),
-            ("ratio", Arc::new(Float64Array::from(vec![0.5, f64::NAN, 1.0, 1.0, 1.0]))),
+            ("start", Arc::new(Int64Array::from(vec![Some(0), Some(1), Some(2), Some(4), Some(11), None])) as ArrayRef),
+            ("finish", Arc::new(Int64Array::from(vec![Some(10), None, Some(5), Some(12), None, None]))),
+            ("name", Arc::new(StringArray::from(vec!["a\"", "z", "b", "c", "d", "e"]))),
+            ("location", Arc::new(StringArray::from(vec!["w", "v", "w", "w", "w", "w"]))),
+            ("ratio", Arc::new(Float64Array::from(vec![0.5, 1.0, f64::NAN, 1.0, 1.0, 1.0]))),
         ])
         .unwrap();
         let buffer = Buffer::default();
@@ -632,14 +677,16 @@ mod tests {
         let trace: serde_json::Value = serde_json::from_slice(&buffer.bytes()).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
         let tasks: Vec<_> = events.iter().filter(|event| event["ph"] == "X").collect();
-        assert_eq!(tasks.len(), 3);
+        assert_eq!(tasks.len(), 4);
         assert_eq!(tasks[0]["tid"], tasks[1]["tid"]);
         assert_ne!(tasks[0]["tid"], tasks[2]["tid"]);
         assert_eq!(tasks[0]["name"], "a\"");
         assert_eq!(tasks[0]["args"]["ratio"], 0.5);
         assert_eq!(tasks[1]["args"]["ratio"], "NaN");
         let begun: Vec<_> = events.iter().filter(|event| event["ph"] == "B").collect();
-        assert_eq!((begun.len(), &begun[0]["name"], begun[0].get("dur")), (1, &"d".into(), None));
+        assert_eq!((begun.len(), &begun[0]["name"], begun[0].get("dur")), (1, &"z".into(), None));
+        // The end of what is around it must not end it.
+        assert_eq!((&tasks[3]["name"], tasks[3].get("dur")), (&"d".into(), None));
         assert!(events.iter().any(|event| event["name"] == "thread_name" && event["args"]["name"] == "w (2)"));
     }
 }

@@ -16,6 +16,10 @@ use crate::errors::Failure;
 /// What [`Places::of`] wants to know of the session.
 pub(crate) const LOCATIONS: &str = "SELECT location, parent, locations.kind, locations.name, sort_index, locations.args, origin, \
      runs.args AS run_args, (SELECT count(*) FROM runs) AS runs, \
+     (SELECT count(*) FROM (SELECT tasks.* FROM tasks JOIN locations l USING (run, location) WHERE l.kind = 'async') c \
+      JOIN (SELECT tasks.*, l.process FROM tasks JOIN locations l USING (run, location) WHERE l.kind = 'async') p \
+      ON p.task = c.parent JOIN locations l ON l.run = c.run AND l.location = c.location \
+      WHERE l.process <> p.process) AS across, \
      (SELECT min(start) FROM tasks) AS first_start, (SELECT max(coalesce(finish, start)) FROM tasks) AS last_finish \
      FROM locations JOIN runs ON runs.run = locations.run";
 
@@ -58,6 +62,8 @@ pub(crate) struct Places {
     pub(super) free_thread: i64,
     /// From the first start to the last finish of all tasks.
     pub(super) extent: Option<(i64, i64)>,
+    /// Whether asynchronous tasks lie in those of other processes, which only ids of the whole trace can say.
+    pub(super) ids_are_global: bool,
     /// What stands beside the events.
     pub(super) beside: Map<String, Value>,
 }
@@ -84,6 +90,7 @@ impl Places {
         };
         let mut places = Places::default();
         if rows.num_rows() > 0 {
+            places.ids_are_global = integer(&integers("across")?, 0).is_some_and(|count| count > 0);
             places.extent = integer(&firsts, 0).zip(integer(&lasts, 0));
             if let Value::Object(beside) = json_of(text(&run_args, 0)) {
                 places.beside = beside.into_iter().filter(|(key, _)| !FOUND.contains(&key.as_str())).collect();

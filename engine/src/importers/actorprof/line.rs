@@ -4,7 +4,7 @@
 //! 0, 12, 1, 30, 16, 1732150000.123456⏎     node, PE, node, PE, bytes, time
 //! ```
 
-use crate::time::REACH;
+use crate::time::{Decimal, REACH};
 
 /// A time that a line does not have.
 pub(super) const NO_TIME: i64 = i64::MIN;
@@ -21,11 +21,13 @@ pub(super) struct Fields<'l> {
     pub(super) tight: bool,
     /// Whether the line ends in a comma.
     pub(super) trailing: bool,
+    /// Whether a time said more than a nanosecond.
+    pub(super) rounded: bool,
 }
 
 impl<'l> Fields<'l> {
     pub(super) fn new(line: &'l [u8]) -> Fields<'l> {
-        Fields { line, at: 0, tight: false, trailing: false }
+        Fields { line, at: 0, tight: false, trailing: false, rounded: false }
     }
 
     #[inline]
@@ -89,37 +91,23 @@ impl<'l> Fields<'l> {
         self.at == self.line.len()
     }
 
-    /// Seconds since 1970 as nanoseconds: `1732150000.123456`. Digits beyond nine are rounded half to even.
+    /// Seconds since 1970 as nanoseconds: `1732150000.123456`. What is finer is rounded half to even.
     #[inline]
     pub(super) fn stamp(&mut self) -> Option<i64> {
-        let seconds = self.integer()?;
-        if self.line.get(self.at) != Some(&b'.') {
-            return seconds.checked_mul(1_000_000_000).filter(|time| REACH.contains(time));
-        }
-        self.at += 1;
-        let from = self.at;
-        let (mut fraction, mut digits) = (0i64, 0);
-        while digits < 9
-            && let Some(digit) = self.line.get(self.at).map(|byte| byte.wrapping_sub(b'0')).filter(|digit| *digit < 10)
-        {
-            fraction = fraction * 10 + i64::from(digit);
-            digits += 1;
-            self.at += 1;
-        }
-        for _ in digits..9 {
-            fraction *= 10;
-        }
+        self.blanks();
         let rest = &self.line[self.at..];
-        let further = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        if further > 0 {
-            let beyond = &rest[..further];
-            let is_half = beyond[0] == b'5' && beyond[1..].iter().all(|digit| *digit == b'0');
-            let up = if is_half { fraction & 1 == 1 } else { beyond[0] >= b'5' };
-            fraction += i64::from(up);
-            self.at += further;
+        let length = rest.iter().take_while(|byte| !matches!(byte, b',' | b' ' | b'\t')).count();
+        let text = &rest[..length];
+        self.at += length;
+        if let Some(time) = short_stamp(text) {
+            return Some(time);
         }
-        let magnitude = seconds.checked_mul(1_000_000_000)?.checked_add(if seconds < 0 { -fraction } else { fraction });
-        magnitude.filter(|time| self.at > from && REACH.contains(time))
+        // Digits were there on both sides of a point, unless the line was cut.
+        let is_whole =
+            text.strip_prefix(b"-").unwrap_or(text).first()?.is_ascii_digit() && text.last()?.is_ascii_digit();
+        let (time, exact) = Decimal::parse(text).and_then(|seconds| seconds.ticks(9)).ok().filter(|_| is_whole)?;
+        self.rounded |= !exact;
+        Some(time)
     }
 
     /// Whether the next field has a point: a time, no number.
@@ -127,6 +115,26 @@ impl<'l> Fields<'l> {
         let field = self.line[self.at..].split(|byte| *byte == b',').next().unwrap_or_default();
         field.contains(&b'.')
     }
+}
+
+/// The usual spelling: ten digits or fewer, a point, one to nine digits.
+#[inline]
+fn short_stamp(text: &[u8]) -> Option<i64> {
+    let point = memchr::memchr(b'.', text)?;
+    let (seconds, decimals) = (&text[..point], &text[point + 1..]);
+    if !(1..=10).contains(&seconds.len()) || !(1..=9).contains(&decimals.len()) {
+        return None;
+    }
+    let number = |digits: &[u8]| {
+        digits.iter().try_fold(0i64, |value, byte| {
+            let digit = byte.wrapping_sub(b'0');
+            (digit < 10).then(|| value * 10 + i64::from(digit))
+        })
+    };
+    // Ten digits are 317 years.
+    let whole = number(seconds)?.checked_mul(1_000_000_000)?;
+    let time = whole.checked_add(number(decimals)? * 10i64.pow(9 - decimals.len() as u32))?;
+    REACH.contains(&time).then_some(time)
 }
 
 /// What is odd about lines, and how often.
@@ -138,6 +146,7 @@ pub(super) struct Tally {
     pub(super) trailing_comma: u64,
     pub(super) carriage_return: u64,
     pub(super) tight: u64,
+    pub(super) rounded: u64,
     pub(super) bad: u64,
     pub(super) torn: u64,
     /// The first bad or torn line.
@@ -146,7 +155,7 @@ pub(super) struct Tally {
 
 impl Tally {
     pub(super) fn is_clean(&self) -> bool {
-        self.blank + self.trailing_comma + self.carriage_return + self.tight + self.bad + self.torn == 0
+        self.blank + self.trailing_comma + self.carriage_return + self.tight + self.rounded + self.bad + self.torn == 0
     }
 
     pub(super) fn note_bad(&mut self, line: &[u8]) {
@@ -252,6 +261,18 @@ mod tests {
         check("1.", None);
         check(".5", None);
         check("99999999999999.5", None);
+        check("-0.5", Some(-500_000_000));
+        check("-1.0000000015", Some(-1_000_000_002));
+        check("1.7321500005e+09", Some(1_732_150_000_500_000_000));
+        check("4611686018.427387903", Some(REACH.end - 1));
+        check("4611686018.427387904", None);
+        check("0001732150000.5", Some(1_732_150_000_500_000_000));
+        check("1.5e", None);
+        check("1e400", None);
+        for (text, rounded) in [("1.000000001", false), ("1.0000000010", false), ("1.0000000015", true)] {
+            let mut fields = Fields::new(text.as_bytes());
+            assert!(fields.stamp().is_some() && fields.rounded == rounded, "{text}");
+        }
     }
 
     #[test]

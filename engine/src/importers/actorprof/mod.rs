@@ -47,6 +47,7 @@ use self::overall::Overall;
 use self::reading::Reading;
 use super::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
+use crate::paths::held_by;
 use crate::trace::{Ending, Finding, Source, Stage, parse_blocks, parse_files};
 
 static DOC: FormatDoc = FormatDoc {
@@ -81,6 +82,7 @@ const BLANK_LINES: Finding = Finding::info("blank_lines", Stage::Recording);
 const TRAILING_COMMA_LINES: Finding = Finding::info("trailing_comma_lines", Stage::Recording);
 const CRLF_LINES: Finding = Finding::info("crlf_lines", Stage::Recording);
 const TIGHT_LINES: Finding = Finding::info("lines_without_blanks", Stage::Recording);
+const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
 const MESSAGES_WITHOUT_TIME: Finding = Finding::info("messages_without_time", Stage::Recording);
 const TIME_STEPS_BACKWARDS: Finding = Finding::info("time_steps_backwards", Stage::Recording);
 const PHASES_FAR_APART: Finding = Finding::info("phases_far_apart", Stage::Recording);
@@ -145,7 +147,7 @@ impl Importer for ActorProf {
                 continue;
             }
             let given = sources.iter().find(|source| source.path() == path);
-            match given.map_or_else(|| Source::open(&path, None), |source| Ok(source.clone())) {
+            match given.map_or_else(|| context.open(&path), |source| Ok(source.clone())) {
                 Ok(source) => files.push((kind, source)),
                 Err(error) => match Missing::of(&error) {
                     Some(missing) => without_bytes.push(WithoutBytes { kind, path, missing }),
@@ -215,7 +217,8 @@ fn paths(directory: &Path) -> Result<Vec<PathBuf>, ImportError> {
     let mut paths = Vec::new();
     for entry in std::fs::read_dir(directory).map_err(failed)? {
         let path = entry.map_err(failed)?.path();
-        if path.is_file() {
+        // `open` has refused links that lead out of the directory; hidden files it has not looked at.
+        if path.is_file() && held_by(directory, &path).is_ok() {
             paths.push(path);
         }
     }

@@ -91,6 +91,7 @@ pub(super) fn section(line: &[u8], tally: &mut Tally) -> Option<(Section, i32, i
     }
     tally.trailing_comma += u64::from(fields.trailing);
     tally.tight += u64::from(fields.tight);
+    tally.rounded += u64::from(fields.rounded);
     Some((section, source_node, target_node))
 }
 

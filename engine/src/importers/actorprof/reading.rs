@@ -15,7 +15,8 @@ use super::physical::{Buffers, Type};
 use super::send::{Mostly, Nodes, Sends, Stamps};
 use super::{
     BAD_LINES, BLANK_LINES, CRLF_LINES, MAIN_LINES, MESSAGES_WITHOUT_TIME, MIXED_RUNS, NODE_CONFLICTS, OTHER_LINES,
-    OTHER_PE, PHASES_FAR_APART, TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES, TRAILING_COMMA_LINES,
+    OTHER_PE, PHASES_FAR_APART, ROUNDED, TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES,
+    TRAILING_COMMA_LINES,
 };
 use crate::error::ImportError;
 use crate::importers::ImportContext;
@@ -312,6 +313,7 @@ impl Reading {
         stats.note(TRAILING_COMMA_LINES, tally.trailing_comma, || example(""));
         stats.note(CRLF_LINES, tally.carriage_return, || example(""));
         stats.note(TIGHT_LINES, tally.tight, || example(""));
+        stats.note(ROUNDED, tally.rounded, || example("times finer than a nanosecond, rounded half to even"));
     }
 
     fn wait(&mut self, waiting: Waiting) -> Result<(), ImportError> {

@@ -430,6 +430,7 @@ impl Sends {
         }
         tally.trailing_comma += u64::from(fields.trailing);
         tally.tight += u64::from(fields.tight);
+        tally.rounded += u64::from(fields.rounded);
         Some(())
     }
 }

@@ -12,54 +12,47 @@
 use super::chunk::{Mark, UNFINISHED};
 use super::event;
 use super::file::{Recording, Shared};
+use super::opened::{ANY, Opened};
 use super::slices::Patches;
 use super::{UNFINISHED_TASK, UNMATCHED_END};
-
-/// An open span.
-struct Open {
-    row: u32,
-    name: i32,
-}
 
 /// Closes asynchronous spans; the answer is (child, parent) of those that nest.
 pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Patches) -> Vec<(u32, u32)> {
     let mut parts = std::mem::take(&mut recording.lists.asyncs);
     parts.sort_unstable_by_key(|part| (part.key, part.time, part.sequence));
     let mut parents = Vec::new();
-    let mut open: Vec<Open> = Vec::new();
+    let mut open = Opened::default();
     let mut open_key = None;
-    let mut unfinished = 0;
-    let mut first_unfinished = None;
+    let mut unfinished: Vec<usize> = Vec::new();
     for part in parts {
         if open_key != Some(part.key) {
-            unfinished += open.len() as u64;
-            first_unfinished = first_unfinished.or(open.first().map(|open| open.row));
+            unfinished.extend(open.take_from(0));
             open.clear();
             open_key = Some(part.key);
         }
+        // The old spelling has the name in its key.
+        let is_old = matches!(part.phase, b'S' | b'T' | b'p' | b'F');
+        let name = if is_old || part.name < 0 { ANY } else { part.name };
         if let Some(row) = part.row {
-            parents.extend(open.last().map(|around| (row, around.row)));
-            open.push(Open { row, name: part.name });
+            parents.extend(open.last().map(|around| (row, around as u32)));
+            open.push(row as usize, name, 0);
             continue;
         }
-        // The old spelling has the name in its key.
-        let is_old = matches!(part.phase, b'T' | b'p' | b'F');
-        let of_name = |open: &Open| is_old || part.name < 0 || open.name == part.name;
-        let found = open.iter().rposition(of_name);
+        let found = open.innermost(name, ANY);
         if matches!(part.phase, b'e' | b'F') {
             let Some(found) = found else {
                 let (name, time) = (recording.text(part.name).to_owned(), part.time);
                 recording.stats.note(UNMATCHED_END, 1, || format!("end of `{name}` at {time} ns"));
                 continue;
             };
-            let row = open.remove(found).row;
+            let row = open.close(found) as u32;
             recording.set_finish(row, part.time);
             if let Some(args) = merged(recording, row, part.args.as_deref()) {
                 patches.insert(row, args);
             }
             continue;
         }
-        let task = found.or(open.len().checked_sub(1)).map(|at| open[at].row);
+        let task = found.map(|place| open.item(place)).or(open.last()).map(|row| row as u32);
         recording.lists.marks.push(Mark {
             lane: part.lane,
             time: part.time,
@@ -69,13 +62,13 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
             args: part.args,
         });
     }
-    unfinished += open.len() as u64;
-    first_unfinished = first_unfinished.or(open.first().map(|open| open.row));
-    let example = first_unfinished.map(|row| {
+    unfinished.extend(open.take_from(0));
+    let example = unfinished.first().map(|&row| {
+        let row = row as u32;
         debug_assert_eq!(recording.finish(row), UNFINISHED);
         format!("`{}` has no end", shared.names.word(recording.name(row)))
     });
-    recording.stats.note(UNFINISHED_TASK, unfinished, || example.unwrap_or_default());
+    recording.stats.note(UNFINISHED_TASK, unfinished.len() as u64, || example.unwrap_or_default());
     parents
 }
 

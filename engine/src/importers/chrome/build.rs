@@ -13,10 +13,10 @@ use super::kineto::{Kinds, Link};
 use super::lanes::Sort;
 use super::nest::{NONE, Nesting};
 use super::slices::Patches;
-use super::{EMPTY, OVERLAP};
-use super::{asyncs, flows, header, kineto, slices};
+use super::{EMPTY, END_MISSING, OVERLAP, UNFINISHED_TASK};
+use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::error::ImportError;
-use crate::tables::Table;
+use crate::tables::{PROFILER, Table};
 use crate::trace::{Cells, RunBuilder};
 
 /// Fills the tables of a run from the recordings of its files.
@@ -44,9 +44,11 @@ pub(super) fn build(
     if built.iter().all(|(_, recording)| recording.lists.events == 0) {
         builder.stats.note(EMPTY, 1, || "the trace holds no events".to_owned());
     }
-    locations(&shared, builder)?;
+    let own_lanes = recorder::own_lanes(built.iter().map(|(joined, file)| (file, &*joined.own)), &shared.lanes);
+    locations(&shared, &own_lanes, builder)?;
     let words = std::mem::take(&mut shared.names);
-    let roles = kinds.roles(&words, builder);
+    let has_own = built.iter().any(|(joined, _)| !joined.own.is_empty());
+    let roles = kinds.roles(&words, has_own, builder);
     *builder.words(Table::Tasks, "name") = words;
     *builder.words(Table::Tasks, "kind") = std::mem::take(&mut shared.kinds);
     for lane in &shared.lanes.all {
@@ -83,11 +85,13 @@ struct Joined {
     parents: Vec<(u32, u32)>,
     links: Vec<Link>,
     patches: Patches,
+    /// What the recorder wrote of itself, by position.
+    own: Vec<u32>,
 }
 
 fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined {
     let mut patches = Patches::new();
-    slices::close(recording, shared, &mut patches);
+    let unfinished = slices::close(recording, shared, &mut patches);
     let mut parents = asyncs::close(recording, shared, &mut patches);
     for piece in &recording.pieces {
         for (kind, lane) in piece.tasks.kinds.iter().zip(&piece.tasks.lanes) {
@@ -107,6 +111,8 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
         );
         recording.stats.note(OVERLAP, nesting.overlaps, || example);
     }
+    end_with_those_around(&nesting.cut, recording, shared);
+    note_unfinished(&unfinished, recording, shared);
     parents.extend(kineto::python_parents(recording, &shared.lanes));
     parents.sort_unstable();
     parents.dedup_by_key(|(child, _)| *child);
@@ -118,10 +124,30 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     let flows = flows::links(recording, &nesting, &launches, kinds, &links);
     links.extend(flows);
     recording.forget_joins();
-    Joined { nesting, parents, links, patches }
+    let own = recorder::own_tasks(recording, shared);
+    Joined { nesting, parents, links, patches, own }
 }
 
-fn locations(shared: &Shared, builder: &mut RunBuilder) -> Result<(), ImportError> {
+/// Ends what a `B` began inside of an `X`, where the thread goes on behind that one, as Perfetto does.
+fn end_with_those_around(cut: &[(u32, i64)], recording: &mut Recording, shared: &Shared) {
+    let Some(&(first, time)) = cut.first() else { return };
+    for (row, finish) in cut {
+        recording.set_finish(*row, *finish);
+    }
+    let name = shared.names.word(recording.name(first));
+    let example = format!("`{name}` has no `E`; it ends at {time} ns with the task around it");
+    recording.stats.note(END_MISSING, cut.len() as u64, || example);
+}
+
+/// Counts what `B` began and nothing ended.
+fn note_unfinished(begun: &[u32], recording: &mut Recording, shared: &Shared) {
+    let mut open: Vec<u32> = begun.iter().copied().filter(|row| recording.finish(*row) == UNFINISHED).collect();
+    open.sort_unstable();
+    let example = open.first().map(|row| format!("`{}` has no `E`", shared.names.word(recording.name(*row))));
+    recording.stats.note(UNFINISHED_TASK, open.len() as u64, || example.unwrap_or_default());
+}
+
+fn locations(shared: &Shared, own: &[bool], builder: &mut RunBuilder) -> Result<(), ImportError> {
     let lanes = &shared.lanes.all;
     let parent = |lane: &super::lanes::Lane| lane.parent.map(|parent| lanes[parent as usize].location.as_str());
     let cells = vec![
@@ -130,6 +156,7 @@ fn locations(shared: &Shared, builder: &mut RunBuilder) -> Result<(), ImportErro
         ("kind", lanes.iter().map(|lane| Some(lane.kind())).collect::<StringArray>().into()),
         ("name", lanes.iter().map(|lane| lane.display_name()).collect::<StringArray>().into()),
         ("process", lanes.iter().map(|lane| Some(lane.process.as_str())).collect::<StringArray>().into()),
+        ("role", own.iter().map(|own| own.then_some(PROFILER)).collect::<StringArray>().into()),
         ("sort_index", lanes.iter().map(|lane| lane.sort_index).collect::<Vec<_>>().into()),
         ("clock", lanes.iter().map(|lane| lane.clock.as_deref()).collect::<StringArray>().into()),
         ("args", lanes.iter().map(|lane| lane.args()).collect::<StringArray>().into()),
@@ -216,8 +243,9 @@ fn tasks(
     roles: &kineto::Roles,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
-    let Joined { nesting, parents, mut patches, .. } = joined;
+    let Joined { nesting, parents, mut patches, own: of_recorder, .. } = joined;
     let mut declared = parents.as_slice();
+    let mut of_recorder = of_recorder.as_slice();
     for piece in std::mem::take(&mut recording.pieces) {
         let from = piece.first as usize;
         recording.release(piece.tasks.memory());
@@ -227,9 +255,11 @@ fn tasks(
         let of_piece = declared.partition_point(|(child, _)| (*child as usize) < range.end);
         let (own, later) = declared.split_at(of_piece);
         declared = later;
+        let (own_rows, later) = of_recorder.split_at(of_recorder.partition_point(|row| (*row as usize) < range.end));
+        of_recorder = later;
         let finished = shift(&mut starts, &mut finishes, origin);
         let mut cells = vec![
-            ("role", roles.cells(&kinds, &names)),
+            ("role", roles.cells(&kinds, &names, own_rows.iter().map(|row| *row as usize - from))),
             ("name", names.into()),
             ("kind", one_or_many(kinds)),
             ("location", one_or_many(lanes)),

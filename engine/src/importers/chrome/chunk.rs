@@ -40,6 +40,7 @@ impl Tasks {
             + self.names.capacity() * 12
             + self.args.text.capacity()
             + self.args.ends.capacity() * 4
+            + texts_memory(self.ids.iter().map(|(_, id)| id.as_str()), size_of::<(u32, String)>())
     }
 
     /// Gives back what growing reserved.
@@ -143,6 +144,8 @@ pub(super) struct Flow {
     pub(super) category: i32,
     pub(super) name: i32,
     pub(super) id: FlowId,
+    /// The task in the order of the file, where `tq` wrote the flow.
+    pub(super) task: Option<u32>,
 }
 
 /// A task with `bind_id`.
@@ -302,7 +305,37 @@ impl Renumber {
     }
 }
 
+/// Bytes of texts that are held one by one, each beside `each` bytes of its row: an allocation has 16 bytes of its own.
+fn texts_memory<'a>(texts: impl Iterator<Item = &'a str>, each: usize) -> usize {
+    texts.map(|text| text.len() + each + 16).sum()
+}
+
+fn args_memory<'a>(args: impl Iterator<Item = Option<&'a str>>) -> usize {
+    texts_memory(args.flatten(), 0)
+}
+
 impl Lists {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.memory_of_joins()
+            + self.marks.len() * size_of::<Mark>()
+            + args_memory(self.marks.iter().map(|mark| mark.args.as_deref()))
+            + self.samples.len() * size_of::<Sample>()
+            + texts_memory(self.facts.iter().map(|fact| fact.what.as_str()), size_of::<Fact>())
+            + texts_memory(self.facts.iter().map(|fact| fact.args.as_str()), 0)
+    }
+
+    /// Bytes of what only joins need.
+    pub(super) fn memory_of_joins(&self) -> usize {
+        self.begins.len() * size_of::<Begin>()
+            + self.ends.len() * size_of::<End>()
+            + args_memory(self.ends.iter().map(|end| end.args.as_deref()))
+            + self.asyncs.len() * size_of::<Async>()
+            + args_memory(self.asyncs.iter().map(|part| part.args.as_deref()))
+            + self.flows.len() * size_of::<Flow>()
+            + self.binds.len() * size_of::<Bind>()
+    }
+
     /// Takes over the lists of the next block.
     pub(super) fn append(&mut self, block: Lists, by: &Renumber) {
         let rows = by.rows;

@@ -79,6 +79,8 @@ pub(super) struct Event<'t> {
     pub(super) others: Vec<(Cow<'t, str>, String)>,
     /// Whether a key came twice; the last one counts.
     pub(super) duplicate: bool,
+    /// A key whose value is an array or an object where a text or a number should be. It joined the arguments.
+    pub(super) misfit: Option<&'t str>,
 }
 
 /// Reads the object whose opening bracket is at `at` into `event`; the answer is the place behind its closing bracket.
@@ -112,6 +114,16 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
             unescaped.as_bytes()
         };
         at = colon(bytes, key.end + 1)?;
+        if matches!(bytes.get(at), Some(b'{' | b'[')) && is_plain(name) {
+            at = misfit(text, (name_at, key.end), at, event)?;
+            match bytes.get(at) {
+                Some(b',') => at += 1,
+                Some(b'}') => return Ok(at + 1),
+                Some(_) => return Err(Flaw::At(at)),
+                None => return Err(Flaw::Ended),
+            }
+            continue;
+        }
         let (number, end) = match short_key(name) {
             key::PH => {
                 let (phase, end) = token(text, at)?;
@@ -162,6 +174,44 @@ pub(super) fn read<'t>(text: &'t str, at: usize, stack: &mut Vec<u8>, event: &mu
             None => return Err(Flaw::Ended),
         }
     }
+}
+
+/// Whether the value of a key is a text or a number.
+fn is_plain(name: &[u8]) -> bool {
+    let long: [&[u8]; 4] = [b"scope", b"bind_id", b"flow_in", b"flow_out"];
+    let short = [
+        key::PH,
+        key::NAME,
+        key::CAT,
+        key::TS,
+        key::DUR,
+        key::PID,
+        key::TID,
+        key::ID,
+        key::TTS,
+        key::TDUR,
+        key::S,
+        key::BP,
+    ];
+    short.contains(&short_key(name)) || long.contains(&name)
+}
+
+/// Takes an array or an object that stands where a text or a number should be; the answer is the place behind it. An event
+/// without times is none; whatever else it is, it joins the arguments.
+#[cold]
+fn misfit<'t>(text: &'t str, (from, to): (usize, usize), at: usize, event: &mut Event<'t>) -> Result<usize, Flaw> {
+    let mut value = String::new();
+    let end = repair::value(text, at, &mut value)?;
+    let key = slice(text, from, to)?;
+    match key {
+        "ts" => event.ts = slice(text, at, end)?,
+        "dur" => event.dur = slice(text, at, end)?,
+        _ => {
+            event.misfit.get_or_insert(key);
+            event.others.push((Cow::Borrowed(key), value));
+        }
+    }
+    Ok(lex::space(text.as_bytes(), end))
 }
 
 #[cold]

@@ -42,11 +42,18 @@ pub(super) struct Recording {
     pub(super) stats: Stats,
     /// Tasks that took no time and were closed by an `E`, with the row of the task that comes next in the file.
     pub(super) closed_at_once: HashMap<u32, u32>,
+    /// The last time at which anything happens on each lane, where a `B` has no `E`.
+    pub(super) last_times: Vec<i64>,
     /// Number of tasks.
     pub(super) rows: u32,
     pub(super) source: Source,
     memory: MemoryReservation,
+    /// Bytes of texts and names that were asked of the pool.
+    texts_charged: usize,
 }
+
+/// What lists cost while they grow and are joined, in bytes of their rows.
+const LISTS_FACTOR: usize = 2;
 
 /// The tasks of a block, with words of the run.
 #[derive(Debug)]
@@ -68,9 +75,11 @@ impl Recording {
             origin,
             stats: Stats::default(),
             closed_at_once: HashMap::new(),
+            last_times: Vec::new(),
             rows: 0,
             source: source.clone(),
             memory: MemoryConsumer::new(format!("reading {}", source.path().display())).register(pool),
+            texts_charged: 0,
         }
     }
 
@@ -96,7 +105,12 @@ impl Recording {
         for lane in &mut tasks.lanes {
             *lane = by.lanes[*lane as usize];
         }
+        // Lists grow by doubling, and what joins them (stacks of lanes, ids) is in proportion.
+        self.charge(lists.memory() * LISTS_FACTOR)?;
         self.lists.append(lists, &by);
+        let texts = self.texts.memory() + shared.names.memory() + shared.kinds.memory();
+        self.charge(texts.saturating_sub(self.texts_charged))?;
+        self.texts_charged = self.texts_charged.max(texts);
         if tasks.len() == 0 {
             return Ok(());
         }
@@ -144,10 +158,11 @@ impl Recording {
         for piece in &mut self.pieces {
             bytes += std::mem::take(&mut piece.joins).memory();
         }
-        self.release(bytes);
+        self.release(bytes + self.lists.memory_of_joins() * LISTS_FACTOR);
         let Lists { begins, ends, asyncs, flows, binds, .. } = &mut self.lists;
         (*begins, *ends, *asyncs, *flows, *binds) = Default::default();
         self.closed_at_once = HashMap::new();
+        self.last_times = Vec::new();
     }
 
     /// The piece and the row in it of a task.

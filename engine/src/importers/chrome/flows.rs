@@ -10,7 +10,9 @@
 //! starts before the call that causes it); with several, each step and end is bound to the latest start or step before it.
 //! Ids are used again, ends are repeated, and many Kineto ends have no start at all: those are counted, not warned of.
 //!
-//! `tq` itself writes links of kind `dependency` as flows of category `tq:dependency`, and so on for every kind.
+//! `tq` itself writes links of kind `dependency` as flows of category `tq:dependency`, and so on for every kind. Several tasks of
+//! a thread may begin and end together, so each end says which task of the file it belongs to (`"args":{"tq_task":12}`, counted
+//! from 0); that is believed where the task is there.
 //!
 //! Kineto's `ac2g` flows repeat what `correlation` says; only what that does not say becomes a link here.
 
@@ -18,7 +20,7 @@ use std::collections::BTreeMap;
 
 use hashbrown::HashSet;
 
-use super::chunk::{Flow, FlowId, NO_WORD};
+use super::chunk::{Flow, FlowId, NO_WORD, UNFINISHED};
 use super::file::Recording;
 use super::kineto::{Kinds, Launches, Link, LinkName};
 use super::nest::Nesting;
@@ -26,6 +28,9 @@ use super::{FLOW_UNBOUND, LAUNCH_FLOWS};
 
 /// Kineto's flows from calls to what they launch.
 const LAUNCH: &str = "ac2g";
+
+/// What an end of a flow that `tq` wrote says: the number of its task in the file.
+pub(super) const TASK: &str = "tq_task";
 
 /// The kind of a link that `tq` wrote as a flow of this category.
 fn kind_of(category: &str) -> Option<&'static str> {
@@ -69,7 +74,8 @@ pub(super) fn links(
     // Without such flows nothing is looked up.
     let known = if launch == NO_WORD { HashSet::new() } else { launches.known(recording, kinds) };
     let mut said = 0;
-    for flow in &recording.lists.flows {
+    let tasks = tasks(recording, nesting);
+    for (flow, task) in recording.lists.flows.iter().zip(tasks) {
         let is_launch = flow.category == launch && launch != NO_WORD;
         if let (true, FlowId::Number(id)) = (is_launch, flow.id)
             && known.contains(&id)
@@ -77,7 +83,7 @@ pub(super) fn links(
             said += 1;
             continue;
         }
-        identities.entry((flow.category, flow.name, flow.id)).or_default().push(point(flow, recording, nesting));
+        identities.entry((flow.category, flow.name, flow.id)).or_default().push(point(flow, task));
     }
     for bind in &recording.lists.binds {
         let points = identities.entry((NO_WORD, NO_WORD, bind.id)).or_default();
@@ -113,12 +119,30 @@ pub(super) fn links(
     links
 }
 
-fn point(flow: &Flow, recording: &Recording, nesting: &Nesting) -> Point {
-    let lane = flow.lane as usize;
-    let task = match flow.phase {
-        b'f' if !flow.encloses => nesting.next(recording, lane, flow.time),
-        _ => nesting.around(recording, lane, flow.time),
+/// The task that each flow event belongs to.
+fn tasks(recording: &Recording, nesting: &Nesting) -> Vec<Option<u32>> {
+    let flows = &recording.lists.flows;
+    let is_next = |flow: &Flow| flow.phase == b'f' && !flow.encloses;
+    let enclosed: Vec<&Flow> = flows.iter().filter(|flow| !is_next(flow)).collect();
+    let points: Vec<(usize, i64)> = enclosed.iter().map(|flow| (flow.lane as usize, flow.time)).collect();
+    let mut around = nesting.around(recording, &points).into_iter();
+    let task = |flow: &Flow| {
+        let by_time = match is_next(flow) {
+            true => nesting.next(recording, flow.lane as usize, flow.time),
+            false => around.next().flatten(),
+        };
+        let is_there = |row: &u32| {
+            *row < recording.rows && recording.lane(*row) == flow.lane && {
+                let finish = recording.finish(*row);
+                recording.start(*row) <= flow.time && (finish == UNFINISHED || flow.time <= finish)
+            }
+        };
+        flow.task.filter(is_there).or(by_time)
     };
+    flows.iter().map(task).collect()
+}
+
+fn point(flow: &Flow, task: Option<u32>) -> Point {
     let role = match flow.phase {
         b's' => Role::Start,
         b't' => Role::Step,

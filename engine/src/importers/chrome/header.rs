@@ -8,14 +8,16 @@
 //! ```
 //! Every value of moderate size goes to `runs.args` under its own key.
 
+use std::collections::HashSet;
 use std::io::{self, Read};
 
 use serde_json::{Map, Value};
 
 use super::chunk::UNFINISHED;
 use super::container::{Beside, Container, Form};
+use super::event;
 use super::file::{Recording, Shared};
-use super::lanes::Lanes;
+use super::lanes::{Lanes, Sort};
 use super::{BASE_TIME_MISSING, HEADER_LEFT_OUT};
 use crate::trace::{RunBuilder, Source};
 
@@ -41,7 +43,7 @@ impl Dialect {
         let has_kind = |kind: &str| shared.kinds.find(kind).is_some();
         if has("viztracer_metadata") {
             Dialect::VizTracer
-        } else if has("beginningOfTime") {
+        } else if has(CLANG_BEGIN) {
             Dialect::Clang
         } else if inside("metadata", "highres-ticks") {
             Dialect::Xprof
@@ -54,6 +56,13 @@ impl Dialect {
             Dialect::Kineto
         } else if inside("metadata", "product-version") || inside("metadata", "source") {
             Dialect::Chrome
+        } else if shared
+            .lanes
+            .all
+            .iter()
+            .any(|lane| lane.sort == Sort::Process && lane.name.as_deref().is_some_and(is_clang))
+        {
+            Dialect::Clang
         } else {
             Dialect::Other
         }
@@ -180,28 +189,56 @@ fn tell_first_phase(recording: &Recording, facts: &mut Map<String, Value>) {
 }
 
 /// clang draws totals as tasks on lanes of their own: `{"ts":0,"name":"Total Source","args":{"count":12,"avg ms":3}}`. Under
-/// a kind of their own they do not count twice.
+/// a kind of their own they do not count twice. Releases 9 to 11 say who they are only by the name of the process; a task of
+/// any other program that is called `Total loss` is work.
 pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) {
-    if Dialect::of(&recording.beside, shared) != Dialect::Clang {
-        return;
-    }
     let is_total: Vec<bool> =
         (0..shared.names.len() as i32).map(|name| shared.names.word(name).starts_with("Total ")).collect();
     if !is_total.contains(&true) {
         return;
     }
+    let by_release_12 = has(&recording.beside, CLANG_BEGIN);
+    let processes: HashSet<i32> = clangs(recording).collect();
+    let lanes = &shared.lanes.all;
+    let of_clang = |lane: i32| {
+        let process = lanes.get(lane as usize).and_then(|lane| lane.parent);
+        by_release_12 || process.is_some_and(|process| processes.contains(&process))
+    };
     let summary = shared.kinds.intern("summary");
     for piece in &mut recording.pieces {
         let tasks = &mut piece.tasks;
         for row in 0..tasks.len() {
-            if is_total[tasks.names[row] as usize]
-                && tasks.starts[row] == 0
-                && tasks.args.get(row).contains("\"count\"")
-            {
+            if !is_total[tasks.names[row] as usize] {
+                continue;
+            }
+            let args = event::members(tasks.args.get(row));
+            let has = |key: &str| args.iter().any(|(name, _)| *name == key);
+            let is_summary = has("count") && has("avg ms") && args.len() == 2;
+            if is_summary || (of_clang(tasks.lanes[row]) && tasks.starts[row] == 0) {
                 tasks.kinds[row] = summary;
             }
         }
     }
+}
+
+/// What clang from release 12 on writes beside the events.
+const CLANG_BEGIN: &str = "beginningOfTime";
+
+/// Whether a process is called as clang calls itself: `clang`, `clang-11`, `clang++`.
+fn is_clang(process: &str) -> bool {
+    let rest = process.rsplit(['/', '\\']).next().and_then(|file| file.strip_prefix("clang"));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '+', '.']))
+}
+
+/// The processes of a file that clang was.
+fn clangs(recording: &Recording) -> impl Iterator<Item = i32> {
+    let names = recording.lists.facts.iter().filter(|fact| fact.what == "process_name");
+    let named = |args: &str| event::get(args, "name").and_then(event::string_value);
+    names.filter(move |fact| named(&fact.args).is_some_and(|name| is_clang(&name))).map(|fact| fact.lane)
+}
+
+fn has(beside: &[Beside], key: &str) -> bool {
+    beside.iter().any(|beside| beside.key == key)
 }
 
 /// What the head of a file tells about its place among several.

@@ -20,7 +20,7 @@ use super::file::{Recording, Shared};
 use super::lanes::Lanes;
 use super::{LAUNCH_AMBIGUOUS, PYTHON_CYCLE, PYTHON_PARENT_UNKNOWN};
 use crate::importers::collectives::is_collective;
-use crate::tables::Table;
+use crate::tables::{PROFILER, Table};
 use crate::trace::{Cells, RunBuilder, Words};
 
 /// A link between two tasks of a file.
@@ -65,7 +65,7 @@ enum Kind {
     Operator,
     /// A range of the user, drawn on a stream.
     StreamRange,
-    /// What the profiler itself does.
+    /// What recording cost the program.
     Overhead,
     Other,
 }
@@ -119,13 +119,14 @@ impl Kinds {
         matches!(self.get(key), Kind::Kernel | Kind::Copy | Kind::Sync | Kind::StreamRange)
     }
 
-    /// The words of `tasks.role` for these categories, and for kernels by their names.
-    pub(super) fn roles(&self, names: &Words, builder: &mut RunBuilder) -> Roles {
+    /// The words of `tasks.role` for these categories, and for kernels by their names. `has_own`: the recorder wrote of itself.
+    pub(super) fn roles(&self, names: &Words, has_own: bool, builder: &mut RunBuilder) -> Roles {
         let has_kernels = self.0.contains(&Kind::Kernel);
         let mut word = |role: &str| builder.word(Table::Tasks, "role", role);
         Roles {
             by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind == Kind::Kernel)).collect(),
             communication: word("communication"),
+            profiler: has_own.then(|| word(PROFILER)),
             collectives: match has_kernels {
                 true => (0..names.len() as i32).map(|key| is_collective(names.word(key))).collect(),
                 false => Vec::new(),
@@ -139,17 +140,26 @@ pub(super) struct Roles {
     /// The role of a category, and whether names of collectives change it.
     by_kind: Vec<(i32, bool)>,
     communication: i32,
+    profiler: Option<i32>,
     /// Which names are collectives'.
     collectives: Vec<bool>,
 }
 
 impl Roles {
-    pub(super) fn cells(&self, kinds: &[i32], names: &[i32]) -> Cells {
+    /// The roles of tasks. `own` are the rows that the recorder wrote of itself.
+    pub(super) fn cells(&self, kinds: &[i32], names: &[i32], own: impl ExactSizeIterator<Item = usize>) -> Cells {
         let role = |(kind, name): (&i32, &i32)| {
             let (role, is_kernel) = self.by_kind[*kind as usize];
             if is_kernel && self.collectives.get(*name as usize) == Some(&true) { self.communication } else { role }
         };
         let mut roles = kinds.iter().zip(names).map(role);
+        if let Some(profiler) = self.profiler
+            && own.len() > 0
+        {
+            let mut roles: Vec<i32> = roles.collect();
+            own.for_each(|row| roles[row] = profiler);
+            return roles.into();
+        }
         let first = roles.next().unwrap_or(self.communication);
         if roles.clone().all(|role| role == first) {
             return Cells::Word(first);
@@ -372,10 +382,14 @@ pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Sh
         stream.sort_unstable();
     }
     // The last work of a stream that was launched by `time` and is done when `done` has passed.
+    let is_done = |row: u32, by: i64| {
+        let finish = recording.finish(row);
+        finish != UNFINISHED && finish <= by
+    };
     let last = |stream: i32, time: i64, done: i64| {
         let stream = work.get(&stream)?;
         let launched = &stream[..stream.partition_point(|(launch, _)| *launch <= time)];
-        launched.iter().rev().find(|(_, row)| recording.finish(*row) <= done).map(|(_, row)| *row)
+        launched.iter().rev().find(|(_, row)| is_done(*row, done)).map(|(_, row)| *row)
     };
     let links = syncs.iter().filter_map(|&row| {
         let args = recording.get(row, |tasks, row| tasks.args.get(row).to_owned());

@@ -72,7 +72,8 @@ impl Id {
     /// The meaning of a token; `None` when there is none.
     fn of(token: &str) -> Option<Id> {
         match token {
-            "" | "null" | "true" | "false" => None,
+            // Writers that have no number for it leave it out, or empty.
+            "" | "\"\"" | "null" | "true" | "false" => None,
             _ => Some(match event::string_value(token) {
                 Some(text) => Id::Text(text),
                 // 7.0 is 7.
@@ -332,7 +333,9 @@ mod tests {
         assert_eq!(location("T||7"), "0/7");
         assert_eq!(location("T|null|true"), "0/0");
         assert_eq!(location("P|\"Spans\""), "Spans");
-        assert_eq!(location("T|\"1000\"|\"\""), "\"1000\"/\"\"");
+        assert_eq!(location("T|\"1000\"|\"\""), "\"1000\"/\"1000\"");
+        assert_eq!(location("T|\"\"|7"), "0/7");
+        assert_eq!(location("T|\"\"|\"\""), "0/0");
         assert_eq!(location("T|\"a/b\"|\"c\""), "\"a/b\"/c");
         assert_eq!(location("A|1|io|read"), "1/async io/read");
         assert_eq!(location("T|1|\"async read\""), "1/\"async read\"");

@@ -9,11 +9,13 @@
 //! GPU streams with overlapping kernels, generators in Python stacks and times rounded to whole µs all overlap; elsewhere
 //! on the lane nesting is as good as ever. A `B` that ends after other tasks began is no different from an `X`.
 //!
+//! A task without an end that begins inside of one that ends lies in it, as if both ended together. Of a `B` that is what
+//! Perfetto says of its end as well, as soon as the thread goes on ([`Nesting::cut`]).
+//!
 //! One exception, from Perfetto's own cases: an empty `X` at the very start of a `B` that the file begins later lies
 //! before it, not inside.
 //!
-//! Cost: a counting sort by lane, a sort per lane that is not in order, one sweep; 12 bytes a task besides the answer, and 4
-//! more for those of lanes with overlaps.
+//! Cost: a counting sort by lane, a sort per lane that is not in order, one sweep; 12 bytes a task besides the answer.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -35,8 +37,10 @@ pub(super) struct Nesting {
     order: Vec<u32>,
     /// Where each lane ends in `order`.
     ends: Vec<usize>,
-    /// Of lanes with overlaps, by place in the lane: the last task before that ends later, or [`NONE`].
-    longer: HashMap<usize, Vec<u32>>,
+    /// Where tasks without an end that lie in one with an end are taken to end.
+    ends_with: HashMap<u32, i64>,
+    /// Those of them that a `B` began on a thread that goes on behind that time.
+    pub(super) cut: Vec<(u32, i64)>,
     /// Tasks that overlap the one around them.
     pub(super) overlaps: u64,
     /// The first of them, with what it overlaps.
@@ -57,6 +61,40 @@ impl Span {
 
     fn is_empty(&self) -> bool {
         self.start == self.finish
+    }
+
+    fn is_endless(&self) -> bool {
+        self.finish == ENDLESS
+    }
+}
+
+/// The end of what has none: it encloses all that follows.
+const ENDLESS: i64 = i64::MAX;
+
+/// Of the open tasks that begin at one tick: how many, counted from the innermost, a `B` began that stands later in the file
+/// than a given row.
+#[derive(Default)]
+struct Later {
+    /// The tick, and how many tasks were open when this was found out.
+    of: Option<(i64, usize)>,
+    /// The smallest row of the innermost one, two, three … of them.
+    smallest: Vec<u32>,
+}
+
+impl Later {
+    fn than(&mut self, span: Span, stack: &[Span], begun: &[u32]) -> usize {
+        if begun.is_empty() {
+            return 0;
+        }
+        if self.of != Some((span.start, stack.len())) {
+            self.of = Some((span.start, stack.len()));
+            self.smallest.clear();
+            let same = stack.iter().rev().take_while(|top| top.start == span.start);
+            for top in same.take_while(|top| begun.binary_search(&top.row).is_ok()) {
+                self.smallest.push(self.smallest.last().map_or(top.row, |least| top.row.min(*least)));
+            }
+        }
+        self.smallest.partition_point(|&row| row > span.row)
     }
 }
 
@@ -112,8 +150,7 @@ impl Nesting {
             let tasks = &recording.pieces[piece].tasks;
             let at = (row - recording.pieces[piece].first) as usize;
             let finish = match tasks.finishes[at] {
-                // What never ends encloses all that follows.
-                UNFINISHED => i64::MAX,
+                UNFINISHED => ENDLESS,
                 finish => finish.max(tasks.starts[at]),
             };
             Span { start: tasks.starts[at], finish, row }
@@ -122,9 +159,10 @@ impl Nesting {
             spans.sort_unstable_by_key(Span::key);
         }
         let from = self.ends[lane] - spans.len();
-        let overlaps = self.overlaps;
+        let last = recording.last_times.get(lane).copied();
+        let mut later = Later::default();
         let mut stack: Vec<Span> = Vec::new();
-        for (place, span) in spans.iter().enumerate() {
+        for (place, &(mut span)) in spans.iter().enumerate() {
             self.order[from + place] = span.row;
             while stack.last().is_some_and(|top| {
                 let closed = || recording.closed_at_once.get(&top.row).is_some_and(|&next| next <= span.row);
@@ -134,15 +172,18 @@ impl Nesting {
                 stack.pop();
             }
             let mut around = stack.len();
-            if span.is_empty() && !begun.is_empty() {
-                let opens_later =
-                    |top: &Span| top.start == span.start && top.row > span.row && begun.binary_search(&top.row).is_ok();
-                while around > 0 && opens_later(&stack[around - 1]) {
-                    around -= 1;
-                }
+            if span.is_empty() {
+                around -= later.than(span, &stack, begun);
             }
             if around > 0 {
                 let top = stack[around - 1];
+                if span.is_endless() && !top.is_endless() {
+                    span.finish = top.finish;
+                    self.ends_with.insert(span.row, top.finish);
+                    if last.is_some_and(|last| last > top.finish) && begun.binary_search(&span.row).is_ok() {
+                        self.cut.push((span.row, top.finish));
+                    }
+                }
                 if span.finish > top.finish {
                     self.overlaps += 1;
                     self.example.get_or_insert((span.row, top.row));
@@ -152,65 +193,50 @@ impl Nesting {
             }
             self.depths[span.row as usize] = around as i32;
             if around == stack.len() {
-                stack.push(*span);
+                stack.push(span);
             }
-        }
-        if self.overlaps > overlaps {
-            self.longer.insert(lane, longer_before(spans));
         }
     }
 
-    /// The innermost task of the lane around `time`; its end counts as inside. Of several that begin there, the last one.
-    pub(super) fn around(&self, recording: &Recording, lane: usize, time: i64) -> Option<u32> {
-        let order = self.lane(lane);
-        let contains = |row: u32| match recording.finish(row) {
-            UNFINISHED => true,
-            finish => finish >= time,
-        };
-        let mut at = order.partition_point(|&row| recording.start(row) <= time).checked_sub(1)?;
-        // Where tasks overlap, parents do not lead to all that is around; what ends earlier than one that has ended has, too.
-        if let Some(longer) = self.longer.get(&lane) {
-            while !contains(order[at]) {
-                at = longer.get(at).copied().filter(|&before| before != NONE)? as usize;
+    /// The innermost task of a lane around a time, for any number of those; its end counts as inside. Of several that begin
+    /// there, the last one.
+    ///
+    /// Cost: the times are sorted, and each lane that has any is walked once.
+    pub(super) fn around(&self, recording: &Recording, points: &[(usize, i64)]) -> Vec<Option<u32>> {
+        let mut order: Vec<usize> = (0..points.len()).collect();
+        order.sort_unstable_by_key(|&point| points[point]);
+        let mut found = vec![None; points.len()];
+        for points_of_lane in order.chunk_by(|&one, &other| points[one].0 == points[other].0) {
+            let Some(&first) = points_of_lane.first() else { continue };
+            let mut tasks = self.lane(points[first].0).iter().map(|&row| (row, recording.start(row))).peekable();
+            // Those that may be around a later time: each ends before the one below it, which begins before it. Where tasks
+            // overlap, one that ends before a later one does is never the innermost again.
+            let mut open: Vec<(u32, i64)> = Vec::new();
+            for &point in points_of_lane {
+                let time = points[point].1;
+                while let Some((row, _)) = tasks.next_if(|(_, start)| *start <= time) {
+                    let finish = self.finish(recording, row);
+                    while open.pop_if(|(_, end)| *end <= finish).is_some() {}
+                    open.push((row, finish));
+                }
+                while open.pop_if(|(_, end)| *end < time).is_some() {}
+                found[point] = open.last().map(|(row, _)| *row);
             }
-            return Some(order[at]);
         }
-        let mut row = order[at];
-        while !contains(row) {
-            row = Some(self.parents[row as usize]).filter(|&parent| parent != NONE)?;
+        found
+    }
+
+    /// Where a task ends for those who ask what is around a time.
+    fn finish(&self, recording: &Recording, row: u32) -> i64 {
+        match recording.finish(row) {
+            UNFINISHED => self.ends_with.get(&row).copied().unwrap_or(ENDLESS),
+            finish => finish,
         }
-        Some(row)
     }
 
     /// The first task of the lane that begins at `time` or later.
     pub(super) fn next(&self, recording: &Recording, lane: usize, time: i64) -> Option<u32> {
         let order = self.lane(lane);
         order.get(order.partition_point(|&row| recording.start(row) < time)).copied()
-    }
-}
-
-/// For each span the place of the last one before it that ends later, or [`NONE`].
-fn longer_before(spans: &[Span]) -> Vec<u32> {
-    let mut open: Vec<u32> = Vec::new();
-    let place = |(place, span): (usize, &Span)| {
-        while open.last().is_some_and(|&before| spans[before as usize].finish <= span.finish) {
-            open.pop();
-        }
-        let longer = open.last().copied().unwrap_or(NONE);
-        open.push(place as u32);
-        longer
-    };
-    spans.iter().enumerate().map(place).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_longer_one_is_found() {
-        let finishes = [100, 3, 7, 7, 8, 5, 200];
-        let spans: Vec<Span> = finishes.iter().map(|&finish| Span { start: 0, finish, row: 0 }).collect();
-        assert_eq!(longer_before(&spans), [NONE, 0, 0, 0, 0, 4, NONE]);
     }
 }

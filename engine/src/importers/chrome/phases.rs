@@ -20,8 +20,8 @@ use super::chunk::{
 use super::event::{self, Event, Text};
 use super::{
     ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_ARGS, FLOW_EVENTS,
-    FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNKNOWN_PHASE,
-    VALUE_ROUNDED, repair, time,
+    FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNFINISHED_TASK,
+    UNKNOWN_PHASE, VALUE_ROUNDED, WRONG_TYPE, flows, repair, time,
 };
 use crate::trace::{Finding, Stats, Words};
 
@@ -133,6 +133,9 @@ impl<'t> Phases<'t> {
         if let event::Args::Repaired(_) = event.args {
             self.note(ARGS_REPAIRED, at, || "`args` was no valid JSON".to_owned());
         }
+        if let Some(key) = event.misfit {
+            self.note(WRONG_TYPE, at, || format!("`{key}` is an array or an object; it joins the arguments"));
+        }
         if event.phase != b'C' {
             self.records += 1;
         }
@@ -163,7 +166,15 @@ impl<'t> Phases<'t> {
 
     #[inline]
     fn complete(&mut self, event: &Event<'t>, at: usize) {
-        let Some(span) = self.span(event, at) else { return };
+        let span = match event.dur {
+            "" | "null" => self.time(event, at).map(|start| (start, UNFINISHED)),
+            _ => self.span(event, at),
+        };
+        let Some(span) = span else { return };
+        if span.1 == UNFINISHED {
+            let name = plain(event.name);
+            self.note(UNFINISHED_TASK, at, || format!("`{name}` has no `dur`"));
+        }
         let lane = self.thread(event.pid, event.tid);
         let kind = self.kind(event.category, at);
         let row = self.push(event, at, span, kind, lane, [("tts", event.tts), ("tdur", event.tdur)]);
@@ -346,7 +357,12 @@ impl<'t> Phases<'t> {
         };
         let category = key(event.category, &mut self.recent_category);
         let name = key(event.name, &mut self.recent_name);
-        if event.args.text().is_some_and(|args| args != "{}") || !event.others.is_empty() {
+        let args = event.args.text().map(event::members).unwrap_or_default();
+        let task = match args.as_slice() {
+            [(key, task)] if *key == flows::TASK => task.parse().ok(),
+            _ => None,
+        };
+        if (task.is_none() && !args.is_empty()) || !event.others.is_empty() {
             self.note(FLOW_ARGS, at, || "`s`, `t` and `f` become links, which have no arguments".to_owned());
         }
         let flow = Flow {
@@ -358,6 +374,7 @@ impl<'t> Phases<'t> {
             category,
             name,
             id,
+            task,
         };
         self.lists.flows.push(flow);
         self.dropped(FLOW_EVENTS, at, || "pairs of `s`, `t` and `f` become links".to_owned());
@@ -383,7 +400,7 @@ impl<'t> Phases<'t> {
         self.mark(event, at, "instant");
         let is_memory = event.name.is_some_and(|name| name.raw == "[memory]");
         if is_memory && self.lists.marks.len() > rows {
-            self.memory(event);
+            self.memory(event, at);
         }
     }
 
@@ -464,7 +481,7 @@ impl<'t> Phases<'t> {
     }
 
     /// `{"Total Reserved": 0, "Total Allocated": 6144, "Bytes": 2048, "Addr": 98765, "Device Id": -1, "Device Type": 0}`
-    fn memory(&mut self, event: &Event<'t>) {
+    fn memory(&mut self, event: &Event<'t>, at: usize) {
         let Some(time) = time::nanoseconds(event.ts.as_bytes()).ok() else { return };
         let args = event.args.text().unwrap_or_default();
         let members = event::members(args);
@@ -490,10 +507,17 @@ impl<'t> Phases<'t> {
         for (key, measure) in
             [("Total Allocated", Measure::Bytes), ("Total Reserved", Measure::Bytes), ("Bytes", Measure::BytesDelta)]
         {
-            if let Some(value) = number(key) {
-                let series = self.texts.intern(&format!("{key} {device}"));
-                self.lists.samples.push(Sample { lane, time: time.value, series, value: value as f64, measure });
+            let Some((_, token)) = members.iter().find(|(name, _)| *name == key) else { continue };
+            let text = event::string_value(token);
+            let Some((value, is_exact)) = time::double(text.as_deref().unwrap_or(token)) else {
+                self.note(BAD_COUNTER, at, || format!("`{key}` of `[memory]` is no number: {token}"));
+                continue;
+            };
+            if !is_exact {
+                self.note(VALUE_ROUNDED, at, || format!("`{key}` of `[memory]` is rounded to {value}"));
             }
+            let series = self.texts.intern(&format!("{key} {device}"));
+            self.lists.samples.push(Sample { lane, time: time.value, series, value, measure });
         }
     }
 

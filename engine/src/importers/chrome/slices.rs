@@ -1,68 +1,110 @@
-//! Begin and end on a thread: `B` opens a task, `E` closes the innermost one that is open.
+//! Begin and end on a thread: `B` opens a task, `E` closes the innermost open one that it names.
 //!
 //! ```text
 //! {"ph":"B","ts":100,"name":"f","tts":90}  {"ph":"B","ts":110,"name":"g"}  {"ph":"E","ts":120}  {"ph":"E","ts":130,"name":"f","tts":99}
 //! f [-----------------------)    g   [------)
 //! ```
-//! Events are taken in the order of time, and of the file where times are equal. An `E` that names something closes the
-//! innermost task only if that has the name (and the category, if it gives one), as Perfetto does; other viewers close it
-//! anyhow. Its arguments are laid over those of `B`; thread times of both make `tdur`.
+//! Events are taken in the order of time, and of the file where times are equal. The rule is that of Perfetto's
+//! `slice_tracker`: an `E` closes the innermost open task of its name and category (one that it does not say fits any), however
+//! many others are open inside. Those lost their `E`: as soon as the thread goes on behind the end of the closed one, they end
+//! with it, so that they do not take the ends of what follows; where the thread ends there, they stay unfinished. Arguments of
+//! `E` are laid over those of `B`; thread times of both make `tdur`.
+//!
+//! Where a task begins at the very tick at which the one around ends, Perfetto counts it to what is still open inside of that and
+//! loses its end; here it begins behind. `X` take no part: a task whose `E` comes after the `X` around it keeps its own end.
 
 use std::collections::HashMap;
 
 use super::chunk::{End, NO_WORD};
 use super::event;
 use super::file::{Recording, Shared};
-use super::{UNFINISHED_TASK, UNMATCHED_END};
+use super::opened::{ANY, Opened};
+use super::{END_MISSING, UNMATCHED_END};
+use crate::trace::Words;
 
 /// New arguments of tasks, by row.
 pub(super) type Patches = HashMap<u32, String>;
 
-/// Closes the tasks that `B` began.
-pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Patches) {
+/// What the marks of a thread were found to be; begins and ends by their index.
+#[derive(Default)]
+struct Outcome {
+    closed: Vec<(usize, usize)>,
+    /// Begins without an end, each with the time at which a task around it ends, and that task.
+    cut: Vec<(usize, i64)>,
+    /// The same, where the thread has no later `B` or `E`.
+    doubtful: Vec<(usize, i64)>,
+    unfinished: Vec<usize>,
+    unmatched: Vec<usize>,
+}
+
+/// A thread with its open tasks.
+#[derive(Default)]
+struct Thread {
+    open: Opened,
+    /// The outermost place at which a task below others was closed, and when. There is one time at most: whatever comes later
+    /// takes it all off the stack.
+    closed: Option<(usize, i64)>,
+}
+
+impl Thread {
+    fn begin(&mut self, begin: usize, name: i32, category: i32, time: i64, outcome: &mut Outcome) {
+        self.pass(|closed| time >= closed, outcome);
+        self.open.push(begin, name, category);
+    }
+
+    /// Closes the innermost task that fits; `false` without one.
+    fn end(&mut self, end: usize, (name, category): (i32, i32), time: i64, outcome: &mut Outcome) -> bool {
+        self.pass(|closed| time > closed, outcome);
+        let Some(place) = self.open.innermost(name, category) else { return false };
+        outcome.closed.push((self.open.close(place), end));
+        if place < self.open.len() {
+            let outermost = self.closed.map_or(place, |(outermost, _)| outermost.min(place));
+            self.closed = Some((outermost, time));
+        }
+        self.closed = self.closed.filter(|(outermost, _)| *outermost < self.open.len());
+        true
+    }
+
+    /// What is open inside of a task that ended before ended with it.
+    fn pass(&mut self, is_before: impl Fn(i64) -> bool, outcome: &mut Outcome) {
+        if let Some((outermost, time)) = self.closed.take_if(|(_, time)| is_before(*time)) {
+            outcome.cut.extend(self.open.take_from(outermost).into_iter().map(|begin| (begin, time)));
+        }
+    }
+
+    fn finish(&mut self, outcome: &mut Outcome) {
+        if let Some((outermost, time)) = self.closed.take() {
+            outcome.doubtful.extend(self.open.take_from(outermost).into_iter().map(|begin| (begin, time)));
+        }
+        outcome.unfinished.extend(self.open.take_from(0));
+        self.open.clear();
+    }
+}
+
+/// Closes the tasks that `B` began; the answer is those that stay open, by row.
+pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Patches) -> Vec<u32> {
     if recording.lists.begins.is_empty() && recording.lists.ends.is_empty() {
-        return;
+        return Vec::new();
     }
     let ends = std::mem::take(&mut recording.lists.ends);
+    let mut outcome = pair(&ends, recording, shared);
     let begins = &recording.lists.begins;
-    // (lane, time, sequence) of each, and its index: begins first, ends behind them.
-    let of_begin = |(index, begin): (usize, &super::chunk::Begin)| {
-        (recording.lane(begin.row), recording.start(begin.row), begin.sequence, index)
-    };
-    let of_end = |(index, end): (usize, &End)| (end.lane, end.time, end.sequence, begins.len() + index);
-    let mut marks: Vec<(i32, i64, u64, usize)> =
-        begins.iter().enumerate().map(of_begin).chain(ends.iter().enumerate().map(of_end)).collect();
-    marks.sort_unstable();
-    let mut open: Vec<usize> = Vec::new();
-    let mut open_lane = NO_WORD;
-    let mut closed: Vec<(usize, usize)> = Vec::new();
-    let mut unmatched: Vec<usize> = Vec::new();
-    let mut unfinished = 0;
-    let mut first_unfinished = None;
-    for (lane, _, _, index) in marks {
-        if lane != open_lane {
-            unfinished += open.len() as u64;
-            first_unfinished = first_unfinished.or(open.first().copied());
-            open.clear();
-            open_lane = lane;
-        }
-        if index < begins.len() {
-            open.push(index);
-            continue;
-        }
-        let end = index - begins.len();
-        match open.last() {
-            Some(&begin) if closes(&ends[end], begins[begin].row, recording, shared) => {
-                open.pop();
-                closed.push((begin, end));
-            }
-            _ => unmatched.push(end),
-        }
+    if !(outcome.doubtful.is_empty() && outcome.unfinished.is_empty()) {
+        let last = last_times(recording, &ends, shared.lanes.all.len());
+        let goes_on = |begin: usize, time: i64| last[recording.lane(begins[begin].row) as usize] > time;
+        let (cut, unfinished): (Vec<_>, Vec<_>) =
+            outcome.doubtful.drain(..).partition(|&(begin, time)| goes_on(begin, time));
+        outcome.cut.extend(cut);
+        outcome.unfinished.extend(unfinished.into_iter().map(|(begin, _)| begin));
+        recording.last_times = last;
     }
-    unfinished += open.len() as u64;
-    first_unfinished = first_unfinished.or(open.first().copied());
+    let begins = &recording.lists.begins;
+    let Outcome { closed, cut, unfinished, unmatched, .. } = outcome;
     let name_of = |begin: usize| shared.names.word(recording.name(begins[begin].row)).to_owned();
-    let unfinished_example = first_unfinished.map(|begin| format!("`{}` has no `E`", name_of(begin)));
+    let cut_example = cut
+        .iter()
+        .min()
+        .map(|&(begin, time)| format!("`{}` has no `E`; it ends at {time} ns with a task around it", name_of(begin)));
     let unmatched_example = unmatched.first().map(|&end| {
         let end = &ends[end];
         format!("`E` {} at {} ns", quoted(recording.text(end.name)), end.time)
@@ -85,20 +127,71 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
             }
         }
     }
+    finishes.extend(cut.iter().map(|&(begin, time)| (begins[begin].row, time)));
+    let unfinished = unfinished.into_iter().map(|begin| begins[begin].row).collect();
     for (row, finish) in finishes {
         recording.set_finish(row, finish);
     }
     recording.closed_at_once = closed_at_once;
     let stats = &mut recording.stats;
-    stats.note(UNFINISHED_TASK, unfinished, || unfinished_example.unwrap_or_default());
+    stats.note(END_MISSING, cut.len() as u64, || cut_example.unwrap_or_default());
     stats.note(UNMATCHED_END, unmatched.len() as u64, || unmatched_example.unwrap_or_default());
+    unfinished
 }
 
-fn closes(end: &End, row: u32, recording: &Recording, shared: &Shared) -> bool {
-    let name = recording.text(end.name);
-    let category = recording.text(end.category);
-    (name.is_empty() || name == shared.names.word(recording.name(row)))
-        && (category.is_empty() || category == shared.kinds.word(recording.kind(row)))
+/// Pairs begins and ends, thread by thread.
+fn pair(ends: &[End], recording: &Recording, shared: &Shared) -> Outcome {
+    let begins = &recording.lists.begins;
+    // (lane, time, sequence) of each, and its index: begins first, ends behind them.
+    let of_begin = |(index, begin): (usize, &super::chunk::Begin)| {
+        (recording.lane(begin.row), recording.start(begin.row), begin.sequence, index)
+    };
+    let of_end = |(index, end): (usize, &End)| (end.lane, end.time, end.sequence, begins.len() + index);
+    let mut marks: Vec<(i32, i64, u64, usize)> =
+        begins.iter().enumerate().map(of_begin).chain(ends.iter().enumerate().map(of_end)).collect();
+    marks.sort_unstable();
+    let mut outcome = Outcome::default();
+    let mut thread = Thread::default();
+    let mut open_lane = NO_WORD;
+    for (lane, time, _, index) in marks {
+        if lane != open_lane {
+            thread.finish(&mut outcome);
+            open_lane = lane;
+        }
+        if let Some(begin) = begins.get(index) {
+            thread.begin(index, recording.name(begin.row), recording.kind(begin.row), time, &mut outcome);
+            continue;
+        }
+        let index = index - begins.len();
+        let wanted = wanted(&ends[index], recording, shared);
+        if !wanted.is_some_and(|wanted| thread.end(index, wanted, time, &mut outcome)) {
+            outcome.unmatched.push(index);
+        }
+    }
+    thread.finish(&mut outcome);
+    outcome
+}
+
+/// The words of tasks that an end names; `None` where no task has them.
+fn wanted(end: &End, recording: &Recording, shared: &Shared) -> Option<(i32, i32)> {
+    let find = |text: &str, words: &Words| if text.is_empty() { Some(ANY) } else { words.find(text) };
+    Some((find(recording.text(end.name), &shared.names)?, find(recording.text(end.category), &shared.kinds)?))
+}
+
+/// The last time at which anything happens on each thread.
+fn last_times(recording: &Recording, ends: &[End], lanes: usize) -> Vec<i64> {
+    let mut last = vec![i64::MIN; lanes];
+    let mut see = |lane: i32, time: i64| {
+        if let Some(last) = usize::try_from(lane).ok().and_then(|lane| last.get_mut(lane)) {
+            *last = time.max(*last);
+        }
+    };
+    for piece in &recording.pieces {
+        piece.tasks.lanes.iter().zip(&piece.tasks.starts).for_each(|(lane, start)| see(*lane, *start));
+    }
+    ends.iter().for_each(|end| see(end.lane, end.time));
+    recording.lists.marks.iter().for_each(|mark| see(mark.lane, mark.time));
+    last
 }
 
 fn quoted(name: &str) -> String {

@@ -8,16 +8,7 @@
 //! ```
 //! No binary float anywhere: at 1.7e15 µs a double steps by 0.25 µs, and nested events would leave their parents.
 
-use crate::time::REACH;
-
-/// What a time cannot be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BadTime {
-    /// No number.
-    NotANumber,
-    /// Beyond [`REACH`].
-    OutOfRange,
-}
+use crate::time::{BadNumber, Decimal, REACH};
 
 /// A time in ns, and whether it had to be rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,35 +32,34 @@ pub(super) struct Span {
     pub(super) negative: bool,
 }
 
-fn in_reach(time: i64) -> Result<i64, BadTime> {
-    if REACH.contains(&time) { Ok(time) } else { Err(BadTime::OutOfRange) }
+fn in_reach(time: i64) -> Result<i64, BadNumber> {
+    if REACH.contains(&time) { Ok(time) } else { Err(BadNumber::OutOfRange) }
 }
 
-/// Decimals of a microsecond that the slow path keeps; further digits only break ties.
-const DECIMALS: i64 = 18;
-/// Units of the slow path in a nanosecond.
-const UNITS_PER_NS: i128 = 10i128.pow(DECIMALS as u32 - 3);
+/// From microseconds to nanoseconds: the point moves by three places.
+const SHIFT: i64 = 3;
 
 /// Reads decimal microseconds.
 #[inline]
-pub(super) fn nanoseconds(text: &[u8]) -> Result<Nanoseconds, BadTime> {
+pub(super) fn nanoseconds(text: &[u8]) -> Result<Nanoseconds, BadNumber> {
     match exact(text) {
         Some(value) => Ok(Nanoseconds { value: in_reach(value)?, rounded: false }),
-        None => round(decimal(text)?),
+        None => Decimal::parse(text)?.ticks(SHIFT).map(|(value, exact)| Nanoseconds { value, rounded: !exact }),
     }
 }
 
 /// Reads start and duration, both decimal microseconds.
 #[inline]
-pub(super) fn span(start: &[u8], duration: &[u8]) -> Result<Span, BadTime> {
+pub(super) fn span(start: &[u8], duration: &[u8]) -> Result<Span, BadNumber> {
     if let (Some(start), Some(duration)) = (exact(start), exact(duration)) {
-        let finish = in_reach(in_reach(start)?.checked_add(duration.max(0)).ok_or(BadTime::OutOfRange)?)?;
+        let finish = in_reach(in_reach(start)?.checked_add(duration.max(0)).ok_or(BadNumber::OutOfRange)?)?;
         return Ok(Span { start, finish, rounded: false, negative: duration < 0 });
     }
-    let (start, duration) = (decimal(start)?, decimal(duration)?);
-    let begin = round(start)?;
-    let end = round(start + duration.max(0))?;
-    Ok(Span { start: begin.value, finish: end.value, rounded: begin.rounded || end.rounded, negative: duration < 0 })
+    let (start, duration) = (Decimal::parse(start)?, Decimal::parse(duration)?);
+    let (begin, begin_exact) = start.ticks(SHIFT)?;
+    let negative = duration.is_negative();
+    let (finish, finish_exact) = if negative { (begin, begin_exact) } else { start.ticks_of_sum(&duration, SHIFT)? };
+    Ok(Span { start: begin, finish, rounded: !(begin_exact && finish_exact), negative })
 }
 
 /// The usual spelling: up to fifteen digits before the point, up to three behind it.
@@ -107,78 +97,6 @@ fn exact(text: &[u8]) -> Option<i64> {
     Some(if negative { -scaled } else { scaled })
 }
 
-/// Any spelling of a decimal number, in units of 10⁻¹⁸ µs.
-fn decimal(text: &[u8]) -> Result<i128, BadTime> {
-    let (negative, mut rest) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        [b'+', rest @ ..] => (false, rest),
-        _ => (false, text),
-    };
-    let mut mantissa = 0i128;
-    let mut scale = 0i64;
-    let mut beyond = false;
-    let (mut any, mut point) = (false, false);
-    while let [byte, after @ ..] = rest {
-        match byte {
-            b'0'..=b'9' => {
-                any = true;
-                // 10³⁶ leaves room for another digit; what comes later is below any unit or out of range.
-                if mantissa < 10i128.pow(36) {
-                    mantissa = mantissa * 10 + i128::from(byte - b'0');
-                    scale -= i64::from(point);
-                } else {
-                    beyond |= *byte != b'0';
-                    scale += i64::from(!point);
-                }
-            }
-            b'.' if !point => point = true,
-            b'e' | b'E' if any => {
-                let exponent = std::str::from_utf8(after).ok().filter(|text| {
-                    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-                    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-                });
-                // More digits than fit only say "huge" or "tiny".
-                let exponent = exponent.ok_or(BadTime::NotANumber)?;
-                let limit = if exponent.starts_with('-') { i64::from(i32::MIN) } else { i64::from(i32::MAX) };
-                scale += exponent.parse::<i64>().unwrap_or(limit).clamp(i64::from(i32::MIN), i64::from(i32::MAX));
-                break;
-            }
-            _ => return Err(BadTime::NotANumber),
-        }
-        rest = after;
-    }
-    if !any {
-        return Err(BadTime::NotANumber);
-    }
-    let shift = scale + DECIMALS;
-    let mut units = if mantissa == 0 {
-        0
-    } else if shift >= 0 {
-        let factor = u32::try_from(shift).ok().and_then(|shift| 10i128.checked_pow(shift));
-        factor.and_then(|factor| mantissa.checked_mul(factor)).ok_or(BadTime::OutOfRange)?
-    } else {
-        let divisor = u32::try_from(-shift).ok().and_then(|shift| 10i128.checked_pow(shift));
-        beyond |= divisor.is_none_or(|divisor| mantissa % divisor != 0);
-        divisor.map_or(0, |divisor| mantissa / divisor)
-    };
-    // Digits below the last unit keep a tie from being one.
-    units |= i128::from(beyond);
-    // A sum of two of these must fit.
-    if units > i128::MAX / 4 {
-        return Err(BadTime::OutOfRange);
-    }
-    Ok(if negative { -units } else { units })
-}
-
-/// Half to even at 1 ns.
-fn round(units: i128) -> Result<Nanoseconds, BadTime> {
-    let floor = units.div_euclid(UNITS_PER_NS);
-    let rest = units.rem_euclid(UNITS_PER_NS);
-    let up = rest * 2 > UNITS_PER_NS || (rest * 2 == UNITS_PER_NS && floor % 2 != 0);
-    let value = i64::try_from(floor + i128::from(up)).map_err(|_| BadTime::OutOfRange)?;
-    Ok(Nanoseconds { value: in_reach(value)?, rounded: rest != 0 })
-}
-
 /// A numeric text of any spelling as a double, for values (never for times), and whether a whole number is that number
 /// still. `None` for what is no finite number.
 pub(super) fn double(text: &str) -> Option<(f64, bool)> {
@@ -203,7 +121,11 @@ mod tests {
             let read = nanoseconds(text.as_bytes());
             assert_eq!(read, Ok(Nanoseconds { value: expected, rounded: false }), "{text}");
             // Through the slow path, too.
-            assert_eq!(decimal(text.as_bytes()).and_then(round), read, "{text}");
+            assert_eq!(
+                Decimal::parse(text.as_bytes()).and_then(|number| number.ticks(SHIFT)),
+                Ok((expected, true)),
+                "{text}"
+            );
         };
         check("0", 0);
         check("1712195495502095.123", 1_712_195_495_502_095_123);
@@ -241,7 +163,7 @@ mod tests {
     #[test]
     fn what_is_no_time_is_refused() {
         for text in ["", "-", ".", "1.5e", "2e+", "100a", "-1.-500", "invalid", "NaN", "1.2.3", " 1", "--1", "e5"] {
-            assert_eq!(nanoseconds(text.as_bytes()), Err(BadTime::NotANumber), "{text}");
+            assert_eq!(nanoseconds(text.as_bytes()), Err(BadNumber::NotANumber), "{text}");
         }
         for text in [
             "9223372036854775.808",
@@ -252,7 +174,7 @@ mod tests {
             "1e999999999999",
             "99999999999999999999999999999999999999999999",
         ] {
-            assert_eq!(nanoseconds(text.as_bytes()), Err(BadTime::OutOfRange), "{text}");
+            assert_eq!(nanoseconds(text.as_bytes()), Err(BadNumber::OutOfRange), "{text}");
         }
     }
 
@@ -266,7 +188,14 @@ mod tests {
         check("1.5", "0.25", (1_500, 1_750));
         check("1.5", "-1", (1_500, 1_500));
         check("1.5", "-1e0", (1_500, 1_500));
-        assert_eq!(span(b"9223372036854775", b"1"), Err(BadTime::OutOfRange));
+        // A duration of many digits is added before anything is rounded, and one that no time holds is refused.
+        check("0.000000000000000000000001", "0.0004999999999999999999999", (0, 1));
+        check("0.00000000000000000000000001", "0.0004999999999999999999999", (0, 0));
+        check("-0.0005", "0.00000000000000000000000000000000001", (0, 0));
+        check("7", "1e-400", (7_000, 7_000));
+        assert_eq!(span(b"7", b"1e400"), Err(BadNumber::OutOfRange));
+        assert_eq!(span(b"7", b"-1e400"), Ok(Span { start: 7_000, finish: 7_000, rounded: false, negative: true }));
+        assert_eq!(span(b"9223372036854775", b"1"), Err(BadNumber::OutOfRange));
     }
 
     #[test]

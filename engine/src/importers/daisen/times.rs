@@ -2,6 +2,7 @@
 
 use rusqlite::types::ValueRef;
 
+use crate::time::{BadNumber, Decimal, REACH};
 use crate::trace::{Finding, Stage, Stats};
 
 const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
@@ -9,7 +10,7 @@ const BAD_TIME: Finding = Finding::repaired("bad_time", Stage::Recording);
 
 const PS_PER_SECOND: i64 = 1_000_000_000_000;
 /// Decimals of a second that a picosecond has.
-const DECIMALS: usize = 12;
+const DECIMALS: i64 = 12;
 
 /// A float of seconds is the sum of many clock periods: it may be off by a few units in its last place.
 const OWN_RESOLUTION: f64 = 4.0 * f64::EPSILON;
@@ -28,8 +29,10 @@ enum Time {
     Missing,
     Exact(i64),
     Rounded(i64),
-    /// No number, or one that does not fit.
+    /// No number.
     Bad,
+    /// Beyond [`REACH`].
+    Beyond,
 }
 
 /// The ticks of a cell; NULL and what is no time give `None`, the latter and roundings are counted.
@@ -40,6 +43,10 @@ pub(super) fn ticks(cell: ValueRef<'_>, unit: Unit, stats: &mut Stats, place: im
         Time::Rounded(ticks) => {
             stats.note(ROUNDED, 1, || format!("{}: {} is no whole picosecond", place(), shown(cell)));
             Some(ticks)
+        }
+        Time::Beyond => {
+            stats.note(BAD_TIME, 1, || format!("{}: `{}` lies beyond ±2^62 ps; taken as NULL", place(), shown(cell)));
+            None
         }
         Time::Bad => {
             stats.note(BAD_TIME, 1, || format!("{}: `{}` is no time; taken as NULL", place(), shown(cell)));
@@ -54,12 +61,12 @@ fn read(cell: ValueRef<'_>, unit: Unit) -> Time {
         ValueRef::Null => Time::Missing,
         ValueRef::Real(value) => float(value, unit),
         ValueRef::Integer(value) => match unit {
-            Unit::Picoseconds => Time::Exact(value),
-            Unit::Seconds => value.checked_mul(PS_PER_SECOND).map_or(Time::Bad, Time::Exact),
+            Unit::Picoseconds => exact(Some(value)),
+            Unit::Seconds => exact(value.checked_mul(PS_PER_SECOND)),
         },
         ValueRef::Text(text) | ValueRef::Blob(text) => match text.trim_ascii() {
             b"" => Time::Missing,
-            text => std::str::from_utf8(text).map_or(Time::Bad, |text| decimal(text, unit)),
+            text => decimal(text, unit),
         },
     }
 }
@@ -74,9 +81,12 @@ fn float(value: f64, unit: Unit) -> Time {
         Unit::Picoseconds => (value, 0.0),
     };
     let whole = ticks.round_ties_even();
-    // Also false for what is no number. -2^63 and 2^63 are floats.
-    if !(whole >= i64::MIN as f64 && whole < -(i64::MIN as f64)) {
+    if value.is_nan() {
         return Time::Bad;
+    }
+    // Both ends are floats.
+    if !(REACH.start as f64..REACH.end as f64).contains(&whole) {
+        return Time::Beyond;
     }
     match (ticks - whole).abs() <= resolution {
         true => Time::Exact(whole as i64),
@@ -84,35 +94,23 @@ fn float(value: f64, unit: Unit) -> Time {
     }
 }
 
-/// A decimal, exactly; with an exponent it is read as a float.
-fn decimal(text: &str, unit: Unit) -> Time {
+/// A decimal, exactly.
+fn decimal(text: &[u8], unit: Unit) -> Time {
     let decimals = match unit {
         Unit::Seconds => DECIMALS,
         Unit::Picoseconds => 0,
     };
-    let (negative, digits) = match text.strip_prefix('-') {
-        Some(digits) => (true, digits),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    let all_digits = whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit());
-    if !all_digits || whole.len() + fraction.len() == 0 {
-        let looks_like_number = text.starts_with(|char: char| char.is_ascii_digit() || matches!(char, '-' | '+' | '.'));
-        return text.parse().ok().filter(|_| looks_like_number).map_or(Time::Bad, |value| float(value, unit));
+    match Decimal::parse(text).and_then(|number| number.ticks(decimals)) {
+        Ok((ticks, true)) => Time::Exact(ticks),
+        Ok((ticks, false)) => Time::Rounded(ticks),
+        Err(BadNumber::NotANumber) => Time::Bad,
+        Err(BadNumber::OutOfRange) => Time::Beyond,
     }
-    let (kept, rest) = fraction.split_at(fraction.len().min(decimals));
-    let digit = |number: Option<i64>, byte: u8| number?.checked_mul(10)?.checked_add(i64::from(byte - b'0'));
-    let zeros = std::iter::repeat_n(b'0', decimals - kept.len());
-    let Some(ticks) = whole.bytes().chain(kept.bytes()).chain(zeros).fold(Some(0), digit) else { return Time::Bad };
-    let rest = rest.trim_end_matches('0');
-    let up = match rest.as_bytes() {
-        [] | [b'0'..=b'4', ..] => false,
-        [b'5'] => ticks % 2 == 1,
-        _ => true,
-    };
-    let Some(ticks) = ticks.checked_add(i64::from(up)) else { return Time::Bad };
-    let ticks = if negative { -ticks } else { ticks };
-    if rest.is_empty() { Time::Exact(ticks) } else { Time::Rounded(ticks) }
+}
+
+/// Whole ticks, unless they lie beyond what a time can be.
+fn exact(ticks: Option<i64>) -> Time {
+    ticks.filter(|ticks| REACH.contains(ticks)).map_or(Time::Beyond, Time::Exact)
 }
 
 fn shown(cell: ValueRef<'_>) -> String {
@@ -138,9 +136,9 @@ mod tests {
             (1.0 / 1.4e9, Time::Rounded(714)),
             (1.5e-12, Time::Rounded(2)),
             (-2.5e-12, Time::Rounded(-2)),
-            (1e7, Time::Bad),
+            (1e7, Time::Beyond),
             (f64::NAN, Time::Bad),
-            (f64::INFINITY, Time::Bad),
+            (f64::NEG_INFINITY, Time::Beyond),
         ] {
             assert_eq!(float(value, Unit::Seconds), expected, "{value}");
         }
@@ -152,8 +150,12 @@ mod tests {
     fn decimals_never_pass_through_a_float() {
         for (text, expected) in [
             ("0.0000145060", Time::Exact(14_506_000)),
-            ("9223372.036854775807", Time::Exact(i64::MAX)),
-            ("9223372.036854775808", Time::Bad),
+            ("4611686.018427387903", Time::Exact(REACH.end - 1)),
+            ("4611686.018427387904", Time::Beyond),
+            ("9223372.036854775807", Time::Beyond),
+            ("4.500000123456789012e6", Time::Exact(4_500_000_123_456_789_012)),
+            ("1e400", Time::Beyond),
+            ("1e-400", Time::Rounded(0)),
             ("0.0000000000015", Time::Rounded(2)),
             ("0.0000000000025", Time::Rounded(2)),
             ("-0.00000000000251", Time::Rounded(-3)),
@@ -164,8 +166,8 @@ mod tests {
             ("inf", Time::Bad),
             ("soon", Time::Bad),
         ] {
-            assert_eq!(decimal(text, Unit::Seconds), expected, "{text}");
+            assert_eq!(decimal(text.as_bytes(), Unit::Seconds), expected, "{text}");
         }
-        assert_eq!(decimal("17.0", Unit::Picoseconds), Time::Exact(17));
+        assert_eq!(decimal(b"17.0", Unit::Picoseconds), Time::Exact(17));
     }
 }

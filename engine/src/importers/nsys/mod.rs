@@ -30,6 +30,7 @@ mod database;
 mod joins;
 mod lanes;
 mod nvtx;
+pub(crate) mod report;
 mod tasks;
 
 use datafusion::execution::memory_pool::MemoryConsumer;
@@ -39,7 +40,7 @@ use self::database::Reader;
 use self::lanes::Lanes;
 use self::tasks::Tasks;
 use super::sqlite::{self, Database};
-use super::{FormatDoc, ImportContext, Importer};
+use super::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::trace::{Finding, Source, Stage, Stats};
 
@@ -50,12 +51,18 @@ const EVENTS_DROPPED: Finding = Finding::lost("events_dropped", Stage::Recording
 static DOC: FormatDoc = FormatDoc {
     name: "nsys",
     title: "NVIDIA Nsight Systems: SQLite exports (`nsys export --type sqlite`)",
-    dialects: &["exports of 2019 and later; missing tables and columns, and tables that end in _V2 and such"],
+    dialects: &[
+        "exports of 2019 and later; missing tables and columns, and tables that end in _V2 and such",
+        "reports (`.nsys-rep`), where `nsys` is installed to export them",
+    ],
     fills: "tasks (calls, kernels, copies, memsets, synchronisations, graphs, NVTX ranges, OS calls, libraries, MPI, overhead), \
             locations (processes, threads, devices, streams, NVTX domains), links (launch, sync, nvtx), events (NVTX marks)",
     loses: "samples, scheduling, GPU metrics, memory usage and call chains (their tables are counted); which MPI calls belong \
             together; NVTX payloads, colours, and the names of categories and threads; OpenMP and the making of graph nodes",
-    options: &[],
+    options: &[OptionDoc {
+        key: report::OPTION,
+        description: "`no`: a report is not handed to the `nsys` of the PATH, which else exports it into a temporary file.",
+    }],
 };
 
 /// The format.

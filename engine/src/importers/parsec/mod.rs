@@ -48,6 +48,7 @@ use self::dot::Graph;
 use self::rank::Rank;
 use super::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
+use crate::paths::{self, held_by};
 use crate::trace::{Finding, RunBuilder, Source, Stage, Stats, in_order, stem};
 
 const DOT_OPTION: &str = "parsec.dot";
@@ -166,6 +167,10 @@ impl Importer for Parsec {
         context.finish(builder)
     }
 
+    fn companions(&self, file: &Path) -> Vec<PathBuf> {
+        graph_names(&stem(file)).map(|name| file.with_file_name(name)).to_vec()
+    }
+
     fn is_one_run(&self, sources: &[Source]) -> bool {
         // Files of several runs fall apart again in `import_directory`. One beside files that nobody recognises is a part, too.
         sources.len() > 1 || sources.first().is_some_and(|source| other_ranks(source) > 0)
@@ -264,14 +269,19 @@ fn is_finished(source: &Source) -> bool {
     source.head().len() >= file::HEADER_BYTES && file::recognise(source.head()) == Some(file::Mark::Whole)
 }
 
+/// The names that a graph beside the trace `stem` may have.
+fn graph_names(stem: &str) -> [String; 3] {
+    ["", ".gz", ".zst"].map(|compression| format!("{stem}.dot{compression}"))
+}
+
 /// The task graph of the same name.
 fn graph_beside(source: &Source) -> Option<Source> {
     if source.path() == Path::new("-") {
         return None;
     }
-    ["", ".gz", ".zst"].iter().find_map(|compression| {
-        let path = source.path().with_file_name(format!("{}.dot{compression}", source.stem()));
-        let file = path.is_file().then(|| Source::open(&path, None).ok()).flatten()?;
+    graph_names(&source.stem()).iter().find_map(|name| {
+        let path = source.path().with_file_name(name);
+        let file = paths::is_beside(source.path(), &path).then(|| source.beside(&path).ok()).flatten()?;
         (Content::of(&file) == Some(Content::Graph)).then_some(file)
     })
 }
@@ -323,6 +333,9 @@ fn named_graphs(context: &ImportContext<'_>) -> Result<Vec<Source>, ImportError>
         let entries = std::fs::read_dir(path).map_err(failed)?.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         paths = entries.iter().map(std::fs::DirEntry::path).filter(|path| path.is_file()).collect();
         paths.sort();
+        for file in &paths {
+            held_by(path, file).map_err(|error| failed(error.into()))?;
+        }
     }
     let open = |path: &PathBuf| Source::open(path, None);
     let opened: Result<Vec<Source>, ImportError> = paths.iter().map(open).collect();
@@ -416,8 +429,8 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
 
 fn read_file(source: &Source, unit: Unit, pool: &std::sync::Arc<dyn MemoryPool>) -> Result<Read, ImportError> {
     let (bytes, is_cut) = read_bytes(source)?;
-    // The bytes themselves, and what is kept of each event or statement until it is a row.
-    let memory = reserve(source, bytes.len().saturating_mul(3), pool)?;
+    // What is kept of each event or statement until it is a row.
+    let memory = reserve(source, bytes.len().saturating_mul(2), pool)?;
     let length = bytes.len();
     match Content::of(source) {
         Some(Content::Graph) => {
@@ -457,9 +470,9 @@ fn read_ptt(source: &Source, _: Vec<u8>, _: Unit, _: &MemoryReservation) -> Resu
 
 /// All bytes, and whether a compressed file broke off behind them.
 fn read_bytes(source: &Source) -> Result<(Vec<u8>, bool), ImportError> {
-    let mut bytes = Vec::with_capacity(source.known_bytes().unwrap_or(0) as usize);
-    match source.reader()?.read_to_end(&mut bytes) {
-        Ok(_) => Ok((bytes, false)),
+    let mut bytes = Vec::new();
+    match source.read_all_into(&mut bytes) {
+        Ok(()) => Ok((bytes, false)),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok((bytes, true)),
         Err(error) => Err(source.io_error(error)),
     }

@@ -1,7 +1,9 @@
 //! Seconds as they are written: decimals to whole units of 10^-21 s, exactly; and what a clock showed ([`clock`]).
 
+use crate::time::Decimal;
+
 /// A zeptosecond: fine enough for every digit of a double around a microsecond, and 10^17 seconds still fit.
-const DIGITS: i32 = 21;
+const DIGITS: i64 = 21;
 
 /// Units of a nanosecond.
 pub(super) const PER_NANOSECOND: i128 = 1_000_000_000_000;
@@ -15,42 +17,8 @@ const MOST: i128 = 10i128.pow(36);
 /// A decimal number of seconds (`12`, `0.5`, `5.00679e-06`) in units of 10^-21 s, digits beyond that rounded half to even;
 /// `None` when it is no finite number, or too large.
 pub(super) fn seconds(text: &str) -> Option<i128> {
-    let (negative, text) = match text.as_bytes().first()? {
-        b'-' => (true, &text[1..]),
-        b'+' => (false, &text[1..]),
-        _ => (false, text),
-    };
-    let (number, exponent) = match text.find(['e', 'E']) {
-        Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    let digits = || whole.bytes().chain(fraction.bytes());
-    if whole.len() + fraction.len() == 0 || !digits().all(|digit| digit.is_ascii_digit()) {
-        return None;
-    }
-    // value · 10^shift units; digits that do not fit an i128 are beyond what rounding can see.
-    let mut shift = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?.checked_add(DIGITS)?;
-    // Eighteen digits fit a machine word, and few numbers have more.
-    let mut digits = digits();
-    let first = digits.by_ref().take(18).fold(0u64, |value, digit| value * 10 + u64::from(digit - b'0'));
-    let mut value = i128::from(first);
-    for digit in digits {
-        match value < MOST {
-            true => value = value * 10 + i128::from(digit - b'0'),
-            false => shift = shift.checked_add(1)?,
-        }
-    }
-    if shift > 0 && value != 0 {
-        value = 10i128.checked_pow(shift.unsigned_abs()).and_then(|by| value.checked_mul(by))?;
-    }
-    if shift < 0 {
-        value = match 10i128.checked_pow(shift.unsigned_abs()) {
-            Some(by) => crate::time::divide_half_even(value, by),
-            None => 0,
-        };
-    }
-    (value <= MOST).then_some(if negative { -value } else { value })
+    let (value, _) = Decimal::parse(text.as_bytes()).ok()?.scaled(DIGITS).ok()?;
+    (-MOST..=MOST).contains(&value).then_some(value)
 }
 
 /// What a clock showed, in seconds since some epoch. Such a number was a double, whose shortest form is written: around now
@@ -86,10 +54,12 @@ mod tests {
         check("1e-22", Some(0));
         check("15e-22", Some(2));
         check("1.", Some(10i128.pow(21)));
-        for wrong in ["", "NaN", "Infinity", "1e", "1e40", "1x", ".", "--1", "1.2.3", "1e99999999999"] {
+        for wrong in ["", "NaN", "Infinity", "1e", "1e40", "1x", ".", "--1", "1.2.3", "1e99999999999", "1e400"] {
             check(wrong, None);
         }
         check("0e99999", Some(0));
+        check("1e-400", Some(0));
+        check("-0.0000000000000000000005000000000000000000000000000000000000000001", Some(-1));
     }
 
     #[test]

@@ -80,21 +80,57 @@ impl<'t> Json<'t> {
 }
 
 /// Reads the value that begins at `at` (blanks before it are stepped over); the answer has the place behind it.
+#[cfg(test)]
 pub(super) fn value(text: &str, at: usize) -> Result<(Json<'_>, usize), Flaw> {
-    Reader { text, depth: 0 }.value(at)
+    value_within(text, at, |_| true)
 }
+
+/// Reads the value that begins at `at` (blanks before it are stepped over); the answer has the place behind it.
+/// `grow` grants the bytes of the tree, a megabyte after the other, or refuses.
+///
+/// # Errors
+/// A [`Flaw`] where the text is no JSON; [`OUT_OF_MEMORY`] when it was refused.
+pub(super) fn value_within(text: &str, at: usize, grow: impl FnMut(usize) -> bool) -> Result<(Json<'_>, usize), Flaw> {
+    Reader { text, depth: 0, left: 0, grow }.value(at)
+}
+
+/// What [`value_within`] says when it may not go on.
+pub(super) const OUT_OF_MEMORY: &str = "not enough memory for what stands before";
+
+/// Bytes that are asked for at once.
+const STRETCH: usize = 1 << 20;
+
+/// Bytes of a value with the room that its list has in front of it.
+const VALUE: usize = 2 * size_of::<Json<'_>>();
+
+/// The same of a member of an object.
+const MEMBER: usize = 2 * size_of::<(Cow<'_, str>, Json<'_>)>();
 
 /// The first byte from `at` on that is no blank.
 pub(super) fn space(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r' | b'\n')).count()
 }
 
-struct Reader<'t> {
+struct Reader<'t, G> {
     text: &'t str,
     depth: usize,
+    /// Bytes that were granted and are not used yet.
+    left: usize,
+    grow: G,
 }
 
-impl<'t> Reader<'t> {
+impl<'t, G: FnMut(usize) -> bool> Reader<'t, G> {
+    fn charge(&mut self, bytes: usize, at: usize) -> Result<(), Flaw> {
+        if self.left < bytes {
+            if !(self.grow)(STRETCH) {
+                return Err(Flaw { at, what: OUT_OF_MEMORY });
+            }
+            self.left += STRETCH;
+        }
+        self.left -= bytes;
+        Ok(())
+    }
+
     fn value(&mut self, at: usize) -> Result<(Json<'t>, usize), Flaw> {
         let bytes = self.text.as_bytes();
         let at = space(bytes, at);
@@ -140,6 +176,7 @@ impl<'t> Reader<'t> {
                 return Err(Flaw { at, what: "`:` is expected after a key" });
             }
             let (value, end) = self.value(at + 1)?;
+            self.charge(MEMBER, at)?;
             members.push((key, value));
             at = space(bytes, end);
             match bytes.get(at) {
@@ -159,6 +196,7 @@ impl<'t> Reader<'t> {
         }
         loop {
             let (value, end) = self.value(at)?;
+            self.charge(VALUE, at)?;
             elements.push(value);
             at = space(bytes, end);
             match bytes.get(at) {

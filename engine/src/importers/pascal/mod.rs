@@ -42,6 +42,7 @@ use self::sperf::Role;
 use self::study::Study;
 use super::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
+use crate::paths;
 use crate::trace::{Finding, Source, Stage, stem};
 
 static DOC: FormatDoc = FormatDoc {
@@ -113,6 +114,10 @@ impl Importer for Pascal {
         build::build(source, study, shape == Shape::Analyzer, context)
     }
 
+    fn companions(&self, file: &Path) -> Vec<PathBuf> {
+        called_regions(file)
+    }
+
     fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
         let name = stem(file);
         let (result, Role::Region(_)) = sperf::role(&name) else { return false };
@@ -120,6 +125,15 @@ impl Importer for Pascal {
         let Some(own) = shape(file).filter(|shape| shape.is_sperf()) else { return false };
         siblings.iter().any(|sibling| stem(sibling) == result && shape(sibling) == Some(own))
     }
+}
+
+/// What is called as a file of a region of a whole program is.
+fn called_regions(file: &Path) -> Vec<PathBuf> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = stem(file);
+    let found = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_of = |path: &PathBuf| matches!(sperf::role(&stem(path)), (result, Role::Region(_)) if result == name);
+    found.filter(is_of).collect()
 }
 
 /// The files of the regions that belong to the file of a whole program, by region.
@@ -135,7 +149,8 @@ fn regions_beside(source: &Source, shape: Shape) -> Vec<Source> {
             let path = entry.ok()?.path();
             let own = stem(&path);
             let (result, Role::Region(id)) = sperf::role(&own) else { return None };
-            let source = (result == name).then(|| Source::open(&path, None).ok()).flatten()?;
+            let is_own = result == name && paths::is_beside(source.path(), &path);
+            let source = is_own.then(|| source.beside(&path).ok()).flatten()?;
             (recognise::shape(&source) == Some(shape)).then_some((id, source))
         })
         .collect();
@@ -177,9 +192,17 @@ fn read(source: &Source, shape: Shape, study: &mut Study) -> Result<(), ImportEr
 fn read_documents(source: &Source, text: &str, role: Role, study: &mut Study) -> Result<(), ImportError> {
     let mut at = json::space(text.as_bytes(), 0);
     let (mut documents, mut repetitions) = (0, 0);
+    let (mut held, mut looked_at) = (0, 0);
     while at < text.len() {
-        let (document, end) = match json::value(text, at) {
+        let (mut tree, mut refused) = (0, None);
+        let grow = |bytes| {
+            let granted = source.charge(bytes);
+            tree += if granted.is_ok() { bytes } else { 0 };
+            granted.map_err(|error| refused = Some(error)).is_ok()
+        };
+        let (document, end) = match json::value_within(text, at, grow) {
             Ok(read) => read,
+            Err(Flaw { what: json::OUT_OF_MEMORY, .. }) => return Err(refused.unwrap_or_else(|| out_of_memory(source))),
             Err(Flaw { at, what }) if documents == 0 => {
                 return Err(damaged(source, place(text, at), what.to_owned()));
             }
@@ -200,9 +223,22 @@ fn read_documents(source: &Source, text: &str, role: Role, study: &mut Study) ->
         }
         documents += 1;
         at = json::space(text.as_bytes(), end);
+        drop(document);
+        source.release(tree);
+        // Looking at all of the study after each of a million small documents would be quadratic.
+        if at >= looked_at * 2 || at == text.len() {
+            looked_at = at;
+            let bytes = study.memory();
+            source.charge(bytes.saturating_sub(held))?;
+            held = held.max(bytes);
+        }
     }
     note_documents(documents, study);
     Ok(())
+}
+
+fn out_of_memory(source: &Source) -> ImportError {
+    ImportError::Memory { path: source.path().to_owned(), what: json::OUT_OF_MEMORY.to_owned() }
 }
 
 fn note_documents(documents: usize, study: &mut Study) {

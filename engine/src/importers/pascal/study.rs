@@ -106,6 +106,20 @@ impl Setting {
 }
 
 impl Study {
+    /// Bytes held, about: with what an execution becomes before it shares the batches of all runs.
+    pub(super) fn memory(&self) -> usize {
+        const EXECUTION: usize = 4 << 10;
+        let of = |execution: &Execution| {
+            EXECUTION
+                + execution.spans.capacity() * size_of::<Span>()
+                + execution.without_time.capacity() * size_of::<usize>()
+                + execution.values.capacity() * (size_of::<Value>() + 32)
+        };
+        self.executions.iter().map(of).sum::<usize>()
+            + self.regions.capacity() * (size_of::<Region>() + 64)
+            + self.sizes.capacity() * 64
+    }
+
     /// The place of a problem size.
     pub(super) fn size(&mut self, argument: &str) -> usize {
         let known = self.sizes.iter().position(|size| size == argument);

@@ -19,7 +19,8 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::error::DataFusionError;
 
 use super::args::{BadCell, args, count_not_finite};
-use super::mapping::{LOCATION_ATTRIBUTES, Section, TaskKey};
+use super::guess::Looks;
+use super::mapping::{END_TIME, LOCATION_ATTRIBUTES, Section, TaskKey};
 use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
 use super::read::{Batch, CellKind, Header, NOT_FINITE, Place, Sink};
 use super::run::{Chunk, Lanes, Reference, RunTables};
@@ -36,6 +37,7 @@ const MISSING_END: Finding = Finding::lost("missing_end", Stage::Recording);
 const DURATION_DIFFERS: Finding = Finding::info("duration_differs", Stage::Recording);
 const NAN_IS_NULL: Finding = Finding::info("nan_is_null", Stage::Recording);
 const ROUNDED_VALUE: Finding = Finding::info("rounded_value", Stage::Import);
+const TIME_UNIT_GUESSED: Finding = Finding::info("time_unit_guessed", Stage::Import);
 const COLUMN_NOT_KEPT: Finding = Finding::info("column_not_kept", Stage::Import);
 
 /// From here on not every whole number is a float: 2^53.
@@ -157,6 +159,7 @@ impl<'a> SectionSink<'a> {
             durations: None,
             left_out: vec![false; batch.rows],
         };
+        self.guess_unit(plan, batch)?;
         for planned in &mut plan.columns {
             self.column(planned, batch, &mut rows)?;
         }
@@ -177,6 +180,45 @@ impl<'a> SectionSink<'a> {
         }
         let chunk = without(rows.chunk, &rows.left_out).map_err(|error| self.arrow(error))?;
         if chunk.rows == 0 { Ok(()) } else { self.run.push(chunk) }
+    }
+
+    /// Times that name no unit get one from the first of them that is a number, all the same one.
+    fn guess_unit(&mut self, plan: &mut Plan, batch: &Batch) -> Result<(), ImportError> {
+        let is_open = |planned: &&mut Planned| planned.times.is_some() && planned.unit.is_none();
+        // A start says more than a duration: it may be a date.
+        let is_length = |planned: &Planned| planned.column.name == "duration";
+        let said = plan.columns.iter().filter(|planned| planned.times.is_some()).find_map(|planned| planned.unit);
+        let mut candidates: Vec<&mut Planned> = plan.columns.iter_mut().filter(is_open).collect();
+        candidates.sort_by_key(|planned| is_length(planned));
+        let mut looks = None;
+        for planned in &candidates {
+            let column = cells(planned, batch).map_err(|error| self.arrow(error))?;
+            if let Some(found) = Looks::of(&column) {
+                looks = Some((found, planned.column.name, planned.name.clone()));
+                break;
+            }
+        }
+        let Some((looks, ours, theirs)) = looks else { return Ok(()) };
+        let (unit, why) = match said {
+            Some(unit) => (unit, "others of the same rows are"),
+            None => looks.unit(),
+        };
+        for planned in candidates {
+            planned.unit = Some(unit);
+            if let Some(reader) = &mut planned.times {
+                reader.set_unit(unit);
+            }
+        }
+        if !std::mem::replace(&mut self.run.has_unit, true) {
+            self.run.builder.info.time_unit = unit.symbol();
+        }
+        let file = self.section.file.display();
+        self.run.builder.stats.note(TIME_UNIT_GUESSED, 1, || {
+            let key = if self.section.phase.is_some() { "time" } else { ours };
+            let theirs = theirs.trim_start_matches(END_TIME);
+            format!("{file}: `{theirs}` names no unit; its numbers were taken as {}, since {why}: `table.{key}={theirs}:us` and the like say it", unit.symbol())
+        });
+        Ok(())
     }
 
     /// Reads one column of ours.
@@ -322,10 +364,7 @@ impl<'a> SectionSink<'a> {
             let place = self.place(batch, row);
             self.run.builder.stats.note(ROUNDED, count, || match planned.unit {
                 Some(unit) => format!("{place}: {name} `{text}` {} is no whole number of {tick}", unit.symbol()),
-                None => format!(
-                    "{place}: {name} `{text}` was taken as ns, as no unit is given: is it `table.{name}={}:s`?",
-                    planned.name
-                ),
+                None => format!("{place}: {name} `{text}` is no whole number of {tick}"),
             });
         }
         if name == "duration" {
@@ -569,8 +608,41 @@ impl<'a> SectionSink<'a> {
         }
     }
 
+    /// A column of the file's batches as texts.
+    pub(super) fn texts_of(&self, batch: &Batch, index: usize) -> Result<StringArray, ImportError> {
+        let column: ArrayRef = match batch.cells {
+            CellKind::Json => Arc::new(decoded(batch.columns[index].as_string())),
+            CellKind::Plain | CellKind::Typed => Arc::clone(&batch.columns[index]),
+        };
+        texts(&column).map_err(|error| self.arrow(error))
+    }
+
+    /// A column of ours as texts; `None` when nothing fills it.
+    pub(super) fn texts_of_ours(&self, batch: &Batch, name: &str) -> Result<Option<StringArray>, ImportError> {
+        let planned = self.plan.iter().flat_map(|plan| &plan.columns).find(|planned| planned.column.name == name);
+        let column = planned.map(|planned| cells(planned, batch)).transpose().map_err(|error| self.arrow(error))?;
+        column.map(|column| texts(&column)).transpose().map_err(|error| self.arrow(error))
+    }
+
+    /// A column of the file that only says how to read the others.
+    pub(super) fn leave_out_of_args(&mut self, column: usize) {
+        if let Some(plan) = &mut self.plan {
+            plan.unmapped.retain(|(index, _)| *index != column);
+        }
+    }
+
+    /// Asks the memory pool for rows that wait.
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), ImportError> {
+        self.run.reserve(bytes)
+    }
+
+    /// Gives back what was asked with [`SectionSink::reserve`].
+    pub(super) fn release(&mut self, bytes: usize) {
+        self.run.release(bytes);
+    }
+
     /// `log.csv:17` or `log.parquet row 17`.
-    fn place(&self, batch: &Batch, row: usize) -> String {
+    pub(super) fn place(&self, batch: &Batch, row: usize) -> String {
         let file = self.section.file.display();
         match batch.places.at(row) {
             Place::Line(line) => format!("{file}:{line}"),
@@ -586,11 +658,11 @@ impl<'a> SectionSink<'a> {
         }
     }
 
-    fn arrow(&self, error: ArrowError) -> ImportError {
+    pub(super) fn arrow(&self, error: ArrowError) -> ImportError {
         ImportError::Internal { path: self.section.file.clone(), source: error.into() }
     }
 
-    fn internal(&self, what: &str) -> ImportError {
+    pub(super) fn internal(&self, what: &str) -> ImportError {
         ImportError::Internal { path: self.section.file.clone(), source: DataFusionError::Internal(what.to_owned()) }
     }
 }

@@ -10,7 +10,9 @@
 //! from, query    which table of an SQLite file          origin         auto, 0 or min        } of the
 //! delimiter      of a CSV file (sniffed)                tick           ns or ps              } whole run
 //! columns        names for a CSV without header         location_kind  kind of the locations that appear (location)
+//! phase          rows are begins and ends               time           their time, where `phase` is
 //! ```
+//! With `phase`, `key` names the column by which a begin and its end belong together.
 //!
 //! The value of a column is `COLUMN`, `COLUMN:unit` for times, or a text in single quotes, in which `{COLUMN}` stands for
 //! the cell: `location='{host}/{thread}'`.
@@ -74,6 +76,8 @@ pub(super) struct Section {
     pub(super) key: TaskKey,
     pub(super) time_unit: Option<Unit>,
     pub(super) location_kind: String,
+    /// Rows are begins and ends.
+    pub(super) phase: Option<Phase>,
     pub(super) entries: Vec<Entry>,
     /// Whether the mapping is written in a file: errors then show TOML.
     pub(super) in_file: bool,
@@ -85,6 +89,70 @@ pub(super) struct Entry {
     pub(super) column: Mappable,
     pub(super) value: Value,
     pub(super) given: Given,
+}
+
+/// Which rows begin tasks and which end them.
+#[derive(Debug, Clone)]
+pub(super) struct Phase {
+    /// The column that tells.
+    pub(super) column: String,
+    /// Its text in rows that begin.
+    pub(super) begin: String,
+    /// Its text in rows that end.
+    pub(super) end: String,
+    /// The column of times, perhaps with its unit.
+    pub(super) time: String,
+    /// The column whose value a begin and its end share.
+    pub(super) key: Option<String>,
+    file: PathBuf,
+}
+
+/// Before the name of the column of times: the column in which a begin has the time of its end. No file has such a name.
+pub(super) const END_TIME: char = '\0';
+
+impl Phase {
+    /// `COLUMN:begin=WORD,end=WORD`.
+    fn parse(given: &Given, file: &Path) -> Result<Phase, ImportError> {
+        let parts = given.value.rsplit_once(":begin=").and_then(|(column, words)| {
+            let (begin, end) = words.split_once(",end=")?;
+            let whole = !column.is_empty() && !begin.is_empty() && !end.is_empty() && begin != end;
+            whole.then(|| (column.trim(), begin.trim(), end.trim()))
+        });
+        let Some((column, begin, end)) = parts else {
+            let hint = "write `COLUMN:begin=WORD,end=WORD` with the two words of that column".to_owned();
+            return Err(given.refuse("does not say which rows begin and which end".to_owned(), Some(hint)));
+        };
+        let [column, begin, end] = [column, begin, end].map(str::to_owned);
+        Ok(Phase { column, begin, end, time: String::new(), key: None, file: file.to_owned() })
+    }
+
+    /// The column of times among the columns of a file, whose name may end like a unit: what the file has goes first. The
+    /// columns of JSON are what was asked for, whether a record has it or not.
+    pub(super) fn time_column(&self, columns: &[String], found: &[String]) -> Option<usize> {
+        let name = match found.contains(&self.time) {
+            true => &self.time,
+            false => without_unit(&self.time),
+        };
+        columns.iter().position(|column| column == name)
+    }
+
+    /// The error about a column that the file lacks.
+    pub(super) fn refuse_column(&self, name: &str, found: &[String]) -> ImportError {
+        let near = suggest::nearest(name, found.iter().map(String::as_str));
+        ImportError::Unusable {
+            path: self.file.clone(),
+            what: format!(
+                "no column `{name}`, by which begins and ends are paired; there are {}",
+                list(found.iter().map(String::as_str))
+            ),
+            hint: near.map(|near| format!("did you mean `{near}`?")),
+        }
+    }
+}
+
+/// `begin` of `begin:us`.
+pub(super) fn without_unit(text: &str) -> &str {
+    text.rsplit_once(':').filter(|(_, unit)| Unit::parse(unit).is_some()).map_or(text, |(name, _)| name)
 }
 
 /// Where the cells of a column come from.
@@ -162,8 +230,9 @@ pub(super) fn is_time(column: &Column) -> bool {
 const TABLES: [Table; 6] =
     [Table::Tasks, Table::Links, Table::Messages, Table::Counters, Table::Events, Table::Locations];
 
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "table",
+    "phase",
     "file",
     "from",
     "query",
@@ -264,12 +333,19 @@ impl Run {
             key: TaskKey::Id,
             time_unit: None,
             location_kind: "location".to_owned(),
+            phase: None,
             entries: Vec::new(),
             in_file,
         };
+        let pairs = givens.iter().any(|given| given.key == "phase");
+        let mut of_pairs = Vec::new();
         for given in givens {
-            self.take(&mut section, folder, given)?;
+            match pairs && matches!(given.key.as_str(), "phase" | "time" | "key") {
+                true => of_pairs.push(given),
+                false => self.take(&mut section, folder, given)?,
+            }
         }
+        section.pair(&of_pairs)?;
         if section.file_given.is_none() && trace.is_none() {
             return Err(ImportError::Unusable {
                 path: folder.to_owned(),
@@ -288,7 +364,10 @@ impl Run {
         match given.key.as_str() {
             "table" | "mapping" => {}
             "file" => {
-                section.file = folder.join(&given.value);
+                let beside = folder.join(&given.value);
+                // The command line also names files as it sees them.
+                let is_elsewhere = given.place == Place::Option && !beside.exists();
+                section.file = if is_elsewhere { PathBuf::from(&given.value) } else { beside };
                 section.file_given = Some(given);
             }
             "from" => section.from = Some(given.value),
@@ -318,13 +397,39 @@ impl Run {
 }
 
 impl Section {
+    /// Rows are begins and ends: `start` is the time of one and `finish` that of the other.
+    fn pair(&mut self, givens: &[Given]) -> Result<(), ImportError> {
+        let last = |key: &str| givens.iter().rfind(|given| given.key == key);
+        let Some(phase_given) = last("phase") else { return Ok(()) };
+        if self.table != Table::Tasks {
+            return Err(phase_given.refuse(format!("begins and ends are rows of tasks, not of {}", self.table), None));
+        }
+        if let Some(entry) =
+            self.entries.iter().find(|entry| ["start", "finish", "duration"].contains(&entry.column.name))
+        {
+            let what = format!("`{}` is known from begins and ends when rows have a phase", entry.column.name);
+            return Err(entry.given.refuse(what, Some("`table.time` names their column of times".to_owned())));
+        }
+        let Some(time) = last("time") else {
+            let hint = "add the column of their times: `table.time=COLUMN:us`".to_owned();
+            return Err(phase_given.refuse("begins and ends need times".to_owned(), Some(hint)));
+        };
+        let mut phase = Phase::parse(phase_given, &self.file)?;
+        phase.time = time.value.trim().to_owned();
+        phase.key = last("key").map(|key| key.value.trim().to_owned());
+        for (name, text) in [("start", phase.time.clone()), ("finish", format!("{END_TIME}{}", phase.time))] {
+            if let Some(column) = mappable(self.table).find(|column| column.name == name) {
+                self.entries.push(Entry { column, value: Value::Column(text), given: time.clone() });
+            }
+        }
+        self.phase = Some(phase);
+        Ok(())
+    }
+
     /// The columns of the file that the mapping names, without their units.
     fn named_columns(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().flat_map(|entry| match &entry.value {
-            Value::Column(text) => {
-                let name = text.rsplit_once(':').filter(|(_, unit)| Unit::parse(unit).is_some());
-                vec![name.map_or(text.as_str(), |(name, _)| name)]
-            }
+            Value::Column(text) => vec![without_unit(text)],
             Value::Text(pieces) => pieces
                 .iter()
                 .filter_map(|piece| match piece {

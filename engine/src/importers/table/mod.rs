@@ -7,13 +7,13 @@
 //! Life of a row: the [`mapping`] (command line or [`toml_file`]) says which file becomes which table; a reader
 //! ([`read`]) makes batches of its container; the [`plan`] brings columns and mapping together; [`build`] turns cells into
 //! ticks, words and references, and whatever nobody maps into [`args`]; [`run`] knows at the end the origin, the parents
-//! and the nesting.
+//! and the nesting. Rows that are begins and ends become rows of tasks before that ([`pairing`]).
 //!
 //! **Recognised** is a file with a mapping beside it, or one whose columns are called like ours (`start` with `finish` or
-//! `duration`). A file that the user names and that no other format wants is taken when it is a table at all, so that the
+//! `duration`, also `start_us` and the like). A single JSON object with lists or objects in it is a document and no row. A file that the user names and that no other format wants is taken when it is a table at all, so that the
 //! answer is what it lacks and not "unknown format".
 //!
-//! **Times** are exact ([`times`]). Numbers stay as they are, whatever the recorder took as 0; timestamps, and numbers
+//! **Times** are exact ([`times`]); a unit that nobody said is guessed and counted ([`guess`]). Numbers stay as they are, whatever the recorder took as 0; timestamps, and numbers
 //! that are dates between 2000 and 2100 as ns since 1970, count from the least start, which `runs.origin` keeps.
 //!
 //! **Tasks** nest by location when each two of a location lie side by side or one in the other; else they have no depth
@@ -21,7 +21,9 @@
 
 mod args;
 mod build;
+mod guess;
 mod mapping;
+mod pairing;
 mod plan;
 mod read;
 mod run;
@@ -33,11 +35,13 @@ use std::path::{Path, PathBuf};
 
 use self::build::SectionSink;
 use self::mapping::{Mapping, Section, TaskKey, given_options};
+use self::pairing::Pairing;
 use self::read::{Container, ReadOptions};
 use self::run::RunTables;
 use self::toml_file::MappingFile;
 use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use crate::error::ImportError;
+use crate::paths::{self, NamedFileError};
 use crate::tables::Table;
 use crate::trace::Source;
 
@@ -66,7 +70,8 @@ static DOC: FormatDoc = FormatDoc {
             key: "table.*",
             description: "table.COLUMN=SOURCE[:unit] maps a column (units: s ms us ns ps min), table.COLUMN='text {SOURCE}' is a text; \
                           settings: table.mapping=FILE.tq.toml, .from=TABLE and .query=SELECT (SQLite), .delimiter, .columns=a,b (CSV without header), \
-                          .key=id|name, .time_unit, .tick=ns|ps, .origin=auto|0|min, .location_kind.",
+                          .key=id|name, .time_unit, .tick=ns|ps, .origin=auto|0|min, .location_kind; rows that are begins and ends: \
+                          .phase=COLUMN:begin=WORD,end=WORD with .time=COLUMN:us and, where a column pairs them, .key=COLUMN.",
         },
     ],
 };
@@ -81,10 +86,7 @@ impl Importer for TableImporter {
             return true;
         }
         // Our own names, or it is somebody else's table.
-        read::peek(source).is_some_and(|columns| {
-            let has = |name: &str| columns.iter().any(|column| column == name);
-            has("start") && (has("finish") || has("duration"))
-        })
+        read::peek(source).is_some_and(|columns| plan::are_tasks(&columns)) && !read::is_document(source)
     }
 
     fn accepts(&self, source: &Source, options: &ImportOptions, named: bool) -> bool {
@@ -92,6 +94,16 @@ impl Importer for TableImporter {
             None => false,
             Some(_) if !given_options(options).is_empty() => true,
             Some(Container::Csv) => named && read::peek(source).is_some(),
+            // A document and a database are rows only in their author's mind, or by the names of their columns.
+            Some(Container::JsonLines | Container::JsonArray) => named && !read::is_document(source),
+            // Without a start and a duration the answer is what the rows lack; one of both may mean anything.
+            Some(Container::Sqlite) => {
+                named
+                    && read::rows_of_database(source).is_some_and(|columns| {
+                        let has = |name: &str| columns.iter().any(|column| column == name);
+                        plan::are_tasks(&columns) || !(has("start") || has("duration"))
+                    })
+            }
             Some(_) => named,
         }
     }
@@ -107,6 +119,15 @@ impl Importer for TableImporter {
             }
         }
         context.finish(run.finish()?)
+    }
+
+    fn companions(&self, file: &Path) -> Vec<PathBuf> {
+        let mapping = if toml_file::is_mapping(file) { Some(file.to_owned()) } else { toml_file::beside(file) };
+        let Some(mapping) = mapping else { return Vec::new() };
+        let folder = mapping.parent().unwrap_or(Path::new(""));
+        let named = MappingFile::read(&mapping).map(|read| read.files(folder)).unwrap_or_default();
+        let data = toml_file::data_of(&mapping);
+        named.into_iter().chain(data).chain([mapping]).collect()
     }
 
     fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
@@ -131,10 +152,22 @@ fn mapping_of(source: &Source, options: &ImportOptions) -> Result<Mapping, Impor
     let path = source.path();
     let options = given_options(options);
     let named = options.iter().find(|given| given.key == "mapping").map(|given| PathBuf::from(&given.value));
-    let (trace, file) = match toml_file::is_mapping(path) {
-        true => (toml_file::data_of(path), Some(path.to_owned())),
-        false => (Some(path.to_owned()), named.or_else(|| toml_file::beside(path))),
+    let (trace, file) = match (toml_file::is_mapping(path), named) {
+        (true, _) => (toml_file::data_of(path), Some(path.to_owned())),
+        (false, Some(named)) => (Some(path.to_owned()), Some(named)),
+        (false, None) => {
+            let beside = toml_file::beside(path);
+            if let Some(mapping) = &beside {
+                paths::named_by(path, mapping).map_err(|error| outside(path, &error, "table.mapping"))?;
+            }
+            (Some(path.to_owned()), beside)
+        }
     };
+    if toml_file::is_mapping(path)
+        && let Some(data) = &trace
+    {
+        paths::named_by(path, data).map_err(|error| outside(path, &error, "table.mapping"))?;
+    }
     let Some(file) = file else {
         return Mapping::new(trace.as_deref(), Path::new(""), &[], Vec::new(), options);
     };
@@ -143,24 +176,58 @@ fn mapping_of(source: &Source, options: &ImportOptions) -> Result<Mapping, Impor
     Mapping::new(trace.as_deref(), folder, &shared, sections, options)
 }
 
+/// A file that is read because of another one leads elsewhere.
+fn outside(path: &Path, error: &NamedFileError, option: &str) -> ImportError {
+    ImportError::Unusable {
+        path: path.to_owned(),
+        what: error.to_string(),
+        hint: Some(format!("give the file on the command line: `--option {option}=FILE`")),
+    }
+}
+
+/// The file of a section: the command line may name any, a mapping those of its folder.
+fn named_file(section: &Section) -> Result<PathBuf, ImportError> {
+    let Some(given) = &section.file_given else { return Ok(section.file.clone()) };
+    let mapping::Place::Line { file: mapping, .. } = &given.place else { return Ok(section.file.clone()) };
+    match paths::named_by(mapping, &section.file) {
+        // What is missing or unreadable says so when it is opened.
+        Ok(_) | Err(NamedFileError::Io { .. }) => Ok(section.file.clone()),
+        Err(error) => {
+            let hint = "give the file on the command line: `--option table.file=FILE`";
+            Err(given.refuse(error.to_string(), Some(hint.to_owned())))
+        }
+    }
+}
+
 fn read_section(trace: &Source, section: &Section, run: &mut RunTables) -> Result<(), ImportError> {
     let opened = match section.file == trace.path() {
         true => trace.clone(),
-        false => Source::open(&section.file, None).map_err(|error| match &section.file_given {
-            Some(given) => given.refuse(error.to_string(), None),
-            None => error,
-        })?,
+        false => {
+            named_file(section).and_then(|file| trace.beside(&file)).map_err(|error| match &section.file_given {
+                Some(given) if !matches!(error, ImportError::Unusable { .. }) => given.refuse(error.to_string(), None),
+                _ => error,
+            })?
+        }
     };
     let options = ReadOptions {
         delimiter: section.delimiter,
         columns: section.columns.as_deref(),
         from: section.from.as_deref(),
         query: section.query.as_deref(),
-        wanted: plan::wanted(section),
+        wanted: plan::wanted(section, &read::peek(&opened).unwrap_or_default()),
     };
-    let mut sink = SectionSink::new(run, section);
-    read::read(&opened, &options, &mut sink)?;
-    sink.finish()
+    let mut tasks = SectionSink::new(run, section);
+    match &section.phase {
+        None => {
+            read::read(&opened, &options, &mut tasks)?;
+            tasks.finish()
+        }
+        Some(phase) => {
+            let mut pairing = Pairing::new(tasks, phase);
+            read::read(&opened, &options, &mut pairing)?;
+            pairing.finish()
+        }
+    }
 }
 
 #[cfg(test)]

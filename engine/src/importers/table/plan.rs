@@ -6,7 +6,7 @@
 
 use tq_udfs::ticks::Tick;
 
-use super::mapping::{Entry, Mappable, Piece, Section, TaskKey, Value, list, mappable};
+use super::mapping::{END_TIME, Entry, Mappable, Piece, Section, TaskKey, Value, list, mappable};
 use super::read::Header;
 use super::suggest;
 use super::times::{TimeReader, Unit};
@@ -74,8 +74,44 @@ const fn guessed(table: Table) -> &'static [&'static str] {
     }
 }
 
-/// The columns that a section may ask of a file whose records differ.
-pub(super) fn wanted(section: &Section) -> Vec<String> {
+/// Columns that other programs call otherwise, where a file has no column of our name: ours, and theirs.
+const fn also_called(table: Table) -> &'static [(&'static str, &'static str)] {
+    match table {
+        Table::Tasks => &[("start", "timestamp")],
+        Table::Counters | Table::Events => &[("time", "timestamp")],
+        _ => &[],
+    }
+}
+
+/// `start_us` as `start` in us, where a table has such a time; `timestamp` likewise.
+fn time_with_unit(table: Table, name: &str) -> Option<(&'static str, Option<Unit>)> {
+    let (stem, unit) = match name.rsplit_once('_').and_then(|(stem, unit)| Some((stem, Unit::parse(unit)?))) {
+        Some((stem, unit)) => (stem, Some(unit)),
+        None => (name, None),
+    };
+    let ours = mappable(table)
+        .find(|column| column.column_type == ColumnType::Time && column.name == stem && unit.is_some())
+        .map(|column| column.name);
+    let theirs = || also_called(table).iter().find(|(_, theirs)| *theirs == stem).map(|(ours, _)| *ours);
+    ours.or_else(theirs).map(|ours| (ours, unit))
+}
+
+fn is_time_with_unit(table: Table, name: &str) -> bool {
+    time_with_unit(table, name).is_some()
+}
+
+/// Whether the columns are those of tasks in our own words: a start, with a finish or a duration, each perhaps with a unit.
+pub(super) fn are_tasks(columns: &[String]) -> bool {
+    let has = |ours: &str| {
+        columns
+            .iter()
+            .any(|name| name == ours || time_with_unit(Table::Tasks, name).is_some_and(|(name, _)| name == ours))
+    };
+    has("start") && (has("finish") || has("duration"))
+}
+
+/// The columns that a section may ask of a file whose records differ; `found` are those of the first record.
+pub(super) fn wanted(section: &Section, found: &[String]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for entry in &section.entries {
         match &entry.value {
@@ -94,6 +130,13 @@ pub(super) fn wanted(section: &Section) -> Vec<String> {
         }
     }
     names.extend(mappable(section.table).map(|column| column.name.to_owned()));
+    if let Some(phase) = &section.phase {
+        names.push(phase.column.clone());
+        names.extend(phase.key.clone());
+        names.retain(|name| !name.starts_with(END_TIME));
+    } else {
+        names.extend(found.iter().filter(|name| is_time_with_unit(section.table, name)).cloned());
+    }
     let mut seen = std::collections::HashSet::new();
     names.retain(|name| seen.insert(name.clone()));
     names
@@ -124,6 +167,9 @@ impl Plan {
             if !given && let Some(index) = planner.found(column.name) {
                 columns.push(planner.planned(column, From::Column(index), column.name, None, tick));
             }
+        }
+        if section.phase.is_none() {
+            planner.in_other_words(&mut columns, tick);
         }
         let used = |index: usize| {
             columns.iter().any(|planned| match &planned.from {
@@ -163,6 +209,35 @@ impl Planner<'_> {
         let times =
             (column.column_type == ColumnType::Time).then(|| TimeReader::new(unit.unwrap_or(Unit::Nanosecond), tick));
         Planned { column, from, name: name.to_owned(), times, unit, must_appear: false }
+    }
+
+    /// Times of ours that the file has with a unit behind their name, or by a common other name.
+    fn in_other_words(&self, columns: &mut Vec<Planned>, tick: Tick) {
+        let table = self.section.table;
+        let has = |columns: &[Planned], ours: &str| columns.iter().any(|planned| planned.column.name == ours);
+        for is_last_resort in [false, true] {
+            for name in self
+                .header
+                .columns
+                .iter()
+                .filter(|name| !columns.iter().any(|planned| planned.name == **name))
+                .cloned()
+                .collect::<Vec<_>>()
+            {
+                let Some((ours, unit)) = time_with_unit(table, &name) else { continue };
+                let is_other_name = !name.starts_with(ours);
+                // A timestamp alone is no task: what happened then took no time that anybody knows.
+                let fits = is_other_name == is_last_resort
+                    && !has(columns, ours)
+                    && (!is_other_name || table != Table::Tasks || has(columns, "finish") || has(columns, "duration"));
+                if fits
+                    && let (Some(index), Some(column)) =
+                        (self.found(&name), mappable(table).find(|column| column.name == ours))
+                {
+                    columns.push(self.planned(column, From::Column(index), &name, unit, tick));
+                }
+            }
+        }
     }
 
     /// A column that the mapping names.

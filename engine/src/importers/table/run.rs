@@ -290,7 +290,12 @@ impl RunTables {
         self.builder.append_derived(Table::Locations, unlisted.len(), cells)
     }
 
-    fn reserve(&mut self, bytes: usize) -> Result<(), ImportError> {
+    /// Gives back memory that was asked for.
+    pub(super) fn release(&mut self, bytes: usize) {
+        self.memory.shrink(bytes.min(self.memory.size()));
+    }
+
+    pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), ImportError> {
         self.memory
             .try_grow(bytes)
             .map_err(|error| ImportError::Memory { path: self.source.path().to_owned(), what: error.strip_backtrace() })

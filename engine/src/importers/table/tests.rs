@@ -254,7 +254,9 @@ fn read_as(name: &str, bytes: &[u8], mapping: &[(&str, &str)], table: Table, col
     let folder = TempDir::new().expect("works");
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).expect("works");
-    let run = import_with(&path, MEMORY, mapping).unwrap_or_else(|error| panic!("{name}: {error}"));
+    // The unit is said, so that what is found is what the test is about.
+    let mapping = [mapping, &[("table.time_unit", "ns")]].concat();
+    let run = import_with(&path, MEMORY, &mapping).unwrap_or_else(|error| panic!("{name}: {error}"));
     let mut text = format!("\n{}\n", shown(&run, table, columns));
     for stat in run.stats.iter().filter(|stat| stat.finding.what != "records_read") {
         let example = stat.example.replace(&format!("{}/", folder.path().display()), "");

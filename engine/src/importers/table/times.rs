@@ -16,6 +16,8 @@ use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type, Int64Type
 use datafusion::arrow::error::ArrowError;
 use tq_udfs::ticks::Tick;
 
+use crate::time::{BadNumber, Decimal, REACH};
+
 /// The unit of a column of times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
@@ -72,7 +74,7 @@ impl fmt::Display for BadTime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             BadTime::NotATime => "is no time",
-            BadTime::TooLarge => "does not fit a time of 64 bits",
+            BadTime::TooLarge => "lies beyond ±2^62 ticks",
             BadTime::OtherKind => "mixes timestamps and numbers",
         })
     }
@@ -87,13 +89,6 @@ pub(super) struct Scale {
     picoseconds_per_unit: u64,
     picoseconds_per_tick: u64,
 }
-
-/// Digits behind the point that are looked at one by one. The finest tick is 10⁻¹² s and the largest unit 60 s, so that
-/// digits further behind can only break a tie, for which it is enough to know whether any of them is not 0.
-const FRACTION_DIGITS: usize = 20;
-
-/// Digits before the point: more is beyond 64 bits in every unit.
-const WHOLE_DIGITS: usize = 24;
 
 impl Scale {
     pub(super) fn new(unit: Unit, tick: Tick) -> Scale {
@@ -112,9 +107,10 @@ impl Scale {
             Some(b'+') => (false, &text[1..]),
             _ => (false, text),
         };
-        let (magnitude, exact) = self.short(digits).map_or_else(|| self.long(digits), Ok)?;
-        let ticks = i64::try_from(magnitude).map_err(|_| BadTime::TooLarge)?;
-        Ok((if negative { -ticks } else { ticks }, exact))
+        match self.short(digits) {
+            Some(ticks) => in_reach(i128::from(if negative { -ticks } else { ticks })).map(|ticks| (ticks, true)),
+            None => self.long(text),
+        }
     }
 
     /// A whole number of units.
@@ -122,12 +118,11 @@ impl Scale {
         let picoseconds = i128::from(value) * i128::from(self.picoseconds_per_unit);
         let per_tick = i128::from(self.picoseconds_per_tick);
         let ticks = crate::time::divide_half_even(picoseconds, per_tick);
-        let ticks = i64::try_from(ticks).map_err(|_| BadTime::TooLarge)?;
-        Ok((ticks, picoseconds % per_tick == 0))
+        Ok((in_reach(ticks)?, picoseconds % per_tick == 0))
     }
 
     /// Up to 18 digits whose fraction is a whole number of ticks, in 64 bits: nearly every cell of nearly every log.
-    fn short(self, digits: &[u8]) -> Option<(u128, bool)> {
+    fn short(self, digits: &[u8]) -> Option<i64> {
         if digits.is_empty() || digits.len() > 19 {
             return None;
         }
@@ -152,77 +147,32 @@ impl Scale {
         if !self.picoseconds_per_unit.is_multiple_of(picoseconds_per_fraction) {
             return None;
         }
-        Some((u128::from(mantissa) * u128::from(self.picoseconds_per_unit / picoseconds_per_fraction), true))
+        i64::try_from(mantissa.checked_mul(self.picoseconds_per_unit / picoseconds_per_fraction)?).ok()
     }
 
     /// Any decimal, with rounding half to even.
-    fn long(self, text: &[u8]) -> Result<(u128, bool), BadTime> {
-        let (number, exponent) = match text.iter().position(|byte| matches!(byte, b'e' | b'E')) {
-            Some(at) => (&text[..at], exponent(&text[at + 1..])?),
-            None => (text, 0),
-        };
-        let (before, behind) = match number.iter().position(|&byte| byte == b'.') {
-            Some(at) => (&number[..at], &number[at + 1..]),
-            None => (number, &number[number.len()..]),
-        };
-        let all_digits = |digits: &[u8]| digits.iter().all(u8::is_ascii_digit);
-        if before.len() + behind.len() == 0 || !all_digits(before) || !all_digits(behind) {
-            return Err(BadTime::NotATime);
+    fn long(self, text: &[u8]) -> Ticks {
+        let decimal = Decimal::parse(text)?;
+        let per_tick = i64::from(self.picoseconds_per_tick.ilog10());
+        // All units but one are powers of ten: six times a number of minutes are tens of seconds.
+        match self.picoseconds_per_unit == Unit::Minute.picoseconds() {
+            true => Ok(Decimal::parse(&decimal.sixfold())?.ticks(13 - per_tick)?),
+            false => Ok(decimal.ticks(i64::from(self.picoseconds_per_unit.ilog10()) - per_tick)?),
         }
-        // The point moves by the exponent; digit `i` then stands before it when `i < point`.
-        let point = before.len() as i64 + exponent;
-        let (mut whole, mut fraction) = (0u128, 0u128);
-        let (mut whole_digits, mut fraction_digits, mut sticky) = (0usize, 0usize, false);
-        for place in point..0 {
-            if place - point >= FRACTION_DIGITS as i64 {
-                break;
-            }
-            fraction_digits += 1;
-        }
-        for (place, &byte) in before.iter().chain(behind).enumerate() {
-            let digit = u128::from(byte - b'0');
-            if (place as i64) < point {
-                whole_digits += usize::from(whole_digits > 0 || digit > 0);
-                if whole_digits > WHOLE_DIGITS {
-                    return Err(BadTime::TooLarge);
-                }
-                whole = whole * 10 + digit;
-            } else if fraction_digits < FRACTION_DIGITS {
-                fraction = fraction * 10 + digit;
-                fraction_digits += 1;
-            } else {
-                sticky |= digit > 0;
-            }
-        }
-        let missing = point - (before.len() + behind.len()) as i64;
-        if missing > 0 && whole > 0 {
-            if whole_digits as i64 + missing > WHOLE_DIGITS as i64 {
-                return Err(BadTime::TooLarge);
-            }
-            whole *= 10u128.pow(missing as u32);
-        }
-        let (per_unit, per_tick) = (u128::from(self.picoseconds_per_unit), u128::from(self.picoseconds_per_tick));
-        let shift = 10u128.pow(fraction_digits as u32);
-        let whole_picoseconds = whole * per_unit;
-        let rest = (whole_picoseconds % per_tick) * shift + fraction * per_unit;
-        let divisor = shift * per_tick;
-        let (floor, remainder) = (whole_picoseconds / per_tick + rest / divisor, rest % divisor);
-        let up = match (remainder * 2).cmp(&divisor) {
-            std::cmp::Ordering::Less => false,
-            std::cmp::Ordering::Greater => true,
-            std::cmp::Ordering::Equal => sticky || floor % 2 == 1,
-        };
-        Ok((floor + u128::from(up), remainder == 0 && !sticky))
     }
 }
 
-fn exponent(text: &[u8]) -> Result<i64, BadTime> {
-    let text = std::str::from_utf8(text).map_err(|_| BadTime::NotATime)?;
-    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-    if digits.is_empty() || digits.len() > 6 || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(BadTime::NotATime);
+fn in_reach(ticks: i128) -> Result<i64, BadTime> {
+    i64::try_from(ticks).ok().filter(|ticks| REACH.contains(ticks)).ok_or(BadTime::TooLarge)
+}
+
+impl From<BadNumber> for BadTime {
+    fn from(bad: BadNumber) -> BadTime {
+        match bad {
+            BadNumber::NotANumber => BadTime::NotATime,
+            BadNumber::OutOfRange => BadTime::TooLarge,
+        }
     }
-    text.parse().map_err(|_| BadTime::NotATime)
 }
 
 /// What the times of a column count from.
@@ -257,6 +207,11 @@ pub(super) struct TimeReader {
 impl TimeReader {
     pub(super) fn new(unit: Unit, tick: Tick) -> TimeReader {
         TimeReader { scale: Scale::new(unit, tick), tick, clock: None }
+    }
+
+    /// Numbers count in this unit from now on.
+    pub(super) fn set_unit(&mut self, unit: Unit) {
+        self.scale = Scale::new(unit, self.tick);
     }
 
     /// The ticks of a column. `epoch` is the run's, in ns since 1970, and is set by the first timestamp. `Ok(None)` when
@@ -488,8 +443,14 @@ mod tests {
         check("0.5", Unit::Minute, Ok((30_000_000_000, true)));
         check(".5", Unit::Second, Ok((500_000_000, true)));
         check("5.", Unit::Second, Ok((5_000_000_000, true)));
-        check("9223372036854775807", Unit::Nanosecond, Ok((i64::MAX, true)));
-        check("9223372036854775808", Unit::Nanosecond, Err(BadTime::TooLarge));
+        check("4611686018427387903", Unit::Nanosecond, Ok((REACH.end - 1, true)));
+        check("4611686018427387904", Unit::Nanosecond, Err(BadTime::TooLarge));
+        check("-4611686018.427387904", Unit::Second, Ok((REACH.start, true)));
+        check("-4611686018.427387905", Unit::Second, Err(BadTime::TooLarge));
+        check("9223372036854775807", Unit::Nanosecond, Err(BadTime::TooLarge));
+        // Just below and just above half a tick, far behind the point.
+        check("0.0000000000083333333333333333333333333", Unit::Minute, Ok((0, false)));
+        check("0.0000000000083333333333333333333333334", Unit::Minute, Ok((1, false)));
         check("1e999999", Unit::Second, Err(BadTime::TooLarge));
         check("0e999999", Unit::Second, Ok((0, true)));
         check("1e-999999", Unit::Second, Ok((0, false)));
@@ -509,13 +470,13 @@ mod tests {
             let text = format!("{whole}.{fraction}");
             let long = scale.long(text.as_bytes());
             if let Some(short) = scale.short(text.as_bytes()) {
-                prop_assert_eq!(Ok(short), long);
+                prop_assert_eq!(in_reach(short.into()).map(|ticks| (ticks, true)), long);
             }
             let mantissa: i128 = format!("{whole}{fraction}").parse().unwrap();
             let divisor = 10i128.pow(fraction.len() as u32) * i128::from(scale.picoseconds_per_tick);
             let numerator = mantissa * i128::from(scale.picoseconds_per_unit);
-            let expected = (crate::time::divide_half_even(numerator, divisor) as u128, numerator % divisor == 0);
-            prop_assert_eq!(long, Ok(expected));
+            let ticks = in_reach(crate::time::divide_half_even(numerator, divisor));
+            prop_assert_eq!(long, ticks.map(|ticks| (ticks, numerator % divisor == 0)));
         }
 
         #[test]

@@ -20,6 +20,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::mapping::{Given, Place};
 use crate::error::ImportError;
+use crate::paths::read_text;
 
 const ENDING: &str = ".tq.toml";
 
@@ -33,7 +34,7 @@ pub(super) struct MappingFile {
 impl MappingFile {
     /// Reads and parses; every key remembers its line.
     pub(super) fn read(file: &Path) -> Result<MappingFile, ImportError> {
-        let text = std::fs::read_to_string(file).map_err(|source| ImportError::Io { path: file.to_owned(), source })?;
+        let text = read_text(file).map_err(|source| ImportError::Io { path: file.to_owned(), source })?;
         parse(file, &text)
     }
 

@@ -53,6 +53,7 @@ use self::types::Numbering;
 use self::window::Window;
 use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use crate::error::ImportError;
+use crate::paths;
 use crate::tables::Table;
 use crate::trace::{Cells, Ending, Finding, RunBuilder, Source, Stage, Stats, stem};
 
@@ -147,6 +148,10 @@ impl Importer for Tfprof {
             }
         }
         context.finish(builder)
+    }
+
+    fn companions(&self, file: &Path) -> Vec<PathBuf> {
+        dot_names(&stem(file)).map(|name| file.with_file_name(name)).to_vec()
     }
 
     fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
@@ -265,7 +270,7 @@ fn dot_names(stem: &str) -> [String; 3] {
 /// The graph that the user named, else the one that lies beside the trace.
 fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> Result<Option<Graph>, ImportError> {
     if let Some(named) = options.get(DOT_OPTION) {
-        let file = Source::open(Path::new(named), None)?;
+        let file = source.beside(Path::new(named))?;
         if !dot::recognise(file.head()) {
             return Err(ImportError::BadOption {
                 option: DOT_OPTION.to_owned(),
@@ -283,7 +288,16 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
         if path == source.path() || !path.is_file() {
             continue;
         }
-        match Source::open(&path, None) {
+        if !paths::is_beside(source.path(), &path) {
+            stats.note(Finding::info("dot_beside_not_used", Stage::Import), 1, || {
+                format!(
+                    "{} leads out of the folder of the trace; `--option {DOT_OPTION}=FILE` reads it",
+                    path.display()
+                )
+            });
+            continue;
+        }
+        match source.beside(&path) {
             Ok(file) if dot::recognise(file.head()) => return Ok(Some(Graph::parse(&file.read_all()?))),
             _ => stats.note(Finding::info("dot_beside_not_used", Stage::Import), 1, || {
                 format!("{} is no graph of taskflow.dump()", path.display())

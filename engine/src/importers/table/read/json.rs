@@ -96,6 +96,23 @@ pub(super) fn begins_with_records(head: &[u8]) -> bool {
     }
 }
 
+/// Whether the head begins with the only object of its file, and that has members which are lists or objects.
+pub(super) fn is_document(head: &[u8], is_whole: bool) -> bool {
+    let start = head.trim_ascii_start();
+    let (line, behind) = match memchr::memchr(b'\n', start) {
+        Some(end) => (&start[..end], &start[end..]),
+        None => (start, &[][..]),
+    };
+    if !behind.trim_ascii().is_empty() {
+        return false;
+    }
+    match serde_json::from_slice::<Members<'_>>(&as_utf8(line)) {
+        Ok(Members(members)) => members.iter().any(|(_, value)| value.get().starts_with(['[', '{'])),
+        // An object that is longer than the head is a document, or a row with a text of its size.
+        Err(_) => !is_whole,
+    }
+}
+
 fn is_record(line: &[u8]) -> bool {
     let line: &[u8] = &as_utf8(line);
     let parses = |line: &[u8]| serde_json::from_slice::<Members<'_>>(line).is_ok();

@@ -166,6 +166,21 @@ pub(super) fn peek(source: &Source) -> Option<Vec<String>> {
     }
 }
 
+/// Whether a file is a single JSON object that holds lists or objects: a document of some program, not a row of a table.
+pub(super) fn is_document(source: &Source) -> bool {
+    let head = source.head();
+    match container(head) {
+        Some(Container::JsonLines) => json::is_document(head, source.head_is_whole()),
+        None => head.trim_ascii_start().first() == Some(&b'{'),
+        _ => false,
+    }
+}
+
+/// The columns of the only table of a database; `None` when there are several, or none that can be read.
+pub(super) fn rows_of_database(source: &Source) -> Option<Vec<String>> {
+    sqlite::columns_of_only_table(source)
+}
+
 /// Reads the whole file into the sink.
 pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
     match container(source.head()) {

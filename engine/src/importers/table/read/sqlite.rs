@@ -16,7 +16,7 @@ use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
 use crate::importers::table::mapping::list;
 use crate::importers::table::suggest;
-use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
+use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage, Stats};
 
 const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
 
@@ -36,6 +36,10 @@ pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Si
         what: format!("the database refuses `{select}`: {what}"),
         hint: None,
     };
+    // A PRAGMA takes effect when it is prepared.
+    if !is_select(&select) {
+        return Err(refused("only a SELECT is run".to_owned()));
+    }
     let mut statement = database.prepare(&select).map_err(|error| match error {
         // What the author of a query can mend is no damage.
         error if options.query.is_some() => refused(error.to_string()),
@@ -71,6 +75,22 @@ pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Si
         }
         count += 1;
     }
+}
+
+/// Whether a statement begins as one that asks, comments apart.
+fn is_select(mut text: &str) -> bool {
+    loop {
+        text = text.trim_start();
+        let behind = match (text.strip_prefix("--"), text.strip_prefix("/*")) {
+            (Some(comment), _) => comment.split_once('\n'),
+            (None, Some(comment)) => comment.split_once("*/"),
+            (None, None) => break,
+        };
+        let Some((_, rest)) = behind else { return false };
+        text = rest;
+    }
+    let word = text.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+    ["SELECT", "WITH", "VALUES"].iter().any(|known| word.eq_ignore_ascii_case(known))
 }
 
 /// Appends a cell as JSON text; returns how long it is.
@@ -113,6 +133,16 @@ fn write_cell(cell: ValueRef<'_>, column: &mut StringBuilder, not_utf8: impl FnO
     column.values_slice().len() - before
 }
 
+/// The columns of the database's only table; `None` when there are several, or it cannot be read.
+pub(super) fn columns_of_only_table(source: &Source) -> Option<Vec<String>> {
+    let file = Database::of(source, "table", &mut Stats::default()).ok()?;
+    let database = file.connect().ok()?;
+    match file.tables(&database).ok()?.as_slice() {
+        [only] => file.columns(&database, only).ok(),
+        _ => None,
+    }
+}
+
 /// The table to read: the one that was asked for, or the only one.
 fn table(source: &Source, file: &Database, database: &Connection, from: Option<&str>) -> Result<String, ImportError> {
     let names = file.tables(database)?;
@@ -137,6 +167,23 @@ fn table(source: &Source, file: &Database, database: &Connection, from: Option<&
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_questions_are_asked() {
+        for select in ["SELECT 1", "select*from a", "-- a\n /* b */ WITH a AS (SELECT 1) SELECT 1", "VALUES(1)"] {
+            assert!(is_select(select), "{select}");
+        }
+        for other in [
+            "PRAGMA temp_store_directory='/tmp'",
+            "ATTACH 'x' AS y",
+            "/* SELECT */ PRAGMA x",
+            "-- SELECT",
+            "",
+            "(SELECT 1)",
+        ] {
+            assert!(!is_select(other), "{other}");
+        }
+    }
 
     #[test]
     fn cells_become_json() {

@@ -1,0 +1,273 @@
+//! Files that a command writes: they are none that it reads, and appear when they are whole.
+//!
+//! `tq report T -o T` would read its page back as a trace, if there still were one. So every command says, before it reads
+//! anything, what it will write ([`Outputs`]) and what it reads ([`Inputs`]), and where two of these are one file, whatever
+//! they are called (links of both kinds, `./`, another case), it ends. A file is written beside its final name, under a name that
+//! nobody can know, and renamed: a command that fails leaves the old one, and a link with the name of an output is replaced
+//! and not followed.
+
+use std::fs::{self, File};
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use same_file::Handle;
+use tempfile::NamedTempFile;
+use tq_engine::open::TraceSpec;
+use tq_engine::paths;
+use tq_engine::queries::{Origin, SavedQuery};
+use tq_engine::trace::temporary::Registered;
+
+use crate::args::OpenArgs;
+use crate::errors::{Failure, Problem};
+use crate::output::runner;
+
+/// Whether a CI system may read standard output for commands: a file is no log, nor is it the screen of a person.
+pub(crate) fn stdout_is_a_log() -> bool {
+    runner::is_listening() && !is_file(&Handle::stdout())
+}
+
+/// A file of any name beside another, to be renamed when it is whole.
+pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        // As the file that it replaces, else as any new file: the umask takes from it.
+        options.mode(fs::metadata(path).map_or(0o666, |metadata| metadata.permissions().mode() & 0o777));
+    }
+    // `make_in` and not `tempfile_in`, whose errors name a file that nobody knows.
+    tempfile::Builder::new().prefix(".tq-").suffix(".partial").make_in(folder, |path| options.open(path))
+}
+
+/// Writes a whole file. What is there already and is no plain file (`/dev/null`, a pipe) stays what it is.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let failed = |error: io::Error| Problem::file("write", path, &error);
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        let mut file = File::options().write(true).open(path).map_err(failed)?;
+        return Ok(file.write_all(text.as_bytes()).map_err(failed)?);
+    }
+    let mut file = beside(path).map_err(failed)?;
+    let _registered = Registered::new(file.path());
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}
+
+/// What a command reads, as far as the command line and the files themselves tell.
+#[derive(Debug, Default)]
+pub(crate) struct Inputs {
+    files: Vec<PathBuf>,
+}
+
+impl Inputs {
+    /// The traces of a command line with what belongs to them.
+    pub(crate) fn of(args: &OpenArgs) -> Inputs {
+        let mut inputs = Inputs::default();
+        inputs.traces(&args.traces, args);
+        inputs
+    }
+
+    /// More traces, read with the same options.
+    pub(crate) fn traces(&mut self, traces: &[String], args: &OpenArgs) {
+        let options = args.options.iter().cloned().collect();
+        for trace in traces {
+            self.files.extend(paths::read_for(&TraceSpec::parse(trace), &options));
+        }
+    }
+
+    pub(crate) fn add(&mut self, file: &Path) {
+        self.files.push(file.to_owned());
+    }
+
+    pub(crate) fn files(&mut self, files: &[PathBuf]) {
+        self.files.extend_from_slice(files);
+    }
+
+    /// The file of a saved query.
+    pub(crate) fn query(&mut self, query: &SavedQuery) {
+        if let Origin::File(file) = &query.origin {
+            self.add(file);
+        }
+    }
+
+    /// The `.sql` files of folders that queries are looked for in.
+    pub(crate) fn folders(&mut self, folders: &[PathBuf]) {
+        for folder in folders {
+            let found = tq_engine::queries::library::sql_files(folder).unwrap_or_default();
+            self.files.extend(found.into_iter().map(|(_, path)| path));
+        }
+    }
+}
+
+/// What a command writes, each file with the option that names it.
+#[derive(Debug, Default)]
+pub(crate) struct Outputs {
+    files: Vec<(&'static str, PathBuf)>,
+}
+
+impl Outputs {
+    pub(crate) fn add(&mut self, option: &'static str, file: Option<&Path>) {
+        // `-` is standard output.
+        self.files.extend(file.filter(|file| *file != Path::new("-")).map(|file| (option, file.to_owned())));
+    }
+
+    /// Files that are there already and that may be written beside `file`: `page.*.svg` beside `page.md`.
+    pub(crate) fn add_family(&mut self, option: &'static str, file: &Path, mark: char, extension: &str) {
+        let Some(stem) = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()) else { return };
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(&format!("{stem}{mark}")) && name.ends_with(extension) && Path::new(&name) != file {
+                self.files.push((option, file.with_file_name(&name)));
+            }
+        }
+    }
+
+    /// Refuses when a file would be written that is read, or two into one.
+    pub(crate) fn apart_from(&self, inputs: &Inputs) -> Result<(), Failure> {
+        let outputs: Vec<(&str, &Path, Option<Handle>)> =
+            self.files.iter().map(|(option, file)| (*option, file.as_path(), plain(file))).collect();
+        for (at, (option, file, handle)) in outputs.iter().enumerate() {
+            for (other_option, other, other_handle) in &outputs[..at] {
+                let is_same = match (handle, other_handle) {
+                    (Some(handle), Some(other)) => handle == other,
+                    // Neither is there yet.
+                    (None, None) => place(file).is_some_and(|place| self::place(other) == Some(place)),
+                    _ => false,
+                };
+                // A family names files that are there, one of which may be the first itself.
+                if is_same && option != other_option {
+                    let what =
+                        format!("{option} `{}` and {other_option} `{}` are one file", file.display(), other.display());
+                    return Err(Problem::new(what).hint("give each a name of its own").into());
+                }
+            }
+        }
+        let stdin = Handle::stdin();
+        let stdout = Handle::stdout();
+        let stdin = (!io::stdin().is_terminal() && is_file(&stdin)).then_some(stdin).and_then(Result::ok);
+        let stdout = is_file(&stdout).then_some(stdout).and_then(Result::ok);
+        if let Some(stdin) = &stdin {
+            for (option, file, handle) in &outputs {
+                if handle.as_ref() == Some(stdin) {
+                    return Err(is_read(option, file, "standard input"));
+                }
+            }
+        }
+        if outputs.iter().all(|(.., handle)| handle.is_none()) && stdout.is_none() {
+            return Ok(());
+        }
+        // One at a time: a directory may hold more files than a process may open.
+        for input in &inputs.files {
+            let Some(read) = plain(input) else { continue };
+            for (option, file, handle) in &outputs {
+                if handle.as_ref() == Some(&read) {
+                    return Err(is_read(option, file, &format!("`{}`", input.display())));
+                }
+            }
+            if stdout.as_ref() == Some(&read) {
+                let what = format!("standard output is `{}`, which is read", input.display());
+                return Err(Problem::new(what).hint("redirect it into another file").into());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_read(option: &str, file: &Path, input: &str) -> Failure {
+    let what = format!("{option} would overwrite `{}`, which is {input} that is read", file.display());
+    Problem::new(what).hint("write to another file; nothing was read or written").into()
+}
+
+/// A plain file that is there. Opening a pipe would wait for its other end.
+fn plain(file: &Path) -> Option<Handle> {
+    fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
+    Handle::from_path(file).ok()
+}
+
+fn is_file(handle: &io::Result<Handle>) -> bool {
+    let metadata = handle.as_ref().ok().and_then(|handle| handle.as_file().metadata().ok());
+    metadata.is_some_and(|metadata| metadata.is_file())
+}
+
+/// The folder and the name of a file that is not there yet; `None` for what is there and is no plain file.
+fn place(file: &Path) -> Option<(PathBuf, std::ffi::OsString)> {
+    if file.exists() {
+        return None;
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Some((folder.canonicalize().ok()?, file.file_name()?.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outputs(files: &[(&'static str, PathBuf)]) -> Outputs {
+        Outputs { files: files.to_vec() }
+    }
+
+    #[test]
+    fn an_output_is_no_input_whatever_it_is_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("run.json"), "x").unwrap();
+        fs::hard_link(at("run.json"), at("hard.json")).unwrap();
+        let mut inputs = Inputs::default();
+        inputs.add(&at("run.json"));
+        for name in ["run.json", "hard.json", "./run.json", "../x/run.json"] {
+            let path = if name.starts_with("..") {
+                folder.path().join("..").join(folder.path().file_name().unwrap()).join("run.json")
+            } else {
+                at(name)
+            };
+            assert!(outputs(&[("-o", path)]).apart_from(&inputs).is_err(), "{name}");
+        }
+        #[cfg(unix)]
+        {
+            std::os::unix::fs::symlink(at("run.json"), at("soft.json")).unwrap();
+            assert!(outputs(&[("-o", at("soft.json"))]).apart_from(&inputs).is_err());
+        }
+        assert!(outputs(&[("-o", at("new.json"))]).apart_from(&inputs).is_ok());
+    }
+
+    #[test]
+    fn two_outputs_are_two_files() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let none = Inputs::default();
+        assert!(outputs(&[("--junit", at("a")), ("--picture", at("./a"))]).apart_from(&none).is_err());
+        assert!(outputs(&[("--junit", at("a")), ("--picture", at("b"))]).apart_from(&none).is_ok());
+        fs::write(at("a"), "").unwrap();
+        fs::hard_link(at("a"), at("b")).unwrap();
+        assert!(outputs(&[("--junit", at("a")), ("--picture", at("b"))]).apart_from(&none).is_err());
+        let null = PathBuf::from("/dev/null");
+        assert!(outputs(&[("--junit", null.clone()), ("--picture", null)]).apart_from(&none).is_ok());
+    }
+
+    #[test]
+    fn a_file_is_replaced_and_a_link_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("old"), "old").unwrap();
+        write(&at("old"), "new").unwrap();
+        assert_eq!(fs::read_to_string(at("old")).unwrap(), "new");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            std::os::unix::fs::symlink(at("old"), at("link")).unwrap();
+            write(&at("link"), "third").unwrap();
+            assert_eq!(fs::read_to_string(at("old")).unwrap(), "new");
+            fs::set_permissions(at("old"), fs::Permissions::from_mode(0o600)).unwrap();
+            write(&at("old"), "fourth").unwrap();
+            assert_eq!(fs::metadata(at("old")).unwrap().permissions().mode() & 0o777, 0o600);
+        }
+        assert_eq!(
+            fs::read_dir(folder.path()).unwrap().count(),
+            if cfg!(unix) { 2 } else { 1 },
+            "nothing is left over"
+        );
+    }
+}

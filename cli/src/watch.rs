@@ -1,0 +1,233 @@
+//! The last net under the memory pool: a thread that looks at the process's own resident memory.
+//!
+//! The pool counts what operators and readers ask it for; not everything asks. So from `--memory 256MB` up a thread reads
+//! how much anonymous memory the process has (`/proc/self/statm`: resident − shared) every few milliseconds. At
+//! 1.25 × the limit + 100 MB it *rings*: the query that runs ends with an error, the command goes on to its next query or
+//! ends with status 2. What grows on nevertheless (an operator that never awaits cannot be stopped; an import is not
+//! asked), or does not come back after the query was stopped, ends the process, with the same words and status.
+//!
+//! Below 256 MB the program's own memory would be most of what is looked at, and on systems without `/proc` there is
+//! nothing to look at: the pool's limit alone holds there.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+use tq_engine::trace::temporary;
+
+use crate::errors::{Failure, Problem};
+
+/// Limits below this are the pool's alone.
+const WATCHED_FROM: u64 = 256_000_000;
+/// What is allowed beside a quarter more than the limit: the program itself, and what allocators keep.
+const ALLOWANCE: u64 = 100_000_000;
+/// How much more a query may take while it is being stopped.
+const WHILE_STOPPING: u64 = 32_000_000;
+/// Memory grows by some megabytes in this time.
+const WHILE_BUSY: Duration = Duration::from_millis(4);
+const WHILE_IDLE: Duration = Duration::from_millis(100);
+/// How long memory may take to come back from a query that was stopped.
+const PATIENCE: Duration = Duration::from_millis(1500);
+/// The exit status of a command without an answer.
+const NO_ANSWER: i32 = 2;
+
+static WATCH: OnceLock<Watch> = OnceLock::new();
+
+/// What the thread and the rest of the program share.
+struct Watch {
+    /// Bytes of `--memory`; 0 while nothing is limited.
+    limit: AtomicU64,
+    /// Whether a query runs that will hear the bell.
+    heard: AtomicBool,
+    /// Whether the prompt waits for somebody to type.
+    idle: AtomicBool,
+    /// Rings with the bytes that the process had.
+    bell: watch::Sender<u64>,
+    /// Whoever ends the process first says why.
+    ending: Mutex<()>,
+}
+
+/// From now on the process is watched with this limit, in place of one before. A system that does not tell is left alone.
+pub(crate) fn over(limit: usize) {
+    let limit = limit as u64;
+    let limit = if limit < WATCHED_FROM { 0 } else { limit };
+    if let Some(watch) = WATCH.get() {
+        watch.limit.store(limit, Ordering::SeqCst);
+        return;
+    }
+    if limit == 0 || anonymous_bytes().is_none() {
+        return;
+    }
+    let watch = WATCH.get_or_init(|| Watch {
+        limit: AtomicU64::new(limit),
+        heard: AtomicBool::new(false),
+        idle: AtomicBool::new(false),
+        bell: watch::Sender::new(0),
+        ending: Mutex::new(()),
+    });
+    // Without the thread the pool's limit still holds.
+    let _ = std::thread::Builder::new().name("tq-memory".to_owned()).spawn(|| watch.forever());
+}
+
+/// A query that ends when the bell rings, as long as this lives.
+pub(crate) struct Armed(Option<watch::Receiver<u64>>);
+
+/// Begins to watch a query. What the allocator kept of the last one is given back first: it is not this one's.
+pub(crate) fn arm() -> Armed {
+    let Some(watch) = WATCH.get() else { return Armed(None) };
+    if anonymous_bytes().is_some_and(|bytes| bytes > watch.limit.load(Ordering::SeqCst) / 2) {
+        give_back();
+    }
+    let mut rings = watch.bell.subscribe();
+    rings.mark_unchanged();
+    watch.heard.store(true, Ordering::SeqCst);
+    Armed(Some(rings))
+}
+
+impl Armed {
+    /// Waits for the bell: the failure of the query.
+    pub(crate) async fn rang(&mut self) -> Failure {
+        if let Some(rings) = &mut self.0
+            && rings.changed().await.is_ok()
+        {
+            let bytes = *rings.borrow();
+            return too_much(bytes).into();
+        }
+        std::future::pending().await
+    }
+}
+
+impl Drop for Armed {
+    fn drop(&mut self) {
+        if let Some(watch) = WATCH.get() {
+            watch.heard.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+/// After a query was stopped by the bell: waits until its memory is back. Where it does not come back nothing further
+/// could be answered, and the process ends.
+pub(crate) fn settle() {
+    let Some(watch) = WATCH.get() else { return };
+    let begun = Instant::now();
+    loop {
+        give_back();
+        match anonymous_bytes() {
+            Some(bytes) if bytes > line(watch.limit.load(Ordering::SeqCst)) => {
+                if begun.elapsed() > PATIENCE {
+                    watch.end(bytes, Some("the query that took it could not be stopped, so tq ends"));
+                }
+            }
+            _ => return,
+        }
+        std::thread::sleep(WHILE_BUSY);
+    }
+}
+
+/// Runs what waits for people.
+pub(crate) fn while_idle<R>(wait: impl FnOnce() -> R) -> R {
+    let Some(watch) = WATCH.get() else { return wait() };
+    watch.idle.store(true, Ordering::SeqCst);
+    let result = wait();
+    watch.idle.store(false, Ordering::SeqCst);
+    result
+}
+
+impl Watch {
+    fn forever(&self) {
+        loop {
+            std::thread::sleep(if self.idle.load(Ordering::SeqCst) { WHILE_IDLE } else { WHILE_BUSY });
+            let limit = self.limit.load(Ordering::SeqCst);
+            let Some(bytes) = anonymous_bytes().filter(|bytes| limit > 0 && *bytes > line(limit)) else { continue };
+            if bytes > line(limit) + WHILE_STOPPING || !self.heard.load(Ordering::SeqCst) {
+                // What the allocator keeps is nobody's.
+                give_back();
+                if anonymous_bytes().is_some_and(|bytes| bytes > line(limit)) {
+                    self.end(bytes, None);
+                }
+                continue;
+            }
+            self.bell.send_replace(bytes);
+        }
+    }
+
+    /// The main thread may be inside of an import or of an operator that never awaits: nothing can be asked to stop.
+    fn end(&self, bytes: u64, why: Option<&str>) -> ! {
+        let _only = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut problem = too_much(bytes);
+        if let Some(why) = why {
+            problem.message.push('\n');
+            problem.message.push_str(why);
+        }
+        Failure::from(problem).tell();
+        temporary::remove_all();
+        std::process::exit(NO_ANSWER)
+    }
+}
+
+/// Where the bell rings.
+fn line(limit: u64) -> u64 {
+    limit + limit / 4 + ALLOWANCE
+}
+
+fn too_much(bytes: u64) -> Problem {
+    let limit = WATCH.get().map_or(0, |watch| watch.limit.load(Ordering::SeqCst));
+    let megabytes = |bytes: u64| bytes / 1_000_000;
+    Problem::new(format!(
+        "not enough memory: the process came to {} MB; `--memory {}MB` allows it {} MB",
+        megabytes(bytes),
+        megabytes(limit),
+        megabytes(line(limit))
+    ))
+    .hint("give it more with `--memory 8GB`, or ask for fewer rows, shorter texts and smaller groups")
+}
+
+/// Resident bytes that no file stands behind; `None` where the system does not tell.
+fn anonymous_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let mut pages = text.split(' ').skip(1).map_while(|field| field.trim().parse::<u64>().ok());
+    let (resident, shared) = (pages.next()?, pages.next()?);
+    Some(resident.saturating_sub(shared) * page_bytes())
+}
+
+#[cfg(unix)]
+fn page_bytes() -> u64 {
+    static BYTES: OnceLock<u64> = OnceLock::new();
+    // SAFETY: asks for a constant of the system; there is nothing to hold up.
+    #[expect(unsafe_code, reason = "the standard library does not tell the size of a page")]
+    *BYTES.get_or_init(|| u64::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096))
+}
+
+#[cfg(not(unix))]
+fn page_bytes() -> u64 {
+    4096
+}
+
+/// Hands memory that was freed, and that the allocator kept, back to the system.
+fn give_back() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    // SAFETY: glibc locks each of its arenas while it trims it.
+    #[expect(unsafe_code, reason = "glibc gives memory back between allocations in use only when it is asked")]
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn the_process_knows_what_it_has() {
+        let before = anonymous_bytes().unwrap();
+        let more = std::hint::black_box(vec![1_u8; 64 << 20]);
+        let with = anonymous_bytes().unwrap();
+        assert!(before > 0 && with > before + (48 << 20), "{before} then {with}");
+        drop(more);
+        give_back();
+        assert!(anonymous_bytes().unwrap() < with - (32 << 20));
+    }
+}

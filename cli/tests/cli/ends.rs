@@ -1,0 +1,248 @@
+//! How commands end: late queries, signals, full disks, readers that go away.
+
+use std::io::Write as _;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use expect_test::expect;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::Place;
+
+/// It would run for years, and asks for nothing on its way.
+const ENDLESS: &str = "SELECT sum(a.value * b.value * c.value) AS total FROM range(0, 200000) a \
+    CROSS JOIN range(0, 200000) b CROSS JOIN range(0, 200000) c";
+
+const LATE: &str = "error: the query took longer than 300 ms, the limit of `--timeout`";
+
+#[test]
+fn a_late_query_is_no_answer() {
+    let place = Place::new();
+    for sql in [
+        ENDLESS,
+        // The condition refuses every pair, so that no row ever comes.
+        "SELECT count(*) FROM range(0, 3000000) a JOIN range(0, 3000000) b ON a.value > b.value + 1e9",
+        "SELECT count(*) FROM range(0, 1000000000000) a WHERE a.value < 0",
+        "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT (x + 1) % 1000 FROM r) SELECT count(*) FROM r",
+    ] {
+        let answer = place.tq_args(&["query", "run.json", "--timeout", "300ms", "-c", sql]);
+        assert!(answer.stderr.starts_with(LATE), "{sql}: {}", answer.stderr);
+        assert_eq!((answer.status, answer.stdout.as_str()), (Some(2), ""), "{sql}");
+    }
+    place.tq("query run.json --timeout 1h -c 'SELECT count(*) AS tasks FROM tasks'").check(&expect![[r#"
+        tasks
+        3
+        --- exit 0
+    "#]]);
+    place.tq("query run.json --timeout 30 -c 'SELECT 1'").check(&expect![[r#"
+        --- stderr
+        error: invalid value '30' for '--timeout <DURATION>': write it like `30s`, `500ms`, `2m` or `1h`
+
+        For more information, try '--help'.
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn a_late_check_could_not_run_and_the_others_go_on() {
+    let place = Place::new();
+    place.write("a-late.sql", &format!("-- title: late\n-- expect no rows\n{ENDLESS};\n"));
+    place.write("b-holds.sql", "-- title: holds\n-- expect no rows\nSELECT task FROM tasks WHERE duration < 0;\n");
+    let answer = place.tq("check run.json --timeout 300ms --query a-late.sql b-holds.sql");
+    assert_eq!(answer.status, Some(2));
+    assert!(answer.stdout.contains("the query took longer than 300 ms"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("b-holds"), "{}", answer.stdout);
+    let failing = "-- title: fails\n-- expect no rows\nSELECT task FROM tasks;\n";
+    place.write("b-holds.sql", failing);
+    assert_eq!(place.tq("check run.json --timeout 300ms --query b-holds.sql").status, Some(1));
+}
+
+#[test]
+fn a_late_section_says_so_and_the_page_is_there() {
+    let place = Place::new();
+    let template =
+        format!("# Page\n\n## Late\n\n```sql\n{ENDLESS}\n```\n\n## In time\n\n```sql\nSELECT 7 AS seven\n```\n");
+    place.write("page.md", &template);
+    let answer = place.tq("report run.json --timeout 300ms --template page.md -o out.md");
+    assert_eq!(answer.status, Some(2), "{}", answer.stderr);
+    assert!(answer.stderr.contains("page.md:6: the query took longer than 300 ms"), "{}", answer.stderr);
+    let page = place.read("out.md");
+    assert!(page.contains("*Not answered: the query took longer than 300 ms"), "{page}");
+    assert!(page.contains("## In time") && page.contains('7'), "{page}");
+}
+
+#[cfg(unix)]
+#[test]
+fn signals_leave_with_their_status_and_nothing_behind() {
+    for (signal, status) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        if signal == "HUP" && hangs_up_never() {
+            eprintln!("skipped: SIGHUP is ignored here (nohup), and stays so");
+            continue;
+        }
+        let place = Place::new();
+        let temporary = place.0.path().join("temporary");
+        std::fs::create_dir(&temporary).unwrap();
+        let mut import = import_that_waits(&place, &temporary);
+        wait_for(&mut import, || std::fs::read_dir(&temporary).unwrap().next().is_some());
+        kill(&import, signal);
+        assert_eq!(import.wait().unwrap().code(), Some(status), "{signal}");
+        assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{signal} leaves a copy behind");
+
+        let mut query = Command::new(env!("CARGO_BIN_EXE_tq"))
+            .args(["query", "run.json", "-o", "answer.csv", "-c"])
+            .arg("SELECT a.value FROM range(0, 200000) a CROSS JOIN range(0, 200000) b")
+            .current_dir(place.0.path())
+            .spawn()
+            .unwrap();
+        let has_partial = || {
+            let mut files = std::fs::read_dir(place.0.path()).unwrap().flatten();
+            files.any(|file| file.path().extension().is_some_and(|extension| extension == "partial"))
+        };
+        wait_for(&mut query, has_partial);
+        kill(&query, signal);
+        assert_eq!(query.wait().unwrap().code(), Some(status), "{signal}");
+        assert!(!has_partial(), "{signal} leaves half an answer behind");
+    }
+}
+
+/// What is left of a process that was killed goes with the next copy.
+#[cfg(unix)]
+#[test]
+fn copies_of_killed_processes_are_swept_away() {
+    let place = Place::new();
+    let temporary = place.0.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let mut killed = import_that_waits(&place, &temporary);
+    let has_lock = || {
+        let mut folders = std::fs::read_dir(&temporary).unwrap().flatten();
+        folders.next().is_some_and(|folder| folder.path().join("lock").exists())
+    };
+    wait_for(&mut killed, has_lock);
+    kill(&killed, "KILL");
+    killed.wait().unwrap();
+    let folders =
+        || -> Vec<_> { std::fs::read_dir(&temporary).unwrap().flatten().map(|folder| folder.path()).collect() };
+    let left = folders();
+    assert_eq!(left.len(), 1);
+    let mut next = import_that_waits(&place, &temporary);
+    wait_for(&mut next, || folders().iter().any(|folder| !left.contains(folder)));
+    assert!(!left[0].exists());
+    kill(&next, "TERM");
+    next.wait().unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_in_all_formats() {
+    let place = Place::new();
+    for format in ["csv", "tsv", "json", "ndjson", "markdown", "table", "parquet", "arrow", "svg", "chrome"] {
+        let arguments = ["query", "run.json", "--format", format, "-o", "/dev/full", "-c", "SELECT * FROM tasks"];
+        let answer = place.tq_args(&arguments);
+        let expected = "error: cannot write the answer: `/dev/full`: the disk is full\n\
+            hint: make room, or write it elsewhere with `-o FILE`\n";
+        assert_eq!((answer.stderr.as_str(), answer.status), (expected, Some(2)), "{format}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_reader_that_goes_away_is_no_error_in_any_format() {
+    let place = Place::new();
+    for format in ["csv", "tsv", "json", "ndjson", "markdown", "table", "parquet", "arrow", "svg", "chrome"] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
+            .args(["query", "run.json", "--format", format, "-c"])
+            .arg("SELECT tasks.* FROM tasks CROSS JOIN range(0, 30000)")
+            .current_dir(place.0.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        drop(child.stdout.take());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((String::from_utf8_lossy(&output.stderr).as_ref(), output.status.code()), ("", Some(0)), "{format}");
+    }
+}
+
+#[test]
+fn what_the_system_refuses_is_told_with_what_to_do() {
+    let place = Place::new();
+    place.tq(r"query run.json -c 'SELECT regexp_like(name, $$a{1000}{1000}$$) FROM tasks'").check(&expect![[r#"
+        --- stderr
+        error: the regular expression is too large
+        hint: what a repetition repeats counts as often: `(a{1000}){1000}` are a million letters
+        --- exit 2
+    "#]]);
+}
+
+/// An import that makes a temporary copy of a large database, of which only the beginning is one.
+#[cfg(unix)]
+fn import_that_waits(place: &Place, temporary: &std::path::Path) -> Child {
+    let member = |bytes: &[u8]| {
+        let mut member = GzEncoder::new(Vec::new(), Compression::fast());
+        member.write_all(bytes).unwrap();
+        member.finish().unwrap()
+    };
+    let mut file = member(b"SQLite format 3\0");
+    let zeros = member(&vec![0; 1 << 20]);
+    (0..400).for_each(|_| file.extend(&zeros));
+    std::fs::write(place.0.path().join("large.sqlite.gz"), file).unwrap();
+    Command::new(env!("CARGO_BIN_EXE_tq"))
+        .args(["query", "large.sqlite.gz", "-c", "SELECT 1"])
+        .current_dir(place.0.path())
+        .env("TMPDIR", temporary)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+/// Whether whoever started this has switched SIGHUP off.
+#[cfg(unix)]
+fn hangs_up_never() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(str::trim);
+    ignored.and_then(|mask| u64::from_str_radix(mask, 16).ok()).is_some_and(|mask| mask & 1 == 1)
+}
+
+#[cfg(unix)]
+fn wait_for(child: &mut Child, mut happened: impl FnMut() -> bool) {
+    while !happened() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before that");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[cfg(unix)]
+fn kill(child: &Child, signal: &str) {
+    Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_query_that_never_awaits() {
+    let place = Place::new();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
+        .args(["query", "run.json", "--threads", "2", "-c", ENDLESS])
+        .current_dir(place.0.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !listens_to_ctrl_c(child.id()) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before the query ran");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(child.try_wait().unwrap().is_none(), "the query is still running");
+    kill(&child, "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[cfg(unix)]
+/// Whether a process catches SIGINT; where nobody tells, one assumes so.
+fn listens_to_ctrl_c(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    caught.is_none_or(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 << (2 - 1) != 0))
+}

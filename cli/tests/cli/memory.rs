@@ -1,0 +1,244 @@
+//! `--memory` holds, whatever is asked and whatever a file holds: looked at from outside of the process.
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use super::{Answer, Place};
+
+/// `--memory` of these tests: from here on the process watches itself.
+const LIMIT: u64 = 256_000_000;
+/// Where it ends at the latest, with what grows while it is looked at and while a query is being stopped.
+const PEAK: u64 = LIMIT + LIMIT / 4 + 100_000_000 + 110_000_000;
+
+/// What goes to standard input, for as long as somebody reads.
+type Feed = Box<dyn FnOnce(&mut dyn Write) -> std::io::Result<()> + Send>;
+
+/// The answer, and the most anonymous memory that the process was seen to have; 0 where the system does not tell.
+fn measured(place: &Place, arguments: &[&str], feed: Feed) -> (Answer, u64) {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
+        .args(arguments)
+        .args(["--memory", "256MB", "--threads", "2"])
+        .current_dir(place.0.path())
+        .env("XDG_CONFIG_HOME", place.0.path().join("config"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // Whoever has read enough closes the pipe.
+    let fed = std::thread::spawn(move || drop(feed(&mut stdin)));
+    let peak = peak(&mut child);
+    fed.join().unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (Answer { stdout: text(&output.stdout), stderr: text(&output.stderr), status: output.status.code() }, peak)
+}
+
+/// Answers of these tests fit into a pipe, so that nobody waits for them to be read.
+fn peak(child: &mut Child) -> u64 {
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = 0;
+    while child.try_wait().unwrap().is_none() {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let kibibytes = text.lines().find_map(|line| line.strip_prefix("RssAnon:")?.trim().strip_suffix(" kB"));
+        peak = peak.max(kibibytes.and_then(|number| number.parse().ok()).unwrap_or(0) * 1024);
+        std::thread::sleep(Duration::from_millis(3));
+    }
+    peak
+}
+
+fn nothing() -> Feed {
+    Box::new(|_| Ok(()))
+}
+
+/// An error that says what to give, within the limit.
+fn is_refused(what: &str, (answer, peak): &(Answer, u64), words: &str) {
+    assert_eq!(answer.status, Some(2), "{what}: {} {}", answer.stdout, answer.stderr);
+    assert!(answer.stderr.contains(words), "{what}: {}", answer.stderr);
+    assert!(answer.stderr.contains("hint: ") && !answer.stderr.contains("internal error"), "{what}: {}", answer.stderr);
+    assert!(*peak < PEAK, "{what}: {} MB", peak / 1_000_000);
+}
+
+#[test]
+fn values_of_functions_are_small_or_refused_before_they_are_made() {
+    let place = Place::new();
+    for query in [
+        "SELECT length(repeat('x', 1000000000))",
+        "SELECT length(lpad(name, 1000000000)) FROM tasks",
+        "SELECT length(rpad('x', 1000000000, 'ab'))",
+        "SELECT cardinality(range(0, 1000000000))",
+        "SELECT cardinality(generate_series(timestamp '2000-01-01', timestamp '2020-01-01', interval '1 second'))",
+        "SELECT cardinality(array_repeat('', 1000000000))",
+        "SELECT cardinality(array_resize([1], 1000000000, 2))",
+        "SELECT length(replace(repeat('x', 1000000), 'x', repeat('y', 10000)))",
+        "SELECT length(regexp_replace(repeat('x', 1000000), 'x', repeat('y', 10000), 'g'))",
+        "SELECT length(array_to_string(range(0, 100000), repeat('x', 1000)))",
+        "SELECT cardinality(array_replace_all(array_repeat('a', 100000), 'a', repeat('x', 1000)))",
+        "SELECT length(to_char(now(), repeat('%c', 200000)))",
+        "SELECT length(concat_ws(repeat('x', 900000), 'a', 'b', 'c', 'd'))",
+        "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT s || s FROM t WHERE length(s) < 1000000000) SELECT 1 FROM t",
+        "WITH RECURSIVE t(s) AS (SELECT [1] UNION ALL SELECT s || s FROM t WHERE cardinality(s) < 1e9) SELECT 1 FROM t",
+        "WITH RECURSIVE t(s) AS (SELECT 'x' UNION ALL SELECT overlay(s PLACING s FROM 1 FOR 0) FROM t \
+         WHERE length(s) < 1000000000) SELECT 1 FROM t",
+    ] {
+        is_refused(
+            query,
+            &measured(&place, &["query", "run.json", "--max-value", "2MB", "-c", query], nothing()),
+            "--max-value allows 2000 kB",
+        );
+    }
+}
+
+#[test]
+fn values_within_the_limit_are_what_they_were() {
+    let place = Place::new();
+    for (query, expected) in [
+        ("SELECT length(repeat('xy', 3)), lpad('é', 3, 'ab'), rpad('a', 3)", "6,abé,\"a  \""),
+        ("SELECT 'a' || name || NULL, 'a' || name FROM tasks ORDER BY name LIMIT 1", ",aa"),
+        ("SELECT concat('a', NULL, 1), concat_ws('-', 'a', NULL, 'b'), replace('aXa', 'X', '')", "a1,a-b,aa"),
+        ("SELECT cardinality(range(0, 1000000)), array_to_string([1, 2] || [3], '-')", "1000000,1-2-3"),
+        (
+            "SELECT CASE WHEN length(name) > 1000 THEN repeat(name, 1000000000) ELSE 'short' END FROM tasks LIMIT 1",
+            "short",
+        ),
+        // More than the slices that a batch is computed in.
+        ("SELECT sum(length(repeat(CAST(value AS VARCHAR), 300))) FROM generate_series(1, 9000)", "10467900"),
+        (
+            "SELECT max(s), count(DISTINCT s) FROM (SELECT right(lpad(CAST(value AS VARCHAR), 900, '0'), 4) s \
+          FROM generate_series(1, 9000))",
+            "9000,9000",
+        ),
+    ] {
+        let (answer, _) = measured(&place, &["query", "run.json", "--format", "csv", "-c", query], nothing());
+        assert_eq!(answer.stdout.lines().last(), Some(expected), "{query}: {}", answer.stderr);
+    }
+    let raised =
+        place.tq("query run.json --max-value 200MB -c 'SELECT length(repeat(name, 100000000)) n FROM tasks LIMIT 1'");
+    assert_eq!(raised.stdout, "n\n100000000\n", "{}", raised.stderr);
+    place.write("config/tq/config.toml", "max-value = \"1MB\"\n");
+    let lowered = place.tq("query run.json -c 'SELECT length(repeat(name, 2000000)) n FROM tasks LIMIT 1'");
+    assert!(lowered.stderr.contains("--max-value allows 1000 kB"), "{}", lowered.stderr);
+}
+
+#[test]
+fn what_queries_hold_ends_them_within_the_limit() {
+    let place = Place::new();
+    let pairs = "generate_series(1, 20000) a(v), generate_series(1, 20000) b(v)";
+    for query in [
+        format!("SELECT cardinality(array_agg(a.v)) FROM {pairs}"),
+        format!("SELECT length(string_agg(a.v || 'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx', ',')) FROM {pairs}"),
+        format!("SELECT median(a.v * b.v) FROM {pairs}"),
+        format!("SELECT max(s) FROM (SELECT sum(a.v) OVER (PARTITION BY 1) s FROM {pairs})"),
+        "SELECT max(length(s)) FROM (SELECT array_to_string(array_repeat(repeat('x', 30000000), 1), '') || v s \
+         FROM generate_series(1, 100) t(v)) "
+            .to_owned(),
+        format!(
+            "SELECT {} FROM generate_series(1, 3) t(v)",
+            ["length(concat(repeat('x', 60000000), v))"; 12].join(" + ")
+        ),
+    ] {
+        let (answer, peak) = measured(&place, &["query", "run.json", "-c", &query], nothing());
+        if answer.status != Some(0) {
+            is_refused(&query, &(answer, peak), "--memory");
+        } else {
+            assert!(peak < PEAK, "{query}: {} MB", peak / 1_000_000);
+        }
+    }
+}
+
+/// Bytes behind which nothing follows, in a file that nobody could hold within the limit.
+const FILLING: usize = 400;
+
+/// A file of `head` and so many megabytes of one letter.
+fn filled(place: &Place, name: &str, head: &[u8]) {
+    let mut file = std::fs::File::create(place.0.path().join(name)).unwrap();
+    file.write_all(head).unwrap();
+    let block = vec![b'a'; 1 << 20];
+    (0..FILLING).try_for_each(|_| file.write_all(&block)).unwrap();
+}
+
+/// The same as a gz of many members, of two megabytes.
+fn bomb(place: &Place, name: &str, head: &[u8]) {
+    let packed = |bytes: &[u8]| {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(bytes).unwrap();
+        packer.finish().unwrap()
+    };
+    let member = packed(&vec![b'a'; 1 << 20]);
+    let mut file = std::fs::File::create(place.0.path().join(name)).unwrap();
+    file.write_all(&packed(head)).unwrap();
+    (0..FILLING).try_for_each(|_| file.write_all(&member)).unwrap();
+}
+
+#[test]
+fn records_without_an_end_are_refused_within_the_limit() {
+    let place = Place::new();
+    let taskflow = &br#"[{"executor":"0","data":[{"worker":0,"level":0,"data":[{"span":[0,40],"name":""#[..];
+    for (name, head) in [
+        ("chrome", &br#"{"traceEvents":[{"ph":"X","ts":1,"dur":1,"pid":1,"tid":1,"name":""#[..]),
+        ("events", &br#"[{"ph":"B","ts":1,"pid":1,"tid":1,"name":""#[..]),
+        ("taskflow", taskflow),
+        ("taskflow.gz", taskflow),
+        ("pascal", &br#"{"config":{"pascal_version":"2","command":"./a"},"data":{"1;1;1":{"regions":{"x":[["a"#[..]),
+        ("graph", &b"digraph Taskflow {\nsubgraph cluster_p0x1 {\nlabel=\"Taskflow: t\";\np0x2[label=\""[..]),
+        ("rows", &br#"{"name":"a","start_us":1,"duration_us":2,"x":""#[..]),
+        ("csv", &b"name,start_us,duration_us\na,1,2\n\""[..]),
+        ("daisen", &b"ID, ParentID, Kind, What, Where, Start, End\n1, , a, b, "[..]),
+    ] {
+        match name.ends_with(".gz") {
+            true => bomb(&place, name, head),
+            false => filled(&place, name, head),
+        }
+        let rows = ["--option", "table.start=start_us:us", "--option", "table.duration=duration_us:us"];
+        let options = if matches!(name, "rows" | "csv") { &rows[..] } else { &[] };
+        let command = [&["query", name, "-c", "SELECT count(*) FROM tasks"], options].concat();
+        let (answer, peak) = measured(&place, &command, nothing());
+        std::fs::remove_file(place.0.path().join(name)).unwrap();
+        assert!(peak < PEAK, "{name}: {} MB", peak / 1_000_000);
+        assert!(!answer.stderr.contains("internal error") && !answer.stderr.contains("panic"), "{}", answer.stderr);
+        // What can be read of it is an answer with a warning, else an error says what it would take.
+        assert!(answer.status == Some(0) || answer.status == Some(2), "{name}: {:?}", answer.status);
+        assert!(answer.stderr.contains("warning: ") || answer.stderr.contains("error: "), "{name}: {}", answer.stderr);
+    }
+}
+
+#[test]
+fn a_pipe_without_an_end_is_refused_within_the_limit() {
+    let place = Place::new();
+    let endless = |head: &'static [u8], filling: &'static [u8]| -> Feed {
+        let block = filling.repeat((1 << 20) / filling.len());
+        Box::new(move |pipe| {
+            pipe.write_all(head)?;
+            // Not for ever: a test that fails must end.
+            (0..4000).try_for_each(|_| pipe.write_all(&block))
+        })
+    };
+    for (head, filling) in [
+        (&br#"[{"ph":"B","ts":1,"pid":1,"tid":1,"name":""#[..], &b"a"[..]),
+        (&b""[..], &b"\0"[..]),
+        (&b"["[..], &br#"{"ph":"B","ts":1,"pid":1,"tid":1,"name":"a"},"#[..]),
+    ] {
+        let what = String::from_utf8_lossy(head).into_owned();
+        let measured = measured(&place, &["query", "-", "-c", "SELECT 1"], endless(head, filling));
+        is_refused(&what, &measured, "256.0 MB");
+    }
+}
+
+#[test]
+fn a_little_memory_is_enough_for_a_trace_and_too_little_says_so() {
+    let place = Place::with_links();
+    let ordinary = place
+        .tq("query run.json --memory 16MB -c 'SELECT name, busy(start, finish) FROM tasks GROUP BY name ORDER BY 1'");
+    assert_eq!(ordinary.stdout.lines().count(), 4, "{}", ordinary.stderr);
+    let sorted = place.tq(
+        "query run.json --memory 32MB --threads 2 -c 'SELECT max(n) FROM (SELECT row_number() OVER (ORDER BY v % 7919, v) n \
+         FROM (SELECT value v FROM generate_series(1, 1000000)) LIMIT 10)'",
+    );
+    assert_eq!(sorted.stdout.lines().last(), Some("10"), "{}", sorted.stderr);
+    let refused = place
+        .tq("query run.json --memory 8MB -c 'SELECT cardinality(array_agg(value)) FROM generate_series(1, 4000000)'");
+    assert_eq!(refused.status, Some(2));
+    assert!(refused.stderr.contains("are left of --memory 8.0 MB"), "{}", refused.stderr);
+}

@@ -1,0 +1,116 @@
+//! Reports of Nsight Systems (`.nsys-rep`): made into a database by NVIDIA's own `nsys export`, where that is installed.
+//!
+//! The content of a report is undocumented. `nsys` is looked for in the absolute folders of `PATH` only: through `.`, an empty
+//! or a relative entry, the folder that somebody else's files lie in could hold a program of that name. The database lies in a
+//! temporary folder of its own, which goes with the source.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::error::ImportError;
+use crate::trace::{MadeFile, TemporaryFolder, no_copy};
+
+/// `--option nsys=no`: reports are not handed to `nsys`.
+pub(crate) const OPTION: &str = "nsys";
+
+/// The program, if some absolute folder of `path` holds it.
+pub(crate) fn nsys_of(path: Option<&OsStr>) -> Option<PathBuf> {
+    let folders = std::env::split_paths(path?).filter(|folder| folder.is_absolute());
+    folders.map(|folder| folder.join("nsys")).find(|program| is_program(program))
+}
+
+#[cfg(unix)]
+fn is_program(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(not(unix))]
+fn is_program(path: &Path) -> bool {
+    path.is_file()
+}
+
+/// Runs `nsys export --type sqlite` on a report.
+///
+/// # Errors
+/// [`ImportError::Unusable`] with what `nsys` said when it makes no database; [`ImportError::Io`] when it or a temporary
+/// folder cannot be had.
+pub(crate) fn export(nsys: &Path, report: &Path) -> Result<MadeFile, ImportError> {
+    let folder = TemporaryFolder::new().map_err(|error| no_copy(report, &error))?;
+    let made = folder.file("report.sqlite");
+    // A path that begins with a dash is no option.
+    let report_argument = if report.is_absolute() { report.to_owned() } else { Path::new(".").join(report) };
+    let output = Command::new(nsys)
+        .args(["export", "--type", "sqlite", "--force-overwrite", "true", "--output"])
+        .arg(&made)
+        .arg(&report_argument)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| ImportError::Io { path: nsys.to_owned(), source })?;
+    if !output.status.success() || !made.is_file() {
+        let said = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
+        let said = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("nothing").to_owned();
+        return Err(ImportError::Unusable {
+            path: report.to_owned(),
+            what: format!(
+                "`{} export` made no database of this report ({}); it said: {said}",
+                nsys.display(),
+                output.status
+            ),
+            hint: Some(
+                "export it where it was recorded and open the `.sqlite`; `--option nsys=no` does not run nsys"
+                    .to_owned(),
+            ),
+        });
+    }
+    Ok(MadeFile { path: made, _folder: folder })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[cfg(unix)]
+    fn program(folder: &Path, text: &str) -> PathBuf {
+        use std::os::unix::fs::PermissionsExt as _;
+        let path = folder.join("nsys");
+        std::fs::write(&path, text).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn only_absolute_folders_are_searched() {
+        let folder = tempfile::tempdir().unwrap();
+        let nsys = program(folder.path(), "#!/bin/sh\n");
+        let of = |entries: &str| nsys_of(Some(OsStr::new(entries)));
+        let absolute = folder.path().to_str().unwrap();
+        assert_eq!(of(absolute), Some(nsys));
+        let from_here = std::env::current_dir().unwrap();
+        let up: String = from_here.components().skip(1).map(|_| "../").collect();
+        let relative = format!("{up}{}", absolute.trim_start_matches('/'));
+        assert!(Path::new(&relative).join("nsys").exists());
+        assert_eq!(of(&format!(".::{relative}")), None);
+        std::fs::set_permissions(folder.path().join("nsys"), std::os::unix::fs::PermissionsExt::from_mode(0o644))
+            .unwrap();
+        assert_eq!(of(absolute), None);
+        assert_eq!(nsys_of(None), None);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_nsys_says_is_passed_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let nsys = program(folder.path(), "#!/bin/sh\necho 'Report is damaged.' >&2\nexit 3\n");
+        let error = export(&nsys, Path::new("-run.nsys-rep")).unwrap_err().to_string();
+        assert!(error.contains("it said: Report is damaged."), "{error}");
+        let nsys = program(folder.path(), "#!/bin/sh\n[ \"$8\" = ./-run.nsys-rep ] || exit 1\necho data > \"$7\"\n");
+        let made = export(&nsys, Path::new("-run.nsys-rep")).unwrap();
+        assert_eq!(std::fs::read_to_string(&made.path).unwrap(), "data\n");
+        let path = made.path.clone();
+        drop(made);
+        assert!(!path.exists());
+    }
+}

@@ -1,0 +1,164 @@
+//! `EXCEPT ALL` and `INTERSECT ALL`: multisets.
+//!
+//! DataFusion (55.2) plans the first two as an anti and a semi join: a row that stands three times on the left and once on the
+//! right is dropped three times, and rows that stand often on both sides meet each other quadratically. With the number that
+//! a row has among its equals, both are right and linear:
+//!
+//! ```text
+//! l EXCEPT ALL r      SELECT * FROM (l CROSS JOIN r) AS MARK       planned here as
+//!                     l with row_number() OVER (PARTITION BY all columns)  anti join  r with the same, NULL equal to NULL
+//! ```
+//! Types of both sides are brought together as UNION does it; names are those of the left side.
+
+use std::ops::ControlFlow;
+
+use datafusion::common::{Column, DataFusionError, NullEquality, Result, TableReference};
+use datafusion::functions_window::expr_fn::row_number;
+use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
+use datafusion::logical_expr::{Expr, ExprFunctionExt, JoinType, LogicalPlan, LogicalPlanBuilder, cast};
+use datafusion::sql::sqlparser::ast::{
+    Ident, Join, JoinConstraint, JoinOperator, Query, SetExpr, SetOperator, SetQuantifier, Spanned, TableAlias,
+    TableFactor, TableWithJoins,
+};
+use datafusion::sql::sqlparser::parser::Parser;
+
+use crate::sql::dialect::TqDialect;
+use crate::sql::errors::error_at;
+
+const EXCEPT: &str = "\u{1}except all";
+const INTERSECT: &str = "\u{1}intersect all";
+
+/// Rewrites the set operations of a query; those of its subqueries are met with those.
+pub(super) fn rewrite(query: &mut Query) -> ControlFlow<DataFusionError> {
+    if !matches!(query.body.as_ref(), SetExpr::SetOperation { .. }) {
+        return ControlFlow::Continue(());
+    }
+    match operation(&mut query.body) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(error),
+    }
+}
+
+/// Long chains are deep on the left.
+fn operation(body: &mut SetExpr) -> Result<()> {
+    let mut body = body;
+    loop {
+        if let SetExpr::SetOperation { right, .. } = body {
+            operation(right)?;
+        }
+        let marked = match &*body {
+            SetExpr::SetOperation { op: SetOperator::Except, set_quantifier: SetQuantifier::All, .. } => Some(EXCEPT),
+            SetExpr::SetOperation { op: SetOperator::Intersect, set_quantifier: SetQuantifier::All, .. } => {
+                Some(INTERSECT)
+            }
+            _ => None,
+        };
+        if let Some(mark) = marked {
+            // The sides become queries of their own, which are visited as such.
+            return multiset(body, mark);
+        }
+        let SetExpr::SetOperation { left, .. } = body else { return Ok(()) };
+        body = left;
+    }
+}
+
+fn multiset(body: &mut SetExpr, mark: &str) -> Result<()> {
+    let select = Parser::new(&TqDialect).try_with_sql("SELECT * FROM x")?.parse_query()?;
+    let SetExpr::Select(mut select) = *select.body else {
+        return datafusion::common::internal_err!("a template is no SELECT");
+    };
+    let SetExpr::SetOperation { left, right, .. } = std::mem::replace(body, SetExpr::Select(select.clone())) else {
+        return datafusion::common::internal_err!("no set operation");
+    };
+    let join_operator = JoinOperator::CrossJoin(JoinConstraint::None);
+    let join = Join { relation: derived(right)?, global: false, join_operator };
+    let joined = TableWithJoins { relation: derived(left)?, joins: vec![join] };
+    let alias = TableAlias { explicit: true, name: Ident::new(mark), columns: vec![], at: None };
+    for from in &mut select.from {
+        from.relation =
+            TableFactor::NestedJoin { table_with_joins: Box::new(joined.clone()), alias: Some(alias.clone()) };
+    }
+    *body = SetExpr::Select(select);
+    Ok(())
+}
+
+fn derived(side: Box<SetExpr>) -> Result<TableFactor> {
+    let subquery = match *side {
+        SetExpr::Query(query) => query,
+        other => {
+            let mut query = Parser::new(&TqDialect).try_with_sql("SELECT 1")?.parse_query()?;
+            query.body = Box::new(other);
+            query
+        }
+    };
+    Ok(TableFactor::Derived { lateral: false, subquery, alias: None, sample: None })
+}
+
+/// Plans marked operations.
+#[derive(Debug)]
+pub(super) struct Multisets;
+
+impl RelationPlanner for Multisets {
+    fn plan_relation(
+        &self,
+        relation: TableFactor,
+        context: &mut dyn RelationPlannerContext,
+    ) -> Result<RelationPlanning> {
+        let kind = match &relation {
+            TableFactor::NestedJoin { alias: Some(alias), .. } if alias.name.value == EXCEPT => JoinType::LeftAnti,
+            TableFactor::NestedJoin { alias: Some(alias), .. } if alias.name.value == INTERSECT => JoinType::LeftSemi,
+            _ => return Ok(RelationPlanning::Original(Box::new(relation))),
+        };
+        let TableFactor::NestedJoin { table_with_joins, .. } = relation else {
+            return datafusion::common::internal_err!("a mark on no join");
+        };
+        let TableWithJoins { relation, mut joins } = *table_with_joins;
+        let Some(join) = joins.pop() else { return datafusion::common::internal_err!("a mark without a join") };
+        let span = relation.span().union(&join.relation.span());
+        let (left, right) = (context.plan(relation)?, context.plan(join.relation)?);
+        let (wide, other) = (left.schema().fields().len(), right.schema().fields().len());
+        if wide != other {
+            let name = if kind == JoinType::LeftAnti { "EXCEPT" } else { "INTERSECT" };
+            let what = format!("{name} ALL of {wide} and {other} columns");
+            return Err(error_at(span, what, "both sides need the same number of columns"));
+        }
+        let mut types = vec![];
+        for (left, right) in left.schema().fields().iter().zip(right.schema().fields()) {
+            let Some(both) = type_union_coercion(left.data_type(), right.data_type()) else {
+                let what = format!("`{}` is {} here and {} there", left.name(), left.data_type(), right.data_type());
+                return Err(error_at(span, what, "cast one of them"));
+            };
+            types.push(both);
+        }
+        let names: Vec<Column> = left.schema().columns();
+        let numbered = |side: LogicalPlan, alias: &str| {
+            let schema = side.schema().clone();
+            let columns = schema.iter().zip(&types).enumerate().map(|(at, (field, to))| {
+                let column = Expr::Column(Column::from(field));
+                let typed = if field.1.data_type() == to { column } else { cast(column, to.clone()) };
+                typed.alias(format!("c{at}"))
+            });
+            let builder = LogicalPlanBuilder::from(side).project(columns.collect::<Vec<_>>())?.alias(alias)?;
+            let column = |at| Expr::Column(Column::new(Some(alias), format!("c{at}")));
+            let equals: Vec<Expr> = (0..types.len()).map(column).collect();
+            let number = row_number().partition_by(equals.clone()).build()?.alias("row");
+            let all = equals.iter().cloned().chain([Expr::Column(Column::from_name("row"))]).collect::<Vec<_>>();
+            builder.window([number])?.project(all)?.alias(alias)
+        };
+        let keys = |alias: &str| {
+            let columns = (0..types.len()).map(|at| Column::new(Some(alias), format!("c{at}")));
+            columns.chain([Column::new(Some(alias), "row")]).collect::<Vec<_>>()
+        };
+        let right = numbered(right, "right")?.build()?;
+        let named = names.iter().enumerate().map(|(at, column)| {
+            let relation: Option<TableReference> = column.relation.clone();
+            Expr::Column(Column::new(Some("left"), format!("c{at}"))).alias_qualified(relation, &column.name)
+        });
+        let plan = numbered(left, "left")?
+            .join_detailed(right, kind, (keys("left"), keys("right")), None, NullEquality::NullEqualsNull)?
+            .project(named.collect::<Vec<_>>())?
+            .build()?;
+        Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
+    }
+}

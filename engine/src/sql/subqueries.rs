@@ -1,0 +1,479 @@
+//! Subqueries within expressions: what SQL says of them where DataFusion (55.2) answers otherwise or not at all.
+//!
+//! ```text
+//! (SELECT task …)                    may have no row and then is NULL, also if no task ever is         nullable(…)
+//! EXISTS (SELECT max(y) …)           holds: there is one row; HAVING, LIMIT and OFFSET are looked at
+//! x IN (SELECT count(*) …)           x = (SELECT count(*) …)
+//! x IN (SELECT c …), x > ALL (…)     in any clause, and NULL where SQL says so:
+//!
+//!   CASE WHEN some row has x = c THEN true
+//!        WHEN x IS NULL THEN (NULL if there is a row, else false)
+//!        WHEN some row has c IS NULL THEN NULL ELSE false END
+//! ```
+//! "Some row has" is a mark join below the node whose expression asks. DataFusion makes such joins for WHERE only, and its
+//! marks know true and false: there it keeps what does not tell NULL from false (`WHERE x IN (…) OR …`, `EXISTS`).
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Column, Result, ScalarValue};
+use datafusion::functions_aggregate::expr_fn::count;
+use datafusion::logical_expr::expr::{Exists, InSubquery, ScalarFunction, SetComparison, SetQuantifier};
+use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{
+    BinaryExpr, ColumnarValue, Distinct, Expr, ExprSchemable, FetchType, Filter, Join, JoinType, LogicalPlan,
+    LogicalPlanBuilder, Operator, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    SkipType, Subquery, Volatility, lit, when,
+};
+use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
+
+/// The name of the column that a subquery answers, in our joins.
+const VALUE: &str = "value";
+
+/// Rewrites the subqueries of a plan that was just made of a statement.
+pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut rewriter = Rewriter { joins: 0 };
+    plan.transform_up_with_subqueries(|plan| rewriter.node(plan)).data()
+}
+
+struct Rewriter {
+    /// How many joins were made.
+    joins: usize,
+}
+
+impl Rewriter {
+    fn node(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        if !has_subquery(&plan)? {
+            return Ok(Transformed::no(plan));
+        }
+        let names = NamePreserver::new(&plan);
+        let plan = plan
+            .map_expressions(|expr| {
+                let name = names.save(&expr);
+                Ok(expr.transform_up(simple)?.update_data(|expr| name.restore(expr)))
+            })?
+            .data;
+        let rewritten = match plan {
+            LogicalPlan::Filter(filter) => self.filter(filter)?,
+            LogicalPlan::Join(join) => self.join(join)?,
+            LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_) | LogicalPlan::Window(_) | LogicalPlan::Sort(_) => {
+                self.expressions(plan)?
+            }
+            other => other,
+        };
+        rewritten.recompute_schema().map(Transformed::yes)
+    }
+
+    /// A node over one input, of whose expressions nothing is known.
+    fn expressions(&mut self, plan: LogicalPlan) -> Result<LogicalPlan> {
+        let [input] = plan.inputs()[..] else { return Ok(plan) };
+        let mut below = Below::new(input.clone(), &mut self.joins);
+        let takes_scalars = matches!(plan, LogicalPlan::Projection(_));
+        let names = NamePreserver::new(&plan);
+        let mut expressions = vec![];
+        let mut changed = false;
+        for expr in plan.expressions() {
+            let name = names.save(&expr);
+            let valued = below.values(expr, takes_scalars)?;
+            changed |= valued.transformed;
+            expressions.push(name.restore(valued.data));
+        }
+        if !changed {
+            return Ok(plan);
+        }
+        let columns = plan.schema().columns();
+        let below = below.plan;
+        let plan = plan.with_new_exprs(expressions, vec![below])?;
+        only(plan, columns)
+    }
+
+    /// What holds for NULL as for false stays with DataFusion, which makes semi joins of it.
+    fn filter(&mut self, filter: Filter) -> Result<LogicalPlan> {
+        let columns = filter.input.schema().columns();
+        let mut below = Below::new(Arc::unwrap_or_clone(filter.input), &mut self.joins);
+        let mut conditions = vec![];
+        for condition in split_conjunction_owned(filter.predicate) {
+            if is_plain(&condition, &below.plan)? {
+                conditions.push(condition);
+            } else {
+                below.tells_null = !is_positive(&condition)?;
+                conditions.push(below.values(condition, true)?.data);
+            }
+        }
+        let Some(predicate) = conjunction(conditions) else { return Ok(below.plan) };
+        only(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(below.plan))?), columns)
+    }
+
+    /// Conditions of a join are answered on the side of which they speak.
+    fn join(&mut self, join: Join) -> Result<LogicalPlan> {
+        let Some(condition) = join.filter.clone() else { return Ok(LogicalPlan::Join(join)) };
+        let columns = join.schema.columns();
+        let (mut left, mut right) = (join.left.as_ref().clone(), join.right.as_ref().clone());
+        let mut conditions = vec![];
+        let mut above = vec![];
+        for condition in split_conjunction_owned(condition) {
+            if !asks(&condition)? {
+                conditions.push(condition);
+                continue;
+            }
+            let spoken = spoken_of(&condition)?;
+            let is_of = |side: &LogicalPlan| spoken.iter().all(|column| side.schema().has_column(column));
+            if is_of(&left) {
+                let mut below = Below::new(left, &mut self.joins);
+                conditions.push(below.values(condition, false)?.data);
+                left = below.plan;
+            } else if is_of(&right) {
+                let mut below = Below::new(right, &mut self.joins);
+                conditions.push(below.values(condition, false)?.data);
+                right = below.plan;
+            } else if join.join_type == JoinType::Inner {
+                above.push(condition);
+            } else {
+                conditions.push(condition);
+            }
+        }
+        let keys = join.on.iter().map(|(left, right)| Expr::eq(left.clone(), right.clone()));
+        let all = keys.chain(conditions).collect::<Vec<_>>();
+        let plan = LogicalPlanBuilder::from(left).join_on(right, join.join_type, all)?.build()?;
+        match conjunction(above) {
+            None => only(plan, columns),
+            Some(predicate) => only(self.filter(Filter::try_new(predicate, Arc::new(plan))?)?, columns),
+        }
+    }
+}
+
+/// The plan below a node, to which joins are added that answer the node's subqueries.
+struct Below<'a> {
+    plan: LogicalPlan,
+    joins: &'a mut usize,
+    /// Whether NULL is another answer than false.
+    tells_null: bool,
+}
+
+impl<'a> Below<'a> {
+    fn new(plan: LogicalPlan, joins: &'a mut usize) -> Self {
+        Below { plan, joins, tells_null: true }
+    }
+}
+
+impl Below<'_> {
+    fn values(&mut self, expr: Expr, takes_scalars: bool) -> Result<Transformed<Expr>> {
+        expr.transform_up(|expr| {
+            let value = match &expr {
+                Expr::Exists(exists) => self.some(&exists.subquery, None)?.map(|some| match exists.negated {
+                    true => Expr::Not(Box::new(some)),
+                    false => some,
+                }),
+                Expr::InSubquery(InSubquery { expr, subquery, negated }) => {
+                    let any = self.any(expr, Operator::Eq, subquery)?;
+                    any.map(|any| if *negated { Expr::Not(Box::new(any)) } else { any })
+                }
+                Expr::SetComparison(SetComparison { expr, subquery, op, quantifier }) => match quantifier {
+                    SetQuantifier::Any => self.any(expr, *op, subquery)?,
+                    SetQuantifier::All => match op.negate() {
+                        Some(op) => self.any(expr, op, subquery)?.map(|any| Expr::Not(Box::new(any))),
+                        None => None,
+                    },
+                },
+                Expr::ScalarSubquery(subquery) if !takes_scalars && !subquery.outer_ref_columns.is_empty() => {
+                    Some(self.scalar(&expr)?)
+                }
+                _ => None,
+            };
+            Ok(value.map_or_else(|| Transformed::no(expr), Transformed::yes))
+        })
+    }
+
+    /// `left op ANY (subquery)`, which is never true, false and NULL at once.
+    fn any(&mut self, left: &Expr, op: Operator, subquery: &Subquery) -> Result<Option<Expr>> {
+        let (_, field) = subquery.subquery.schema().qualified_field(0);
+        let (column_is_nullable, left_is_nullable) = (field.is_nullable(), left.nullable(self.plan.schema())?);
+        let is_equal = |value: Expr| Expr::BinaryExpr(BinaryExpr::new(Box::new(left.clone()), op, Box::new(value)));
+        let Some(found) = self.some(subquery, Some(&is_equal))? else { return Ok(None) };
+        let null = || lit(ScalarValue::Boolean(None));
+        if !self.tells_null {
+            return Ok(Some(found));
+        }
+        let mut case = when(found, lit(true));
+        if left_is_nullable {
+            let Some(rows) = self.some(subquery, None)? else { return Ok(None) };
+            case = case.when(left.clone().is_null(), when(rows, null()).otherwise(lit(false))?);
+        }
+        if column_is_nullable {
+            let Some(nulls) = self.some(subquery, Some(&|value: Expr| value.is_null()))? else { return Ok(None) };
+            case = case.when(nulls, null());
+        }
+        case.otherwise(lit(false)).map(Some)
+    }
+
+    /// Whether some row of a subquery fulfils a condition on its value; `None` if no join can tell.
+    fn some(&mut self, subquery: &Subquery, condition: Option<&dyn Fn(Expr) -> Expr>) -> Result<Option<Expr>> {
+        let schema = self.plan.schema();
+        if !outer_columns(&subquery.subquery)?.iter().all(|column| schema.has_column(column)) {
+            return Ok(None);
+        }
+        *self.joins += 1;
+        let alias = format!("__subquery_{}", self.joins);
+        let inner = subquery.subquery.as_ref().clone();
+        let value = match condition {
+            Some(_) => Expr::Column(Column::from(inner.schema().qualified_field(0))),
+            None => lit(true),
+        };
+        let inner = LogicalPlanBuilder::from(inner).project([value.alias(VALUE)])?.build()?;
+        let mut pull_up = PullUpCorrelatedExpr::new().with_exists_sub_query(true);
+        let inner = inner.rewrite(&mut pull_up).data()?;
+        if !pull_up.can_pull_up {
+            return Ok(None);
+        }
+        let correlated: BTreeSet<Column> =
+            pull_up.correlated_subquery_cols_map.values().flat_map(|columns| columns.iter().cloned()).collect();
+        let right = LogicalPlanBuilder::from(inner).alias(alias.as_str())?.build()?;
+        let renamed: Vec<Column> =
+            correlated.iter().map(|column| Column::new(Some(alias.as_str()), &column.name)).collect();
+        let names = correlated.iter().zip(&renamed).collect();
+        let mut on =
+            pull_up.join_filters.into_iter().map(|filter| replace_col(filter, &names)).collect::<Result<Vec<_>>>()?;
+        on.extend(condition.map(|condition| condition(Expr::Column(Column::new(Some(alias.as_str()), VALUE)))));
+        let on = conjunction(on).unwrap_or_else(|| lit(true));
+        let left = std::mem::take(&mut self.plan);
+        self.plan = LogicalPlanBuilder::from(left).join_on(right, JoinType::LeftMark, Some(on))?.build()?;
+        Ok(Some(Expr::Column(Column::new(Some(alias.as_str()), "mark"))))
+    }
+
+    /// A column of what a correlated subquery answers, which DataFusion finds for projections only.
+    fn scalar(&mut self, subquery: &Expr) -> Result<Expr> {
+        *self.joins += 1;
+        let name = format!("__subquery_{}", self.joins);
+        let plan = std::mem::take(&mut self.plan);
+        let columns = plan.schema().columns().into_iter().map(Expr::Column);
+        let columns = columns.chain([subquery.clone().alias(&name)]).collect();
+        self.plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
+        Ok(Expr::Column(Column::from_name(name)))
+    }
+}
+
+/// Takes away what joins have added.
+fn only(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
+    if plan.schema().fields().len() == columns.len() {
+        return Ok(plan);
+    }
+    let columns = columns.into_iter().map(Expr::Column).collect();
+    Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?))
+}
+
+fn has_subquery(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_expressions(|expr| {
+        found |= expr.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_)) || is_question(expr)))?;
+        Ok(if found { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(found)
+}
+
+fn is_question(expr: &Expr) -> bool {
+    matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
+}
+
+fn asks(expr: &Expr) -> Result<bool> {
+    expr.exists(|expr| Ok(is_question(expr)))
+}
+
+/// The columns of which an expression and its subqueries speak.
+fn spoken_of(expr: &Expr) -> Result<HashSet<Column>> {
+    let mut columns: HashSet<Column> = expr.column_refs().into_iter().cloned().collect();
+    expr.apply(|expr| {
+        let subquery = match expr {
+            Expr::Exists(Exists { subquery, .. })
+            | Expr::InSubquery(InSubquery { subquery, .. })
+            | Expr::SetComparison(SetComparison { subquery, .. })
+            | Expr::ScalarSubquery(subquery) => subquery,
+            _ => return Ok(TreeNodeRecursion::Continue),
+        };
+        columns.extend(outer_columns(&subquery.subquery)?);
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(columns)
+}
+
+fn outer_columns(plan: &LogicalPlan) -> Result<HashSet<Column>> {
+    let mut columns = HashSet::new();
+    for expr in plan.all_out_ref_exprs() {
+        if let Expr::OuterReferenceColumn(_, column) = expr {
+            columns.insert(column);
+        }
+    }
+    Ok(columns)
+}
+
+/// Whether DataFusion's joins answer a condition of WHERE: within its subqueries it may take NULL for false.
+fn is_plain(condition: &Expr, input: &LogicalPlan) -> Result<bool> {
+    match condition {
+        Expr::InSubquery(InSubquery { subquery, expr, negated: true }) => knows_null(expr, subquery, input),
+        Expr::Not(inner) => match inner.as_ref() {
+            Expr::InSubquery(InSubquery { subquery, expr, negated: false }) => knows_null(expr, subquery, input),
+            _ => is_positive(condition),
+        },
+        // Its mark joins take a column that two branches of a UNION have for two.
+        Expr::BinaryExpr(_) => Ok(!asks(condition)?),
+        _ => is_positive(condition),
+    }
+}
+
+/// Whether `NOT IN` may become an anti join: the one that knows NULL takes one key.
+fn knows_null(expr: &Expr, subquery: &Subquery, input: &LogicalPlan) -> Result<bool> {
+    if asks(expr)? {
+        return Ok(false);
+    }
+    let (_, field) = subquery.subquery.schema().qualified_field(0);
+    let has_nulls = field.is_nullable() || expr.nullable(input.schema())?;
+    Ok(!has_nulls || outer_columns(&subquery.subquery)?.is_empty())
+}
+
+/// Whether no `IN` stands below a negation or within another expression.
+fn is_positive(condition: &Expr) -> Result<bool> {
+    match condition {
+        Expr::Exists(_) => Ok(true),
+        Expr::InSubquery(InSubquery { expr, negated: false, .. }) => Ok(!asks(expr)?),
+        Expr::Not(inner) if matches!(inner.as_ref(), Expr::Exists(_)) => Ok(true),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+            Ok(is_positive(left)? && is_positive(right)?)
+        }
+        other => Ok(!asks(other)?),
+    }
+}
+
+/// What can be said of a subquery without a join.
+fn simple(expr: Expr) -> Result<Transformed<Expr>> {
+    match expr {
+        Expr::Exists(Exists { subquery, negated }) => {
+            let known = match exists(&subquery.subquery)? {
+                Known::Always(holds) => lit(holds),
+                Known::Scalar(condition) => condition.is_true(),
+                Known::Rows(inner) => {
+                    let subquery = subquery.with_plan(Arc::new(inner));
+                    // Outside of WHERE a row is counted sooner than joined.
+                    return Ok(Transformed::yes(Expr::Exists(Exists { subquery, negated })));
+                }
+            };
+            Ok(Transformed::yes(if negated { Expr::Not(Box::new(known)) } else { known }))
+        }
+        Expr::InSubquery(InSubquery { expr, subquery, negated }) if is_one_row(&subquery.subquery) => {
+            let scalar = Expr::ScalarSubquery(subquery);
+            Ok(Transformed::yes(if negated { (*expr).not_eq(scalar) } else { (*expr).eq(scalar) }))
+        }
+        Expr::ScalarSubquery(subquery) => {
+            let (_, field) = subquery.subquery.schema().qualified_field(0);
+            let is_never_null = field.is_nullable() || is_one_row(&subquery.subquery);
+            let subquery = Expr::ScalarSubquery(subquery);
+            if is_never_null {
+                return Ok(Transformed::no(subquery));
+            }
+            let name = subquery.schema_name().to_string();
+            let function = Arc::new(ScalarUDF::from(Nullable { signature: Signature::any(1, Volatility::Immutable) }));
+            let call = Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![subquery]));
+            Ok(Transformed::yes(call.alias(name)))
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// What EXISTS asks for.
+enum Known {
+    Always(bool),
+    /// Whether an expression of a subquery with one row is true.
+    Scalar(Expr),
+    Rows(LogicalPlan),
+}
+
+/// Whether a plan has a row, without what does not matter for that.
+fn exists(plan: &LogicalPlan) -> Result<Known> {
+    Ok(match plan {
+        _ if is_one_row(plan) => Known::Always(true),
+        LogicalPlan::Sort(sort) if sort.fetch.is_none() => exists(&sort.input)?,
+        LogicalPlan::Distinct(Distinct::All(input)) => exists(input)?,
+        LogicalPlan::Limit(limit) => match (limit.get_skip_type()?, limit.get_fetch_type()?) {
+            (_, FetchType::Literal(Some(0))) => Known::Always(false),
+            (SkipType::Literal(0), FetchType::Literal(_)) => exists(&limit.input)?,
+            (SkipType::Literal(_), FetchType::Literal(_)) if is_one_row(&limit.input) => Known::Always(false),
+            (SkipType::Literal(skip), FetchType::Literal(_)) if !plan.all_out_ref_exprs().is_empty() => {
+                let counted = LogicalPlanBuilder::from(limit.input.as_ref().clone())
+                    .aggregate(Vec::<Expr>::new(), [count(lit(1))])?
+                    .build()?;
+                let skipped = i64::try_from(skip).unwrap_or(i64::MAX);
+                Known::Scalar(scalar(counted).gt(lit(skipped)))
+            }
+            _ => Known::Rows(plan.clone()),
+        },
+        LogicalPlan::Projection(projection) => match exists(&projection.input)? {
+            Known::Rows(_) => Known::Rows(plan.clone()),
+            known => known,
+        },
+        // HAVING over one row.
+        LogicalPlan::Filter(filter) if is_one_row(&filter.input) && !plan.all_out_ref_exprs().is_empty() => {
+            let holds = LogicalPlanBuilder::from(filter.input.as_ref().clone())
+                .project([filter.predicate.clone().alias(VALUE)])?
+                .build()?;
+            Known::Scalar(scalar(holds))
+        }
+        _ => Known::Rows(plan.clone()),
+    })
+}
+
+fn scalar(plan: LogicalPlan) -> Expr {
+    let outer_ref_columns = plan.all_out_ref_exprs();
+    Expr::ScalarSubquery(Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Default::default() })
+}
+
+/// Whether a plan has one row, whatever is in its tables: aggregates without GROUP BY.
+fn is_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        LogicalPlan::EmptyRelation(empty) => empty.produce_one_row,
+        LogicalPlan::Projection(projection) => {
+            let unnests = |expr: &Expr| expr.exists(|expr| Ok(matches!(expr, Expr::Unnest(_)))).unwrap_or(true);
+            !projection.expr.iter().any(unnests) && is_one_row(&projection.input)
+        }
+        LogicalPlan::SubqueryAlias(alias) => is_one_row(&alias.input),
+        LogicalPlan::Sort(sort) => sort.fetch.is_none() && is_one_row(&sort.input),
+        LogicalPlan::Window(window) => is_one_row(&window.input),
+        LogicalPlan::Distinct(Distinct::All(input)) => is_one_row(input),
+        _ => false,
+    }
+}
+
+/// `nullable(x)`: `x`, of which nothing concludes that it is never NULL.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Nullable {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Nullable {
+    fn name(&self) -> &str {
+        "nullable"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        match args.arg_fields {
+            [field] => Ok(Arc::new(field.as_ref().clone().with_nullable(true))),
+            _ => datafusion::common::plan_err!("nullable takes one argument"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.into_iter().next() {
+            Some(value) => Ok(value),
+            None => datafusion::common::exec_err!("nullable takes one argument"),
+        }
+    }
+}

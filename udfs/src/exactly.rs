@@ -1,0 +1,232 @@
+//! `avg`, `stddev`, `var`, `covar`, `corr` and `regr_…` of exact sums, in place of DataFusion's.
+//!
+//! DataFusion adds doubles as they come, so that the last digits depend on the number of threads, and takes whole numbers
+//! as doubles. [`exactly`] wraps one of these functions: name, documentation and the types of other arguments stay, the
+//! figures come from `exact`. All of them work with DISTINCT, FILTER, GROUP BY and in moving window frames.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
+use datafusion_common::{Result, plan_err};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::type_coercion::functions::fields_with_udf;
+use datafusion_expr::utils::AggregateOrderSensitivity;
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
+};
+
+use crate::aggregate::{Accumulators, Row};
+use crate::checked::whole::{DecimalMean, WholeMean};
+use crate::exact::Double;
+use crate::exact::moments::{
+    AvgX, AvgY, Correlation, CovarPop, CovarSample, Intercept, Moments, Pairs, Quantity, R2, Slope, StddevPop,
+    StddevSample, Sxx, Sxy, Syy, VarPop, VarSample,
+};
+use crate::exact::totals::{Mean, Total};
+use crate::retyped;
+
+/// The names of DataFusion's functions that [`exactly`] makes exact.
+pub const EXACT: [&str; 16] = [
+    "avg",
+    "var",
+    "var_pop",
+    "stddev",
+    "stddev_pop",
+    "covar_samp",
+    "covar_pop",
+    "corr",
+    "regr_slope",
+    "regr_intercept",
+    "regr_r2",
+    "regr_avgx",
+    "regr_avgy",
+    "regr_sxx",
+    "regr_syy",
+    "regr_sxy",
+];
+
+/// The same aggregate, of exact sums. Shape: as DataFusion's; `DOUBLE` of any numbers, `DECIMAL` of decimals for `avg`.
+pub fn exactly(function: Arc<AggregateUDF>) -> AggregateUDF {
+    AggregateUDF::from(Exactly { function, signature: Signature::user_defined(Volatility::Immutable) })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Exactly {
+    function: Arc<AggregateUDF>,
+    signature: Signature,
+}
+
+impl Exactly {
+    /// The accumulators for arguments of these types; none where they are DataFusion's.
+    fn accumulators(&self, types: &[DataType], is_distinct: bool) -> Option<Accumulators> {
+        match types {
+            [DataType::Int64] if self.name() == "avg" => Some(Accumulators::of::<WholeMean<Int64Type>>(is_distinct)),
+            [DataType::UInt64] if self.name() == "avg" => Some(Accumulators::of::<WholeMean<UInt64Type>>(is_distinct)),
+            [DataType::Decimal128(precision, scale)] if self.name() == "avg" => {
+                Some(match more_decimals(*precision, *scale) {
+                    0 => Accumulators::of::<DecimalMean<0>>(is_distinct),
+                    1 => Accumulators::of::<DecimalMean<1>>(is_distinct),
+                    2 => Accumulators::of::<DecimalMean<2>>(is_distinct),
+                    3 => Accumulators::of::<DecimalMean<3>>(is_distinct),
+                    _ => Accumulators::of::<DecimalMean<4>>(is_distinct),
+                })
+            }
+            [DataType::Float64] if self.name() == "avg" => Some(Accumulators::of::<Total<Mean>>(is_distinct)),
+            [DataType::Int64] => self.of_one::<i64>(is_distinct),
+            [DataType::Float64] => self.of_one::<Double>(is_distinct),
+            [DataType::Int64, DataType::Int64] => self.of_pairs::<i64>(is_distinct),
+            [DataType::Float64, DataType::Float64] => self.of_pairs::<Double>(is_distinct),
+            _ => None,
+        }
+    }
+
+    fn of_one<Q: Quantity>(&self, is_distinct: bool) -> Option<Accumulators> {
+        Some(match self.name() {
+            "var" => Accumulators::of::<Moments<VarSample, Q>>(is_distinct),
+            "var_pop" => Accumulators::of::<Moments<VarPop, Q>>(is_distinct),
+            "stddev" => Accumulators::of::<Moments<StddevSample, Q>>(is_distinct),
+            "stddev_pop" => Accumulators::of::<Moments<StddevPop, Q>>(is_distinct),
+            _ => return None,
+        })
+    }
+
+    fn of_pairs<Q: Quantity>(&self, is_distinct: bool) -> Option<Accumulators>
+    where
+        (Q, Q): Row,
+    {
+        Some(match self.name() {
+            "covar_samp" => Accumulators::of::<Pairs<CovarSample, Q>>(is_distinct),
+            "covar_pop" => Accumulators::of::<Pairs<CovarPop, Q>>(is_distinct),
+            "corr" => Accumulators::of::<Pairs<Correlation, Q>>(is_distinct),
+            "regr_slope" => Accumulators::of::<Pairs<Slope, Q>>(is_distinct),
+            "regr_intercept" => Accumulators::of::<Pairs<Intercept, Q>>(is_distinct),
+            "regr_r2" => Accumulators::of::<Pairs<R2, Q>>(is_distinct),
+            "regr_avgx" => Accumulators::of::<Pairs<AvgX, Q>>(is_distinct),
+            "regr_avgy" => Accumulators::of::<Pairs<AvgY, Q>>(is_distinct),
+            "regr_sxx" => Accumulators::of::<Pairs<Sxx, Q>>(is_distinct),
+            "regr_syy" => Accumulators::of::<Pairs<Syy, Q>>(is_distinct),
+            "regr_sxy" => Accumulators::of::<Pairs<Sxy, Q>>(is_distinct),
+            _ => return None,
+        })
+    }
+
+    fn of_arguments(&self, args: &AccumulatorArgs) -> Option<Accumulators> {
+        let types = args.expr_fields.iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+        self.accumulators(&types, args.is_distinct)
+    }
+}
+
+/// How many decimals a mean has more than its numbers: four, as in DataFusion, but no more than leave room for all whole
+/// digits of the numbers. DataFusion takes four always and refuses means of large numbers.
+fn more_decimals(precision: u8, scale: i8) -> u8 {
+    // Scales end with the precision, too.
+    4.min(38 - precision.min(38)).min((38 - scale.clamp(0, 38)) as u8)
+}
+
+impl AggregateUDFImpl for Exactly {
+    fn name(&self) -> &str {
+        self.function.name()
+    }
+
+    fn aliases(&self) -> &[String] {
+        self.function.aliases()
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    // Whole numbers of up to 64 bits stay whole. What the function takes otherwise is DataFusion's to say.
+    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
+        let is_small = |data_type: &DataType| data_type.is_signed_integer() || is_unsigned_below_64(data_type);
+        if !types.is_empty() && types.iter().all(is_small) {
+            let whole = vec![DataType::Int64; types.len()];
+            // Says when there are too many of them.
+            return coerced(&self.function, &whole).map(|_| whole);
+        }
+        match (self.name(), types) {
+            ("avg", [DataType::Null]) => Ok(vec![DataType::Float64]),
+            ("avg", [DataType::UInt64]) => Ok(vec![DataType::UInt64]),
+            ("avg", [DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale)]) => {
+                Ok(vec![DataType::Decimal128(*precision, *scale)])
+            }
+            _ => coerced(&self.function, types),
+        }
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [DataType::Decimal128(precision, scale)] if self.name() == "avg" => {
+                let more = more_decimals(*precision, *scale);
+                Ok(DataType::Decimal128(precision + more, scale + more as i8))
+            }
+            _ if types.iter().all(DataType::is_integer) => Ok(DataType::Float64),
+            _ => self.function.return_type(types),
+        }
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        let types = args.input_fields.iter().map(|field| field.data_type().clone()).collect::<Vec<_>>();
+        match self.accumulators(&types, args.is_distinct) {
+            Some(accumulators) => Ok((accumulators.state_fields)(&args)),
+            None => self.function.state_fields(args),
+        }
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        match self.of_arguments(&args) {
+            Some(accumulators) => Ok(retyped::one((accumulators.one)(), args.return_type())),
+            None => self.function.accumulator(args),
+        }
+    }
+
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        self.of_arguments(&args).is_some() || self.function.groups_accumulator_supported(args)
+    }
+
+    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
+        match self.of_arguments(&args) {
+            Some(accumulators) => Ok(retyped::groups((accumulators.groups)(), args.return_type())),
+            None => self.function.create_groups_accumulator(args),
+        }
+    }
+
+    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        match self.of_arguments(&args) {
+            Some(accumulators) => Ok(retyped::one((accumulators.moving)(), args.return_type())),
+            None => self.function.create_sliding_accumulator(args),
+        }
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::Insensitive
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        ReversedUDAF::Identical
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        self.function.documentation()
+    }
+}
+
+fn is_unsigned_below_64(data_type: &DataType) -> bool {
+    data_type.is_unsigned_integer() && data_type != &DataType::UInt64
+}
+
+/// The types in which a function of DataFusion takes arguments of these types.
+pub(crate) fn coerced(function: &AggregateUDF, types: &[DataType]) -> Result<Vec<DataType>> {
+    let fields: Vec<FieldRef> =
+        types.iter().map(|data_type| Arc::new(Field::new("argument", data_type.clone(), true))).collect();
+    match fields_with_udf(&fields, function) {
+        Ok(taken) if !types.is_empty() => Ok(taken.iter().map(|field| field.data_type().clone()).collect()),
+        _ => {
+            let given = match types {
+                [] => "nothing".to_owned(),
+                types => types.iter().map(DataType::to_string).collect::<Vec<_>>().join(", "),
+            };
+            plan_err!("{} takes numbers, found {given}", function.name())
+        }
+    }
+}
