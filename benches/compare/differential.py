@@ -106,12 +106,13 @@ class Drawn:
 
     def select(self, depth, columns, outer):
         relation, scope = self.relation(depth, outer)
-        visible = (*scope, *outer)
+        visible = (*scope, *qualified(outer))
         where = f" WHERE {self.boolean(depth, visible)}" if self.maybe() else ""
         if self.maybe(0.35):
             return self.grouped(depth, columns, relation, scope, outer, where)
         if self.maybe(0.15) and len(scope) >= 1 and outer == ():
-            return f"SELECT * FROM {relation}{where}" if depth == 2 else self.plain(depth, columns, relation, visible, where)
+            # The exported tables of a trace have fewer columns.
+            return f"SELECT * FROM {relation}{where}" if depth == 2 and not self.trace else self.plain(depth, columns, relation, visible, where)
         return self.plain(depth, columns, relation, visible, where)
 
     def plain(self, depth, columns, relation, visible, where):
@@ -147,6 +148,12 @@ class Drawn:
             kind = self.one("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
             common = [column for column, _ in columns if column in merged]
             others = [(f"{alias}.{column}", type_) for column, type_ in columns]
+            if "JOIN" not in relation and common and not self.trace and self.maybe(0.15):
+                relation = f"{relation} NATURAL {kind} {name} {alias}"
+                scope = [(n, t) for n, t in scope + others if n.split(".")[-1] not in common]
+                scope += [(column, type_) for column, type_ in columns if column in common]
+                merged |= {column for column, _ in columns}
+                continue
             if common and self.maybe(0.6):
                 # A column that several tables of the left side have, unmerged, would be ambiguous: those names leave.
                 key = common[0]
@@ -154,10 +161,12 @@ class Drawn:
                 if len(ambiguous) <= 1:
                     relation = f"{relation} {kind} {name} {alias} USING ({key})"
                     type_of_key = dict(columns)[key]
-                    scope = [(n, t) for n, t in scope if n.split(".")[-1] != key] + [(n, t) for n, t in others if n.split(".")[-1] != key]
+                    scope = [(n, t) for n, t in scope if n.split(".")[-1] != key and ("." in n or n not in dict(columns))] + [(n, t) for n, t in others if n.split(".")[-1] != key]
                     scope.append((key, type_of_key))
                     merged |= {column for column, _ in columns}
                     continue
+            # A merged name that this table has too is ambiguous from here on.
+            scope = [(n, t) for n, t in scope if "." in n or n not in dict(columns)]
             if self.maybe(0.15):
                 relation = f"{relation} CROSS JOIN {name} {alias}" if not self.trace else relation
                 if self.trace:
@@ -166,7 +175,7 @@ class Drawn:
                 left, right = self.pair(scope, others)
                 if left is None:
                     continue
-                relation = f"{relation} {kind} {name} {alias} ON {left} = {right}"
+                relation = f"{relation} {kind} {name} {alias} ON {left} {self.one('=', '=', '=', 'IS NOT DISTINCT FROM')} {right}"
             scope = scope + others
             merged |= {column for column, _ in columns}
         return relation, scope
@@ -226,12 +235,49 @@ class Drawn:
         return self.boolean(depth - 1, scope)
 
     def scalar_subquery(self, kind, depth, scope):
-        relation, inner = self.relation(0, ())
-        where = f" WHERE {self.boolean(0, (*inner, *scope))}" if self.maybe(0.6) else ""
-        if self.maybe(0.8):
-            return f"(SELECT {self.aggregate(kind, 0, inner)} FROM {relation}{where})"
-        kind_min = f"min({self.column(kind, inner)})" if kind != "BOOL" else f"bool_or({self.column(kind, inner)})"
-        return f"(SELECT {kind_min} FROM {relation} WHERE 1 = 0)"
+        relation, inner = self.relation(depth - 2, ())
+        where = self.where(depth, inner, scope)
+        draw = self.random.random()
+        if draw < 0.55:
+            having = f" HAVING count(*) > {self.random.randint(0, 2)}" if self.maybe(0.15) else ""
+            return f"(SELECT {self.aggregate(kind, 0, inner)} FROM {relation}{where}{having})"
+        if draw < 0.65:
+            # An aggregate of outer columns alone would be one of the outer query.
+            value = f"{self.column('INT', inner)} + {self.column('INT', qualified(scope))}"
+            value = {"INT": f"sum({value})", "DOUBLE": f"avg({value})", "TEXT": f"max(CAST({value} AS VARCHAR))"}.get(kind, f"bool_or({value} > 2)")
+            return f"(SELECT {value} FROM {relation}{where})"
+        value = self.column(kind, inner)
+        if draw < 0.8:
+            order = f"ORDER BY {value} {self.one('ASC', 'DESC')} NULLS {self.one('FIRST', 'LAST')}"
+            return f"(SELECT {value} FROM {relation}{where} {order} LIMIT 1{self.one('', '', ' OFFSET 1')})"
+        if draw < 0.9:
+            aggregate = self.aggregate(kind, 0, [("q.x", kind)])
+            return f"(SELECT {aggregate} FROM ({self.answers(kind, depth, scope)}) q(x))"
+        least = f"min({value})" if kind != "BOOL" else f"bool_or({value})"
+        return f"(SELECT {least} FROM {relation} WHERE 1 = 0)"
+
+    def where(self, depth, inner, scope):
+        return f" WHERE {self.boolean(max(depth - 2, 0), (*inner, *qualified(scope)))}" if self.maybe(0.65) else ""
+
+    def answers(self, kind, depth, scope):
+        """A subquery with one column, of any number of rows."""
+        relation, inner = self.relation(depth - 2, ())
+        where = self.where(depth, inner, scope)
+        value, draw = self.column(kind, inner), self.random.random()
+        if draw < 0.6:
+            return f"SELECT {value} FROM {relation}{where}"
+        if draw < 0.67:
+            return f"SELECT DISTINCT {value} FROM {relation}{where}"
+        if draw < 0.77:
+            having = f" HAVING {self.aggregate('INT', 0, inner)} > {self.random.randint(0, 2)}" if self.maybe() else ""
+            return f"SELECT {self.aggregate(kind, 0, inner)} FROM {relation}{where} GROUP BY {self.column('INT', inner)}{having}"
+        if draw < 0.84:
+            return f"SELECT {value} FROM {relation}{where} ORDER BY {value} NULLS LAST LIMIT {self.random.randint(0, 3)}"
+        if draw < 0.94:
+            other, columns = self.relation(0, ())
+            operator = self.one("UNION ALL", "UNION", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
+            return f"SELECT {value} FROM {relation}{where} {operator} SELECT {self.column(kind, columns)} FROM {other}{self.where(depth, columns, scope)}"
+        return f"SELECT {self.window(kind, inner)} FROM {relation}{where}"
 
     def boolean(self, depth, scope):
         draw = self.random.random()
@@ -252,14 +298,15 @@ class Drawn:
             return f"({left} {self.one('', 'NOT ')}IN ({items}))"
         if draw < 0.73:
             return f"({left} BETWEEN {self.literal(kind)} AND {self.expression(kind, depth - 1, scope)})"
-        relation, inner = self.relation(0, ())
-        where = f" WHERE {self.boolean(0, (*inner, *scope))}" if self.maybe(0.6) else ""
         if draw < 0.86:
-            return f"({left} {self.one('', 'NOT ')}IN (SELECT {self.column(kind, inner)} FROM {relation}{where}))"
+            return f"({left} {self.one('', 'NOT ')}IN ({self.answers(kind, depth, scope)}))"
+        if draw < 0.92:
+            return f"({self.one('', 'NOT ')}EXISTS ({self.answers(self.one('INT', 'TEXT'), depth, scope)}))"
         if draw < 0.96:
-            target = self.one("1", self.column("INT", inner), self.aggregate("INT", 0, inner))
-            return f"({self.one('', 'NOT ')}EXISTS (SELECT {target} FROM {relation}{where}))"
-        return f"({left} {self.one('=', '<', '>=')} {self.one('ANY', 'ALL')} (SELECT {self.column(kind, inner)} FROM {relation}))"
+            relation, inner = self.relation(0, ())
+            target = self.one("1", "*", self.aggregate("INT", 0, inner))
+            return f"({self.one('', 'NOT ')}EXISTS (SELECT {target} FROM {relation}{self.where(depth, inner, scope)}))"
+        return f"({left} {self.one('=', '<', '>=')} {self.one('ANY', 'ALL')} ({self.answers(kind, depth, scope)}))"
 
     def aggregate(self, kind, depth, scope):
         distinct = self.one("", "", "DISTINCT ")
@@ -297,6 +344,11 @@ class Drawn:
         if kind == "TEXT":
             return f"min({self.column('TEXT', scope)}) OVER ({by})"
         return f"bool_or({self.column('BOOL', scope)}) OVER ({by})"
+
+
+def qualified(scope):
+    """The columns that a subquery may speak of: a bare name could be one of its own."""
+    return [(name, kind) for name, kind in scope if "." in name]
 
 
 def normal(value):

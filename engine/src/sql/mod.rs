@@ -17,12 +17,16 @@ mod balance;
 mod bounded;
 pub(crate) mod charged;
 pub mod checked;
+mod dependencies;
+mod dependent;
 pub mod dialect;
 pub mod errors;
 mod json;
+mod keys;
 mod limits;
 pub mod names;
 pub mod nearest;
+mod nullable;
 mod order;
 pub mod parse;
 mod perfetto;
@@ -71,6 +75,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
         .with_relation_planners(vec![Arc::new(relations::Relations), Arc::new(set_operations::Multisets)])
+        .with_optimizer_rules(keys::rules())
         .with_physical_optimizer_rules(order::physical_rules())
         .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))
@@ -114,7 +119,8 @@ async fn try_plan(
     }
     let mut parsed = statement.parsed.clone();
     rewrite::rewrite(&mut parsed, rewrite::default_tasks(context))?;
-    let mut plan = subqueries::rewrite(using::plan(context.state(), &parsed).await?)?;
+    let planned = using::plan(context.state(), &parsed).await?;
+    let mut plan = dependencies::rewrite(nullable::rewrite(subqueries::rewrite(planned)?)?)?;
     if let Some(params) = params {
         plan = plan.with_param_values(params)?;
     }
@@ -132,3 +138,5 @@ async fn try_plan(
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod upstream;

@@ -27,6 +27,7 @@ use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, Rela
 
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::{error_at, help_if_none};
+use crate::sql::keys::with_null_keys;
 use crate::sql::nearest::nearest;
 
 static FUNCTIONS: LazyLock<Vec<Arc<dyn RelationFunction>>> = LazyLock::new(tq_udfs::relation_functions);
@@ -298,7 +299,7 @@ pub struct RelationQueryPlanner;
 impl QueryPlanner for RelationQueryPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
-        planner.create_physical_plan(plan, session).await
+        planner.create_physical_plan(&with_null_keys(plan.clone())?, session).await
     }
 }
 

@@ -11,24 +11,31 @@
 //!        WHEN some row has c IS NULL THEN NULL ELSE false END
 //! ```
 //! "Some row has" is a mark join below the node whose expression asks. DataFusion makes such joins for WHERE only, and its
-//! marks know true and false: there it keeps what does not tell NULL from false (`WHERE x IN (…) OR …`, `EXISTS`).
+//! marks know true and false: there it keeps what does not tell NULL from false (`WHERE x IN (…)`, `EXISTS`).
+//!
+//! Subqueries that speak of the query around them stay with DataFusion where it joins them rightly ([`dependent::is_plain`]),
+//! and are unnested here otherwise.
 
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::cast::as_int64_array;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, Result, ScalarValue};
-use datafusion::functions_aggregate::expr_fn::count;
-use datafusion::logical_expr::expr::{Exists, InSubquery, ScalarFunction, SetComparison, SetQuantifier};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::functions_aggregate::expr_fn::{count, first_value};
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Distinct, Expr, ExprSchemable, FetchType, Filter, Join, JoinType, LogicalPlan,
-    LogicalPlanBuilder, Operator, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    SkipType, Subquery, Volatility, lit, when,
+    LogicalPlanBuilder, Operator, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SkipType,
+    Subquery, Volatility, lit, when,
 };
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
+
+use crate::sql::dependent::{self, Asked, Unnested, Unnesting, equal};
+use crate::sql::nullable::nullable;
 
 /// The name of the column that a subquery answers, in our joins.
 const VALUE: &str = "value";
@@ -99,7 +106,7 @@ impl Rewriter {
             if is_plain(&condition, &below.plan)? {
                 conditions.push(condition);
             } else {
-                below.tells_null = !is_positive(&condition)?;
+                below.tells_null = !is_positive(&condition, below.plan.schema())?;
                 conditions.push(below.values(condition, true)?.data);
             }
         }
@@ -115,11 +122,12 @@ impl Rewriter {
         let mut conditions = vec![];
         let mut above = vec![];
         for condition in split_conjunction_owned(condition) {
-            if !asks(&condition)? {
+            if !asks(&condition, &join.schema)? {
                 conditions.push(condition);
                 continue;
             }
-            let spoken = spoken_of(&condition)?;
+            let mut spoken = spoken_of(&condition)?;
+            spoken.retain(|column| join.schema.has_column(column));
             let is_of = |side: &LogicalPlan| spoken.iter().all(|column| side.schema().has_column(column));
             if is_of(&left) {
                 let mut below = Below::new(left, &mut self.joins);
@@ -178,7 +186,10 @@ impl Below<'_> {
                         None => None,
                     },
                 },
-                Expr::ScalarSubquery(subquery) if !takes_scalars && !subquery.outer_ref_columns.is_empty() => {
+                Expr::ScalarSubquery(subquery) if is_hard(subquery, self.plan.schema(), Asked::Value)? => {
+                    self.value(&subquery.subquery)?
+                }
+                Expr::ScalarSubquery(subquery) if !takes_scalars && is_correlated(subquery) => {
                     Some(self.scalar(&expr)?)
                 }
                 _ => None,
@@ -211,10 +222,6 @@ impl Below<'_> {
 
     /// Whether some row of a subquery fulfils a condition on its value; `None` if no join can tell.
     fn some(&mut self, subquery: &Subquery, condition: Option<&dyn Fn(Expr) -> Expr>) -> Result<Option<Expr>> {
-        let schema = self.plan.schema();
-        if !outer_columns(&subquery.subquery)?.iter().all(|column| schema.has_column(column)) {
-            return Ok(None);
-        }
         *self.joins += 1;
         let alias = format!("__subquery_{}", self.joins);
         let inner = subquery.subquery.as_ref().clone();
@@ -223,6 +230,11 @@ impl Below<'_> {
             None => lit(true),
         };
         let inner = LogicalPlanBuilder::from(inner).project([value.alias(VALUE)])?.build()?;
+        if is_hard(subquery, self.plan.schema(), Asked::Rows)? {
+            let Some((right, mut on)) = self.unnested(&inner, &alias)? else { return Ok(None) };
+            on.extend(condition.map(|condition| condition(Expr::Column(Column::new(Some(alias.as_str()), VALUE)))));
+            return self.join_to(right, JoinType::LeftMark, on, &alias, "mark").map(Some);
+        }
         let mut pull_up = PullUpCorrelatedExpr::new().with_exists_sub_query(true);
         let inner = inner.rewrite(&mut pull_up).data()?;
         if !pull_up.can_pull_up {
@@ -237,10 +249,60 @@ impl Below<'_> {
         let mut on =
             pull_up.join_filters.into_iter().map(|filter| replace_col(filter, &names)).collect::<Result<Vec<_>>>()?;
         on.extend(condition.map(|condition| condition(Expr::Column(Column::new(Some(alias.as_str()), VALUE)))));
+        self.join_to(right, JoinType::LeftMark, on, &alias, "mark").map(Some)
+    }
+
+    /// The value of a correlated subquery; `None` if it has operators that cannot be unnested.
+    fn value(&mut self, plan: &LogicalPlan) -> Result<Option<Expr>> {
+        *self.joins += 1;
+        let alias = format!("__subquery_{}", self.joins);
+        let value = Expr::Column(Column::from(plan.schema().qualified_field(0)));
+        let named = LogicalPlanBuilder::from(plan.clone()).project([value.alias(VALUE)])?.build()?;
+        let Some((mut right, on)) = self.unnested(&named, &alias)? else { return Ok(None) };
+        if !has_one_row_at_most(plan)? {
+            let columns = right.schema().columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
+            let (values, domain): (Vec<Expr>, Vec<Expr>) =
+                columns.into_iter().partition(|column| matches!(column, Expr::Column(column) if column.name == VALUE));
+            let Some(value) = values.into_iter().next() else { return Ok(None) };
+            let rows = count(lit(1)).alias("rows");
+            let grouped = LogicalPlanBuilder::from(right)
+                .aggregate(domain.clone(), [first_value(value, vec![]).alias("first"), rows])?;
+            let function = ScalarUDF::from(OnlyRow { signature: Signature::any(2, Volatility::Volatile) });
+            let only =
+                function.call(vec![Expr::Column(Column::from_name("first")), Expr::Column(Column::from_name("rows"))]);
+            let columns = domain.into_iter().chain([only.alias_qualified(Some(alias.as_str()), VALUE)]);
+            right = grouped.project(columns)?.build()?;
+        }
+        self.join_to(right, JoinType::Left, on, &alias, VALUE).map(Some)
+    }
+
+    /// A subquery as a relation, and how its rows belong to those of the plan.
+    fn unnested(&mut self, inner: &LogicalPlan, alias: &str) -> Result<Option<(LogicalPlan, Vec<Expr>)>> {
+        let outer = dependent::spoken_of(inner, self.plan.schema())?;
+        if outer.is_empty() {
+            // It speaks of a query farther out, which will unnest the join.
+            return Ok(Some((LogicalPlanBuilder::from(inner.clone()).alias(alias)?.build()?, vec![])));
+        }
+        let unnested = Unnesting::new(outer.clone(), &self.plan, self.joins)?.unnest(inner)?;
+        let Some(Unnested { plan, domain }) = unnested else { return Ok(None) };
+        let right = LogicalPlanBuilder::from(plan).alias(alias)?.build()?;
+        let domain: Vec<Column> = domain.into_iter().map(|column| Column::new(Some(alias), column.name)).collect();
+        Ok(Some((right, equal(&outer, &domain))))
+    }
+
+    /// Joins a relation to the plan; the answer is one of the columns that it brings.
+    fn join_to(
+        &mut self,
+        right: LogicalPlan,
+        kind: JoinType,
+        on: Vec<Expr>,
+        alias: &str,
+        column: &str,
+    ) -> Result<Expr> {
         let on = conjunction(on).unwrap_or_else(|| lit(true));
         let left = std::mem::take(&mut self.plan);
-        self.plan = LogicalPlanBuilder::from(left).join_on(right, JoinType::LeftMark, Some(on))?.build()?;
-        Ok(Some(Expr::Column(Column::new(Some(alias.as_str()), "mark"))))
+        self.plan = LogicalPlanBuilder::from(left).join_on(right, kind, Some(on))?.build()?;
+        Ok(Expr::Column(Column::new(Some(alias), column)))
     }
 
     /// A column of what a correlated subquery answers, which DataFusion finds for projections only.
@@ -277,8 +339,22 @@ fn is_question(expr: &Expr) -> bool {
     matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_))
 }
 
-fn asks(expr: &Expr) -> Result<bool> {
-    expr.exists(|expr| Ok(is_question(expr)))
+/// Whether an expression over a schema has subqueries that DataFusion does not answer in any place.
+fn asks(expr: &Expr, schema: &DFSchema) -> Result<bool> {
+    expr.exists(|expr| match expr {
+        Expr::ScalarSubquery(subquery) => is_hard(subquery, schema, Asked::Value),
+        expr => Ok(is_question(expr)),
+    })
+}
+
+/// Whether a subquery speaks of queries around it. What the planner noted leaves out what subqueries within it say.
+fn is_correlated(subquery: &Subquery) -> bool {
+    !subquery.subquery.all_out_ref_exprs().is_empty()
+}
+
+/// Whether a subquery speaks of the query around it in a way that only unnesting is right for.
+fn is_hard(subquery: &Subquery, schema: &DFSchema, asked: Asked) -> Result<bool> {
+    Ok(is_correlated(subquery) && !dependent::is_plain(&subquery.subquery, schema, asked)?)
 }
 
 /// The columns of which an expression and its subqueries speak.
@@ -298,7 +374,8 @@ fn spoken_of(expr: &Expr) -> Result<HashSet<Column>> {
     Ok(columns)
 }
 
-fn outer_columns(plan: &LogicalPlan) -> Result<HashSet<Column>> {
+/// The columns of queries around it that a plan speaks of.
+pub(super) fn outer_columns(plan: &LogicalPlan) -> Result<HashSet<Column>> {
     let mut columns = HashSet::new();
     for expr in plan.all_out_ref_exprs() {
         if let Expr::OuterReferenceColumn(_, column) = expr {
@@ -314,34 +391,38 @@ fn is_plain(condition: &Expr, input: &LogicalPlan) -> Result<bool> {
         Expr::InSubquery(InSubquery { subquery, expr, negated: true }) => knows_null(expr, subquery, input),
         Expr::Not(inner) => match inner.as_ref() {
             Expr::InSubquery(InSubquery { subquery, expr, negated: false }) => knows_null(expr, subquery, input),
-            _ => is_positive(condition),
+            _ => is_positive(condition, input.schema()),
         },
         // Its mark joins take a column that two branches of a UNION have for two.
-        Expr::BinaryExpr(_) => Ok(!asks(condition)?),
-        _ => is_positive(condition),
+        Expr::BinaryExpr(_) => Ok(!asks(condition, input.schema())?),
+        _ => is_positive(condition, input.schema()),
     }
 }
 
-/// Whether `NOT IN` may become an anti join: the one that knows NULL takes one key.
+/// Whether `NOT IN` may become an anti join: the one that knows NULL takes one key, which is a column.
 fn knows_null(expr: &Expr, subquery: &Subquery, input: &LogicalPlan) -> Result<bool> {
-    if asks(expr)? {
+    if asks(expr, input.schema())? {
         return Ok(false);
     }
     let (_, field) = subquery.subquery.schema().qualified_field(0);
-    let has_nulls = field.is_nullable() || expr.nullable(input.schema())?;
-    Ok(!has_nulls || outer_columns(&subquery.subquery)?.is_empty())
+    if !field.is_nullable() && !expr.nullable(input.schema())? {
+        return Ok(!is_hard(subquery, input.schema(), Asked::Rows)?);
+    }
+    Ok(matches!(expr, Expr::Column(_)) && !is_correlated(subquery))
 }
 
 /// Whether no `IN` stands below a negation or within another expression.
-fn is_positive(condition: &Expr) -> Result<bool> {
+fn is_positive(condition: &Expr, schema: &DFSchema) -> Result<bool> {
     match condition {
-        Expr::Exists(_) => Ok(true),
-        Expr::InSubquery(InSubquery { expr, negated: false, .. }) => Ok(!asks(expr)?),
-        Expr::Not(inner) if matches!(inner.as_ref(), Expr::Exists(_)) => Ok(true),
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
-            Ok(is_positive(left)? && is_positive(right)?)
+        Expr::Exists(Exists { subquery, .. }) => Ok(!is_hard(subquery, schema, Asked::Rows)?),
+        Expr::InSubquery(InSubquery { expr, subquery, negated: false }) => {
+            Ok(!asks(expr, schema)? && !is_hard(subquery, schema, Asked::Rows)?)
         }
-        other => Ok(!asks(other)?),
+        Expr::Not(inner) if matches!(inner.as_ref(), Expr::Exists(_)) => is_positive(inner, schema),
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::And | Operator::Or, right }) => {
+            Ok(is_positive(left, schema)? && is_positive(right, schema)?)
+        }
+        other => Ok(!asks(other, schema)?),
     }
 }
 
@@ -365,16 +446,13 @@ fn simple(expr: Expr) -> Result<Transformed<Expr>> {
             Ok(Transformed::yes(if negated { (*expr).not_eq(scalar) } else { (*expr).eq(scalar) }))
         }
         Expr::ScalarSubquery(subquery) => {
-            let (_, field) = subquery.subquery.schema().qualified_field(0);
-            let is_never_null = field.is_nullable() || is_one_row(&subquery.subquery);
+            let has_a_row = is_one_row(&subquery.subquery);
             let subquery = Expr::ScalarSubquery(subquery);
-            if is_never_null {
+            if has_a_row {
                 return Ok(Transformed::no(subquery));
             }
             let name = subquery.schema_name().to_string();
-            let function = Arc::new(ScalarUDF::from(Nullable { signature: Signature::any(1, Volatility::Immutable) }));
-            let call = Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![subquery]));
-            Ok(Transformed::yes(call.alias(name)))
+            Ok(Transformed::yes(nullable(subquery).alias(name)))
         }
         other => Ok(Transformed::no(other)),
     }
@@ -444,15 +522,34 @@ fn is_one_row(plan: &LogicalPlan) -> bool {
     }
 }
 
-/// `nullable(x)`: `x`, of which nothing concludes that it is never NULL.
+/// Whether a plan has no more than one row, whatever is in its tables.
+fn has_one_row_at_most(plan: &LogicalPlan) -> Result<bool> {
+    Ok(match plan {
+        _ if is_one_row(plan) => true,
+        LogicalPlan::Limit(limit) => {
+            matches!(limit.get_fetch_type()?, FetchType::Literal(Some(0 | 1))) || has_one_row_at_most(&limit.input)?
+        }
+        LogicalPlan::Projection(_)
+        | LogicalPlan::Filter(_)
+        | LogicalPlan::SubqueryAlias(_)
+        | LogicalPlan::Sort(_)
+        | LogicalPlan::Window(_) => match plan.inputs()[..] {
+            [input] => has_one_row_at_most(input)?,
+            _ => false,
+        },
+        _ => false,
+    })
+}
+
+/// `only_row(value, rows)`: the value of a scalar subquery, and an error where it has more rows than one.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Nullable {
+struct OnlyRow {
     signature: Signature,
 }
 
-impl ScalarUDFImpl for Nullable {
+impl ScalarUDFImpl for OnlyRow {
     fn name(&self) -> &str {
-        "nullable"
+        "only_row"
     }
 
     fn signature(&self) -> &Signature {
@@ -463,17 +560,15 @@ impl ScalarUDFImpl for Nullable {
         Ok(types.first().cloned().unwrap_or(DataType::Null))
     }
 
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        match args.arg_fields {
-            [field] => Ok(Arc::new(field.as_ref().clone().with_nullable(true))),
-            _ => datafusion::common::plan_err!("nullable takes one argument"),
-        }
-    }
-
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match args.args.into_iter().next() {
-            Some(value) => Ok(value),
-            None => datafusion::common::exec_err!("nullable takes one argument"),
+        let rows = args.number_rows;
+        let [value, counts] = args.args.as_slice() else {
+            return datafusion::common::exec_err!("only_row takes two arguments");
+        };
+        let counts = counts.to_array(rows)?;
+        if as_int64_array(&counts)?.iter().flatten().any(|rows| rows > 1) {
+            return datafusion::common::exec_err!("Scalar subquery returned more than one row");
         }
+        Ok(value.clone())
     }
 }

@@ -4,7 +4,7 @@
 //! stay what the sides say. DataFusion (55.2) takes the left side's column for `a`, which is NULL for rows that only the
 //! right side of a RIGHT or FULL join has; `*` takes the side whose name sorts first, three joins over one column are
 //! "ambiguous", and a USING inside of a subquery takes columns from the `*` outside of it.
-//! (apache/datafusion: the canaries in `sql/tests/upstream.rs` tell when that changes.)
+//! (apache/datafusion: the canaries in `upstream.rs` tell when that changes.)
 //!
 //! The statement is rewritten before planning, each such join is planned here, and what stands above is DataFusion's again:
 //!

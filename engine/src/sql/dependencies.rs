@@ -1,0 +1,115 @@
+//! What determines what: functional dependencies that DataFusion concludes and that do not hold.
+//!
+//! In `d JOIN t`, where `d` was grouped by `d.b`, `d.b` determines the columns of `d`. `GROUP BY d.b, t.b` over it is planned (55.2)
+//! as if `d.b` determined the whole answer, `t.b` too (`aggregate_functional_dependencies` takes all columns for the
+//! dependency's target). The optimizer then drops `t.b` from ORDER BY and from GROUP BY: rows come in a wrong order, groups
+//! are merged. So a key that determines some of the other keys only is grouped by as [`Itself`], of which nothing is concluded.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::{
+    Aggregate, ColumnarValue, Distinct, Expr, LogicalPlan, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
+    ScalarUDFImpl, Signature, Volatility,
+};
+
+/// Hides the keys of a plan's aggregates of which too much would be concluded.
+pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut has_changed = false;
+    plan.transform_up_with_subqueries(|plan| {
+        // Inputs may have lost a dependency.
+        let mut plan = if has_changed { plan.recompute_schema()? } else { plan };
+        // What the optimizer would make of it, when it is too late to look at its keys.
+        if let LogicalPlan::Distinct(Distinct::All(input)) = &plan {
+            let keys = input.schema().columns().into_iter().map(Expr::Column).collect();
+            plan = LogicalPlan::Aggregate(Aggregate::try_new(Arc::clone(input), keys, vec![])?);
+            has_changed = true;
+        }
+        let unchanged = |plan| Ok(Transformed::new_transformed(plan, has_changed));
+        let LogicalPlan::Aggregate(aggregate) = &plan else { return unchanged(plan) };
+        let hidden = misleading(aggregate);
+        if hidden.is_empty() {
+            return unchanged(plan);
+        }
+        has_changed = true;
+        let name = |at: usize| format!("__key_{at}");
+        let hide = |(at, expr): (usize, &Expr)| {
+            if !hidden.contains(&at) {
+                return expr.clone();
+            }
+            ScalarUDF::from(Itself { signature: Signature::any(1, Volatility::Immutable) })
+                .call(vec![expr.clone()])
+                .alias(name(at))
+        };
+        let keys = aggregate.group_expr.iter().enumerate().map(hide).collect();
+        let grouped = Aggregate::try_new(Arc::clone(&aggregate.input), keys, aggregate.aggr_expr.clone())?;
+        let columns = plan.schema().columns().into_iter().enumerate().map(|(at, column)| match hidden.contains(&at) {
+            true => Expr::Column(Column::from_name(name(at))).alias_qualified(column.relation, column.name),
+            false => Expr::Column(column),
+        });
+        let grouped = Arc::new(LogicalPlan::Aggregate(grouped));
+        let columns = columns.collect();
+        Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, grouped)?)))
+    })
+    .data()
+}
+
+/// The places of the keys that determine some columns, while another key is none of these.
+fn misleading(aggregate: &Aggregate) -> HashSet<usize> {
+    let schema = aggregate.input.schema();
+    let keys: Vec<Option<usize>> = aggregate
+        .group_expr
+        .iter()
+        .map(|key| match key {
+            Expr::Column(column) => schema.maybe_index_of_column(column),
+            _ => None,
+        })
+        .collect();
+    let mut hidden = HashSet::new();
+    for dependency in schema.functional_dependencies().iter() {
+        let place = |source: &usize| keys.iter().position(|key| key.as_ref() == Some(source));
+        let Some(places) = dependency.source_indices.iter().map(place).collect::<Option<Vec<_>>>() else { continue };
+        let is_determined = |key: &Option<usize>| key.is_some_and(|key| dependency.target_indices.contains(&key));
+        if !keys.iter().all(is_determined) {
+            hidden.extend(places);
+        }
+    }
+    hidden
+}
+
+/// `itself(x)`: `x`, which determines nothing.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Itself {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for Itself {
+    fn name(&self) -> &str {
+        "itself"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        match args.arg_fields {
+            [field] => Ok(Arc::clone(field)),
+            _ => datafusion::common::plan_err!("itself takes one argument"),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.into_iter().next() {
+            Some(value) => Ok(value),
+            None => datafusion::common::exec_err!("itself takes one argument"),
+        }
+    }
+}

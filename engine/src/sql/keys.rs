@@ -1,0 +1,109 @@
+//! Keys of joins for which NULL equals NULL, beside keys for which it does not.
+//!
+//! A hash join of DataFusion (55.2) takes NULL for equal in all of its keys or in none. `ON a.x IS NOT DISTINCT FROM b.x` makes it all,
+//! early in the optimizer; and what comes later, equations of a filter above (`WHERE a.y = b.y`) and joins that are put
+//! together with this one, gets the same treatment: rows meet by a NULL in `y`. So such conditions stay conditions in the
+//! optimizer ([`rules`]), and become keys when its work is done ([`with_null_keys`]):
+//!
+//! ```text
+//! keys y = y, filter x IS NOT DISTINCT FROM x      keys y = y, x = x, NULL equals NULL, filter a.y IS NOT NULL
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::{NullEquality, Result};
+use datafusion::logical_expr::utils::{can_hash, conjunction, find_valid_equijoin_key_pair, split_conjunction_owned};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, Operator};
+use datafusion::optimizer::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
+
+/// The rule of DataFusion that makes keys of conditions.
+const MAKES_KEYS: &str = "extract_equijoin_predicate";
+
+/// DataFusion's rules, of which the one that makes keys looks at equations only.
+pub(super) fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
+    let replace = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
+        MAKES_KEYS => Arc::new(Equations { rule }) as Arc<dyn OptimizerRule + Send + Sync>,
+        _ => rule,
+    };
+    Optimizer::new().rules.into_iter().map(replace).collect()
+}
+
+/// A rule that does not see `IS NOT DISTINCT FROM` in conditions of joins.
+#[derive(Debug)]
+struct Equations {
+    rule: Arc<dyn OptimizerRule + Send + Sync>,
+}
+
+impl OptimizerRule for Equations {
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.rule.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Join(mut join) = plan else { return self.rule.rewrite(plan, config) };
+        let Some(filter) = join.filter.take() else { return Ok(Transformed::no(LogicalPlan::Join(join))) };
+        let (unseen, seen): (Vec<Expr>, Vec<Expr>) =
+            split_conjunction_owned(filter).into_iter().partition(is_null_safe);
+        join.filter = conjunction(seen);
+        let mut rewritten = self.rule.rewrite(LogicalPlan::Join(join), config)?;
+        if let LogicalPlan::Join(join) = &mut rewritten.data {
+            join.filter = conjunction(join.filter.take().into_iter().chain(unseen));
+        }
+        Ok(rewritten)
+    }
+}
+
+fn is_null_safe(condition: &Expr) -> bool {
+    matches!(condition, Expr::BinaryExpr(BinaryExpr { op: Operator::IsNotDistinctFrom, .. }))
+}
+
+/// Makes keys of what is compared with `IS NOT DISTINCT FROM`, in a plan that is optimized.
+pub(super) fn with_null_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|plan| {
+        let LogicalPlan::Join(join) = plan else { return Ok(Transformed::no(plan)) };
+        let Some(filter) = join.filter.clone().filter(|_| !join.null_aware) else {
+            return Ok(Transformed::no(LogicalPlan::Join(join)));
+        };
+        let (mut keys, mut conditions) = (vec![], vec![]);
+        for condition in split_conjunction_owned(filter) {
+            match key(&condition, &join)? {
+                Some(key) => keys.push(key),
+                None => conditions.push(condition),
+            }
+        }
+        if keys.is_empty() {
+            return Ok(Transformed::no(LogicalPlan::Join(join)));
+        }
+        if join.null_equality == NullEquality::NullEqualsNothing {
+            for (left, _) in &join.on {
+                if left.nullable(join.left.schema())? {
+                    conditions.push(left.clone().is_not_null());
+                }
+            }
+        }
+        let on = join.on.iter().cloned().chain(keys).collect();
+        let null_equality = NullEquality::NullEqualsNull;
+        Ok(Transformed::yes(LogicalPlan::Join(Join { on, filter: conjunction(conditions), null_equality, ..join })))
+    })
+    .data()
+}
+
+/// The two sides of a null-safe comparison of one side of a join with the other.
+fn key(condition: &Expr, join: &Join) -> Result<Option<(Expr, Expr)>> {
+    let Expr::BinaryExpr(BinaryExpr { left, op: Operator::IsNotDistinctFrom, right }) = condition else {
+        return Ok(None);
+    };
+    let (left_schema, right_schema) = (join.left.schema(), join.right.schema());
+    let Some(pair) = find_valid_equijoin_key_pair(left, right, left_schema, right_schema)? else { return Ok(None) };
+    let is_key = can_hash(&pair.0.get_type(left_schema)?) && can_hash(&pair.1.get_type(right_schema)?);
+    Ok(is_key.then_some(pair))
+}
