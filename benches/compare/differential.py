@@ -25,6 +25,7 @@ from common import ROOT, arguments, fail, parsed
 KNOWN = [
     ("does not fit", "sums and products that do not fit 64 bits end in an error; DuckDB has HUGEINT"),
     ("overflow", "the same"),
+    ("Unary operator '-' only supports signed", "ranks are unsigned"),
 ]
 
 TABLES = {

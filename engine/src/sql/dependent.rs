@@ -28,7 +28,7 @@ use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::Sort as SortExpr;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Distinct, Expr, ExprFunctionExt, FetchType, Filter, Join, JoinType, LogicalPlan,
+    Aggregate, BinaryExpr, Distinct, Expr, ExprFunctionExt, FetchType, Filter, Join, JoinType, Limit, LogicalPlan,
     LogicalPlanBuilder, Operator, Projection, SkipType, SubqueryAlias, Window, lit,
 };
 
@@ -187,6 +187,13 @@ impl<'a> Unnesting<'a> {
                 Ok(LogicalPlan::Window(Window::try_new(calls, Arc::new(unnested.plan.clone()))?))
             })?,
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.unnest(&sort.input)?,
+            // ORDER BY what is not shown: the sort stands below the projection.
+            LogicalPlan::Limit(limit) if matches!(limit.input.as_ref(), LogicalPlan::Projection(_)) => {
+                let LogicalPlan::Projection(projection) = limit.input.as_ref() else { return Ok(None) };
+                let below = LogicalPlan::Limit(Limit { input: Arc::clone(&projection.input), ..limit.clone() });
+                let above = Projection::try_new(projection.expr.clone(), Arc::new(below))?;
+                self.unnest(&LogicalPlan::Projection(above))?
+            }
             LogicalPlan::Limit(limit) => {
                 let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
                     (limit.get_skip_type()?, limit.get_fetch_type()?)

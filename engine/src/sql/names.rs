@@ -40,7 +40,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, Distinct, Expr as SqlExpr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Value, Visit, VisitMut, Visitor, VisitorMut,
+    SelectItemQualifiedWildcardKind, Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions_mut,
 };
 
 /// Encloses the number of a tag in a name: invisible, and in no name that somebody types.
@@ -218,7 +218,7 @@ impl Marker<'_> {
                     Some(name) => (normal(name), true),
                     None => continue,
                 },
-                SelectItem::UnnamedExpr(expr) => (expr.to_string(), false),
+                SelectItem::UnnamedExpr(expr) => (spelled(expr), false),
                 _ => continue,
             };
             let again = !seen.insert(name.clone()) || (wildcard && is_named && self.taken.contains(&name));
@@ -240,6 +240,22 @@ impl Marker<'_> {
 }
 
 /// As DataFusion makes names of identifiers.
+/// An expression as text, in which numbers that are equal look the same: `2.5` and `2.5e0` are one name to the planner.
+fn spelled(expr: &SqlExpr) -> String {
+    let mut expr = expr.clone();
+    let _never_breaks = visit_expressions_mut(&mut expr, |expr| {
+        if let SqlExpr::Value(value) = expr
+            && let Value::Number(digits, _) = &mut value.value
+            && digits.contains(['.', 'e', 'E'])
+            && let Ok(number) = digits.parse::<f64>()
+        {
+            *digits = format!("{number:?}");
+        }
+        ControlFlow::<()>::Continue(())
+    });
+    expr.to_string()
+}
+
 fn normal(ident: &Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }

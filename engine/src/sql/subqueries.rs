@@ -53,6 +53,13 @@ struct Rewriter {
 
 impl Rewriter {
     fn node(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        let plan = match plan {
+            LogicalPlan::Join(join) => match self.lateral(&join)? {
+                Some(joined) => return Ok(Transformed::yes(joined)),
+                None => LogicalPlan::Join(join),
+            },
+            other => other,
+        };
         if !has_subquery(&plan)? {
             return Ok(Transformed::no(plan));
         }
@@ -112,6 +119,43 @@ impl Rewriter {
         }
         let Some(predicate) = conjunction(conditions) else { return Ok(below.plan) };
         only(LogicalPlan::Filter(Filter::try_new(predicate, Arc::new(below.plan))?), columns)
+    }
+
+    /// `left JOIN LATERAL right`, whose right side speaks of the left one: joined on what it speaks of.
+    fn lateral(&mut self, join: &Join) -> Result<Option<LogicalPlan>> {
+        if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
+            return Ok(None);
+        }
+        let (inner, alias) = match join.right.as_ref() {
+            LogicalPlan::Subquery(subquery) => (&subquery.subquery, None),
+            LogicalPlan::SubqueryAlias(alias) => match alias.input.as_ref() {
+                LogicalPlan::Subquery(subquery) => (&subquery.subquery, Some(alias.alias.clone())),
+                _ => return Ok(None),
+            },
+            _ => return Ok(None),
+        };
+        let outer = dependent::spoken_of(inner, join.left.schema())?;
+        if outer.is_empty() {
+            return Ok(None);
+        }
+        let unnested = Unnesting::new(outer.clone(), &join.left, &mut self.joins)?.unnest(inner)?;
+        let Some(Unnested { plan: right, domain }) = unnested else { return Ok(None) };
+        // Only its own columns and the domain, under the name that it has.
+        let own = inner.schema().columns().into_iter().chain(domain.iter().cloned()).map(Expr::Column);
+        let right = LogicalPlanBuilder::from(right).project(own)?;
+        let (right, domain) = match alias {
+            None => (right.build()?, domain),
+            Some(alias) => {
+                let named = domain.into_iter().map(|column| Column::new(Some(alias.clone()), column.name)).collect();
+                (right.alias(alias)?.build()?, named)
+            }
+        };
+        let keys = join.on.iter().map(|(left, right)| Expr::eq(left.clone(), right.clone()));
+        let conditions = keys.chain(join.filter.clone()).chain(equal(&outer, &domain)).collect::<Vec<_>>();
+        let columns = join.schema.columns();
+        let joined =
+            LogicalPlanBuilder::from(join.left.as_ref().clone()).join_on(right, join.join_type, conditions)?.build()?;
+        only(joined, columns).map(Some)
     }
 
     /// Conditions of a join are answered on the side of which they speak.
