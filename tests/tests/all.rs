@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod chrome_dialects;
 mod damaged;
 mod extremes;
 mod gpu_figures;
