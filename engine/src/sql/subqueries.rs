@@ -29,7 +29,7 @@ use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{
     BinaryExpr, ColumnarValue, Distinct, Expr, ExprSchemable, FetchType, Filter, Join, JoinType, LogicalPlan,
-    LogicalPlanBuilder, Operator, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SkipType,
+    LogicalPlanBuilder, Operator, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SkipType, Sort,
     Subquery, Volatility, lit, when,
 };
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
@@ -62,6 +62,13 @@ impl Rewriter {
         };
         if !has_subquery(&plan)? {
             return Ok(Transformed::no(plan));
+        }
+        if let LogicalPlan::Sort(sort) = &plan
+            && let Some(input) = with_columns_of_sort(sort)?
+        {
+            let columns = sort.input.schema().columns();
+            let sort = LogicalPlan::Sort(Sort { input: Arc::new(input), ..sort.clone() });
+            return only(self.node(sort)?.data, columns).map(Transformed::yes);
         }
         let names = NamePreserver::new(&plan);
         let plan = plan
@@ -166,7 +173,10 @@ impl Rewriter {
         let mut conditions = vec![];
         let mut above = vec![];
         for condition in split_conjunction_owned(condition) {
-            if !asks(&condition, &join.schema)? {
+            // DataFusion joins correlated values for projections and filters only.
+            let has_value = condition
+                .exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(subquery) if is_correlated(subquery))))?;
+            if !has_value && !asks(&condition, &join.schema)? {
                 conditions.push(condition);
                 continue;
             }
@@ -359,6 +369,25 @@ impl Below<'_> {
         self.plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
         Ok(Expr::Column(Column::from_name(name)))
     }
+}
+
+/// The projection below a sort with the columns that subqueries of the sort speak of and that it lacks: `SELECT a … ORDER BY (SELECT
+/// … WHERE u.b = t.b)`. `None` if it lacks none.
+fn with_columns_of_sort(sort: &Sort) -> Result<Option<LogicalPlan>> {
+    let LogicalPlan::Projection(projection) = sort.input.as_ref() else { return Ok(None) };
+    let mut missing = HashSet::new();
+    for sort in &sort.expr {
+        missing.extend(spoken_of(&sort.expr)?);
+    }
+    let below = projection.input.schema();
+    missing.retain(|column| !projection.schema.has_column(column) && below.has_column(column));
+    if missing.is_empty() {
+        return Ok(None);
+    }
+    let mut missing: Vec<Column> = missing.into_iter().collect();
+    missing.sort();
+    let columns = projection.expr.iter().cloned().chain(missing.into_iter().map(Expr::Column)).collect();
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(columns, Arc::clone(&projection.input))?)))
 }
 
 /// Takes away what joins have added.
