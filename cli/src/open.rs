@@ -58,6 +58,10 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
             talk::warning(&summary);
         }
+        // A wrong guess makes all answers wrong by a thousand.
+        for guessed in run.stats.iter().filter(|stat| stat.finding.what == "time_unit_guessed") {
+            talk::note(&guessed.example);
+        }
     }
     if args.strict {
         nothing_lost(session.runs())?;

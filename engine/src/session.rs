@@ -22,6 +22,7 @@ use tq_udfs::bounded::Bounds;
 use tq_udfs::exactly::{EXACT, exactly};
 use tq_udfs::keeps_time::keeps_time;
 use tq_udfs::percentile::{PRECISE, precisely};
+use tq_udfs::plainly::plainly;
 use tq_udfs::relation::notes::Note;
 use tq_udfs::ticks::Tick;
 use tq_udfs::time_slice::{SliceFrom, SliceTo};
@@ -231,6 +232,9 @@ impl Session {
 /// themselves first. With DataFusion's 100 000, most tables are read before anyone knows.
 const ROWS_OF_PROBE: usize = 2 * ROWS_PER_BATCH;
 
+/// Functions of DataFusion that make dictionaries of numbers of texts in dictionaries.
+const PLAIN: [&str; 4] = ["character_length", "octet_length", "bit_length", "ascii"];
+
 /// Aggregates of DataFusion that make a time of times.
 const KEEP_TIME: [&str; 9] = [
     "min",
@@ -267,6 +271,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     for name in KEEP_TIME {
         let function = keeps_time(context.state().udaf(name)?);
         context.register_udaf(Arc::new(function))?;
+    }
+    for name in PLAIN {
+        let function = plainly(context.state().udf(name)?);
+        context.register_udf(Arc::new(function))?;
     }
     for function in tq_udfs::window_functions() {
         context.register_udwf(function)?;

@@ -5,8 +5,8 @@
 //! ([`relation`]) take whole relations.
 //!
 //! [`scalar_functions`], [`aggregate_functions`], [`window_functions`] and [`relation_functions`] are the registry: what
-//! they return is registered by the engine and listed by `tq functions`. [`keeps_time::keeps_time`] wraps functions of
-//! DataFusion that stay its own.
+//! they return is registered by the engine and listed by `tq functions`. [`keeps_time::keeps_time`] and [`plainly::plainly`]
+//! wrap functions of DataFusion that stay its own.
 
 mod aggregate;
 pub mod bounded;
@@ -43,6 +43,7 @@ mod multiset;
 pub mod occupancy;
 pub mod percentile;
 pub mod permutation;
+pub mod plainly;
 pub mod ready;
 pub mod relation;
 mod retyped;

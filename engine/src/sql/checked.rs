@@ -23,6 +23,7 @@ use datafusion::optimizer::AnalyzerRule;
 use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
+use crate::sql::branches;
 use crate::sql::stack::grown;
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
@@ -54,7 +55,7 @@ impl CheckedArithmetic {
             Ok(rewritten.update_data(|expr| name.restore(expr)))
         })?;
         // Times are told by metadata: it changes the schemas of this node and of all above, rewritten or not.
-        rewritten.map_data(LogicalPlan::recompute_schema)
+        rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(branches::told)
     }
 
     /// From the leaves to the root, but a long chain at once.

@@ -120,6 +120,11 @@ impl Dialect for TqDialect {
         true
     }
 
+    /// Another one: `1_000`, whose `_` `spelling.rs` takes away.
+    fn supports_numeric_literal_underscores(&self) -> bool {
+        true
+    }
+
     fn is_delimited_identifier_start(&self, character: char) -> bool {
         GenericDialect.is_delimited_identifier_start(character)
     }
@@ -397,8 +402,10 @@ mod tests {
     }
 
     #[test]
-    fn differs_from_the_generic_dialect_in_one_flag() {
+    fn differs_from_the_generic_dialect_in_two_flags() {
         assert!(TqDialect.supports_subquery_as_function_arg() && !GenericDialect.supports_subquery_as_function_arg());
+        assert!(TqDialect.supports_numeric_literal_underscores());
+        assert!(!GenericDialect.supports_numeric_literal_underscores());
         // Every method of the trait that takes nothing and answers a bool.
         assert_equal_flags! {
             supports_string_literal_backslash_escape
@@ -426,7 +433,6 @@ mod tests {
             supports_named_fn_args_with_rarrow_operator
             supports_named_fn_args_with_expr_name
             supports_numeric_prefix
-            supports_numeric_literal_underscores
             supports_window_function_null_treatment_arg
             supports_dictionary_syntax
             support_map_literal_syntax

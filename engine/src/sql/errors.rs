@@ -259,7 +259,7 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields, place),
             SchemaError::AmbiguousReference { field } => (
                 format!("column `{}` is in several relations", field.name),
-                Some(format!("say which one, as in `tasks.{}`", field.name)),
+                Some(format!("put the name that its relation has in FROM before it: `t.{}`", field.name)),
             ),
             SchemaError::DuplicateQualifiedField { qualifier, .. } => (
                 format!("FROM has `{qualifier}` twice", qualifier = qualifier.table()),

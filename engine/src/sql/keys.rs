@@ -3,7 +3,7 @@
 //! A hash join of DataFusion (55.2) takes NULL for equal in all of its keys or in none. `ON a.x IS NOT DISTINCT FROM b.x` makes it all,
 //! early in the optimizer; and what comes later, equations of a filter above (`WHERE a.y = b.y`) and joins that are put
 //! together with this one, gets the same treatment: rows meet by a NULL in `y`. So such conditions stay conditions in the
-//! optimizer ([`rules`]), and become keys when its work is done ([`with_null_keys`]):
+//! optimizer ([`instead_of`]), and become keys when its work is done ([`with_null_keys`]):
 //!
 //! ```text
 //! keys y = y, filter x IS NOT DISTINCT FROM x      keys y = y, x = x, NULL equals NULL, filter a.y IS NOT NULL
@@ -15,18 +15,14 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{NullEquality, Result};
 use datafusion::logical_expr::utils::{can_hash, conjunction, find_valid_equijoin_key_pair, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, Operator};
-use datafusion::optimizer::optimizer::{ApplyOrder, Optimizer, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
 
 /// The rule of DataFusion that makes keys of conditions.
 const MAKES_KEYS: &str = "extract_equijoin_predicate";
 
-/// DataFusion's rules, of which the one that makes keys looks at equations only.
-pub(super) fn rules() -> Vec<Arc<dyn OptimizerRule + Send + Sync>> {
-    let replace = |rule: Arc<dyn OptimizerRule + Send + Sync>| match rule.name() {
-        MAKES_KEYS => Arc::new(Equations { rule }) as Arc<dyn OptimizerRule + Send + Sync>,
-        _ => rule,
-    };
-    Optimizer::new().rules.into_iter().map(replace).collect()
+/// A rule of DataFusion, or in the place of [`MAKES_KEYS`] one that looks at equations only.
+pub(super) fn instead_of(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
+    if rule.name() == MAKES_KEYS { Arc::new(Equations { rule }) } else { rule }
 }
 
 /// A rule that does not see `IS NOT DISTINCT FROM` in conditions of joins.

@@ -15,6 +15,7 @@
 
 mod balance;
 mod bounded;
+mod branches;
 pub(crate) mod charged;
 pub mod checked;
 mod dependencies;
@@ -31,13 +32,17 @@ mod order;
 pub mod parse;
 mod perfetto;
 mod place;
+mod pushed;
 pub mod question;
 pub mod relations;
 pub mod rewrite;
+mod rows;
 mod scope;
 mod set_operations;
 pub mod settings;
+mod spelling;
 mod stack;
+mod statistics;
 pub mod stop;
 mod subqueries;
 mod system;
@@ -50,6 +55,7 @@ use std::sync::Arc;
 use datafusion::common::{ParamValues, Result as DataFusionResult};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, Statement as PlannedStatement};
+use datafusion::optimizer::Optimizer;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use tq_udfs::relation::notes::Notes;
 
@@ -72,10 +78,11 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_default();
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(json::JsonPaths));
+    let rules = Optimizer::new().rules.into_iter();
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
         .with_relation_planners(vec![Arc::new(relations::Relations), Arc::new(set_operations::Multisets)])
-        .with_optimizer_rules(keys::rules())
+        .with_optimizer_rules(rules.map(keys::instead_of).map(pushed::instead_of).collect())
         .with_physical_optimizer_rules(order::physical_rules())
         .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))

@@ -25,6 +25,7 @@ use tq_udfs::relation::exec::RelationExec;
 use tq_udfs::relation::node::{GivenInput, RelationNode, plan};
 use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, RelationFunction};
 
+use crate::sql::branches::settled;
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::{error_at, help_if_none};
 use crate::sql::keys::with_null_keys;
@@ -299,7 +300,7 @@ pub struct RelationQueryPlanner;
 impl QueryPlanner for RelationQueryPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
-        planner.create_physical_plan(&with_null_keys(plan.clone())?, session).await
+        planner.create_physical_plan(&settled(with_null_keys(plan.clone())?)?, session).await
     }
 }
 

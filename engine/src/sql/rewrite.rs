@@ -34,9 +34,11 @@ use crate::sql::dialect::TqDialect;
 use crate::sql::errors::error_at;
 use crate::sql::perfetto;
 use crate::sql::relations::{find_function, parameter_of};
+use crate::sql::rows;
 use crate::sql::scope::Scopes;
 use crate::sql::set_operations;
 use crate::sql::settings;
+use crate::sql::spelling;
 use crate::sql::unchanged::refuse_changes;
 use crate::tables::{PROGRAM_TASKS, Table};
 
@@ -85,6 +87,9 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
         self.scopes.enter(query);
+        if let Err(error) = spelling::check_query(query) {
+            return ControlFlow::Break(error);
+        }
         set_operations::rewrite(query)
     }
 
@@ -94,7 +99,17 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<DataFusionError> {
-        match perfetto::relations_of_columns(select) {
+        let rewritten = perfetto::relations_of_columns(select)
+            .and_then(|()| spelling::rewrite(select))
+            .and_then(|()| rows::rewrite_where(select));
+        match rewritten {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        match spelling::rewrite_expression(expr).and_then(|()| rows::rewrite(expr)) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }

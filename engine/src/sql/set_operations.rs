@@ -1,4 +1,4 @@
-//! `EXCEPT ALL` and `INTERSECT ALL`: multisets.
+//! `EXCEPT ALL` and `INTERSECT ALL`: multisets; and the names of the columns of branches.
 //!
 //! DataFusion (55.2) plans the first two as an anti and a semi join: a row that stands three times on the left and once on the
 //! right is dropped three times, and rows that stand often on both sides meet each other quadratically. With the number that
@@ -18,8 +18,8 @@ use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, Relati
 use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::{Expr, ExprFunctionExt, JoinType, LogicalPlan, LogicalPlanBuilder, cast};
 use datafusion::sql::sqlparser::ast::{
-    Ident, Join, JoinConstraint, JoinOperator, Query, SetExpr, SetOperator, SetQuantifier, Spanned, TableAlias,
-    TableFactor, TableWithJoins,
+    Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned,
+    TableAlias, TableFactor, TableWithJoins,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
@@ -44,7 +44,12 @@ pub(super) fn rewrite(query: &mut Query) -> ControlFlow<DataFusionError> {
 fn operation(body: &mut SetExpr) -> Result<()> {
     let mut body = body;
     loop {
-        if let SetExpr::SetOperation { right, .. } = body {
+        if let SetExpr::SetOperation { right, set_quantifier, .. } = body {
+            if let SetExpr::Select(select) = right.as_mut()
+                && !is_by_name(*set_quantifier)
+            {
+                name_columns(select);
+            }
             operation(right)?;
         }
         let marked = match &*body {
@@ -60,6 +65,20 @@ fn operation(body: &mut SetExpr) -> Result<()> {
         }
         let SetExpr::SetOperation { left, .. } = body else { return Ok(()) };
         body = left;
+    }
+}
+
+fn is_by_name(quantifier: SetQuantifier) -> bool {
+    matches!(quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
+}
+
+/// The columns of a branch get names that nobody sees. DataFusion gives those of the left side to some of them, and then finds two of a
+/// name in `SELECT a, 10 - a AS b … UNION SELECT b, b + 1 …`.
+fn name_columns(select: &mut Select) {
+    for (at, item) in select.projection.iter_mut().enumerate() {
+        if let SelectItem::UnnamedExpr(expr) = item {
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::new(format!("__branch_{at}")) };
+        }
     }
 }
 

@@ -22,7 +22,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::cast::as_int64_array;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, plan_err};
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
@@ -165,45 +165,130 @@ impl Rewriter {
         only(joined, columns).map(Some)
     }
 
-    /// Conditions of a join are answered on the side of which they speak.
+    /// Subqueries in conditions of a join are answered on the side of which they speak.
     fn join(&mut self, join: Join) -> Result<LogicalPlan> {
         let Some(condition) = join.filter.clone() else { return Ok(LogicalPlan::Join(join)) };
         let columns = join.schema.columns();
         let (mut left, mut right) = (join.left.as_ref().clone(), join.right.as_ref().clone());
         let mut conditions = vec![];
-        let mut above = vec![];
+        let mut of_both = vec![];
         for condition in split_conjunction_owned(condition) {
             // DataFusion joins correlated values for projections and filters only.
-            let has_value = condition
-                .exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(subquery) if is_correlated(subquery))))?;
-            if !has_value && !asks(&condition, &join.schema)? {
+            let is_asked = |condition: &Expr| -> Result<bool> {
+                let has_value = condition
+                    .exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(subquery) if is_correlated(subquery))))?;
+                Ok(has_value || asks(condition, &join.schema)?)
+            };
+            if !is_asked(&condition)? {
                 conditions.push(condition);
                 continue;
             }
-            let mut spoken = spoken_of(&condition)?;
-            spoken.retain(|column| join.schema.has_column(column));
-            let is_of = |side: &LogicalPlan| spoken.iter().all(|column| side.schema().has_column(column));
-            if is_of(&left) {
-                let mut below = Below::new(left, &mut self.joins);
-                conditions.push(below.values(condition, false)?.data);
-                left = below.plan;
-            } else if is_of(&right) {
-                let mut below = Below::new(right, &mut self.joins);
-                conditions.push(below.values(condition, false)?.data);
-                right = below.plan;
-            } else if join.join_type == JoinType::Inner {
-                above.push(condition);
-            } else {
-                conditions.push(condition);
-            }
+            let condition = condition.transform_down(|expr| {
+                if !matches!(expr, Expr::ScalarSubquery(_)) && !is_question(&expr) {
+                    return Ok(Transformed::no(expr));
+                }
+                let mut spoken = spoken_of(&expr)?;
+                spoken.retain(|column| join.schema.has_column(column));
+                for side in [&mut left, &mut right] {
+                    if spoken.iter().all(|column| side.schema().has_column(column)) {
+                        let mut below = Below::new(std::mem::take(side), &mut self.joins);
+                        let value = below.values(expr, false)?.data;
+                        *side = below.plan;
+                        return Ok(Transformed::new(value, true, TreeNodeRecursion::Jump));
+                    }
+                }
+                Ok(Transformed::no(expr))
+            });
+            let condition = condition.data()?;
+            if is_asked(&condition)? { &mut of_both } else { &mut conditions }.push(condition);
         }
         let keys = join.on.iter().map(|(left, right)| Expr::eq(left.clone(), right.clone()));
-        let all = keys.chain(conditions).collect::<Vec<_>>();
-        let plan = LogicalPlanBuilder::from(left).join_on(right, join.join_type, all)?.build()?;
-        match conjunction(above) {
-            None => only(plan, columns),
-            Some(predicate) => only(self.filter(Filter::try_new(predicate, Arc::new(plan))?)?, columns),
-        }
+        conditions.extend(keys);
+        let Some(of_both) = conjunction(of_both) else {
+            let plan = LogicalPlanBuilder::from(left).join_on(right, join.join_type, conditions)?.build()?;
+            return only(plan, columns);
+        };
+        let plan = match join.join_type {
+            JoinType::Inner => {
+                let plan = LogicalPlanBuilder::from(left).join_on(right, JoinType::Inner, conditions)?.build()?;
+                self.filter(Filter::try_new(of_both, Arc::new(plan))?)?
+            }
+            JoinType::Left => {
+                let (right, pairs) = self.pairs(of_both, &left, right)?;
+                LogicalPlanBuilder::from(left).join_on(right, JoinType::Left, [conditions, pairs].concat())?.build()?
+            }
+            JoinType::Right => {
+                let (left, pairs) = self.pairs(of_both, &right, left)?;
+                LogicalPlanBuilder::from(left).join_on(right, JoinType::Right, [conditions, pairs].concat())?.build()?
+            }
+            JoinType::Full => self.full(&left, &right, &columns, &conditions, of_both)?,
+            kind => return plan_err!("a subquery in ON of a {kind} JOIN that speaks of both sides"),
+        };
+        only(plan, columns)
+    }
+
+    /// The rows of a left join, and those of the right side that are in none of them.
+    fn full(
+        &mut self,
+        left: &LogicalPlan,
+        right: &LogicalPlan,
+        columns: &[Column],
+        conditions: &[Expr],
+        of_both: Expr,
+    ) -> Result<LogicalPlan> {
+        let name = |at: usize| format!("c{at}");
+        let (others, pairs) = self.pairs(of_both.clone(), left, right.clone())?;
+        let joined = LogicalPlanBuilder::from(left.clone())
+            .join_on(others, JoinType::Left, [conditions, &pairs].concat())?
+            .project(columns.iter().cloned().map(Expr::Column).enumerate().map(|(at, column)| column.alias(name(at))))?
+            .build()?;
+        let (kept, pairs) = self.pairs(of_both, right, left.clone())?;
+        let alone = LogicalPlanBuilder::from(right.clone())
+            .join_on(kept, JoinType::LeftAnti, [conditions, &pairs].concat())?
+            .project(columns.iter().enumerate().map(|(at, column)| {
+                let value = match left.schema().field_from_column(column) {
+                    Ok(field) => lit(ScalarValue::try_from(field.data_type()).unwrap_or(ScalarValue::Null)),
+                    Err(_) => Expr::Column(column.clone()),
+                };
+                value.alias(name(at))
+            }))?
+            .build()?;
+        let names = columns.iter().enumerate().map(|(at, column)| {
+            Expr::Column(Column::from_name(name(at))).alias_qualified(column.relation.clone(), &column.name)
+        });
+        LogicalPlanBuilder::from(joined).union(alone)?.project(names)?.build()
+    }
+
+    /// A condition that asks about both sides of an outer join, as keys: the pairs of values for which it holds are joined to the
+    /// side that may be missing, and tell to which rows of the side that is kept it belongs.
+    fn pairs(&mut self, condition: Expr, kept: &LogicalPlan, other: LogicalPlan) -> Result<(LogicalPlan, Vec<Expr>)> {
+        let spoken: BTreeSet<Column> = spoken_of(&condition)?.into_iter().collect();
+        let values = |side: &LogicalPlan| -> Result<(LogicalPlan, Vec<Column>)> {
+            let columns: Vec<Column> =
+                spoken.iter().filter(|column| side.schema().has_column(column)).cloned().collect();
+            let values = LogicalPlanBuilder::from(side.clone()).project(columns.iter().cloned().map(Expr::Column))?;
+            Ok((values.distinct()?.build()?, columns))
+        };
+        let ((kept, of_kept), (others, of_other)) = (values(kept)?, values(&other)?);
+        let all = LogicalPlanBuilder::from(kept).cross_join(others)?.build()?;
+        let holds = self.filter(Filter::try_new(condition, Arc::new(all))?)?;
+        self.joins += 1;
+        let alias = format!("__subquery_{}", self.joins);
+        let name = |side: &str, at: usize| format!("{side}_{at}");
+        let named = |columns: &[Column], side: &str| -> Vec<Expr> {
+            let columns = columns.iter().cloned().enumerate();
+            columns.map(|(at, column)| Expr::Column(column).alias(name(side, at))).collect()
+        };
+        let all_named = named(&of_kept, "kept").into_iter().chain(named(&of_other, "other"));
+        let holds = LogicalPlanBuilder::from(holds).project(all_named)?.alias(alias.as_str())?.build()?;
+        let keys = |columns: &[Column], side: &str| -> Vec<Expr> {
+            let names: Vec<Column> =
+                (0..columns.len()).map(|at| Column::new(Some(alias.as_str()), name(side, at))).collect();
+            equal(columns, &names)
+        };
+        let other =
+            LogicalPlanBuilder::from(other).join_on(holds, JoinType::Inner, keys(&of_other, "other"))?.build()?;
+        Ok((other, keys(&of_kept, "kept")))
     }
 }
 
@@ -278,12 +363,12 @@ impl Below<'_> {
     fn some(&mut self, subquery: &Subquery, condition: Option<&dyn Fn(Expr) -> Expr>) -> Result<Option<Expr>> {
         *self.joins += 1;
         let alias = format!("__subquery_{}", self.joins);
-        let inner = subquery.subquery.as_ref().clone();
-        let value = match condition {
-            Some(_) => Expr::Column(Column::from(inner.schema().qualified_field(0))),
-            None => lit(true),
+        let inner = match condition {
+            Some(_) => named(&subquery.subquery)?,
+            None => LogicalPlanBuilder::from(subquery.subquery.as_ref().clone())
+                .project([lit(true).alias(VALUE)])?
+                .build()?,
         };
-        let inner = LogicalPlanBuilder::from(inner).project([value.alias(VALUE)])?.build()?;
         if is_hard(subquery, self.plan.schema(), Asked::Rows)? {
             let Some((right, mut on)) = self.unnested(&inner, &alias)? else { return Ok(None) };
             on.extend(condition.map(|condition| condition(Expr::Column(Column::new(Some(alias.as_str()), VALUE)))));
@@ -310,9 +395,7 @@ impl Below<'_> {
     fn value(&mut self, plan: &LogicalPlan) -> Result<Option<Expr>> {
         *self.joins += 1;
         let alias = format!("__subquery_{}", self.joins);
-        let value = Expr::Column(Column::from(plan.schema().qualified_field(0)));
-        let named = LogicalPlanBuilder::from(plan.clone()).project([value.alias(VALUE)])?.build()?;
-        let Some((mut right, on)) = self.unnested(&named, &alias)? else { return Ok(None) };
+        let Some((mut right, on)) = self.unnested(&named(plan)?, &alias)? else { return Ok(None) };
         if !has_one_row_at_most(plan)? {
             let columns = right.schema().columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
             let (values, domain): (Vec<Expr>, Vec<Expr>) =
@@ -369,6 +452,12 @@ impl Below<'_> {
         self.plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
         Ok(Expr::Column(Column::from_name(name)))
     }
+}
+
+/// A subquery whose column is called [`VALUE`].
+fn named(plan: &LogicalPlan) -> Result<LogicalPlan> {
+    let value = Expr::Column(Column::from(plan.schema().qualified_field(0)));
+    LogicalPlanBuilder::from(plan.clone()).project([value.alias(VALUE)])?.build()
 }
 
 /// The projection below a sort with the columns that subqueries of the sort speak of and that it lacks: `SELECT a … ORDER BY (SELECT
@@ -479,7 +568,7 @@ fn knows_null(expr: &Expr, subquery: &Subquery, input: &LogicalPlan) -> Result<b
     }
     let (_, field) = subquery.subquery.schema().qualified_field(0);
     if !field.is_nullable() && !expr.nullable(input.schema())? {
-        return Ok(!is_hard(subquery, input.schema(), Asked::Rows)?);
+        return Ok(!is_correlated(subquery));
     }
     Ok(matches!(expr, Expr::Column(_)) && !is_correlated(subquery))
 }

@@ -540,7 +540,7 @@ fn errors_of_the_rest_of_sql() {
         "SELECT run FROM tasks t JOIN links l ON t.task = l.source",
         "column `run` is in several relations",
         "run",
-        "say which one, as in `tasks.run`",
+        "put the name that its relation has in FROM before it: `t.run`",
     );
     check_error(
         "SELECT * FROM tasks TABLESAMPLE (10 PERCENT)",
@@ -582,8 +582,6 @@ fn shared_buffers_are_charged_once() {
     assert_eq!(context.runtime_env().memory_pool.reserved(), 0);
 }
 
-/// A stream that is dropped stops the computation and gives its memory back, wherever it is: here while the inputs
-/// never end.
 /// Planned, run and dropped on threads of 2 MiB, as an embedder has them.
 #[test]
 fn long_statements_answer_and_deep_ones_are_refused() {
@@ -596,13 +594,17 @@ fn long_statements_answer_and_deep_ones_are_refused() {
     );
     check(&context, &format!("SELECT count(*) FROM ({})", vec!["SELECT 1 AS a"; 200].join(" UNION ALL ")), &["200"]);
     block_on(try_answer(&context, "CREATE VIEW v0 AS SELECT 1 AS a", None)).unwrap();
-    let refused = (1..4000).find_map(|number| {
-        let sql = format!("CREATE VIEW v{number} AS SELECT * FROM v{}", number - 1);
+    // Every view is 20 steps, and planned anew for the next one.
+    let refused = (1..400).find_map(|number| {
+        let around = "SELECT * FROM (".repeat(20);
+        let sql = format!("CREATE VIEW v{number} AS {around}SELECT * FROM v{}{}", number - 1, ") AS t".repeat(20));
         block_on(try_answer(&context, &sql, None)).err()
     });
     assert!(refused.unwrap().message.contains("steps stand on each other"));
 }
 
+/// A stream that is dropped stops the computation and gives its memory back, wherever it is: here while the inputs
+/// never end.
 #[test]
 fn a_dropped_query_stops() {
     let context = session(8 << 30);

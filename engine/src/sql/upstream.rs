@@ -1,7 +1,12 @@
 //! What DataFusion itself answers wrongly or not at all. Each fault has a workaround here; a test below fails as soon as the
 //! one it stands for is mended there, and says which module may go.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
+use datafusion::logical_expr::expr::FieldMetadata;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, Union, lit};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 /// DataFusion without anything of ours: the rows of an answer, or the beginning of an error.
@@ -62,6 +67,17 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "error: Error during planning: Projections require unique expression names",
     ),
     (
+        "pushed",
+        "SELECT n FROM (SELECT count(*) AS n FROM (VALUES (1)) t(x)) q WHERE (SELECT count(*) FROM (VALUES (1)) u(x)) > 5",
+        "0",
+    ),
+    (
+        "statistics",
+        "SELECT count(*) FILTER (WHERE n > 100) FROM (SELECT count(*) AS n FROM (VALUES (1)) t(x)) q",
+        "error: aggregate_statistics",
+    ),
+    ("rows", "SELECT (1, 2) IN (SELECT 1, 2)", "error: Error during planning: Too many columns!"),
+    (
         "dependent",
         "SELECT (SELECT max(y) FILTER (WHERE y > 1) FROM (VALUES (1), (2)) u(y) WHERE y >= x) FROM (VALUES (1)) t(x)",
         "error: ",
@@ -79,4 +95,23 @@ async fn faults_are_still_there() {
         }
     }
     assert!(mended.is_empty(), "{}", mended.join("\n"));
+}
+
+/// `branches` may not be needed any more where a UNION learns what its branches have learnt.
+#[test]
+fn unions_keep_what_they_were_told() {
+    let branch = |metadata: &[(&str, &str)]| {
+        let metadata: BTreeMap<String, String> =
+            metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        let value = lit(1).alias_with_metadata("c", Some(FieldMetadata::from(metadata)));
+        LogicalPlanBuilder::empty(true).project([value]).unwrap().build().unwrap()
+    };
+    let LogicalPlan::Union(Union { schema, .. }) =
+        LogicalPlanBuilder::from(branch(&[])).union(branch(&[])).unwrap().build().unwrap()
+    else {
+        panic!("no UNION")
+    };
+    let inputs = vec![Arc::new(branch(&[("unit", "s")])), Arc::new(branch(&[("unit", "s")]))];
+    let analyzed = LogicalPlan::Union(Union { inputs, schema }).recompute_schema().unwrap();
+    assert!(analyzed.schema().field(0).metadata().is_empty(), "{:?}", analyzed.schema());
 }

@@ -136,16 +136,36 @@ impl Phase {
         columns.iter().position(|column| column == name)
     }
 
-    /// The error about a column that the file lacks.
-    pub(super) fn refuse_column(&self, name: &str, found: &[String]) -> ImportError {
+    /// The error about a column that the file lacks; `key` is what names it.
+    pub(super) fn refuse_column(&self, key: &str, name: &str, found: &[String]) -> ImportError {
         let near = suggest::nearest(name, found.iter().map(String::as_str));
+        let what = match name.rsplit_once(':') {
+            Some((column, unit)) if found.iter().any(|found| found == column) => {
+                format!("`{unit}` behind `{column}` is no unit of time: s, ms, us, ns, ps or min")
+            }
+            _ => format!(
+                "no column `{name}`, which `table.{key}` names; there are {}",
+                list(found.iter().map(String::as_str))
+            ),
+        };
+        let hint = near.map(|near| format!("did you mean `{near}`?"));
+        ImportError::Unusable { path: self.file.clone(), what, hint }
+    }
+
+    /// The error about a file none of whose rows is a begin, but `others`.
+    pub(super) fn refuse_words(&self, others: &[String]) -> ImportError {
         ImportError::Unusable {
             path: self.file.clone(),
             what: format!(
-                "no column `{name}`, by which begins and ends are paired; there are {}",
-                list(found.iter().map(String::as_str))
+                "no row has `{}` in `{}`, where there are {}",
+                self.begin,
+                self.column,
+                list(others.iter().map(String::as_str))
             ),
-            hint: near.map(|near| format!("did you mean `{near}`?")),
+            hint: Some(format!(
+                "--option table.phase={}:begin=…,end=… names the words of begins and ends",
+                self.column
+            )),
         }
     }
 }

@@ -33,6 +33,8 @@ use crate::error::ImportError;
 use crate::trace::{Finding, ROWS_PER_BATCH, Stage, Stats, Words};
 
 const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
+/// An error about a trace without begins shows some of the words that there are instead.
+const WORDS_SHOWN: usize = 5;
 const OTHER_PHASE: Finding = Finding::lost("other_phase", Stage::Recording);
 const END_ROWS: Finding = Finding::info("end_rows", Stage::Import);
 const UNFINISHED: Finding = Finding::info("unfinished", Stage::Recording);
@@ -58,6 +60,8 @@ pub(super) struct Pairing<'a> {
     /// Open begins by key or by location.
     open: HashMap<i32, Vec<Open>>,
     words: Words,
+    /// Words of the rows before the first begin.
+    other_words: Vec<String>,
     reserved: usize,
 }
 
@@ -76,11 +80,12 @@ struct Open {
 impl Sink for Pairing<'_> {
     fn header(&mut self, mut header: Header) -> Result<(), ImportError> {
         let index = |name: &str| header.columns.iter().position(|column| column == name);
-        let missing = |name: &str| self.phase.refuse_column(name, &header.found);
-        let phase = index(&self.phase.column).ok_or_else(|| missing(&self.phase.column))?;
-        let time = self.phase.time_column(&header.columns, &header.found).ok_or_else(|| missing(&self.phase.time))?;
+        let missing = |key: &str, name: &str| self.phase.refuse_column(key, name, &header.found);
+        let phase = index(&self.phase.column).ok_or_else(|| missing("phase", &self.phase.column))?;
+        let time = self.phase.time_column(&header.columns, &header.found);
+        let time = time.ok_or_else(|| missing("time", &self.phase.time))?;
         let key = match &self.phase.key {
-            Some(key) => Some(index(key).ok_or_else(|| missing(key))?),
+            Some(key) => Some(index(key).ok_or_else(|| missing("key", key))?),
             None => None,
         };
         let end_time = format!("{END_TIME}{}", header.columns[time]);
@@ -120,12 +125,16 @@ impl<'a> Pairing<'a> {
             spans: Vec::new(),
             open: HashMap::new(),
             words: Words::default(),
+            other_words: Vec::new(),
             reserved: 0,
         }
     }
 
     /// After the last batch: the spans become tasks.
     pub(super) fn finish(mut self) -> Result<(), ImportError> {
+        if self.spans.is_empty() && !self.other_words.is_empty() {
+            return Err(self.phase.refuse_words(&self.other_words));
+        }
         let unfinished = self.spans.iter().filter(|span| span.end.is_none()).count() as u64;
         if let Some(first) = self.spans.iter().find(|span| span.end.is_none()) {
             let place = self.tasks.place(&self.batches[first.begin.0 as usize], first.begin.1 as usize);
@@ -180,6 +189,10 @@ impl<'a> Pairing<'a> {
                 }
             } else {
                 others.count(row);
+            }
+            let is_new = || !self.other_words.iter().any(|word| word == phase);
+            if self.spans.is_empty() && self.other_words.len() < WORDS_SHOWN && is_new() {
+                self.other_words.push(phase.chars().take(60).collect());
             }
         }
         let place = |row: Option<usize>| self.tasks.place(batch, row.unwrap_or(0));

@@ -77,7 +77,7 @@ const fn guessed(table: Table) -> &'static [&'static str] {
 /// Columns that other programs call otherwise, where a file has no column of our name: ours, and theirs.
 const fn also_called(table: Table) -> &'static [(&'static str, &'static str)] {
     match table {
-        Table::Tasks => &[("start", "timestamp")],
+        Table::Tasks => &[("start", "timestamp"), ("finish", "end"), ("duration", "dur")],
         Table::Counters | Table::Events => &[("time", "timestamp")],
         _ => &[],
     }
@@ -102,11 +102,12 @@ fn is_time_with_unit(table: Table, name: &str) -> bool {
 
 /// Whether the columns are those of tasks in our own words: a start, with a finish or a duration, each perhaps with a unit.
 pub(super) fn are_tasks(columns: &[String]) -> bool {
-    let has = |ours: &str| {
-        columns
-            .iter()
-            .any(|name| name == ours || time_with_unit(Table::Tasks, name).is_some_and(|(name, _)| name == ours))
+    let is_in_other_words = |name: &str, ours: &str| {
+        // `end` and `dur` are words of many things.
+        time_with_unit(Table::Tasks, name)
+            .is_some_and(|(name, unit)| name == ours && (unit.is_some() || ours == "start"))
     };
+    let has = |ours: &str| columns.iter().any(|name| name == ours || is_in_other_words(name, ours));
     has("start") && (has("finish") || has("duration"))
 }
 
@@ -226,10 +227,16 @@ impl Planner<'_> {
             {
                 let Some((ours, unit)) = time_with_unit(table, &name) else { continue };
                 let is_other_name = !name.starts_with(ours);
-                // A timestamp alone is no task: what happened then took no time that anybody knows.
+                // A timestamp alone is no task: what happened then took no time that anybody knows. And an end is that of a start.
+                let ends = ["finish", "duration"];
+                let is_end = |name: &String| time_with_unit(table, name).is_some_and(|(ours, _)| ends.contains(&ours));
+                let has_other_half = match ours {
+                    "start" => ends.iter().any(|end| has(columns, end)) || self.header.found.iter().any(is_end),
+                    _ => has(columns, "start") && !has(columns, "finish") && !has(columns, "duration"),
+                };
                 let fits = is_other_name == is_last_resort
                     && !has(columns, ours)
-                    && (!is_other_name || table != Table::Tasks || has(columns, "finish") || has(columns, "duration"));
+                    && (!is_other_name || table != Table::Tasks || has_other_half);
                 if fits
                     && let (Some(index), Some(column)) =
                         (self.found(&name), mappable(table).find(|column| column.name == ours))

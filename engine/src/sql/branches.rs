@@ -1,0 +1,112 @@
+//! What branches of UNION and of recursive queries tell of their columns besides their types: whether they may be NULL, and metadata,
+//! for us whether they are times.
+//!
+//! Both change while a plan is analyzed and optimized: `start + 1` is a time as soon as it is a checked addition, and what becomes
+//! of `CASE WHEN c < c …` may be NULL. DataFusion (55.2) then keeps the schema that the UNION had before, and ends with an internal error
+//! when the plan runs. Of a recursive query it wants the same metadata from both branches, and
+//! `SELECT 0 AS waited … UNION ALL SELECT waited + duration …` has not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::expr::intersect_metadata_for_union;
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, ReturnFieldArgs, ScalarFunctionArgs,
+    ScalarUDF, ScalarUDFImpl, Signature, Union, Volatility,
+};
+
+/// An optimized plan whose UNIONs have the schemas of what their branches became.
+pub(super) fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let mut has_changed = false;
+    let settled = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Union(union) => {
+            let before = Arc::clone(&union.schema);
+            let plan = union_of(union)?;
+            has_changed |= plan.schema() != &before;
+            Ok(Transformed::yes(plan))
+        }
+        plan if has_changed => Ok(Transformed::yes(plan.recompute_schema()?)),
+        plan => Ok(Transformed::no(plan)),
+    });
+    settled.data()
+}
+
+/// A node whose inputs were analyzed, and what they tell of its columns.
+pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Union(union) => union_of(union),
+        LogicalPlan::RecursiveQuery(query) => recursive(query),
+        plan => Ok(plan),
+    }
+}
+
+fn union_of(Union { inputs, schema }: Union) -> Result<LogicalPlan> {
+    let fields = schema.iter().enumerate().map(|(at, (relation, field))| {
+        let of_branches = inputs.iter().map(|input| input.schema().field(at).metadata());
+        let is_nullable = inputs.iter().any(|input| input.schema().field(at).is_nullable());
+        let field = field.as_ref().clone().with_nullable(is_nullable);
+        let field = field.with_metadata(intersect_metadata_for_union(of_branches));
+        (relation.cloned(), Arc::new(field))
+    });
+    let schema = DFSchema::new_with_metadata(fields.collect(), schema.metadata().clone())?;
+    Ok(LogicalPlan::Union(Union { inputs, schema: Arc::new(schema) }))
+}
+
+/// The first branch tells what columns are.
+fn recursive(mut query: RecursiveQuery) -> Result<LogicalPlan> {
+    let (first, next) = (query.static_term.schema(), query.recursive_term.schema());
+    let pairs = || first.fields().iter().zip(next.iter());
+    if pairs().all(|(first, (_, next))| first.metadata() == next.metadata()) {
+        return Ok(LogicalPlan::RecursiveQuery(query));
+    }
+    let columns = pairs().map(|(first, (relation, next))| {
+        let column = Expr::Column(Column::new(relation.cloned(), next.name()));
+        if first.metadata() == next.metadata() {
+            return column;
+        }
+        let metadata = first.metadata().iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+        let told = Told { signature: Signature::any(1, Volatility::Immutable), metadata };
+        ScalarUDF::from(told).call(vec![column]).alias_qualified(relation.cloned(), next.name())
+    });
+    let columns: Vec<Expr> = columns.collect();
+    let next = LogicalPlanBuilder::from(query.recursive_term.as_ref().clone()).project(columns)?.build()?;
+    query.recursive_term = Arc::new(next);
+    Ok(LogicalPlan::RecursiveQuery(query))
+}
+
+/// `told(x)`: `x` with other metadata.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Told {
+    signature: Signature,
+    metadata: BTreeMap<String, String>,
+}
+
+impl ScalarUDFImpl for Told {
+    fn name(&self) -> &str {
+        "told"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types.first().cloned().unwrap_or(DataType::Null))
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let [field] = args.arg_fields else { return datafusion::common::plan_err!("told takes one argument") };
+        let field = Field::new(self.name(), field.data_type().clone(), field.is_nullable());
+        Ok(Arc::new(field.with_metadata(self.metadata.clone().into_iter().collect())))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        match args.args.into_iter().next() {
+            Some(value) => Ok(value),
+            None => datafusion::common::exec_err!("told takes one argument"),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Conditions that stay above what they are asked of, and the names of columns in those that go below it.
+//!
+//! DataFusion (55.2) pushes a condition below an aggregation if it speaks of grouping columns only, and below a window if of columns
+//! of PARTITION BY. One that speaks of no column at all, `(SELECT max(b) FROM t) > 100` or `random() < 0.5`, passes that test. But
+//! an aggregation of the whole table (or `GROUPING SETS ((a), ())`) has a row where nothing is left below it, and a condition that
+//! is volatile is asked of each row, group or pair anew:
+//!
+//! ```text
+//! SELECT * FROM (SELECT count(*) FROM t) WHERE (SELECT false)     no row, and not `0`
+//! SELECT a FROM t GROUP BY a HAVING random() < 0.5                half of the groups
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{Column, DFSchema, Result};
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::{Aggregate, Expr, Filter, GroupingSet, LogicalPlan};
+use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+/// The rule of DataFusion that pushes conditions down.
+const PUSHES: &str = "push_down_filter";
+
+/// A rule of DataFusion, or in the place of [`PUSHES`] one that leaves such conditions where they are.
+pub(super) fn instead_of(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
+    if rule.name() == PUSHES { Arc::new(Pushes { rule }) } else { rule }
+}
+
+#[derive(Debug)]
+struct Pushes {
+    rule: Arc<dyn OptimizerRule + Send + Sync>,
+}
+
+impl OptimizerRule for Pushes {
+    fn name(&self) -> &str {
+        self.rule.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.rule.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(Filter { predicate, input, .. }) = plan else { return self.rule.rewrite(plan, config) };
+        let predicate = qualified(predicate, input.schema())?;
+        let (held, free): (Vec<Expr>, Vec<Expr>) =
+            split_conjunction_owned(predicate).into_iter().partition(|condition| is_held(condition, &input));
+        let filter = |conditions: Vec<Expr>, input: Arc<LogicalPlan>| match conjunction(conditions) {
+            Some(predicate) => Ok(LogicalPlan::Filter(Filter::try_new(predicate, input)?)),
+            None => Ok(Arc::unwrap_or_clone(input)),
+        };
+        if held.is_empty() {
+            return self.rule.rewrite(filter(free, input)?, config);
+        }
+        if free.is_empty() {
+            return Ok(Transformed::no(filter(held, input)?));
+        }
+        self.rule.rewrite(filter(free, input)?, config)?.map_data(|below| filter(held, Arc::new(below)))
+    }
+}
+
+/// `b = 1` over `Projection: r5.b` is `r5.b = 1`: below it there may be an `r4.b`, and the rule finds columns by their whole name.
+fn qualified(predicate: Expr, schema: &DFSchema) -> Result<Expr> {
+    let predicate = predicate.transform(|expr| match &expr {
+        Expr::Column(column) if column.relation.is_none() => {
+            match schema.qualified_field_with_unqualified_name(&column.name) {
+                Ok((Some(relation), field)) => {
+                    Ok(Transformed::yes(Expr::Column(Column::new(Some(relation.clone()), field.name()))))
+                }
+                _ => Ok(Transformed::no(expr)),
+            }
+        }
+        _ => Ok(Transformed::no(expr)),
+    });
+    predicate.data()
+}
+
+fn is_held(condition: &Expr, input: &LogicalPlan) -> bool {
+    match input {
+        LogicalPlan::Aggregate(aggregate) => {
+            condition.is_volatile() || condition.column_refs().is_empty() && has_a_row_without_input(aggregate)
+        }
+        LogicalPlan::Window(_) | LogicalPlan::Join(_) | LogicalPlan::Distinct(_) => condition.is_volatile(),
+        _ => false,
+    }
+}
+
+fn has_a_row_without_input(aggregate: &Aggregate) -> bool {
+    match aggregate.group_expr.as_slice() {
+        [] | [Expr::GroupingSet(GroupingSet::Rollup(_) | GroupingSet::Cube(_))] => true,
+        [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => sets.iter().any(Vec::is_empty),
+        _ => false,
+    }
+}
