@@ -3,11 +3,12 @@
 -- needs: locations, tasks
 -- chart: bar x=share y=location color=run
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time, r.makespan,
   round(1.0 * coalesce(busy(t.start, t.finish), 0) / nullif(r.makespan, 0), 3) AS share
-FROM program_locations l
+FROM working_locations l
 JOIN runs r ON r.run = l.run
-LEFT JOIN program_tasks t ON t.run = l.run AND t.location = l.location
+LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
 WHERE l.kind <> 'executor'
 GROUP BY l.run, l.location, r.makespan
 ORDER BY l.run, share DESC, l.location

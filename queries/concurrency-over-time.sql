@@ -3,7 +3,8 @@
 -- needs: tasks
 -- chart: line x=bin_start y=running by=run
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 SELECT run, bin, bin_start, round(sum(mean_concurrency), 3) AS running
-FROM timeline((SELECT * FROM program_tasks WHERE depth = 0 OR depth IS NULL), bins => 200, from => slice_from(), to => slice_to())
+FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 200, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start
 ORDER BY run, bin

@@ -2,10 +2,11 @@
 -- topic: facts
 -- needs: tasks
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH names AS (
-  SELECT name, count(*) AS tasks, sum(self_time) AS total_time FROM self_time(program_tasks) GROUP BY name
+  SELECT name, count(*) AS tasks, sum(self_time) AS total_time FROM self_time(working_tasks) GROUP BY name
 ), longest AS (
-  SELECT name, location, duration FROM program_tasks WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
+  SELECT name, location, duration FROM working_tasks WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
 )
 SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, most task time' ELSE 'Most task time' END || ' went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
   || round(100.0 * n.total_time / (SELECT sum(total_time) FROM names), 1) || ' %, ' || time_text(n.total_time)

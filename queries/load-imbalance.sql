@@ -2,10 +2,11 @@
 -- topic: locations
 -- needs: locations, tasks
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH lanes AS (
   SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM program_locations l
-  LEFT JOIN program_tasks t ON t.run = l.run AND t.location = l.location
+  FROM working_locations l
+  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
   WHERE l.kind NOT IN ('executor', 'process', 'node')
   GROUP BY l.run, l.location
 )

@@ -3,8 +3,9 @@
 -- needs: tasks
 -- chart: occupancy x=bin_start y=occupancy bound=mean_occupancy panel=run
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy,
   round(avg(avg(occupancy)) OVER (PARTITION BY run), 4) AS mean_occupancy
-FROM timeline((SELECT * FROM program_tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
+FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start
 ORDER BY run, bin

@@ -2,15 +2,16 @@
 -- topic: dependencies
 -- needs: tasks, links.kind=dependency
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH work AS (
-  -- Tasks may overlap on a location (requests in flight, asynchronous ones); it can be busy only once.
+  -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time
-  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM program_tasks GROUP BY run, location)
+  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM working_tasks GROUP BY run, location)
   GROUP BY run
 ), path AS (
   SELECT run, max(path_time) AS path_time FROM critical_path() GROUP BY run
 ), lanes AS (
-  SELECT run, count(*) AS lanes FROM program_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, count(*) AS lanes FROM working_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
 )
 SELECT r.run, r.makespan, p.path_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
   round(1.0 * w.work_time / nullif(p.path_time, 0), 2) AS average_parallelism,

@@ -2,13 +2,14 @@
 -- topic: comparison
 -- needs: tasks, runs.run_number=1
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH work AS (
-  -- Tasks may overlap on a location (requests in flight, asynchronous ones); it can be busy only once.
+  -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time, sum(tasks) AS tasks
-  FROM (SELECT run, location, busy(start, finish) AS busy_time, count(*) AS tasks FROM program_tasks GROUP BY run, location)
+  FROM (SELECT run, location, busy(start, finish) AS busy_time, count(*) AS tasks FROM working_tasks GROUP BY run, location)
   GROUP BY run
 ), lanes AS (
-  SELECT run, count(*) AS lanes FROM program_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, count(*) AS lanes FROM working_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
 )
 SELECT r.run, coalesce(w.tasks, 0) AS tasks, coalesce(l.lanes, 0) AS lanes, r.makespan AS makespan_time, w.work_time,
   round(1.0 * w.work_time / nullif(l.lanes * r.makespan, 0), 3) AS occupancy,

@@ -2,9 +2,10 @@
 -- topic: time
 -- needs: tasks
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH steps AS (
   SELECT run, time AS start, lead(time) OVER (PARTITION BY run ORDER BY time) AS finish, running
-  FROM concurrency((SELECT * FROM program_tasks WHERE depth = 0 OR depth IS NULL))
+  FROM concurrency((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL))
 ), marked AS (
   SELECT run, start, finish, running,
     sum(CASE WHEN running > 1 THEN 1 ELSE 0 END) OVER (PARTITION BY run ORDER BY start) AS stretch

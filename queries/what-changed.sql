@@ -3,12 +3,13 @@
 -- needs: runs.run=base, runs.run=new, tasks
 -- chart: bar x=change_time y=what
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH work AS (
-  SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time FROM self_time(program_tasks) GROUP BY run, name
+  SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time FROM self_time(working_tasks) GROUP BY run, name
 ), lanes AS (
   SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM program_locations l
-  LEFT JOIN program_tasks t ON t.run = l.run AND t.location = l.location
+  FROM working_locations l
+  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
   WHERE l.kind NOT IN ('executor', 'process', 'node')
   GROUP BY l.run, l.location
 ), idle AS (
@@ -18,7 +19,7 @@ WITH work AS (
   GROUP BY r.run
 ), measures AS (
   SELECT r.run, 0 AS part, 'makespan' AS what, r.makespan AS total_time, coalesce(c.count, 0) AS count
-  FROM runs r LEFT JOIN (SELECT run, count(*) AS count FROM program_tasks GROUP BY run) c ON c.run = r.run
+  FROM runs r LEFT JOIN (SELECT run, count(*) AS count FROM working_tasks GROUP BY run) c ON c.run = r.run
   UNION ALL
   SELECT run, 1 AS part, 'idle locations' AS what, idle_time AS total_time, lanes AS count FROM idle
   UNION ALL

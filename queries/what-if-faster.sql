@@ -4,10 +4,11 @@
 -- param name: TEXT = NULL -- the name; without one, the name with the most time on the critical path
 -- param percent: BIGINT = 50 -- how much of their duration stays
 --
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH work AS (
-  -- Tasks may overlap on a location (requests in flight, asynchronous ones); it can be busy only once.
+  -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time
-  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM program_tasks GROUP BY run, location)
+  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM working_tasks GROUP BY run, location)
   GROUP BY run
 ), chosen AS (
   SELECT coalesce($name, (
@@ -25,7 +26,7 @@ WITH work AS (
   WHERE task IN (SELECT source FROM dependencies) OR task IN (SELECT target FROM dependencies) OR name IN (SELECT name FROM chosen)
 ), lanes AS (
   -- Also those that ran nothing: they could.
-  SELECT run, CAST(count(*) AS BIGINT) AS lanes FROM program_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, CAST(count(*) AS BIGINT) AS lanes FROM working_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
 )
 SELECT name, run, path_before, path_after, work_before, work_after, lanes,
   path_before + greatest(0, (work_before + lanes - 1) / lanes - path_before) AS bound_before,

@@ -296,8 +296,12 @@ class Drawn:
             return f"({left} IS {self.one('', 'NOT ')}DISTINCT FROM {self.expression(kind, depth - 1, scope)})"
         if draw < 0.56:
             return f"({self.boolean(depth - 1, scope)} {self.one('AND', 'OR')} {self.boolean(depth - 1, scope)})"
-        if draw < 0.61:
+        if draw < 0.59:
             return f"(NOT {self.boolean(depth - 1, scope)})"
+        if draw < 0.61:
+            # What is not chosen is not computed: it would divide by zero.
+            divisor = self.column("INT", scope)
+            return f"(CASE WHEN {divisor} = 0 THEN {self.one('FALSE', 'TRUE', 'NULL')} ELSE 7 // {divisor} > 1 END)"
         if draw < 0.67:
             items = ", ".join(self.literal(kind, 0.15) for _ in range(self.random.randint(1, 3)))
             return f"({left} {self.one('', 'NOT ')}IN ({items}))"
@@ -332,7 +336,14 @@ class Drawn:
         if kind == "DOUBLE":
             return self.one(f"avg({distinct}{number}){filter_}", f"sum({self.column('DOUBLE', scope)}){filter_}", f"avg(CAST({number} AS DOUBLE)){filter_}")
         if kind == "TEXT":
-            return f"{self.one('min', 'max')}({self.column('TEXT', scope)}){filter_}"
+            value = self.column("TEXT", scope)
+            order = f"ORDER BY {value} {self.one('ASC', 'DESC')} NULLS {self.one('FIRST', 'LAST')}"
+            return self.one(
+                f"{self.one('min', 'max')}({value}){filter_}",
+                f"{self.one('min', 'max')}({value}){filter_}",
+                f"string_agg({distinct}{value}, ',' {order}){filter_}",
+                f"coalesce(array_to_string(array_agg({distinct}{value} {order}){filter_}, ','), '')",
+            )
         return f"{self.one('bool_and', 'bool_or')}({self.boolean(0, scope)}){filter_}"
 
     def window(self, kind, scope):

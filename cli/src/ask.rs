@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::concat_batches;
-use datafusion::arrow::datatypes::{Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Schema, SchemaRef};
 use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
@@ -167,8 +167,32 @@ impl Asker {
     pub(crate) fn meets(&mut self, query: &SavedQuery) -> Result<(), Failure> {
         match self.unmet(query)?.as_slice() {
             [] => Ok(()),
-            needs => Err(unmet(query, needs).into()),
+            needs => {
+                let there = needs.iter().find(|need| !need.absent).map_or(Ok(None), |need| self.there_is(need))?;
+                Err(unmet(query, needs, there).into())
+            }
         }
+    }
+
+    /// The values that the column of an unmet need has instead of those that it names.
+    fn there_is(&mut self, need: &Need) -> Result<Option<Vec<String>>, Failure> {
+        const SHOWN: usize = 8;
+        let Some((column, _)) = &need.with else { return Ok(None) };
+        // The names are those of our tables.
+        let sql = format!(
+            "SELECT CAST({column} AS VARCHAR) AS value FROM {} WHERE {column} IS NOT NULL GROUP BY {column} \
+             ORDER BY count(*) DESC, value LIMIT {}",
+            need.table,
+            SHOWN + 1
+        );
+        let values = self.collect(&sql, &Params::new())?;
+        let Ok(values) = datafusion::arrow::compute::cast(values.column(0), &DataType::Utf8) else { return Ok(None) };
+        let values = values.as_string::<i32>();
+        let mut there: Vec<String> = (0..values.len().min(SHOWN)).map(|row| values.value(row).to_owned()).collect();
+        if values.len() > SHOWN {
+            there.push("…".to_owned());
+        }
+        Ok(Some(there))
     }
 
     fn stream(

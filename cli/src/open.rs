@@ -58,9 +58,9 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
             talk::warning(&summary);
         }
-        // A wrong guess makes all answers wrong by a thousand.
-        for guessed in run.stats.iter().filter(|stat| stat.finding.what == "time_unit_guessed") {
-            talk::note(&guessed.example);
+        // A wrong guess makes all answers wrong by a thousand; and nobody runs another program in silence.
+        for told in run.stats.iter().filter(|stat| TOLD.contains(&stat.finding.what)) {
+            talk::note(&told.example);
         }
     }
     if args.strict {
@@ -68,6 +68,9 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     }
     Ok(session)
 }
+
+/// Findings that are said at once, though nothing was lost.
+const TOLD: [&str; 2] = ["time_unit_guessed", "exported_by_nsys"];
 
 /// A session without traces: functions and empty tables.
 pub(crate) fn empty() -> Result<Session, Failure> {

@@ -10,6 +10,9 @@ mod checks;
 mod chrome;
 #[path = "cli/ends.rs"]
 mod ends;
+#[cfg(unix)]
+#[path = "cli/foreign.rs"]
+mod foreign;
 #[path = "cli/memory.rs"]
 mod memory;
 #[path = "cli/reports.rs"]
@@ -18,7 +21,10 @@ mod reports;
 mod safety;
 #[path = "cli/saved_queries.rs"]
 mod saved_queries;
+#[path = "cli/views.rs"]
+mod views;
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -81,6 +87,10 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str], stdin: &str) -> Answer {
+        self.run_with(arguments, stdin, &[])
+    }
+
+    fn run_with(&self, arguments: &[&str], stdin: &str, variables: &[(&str, &OsString)]) -> Answer {
         let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
             .args(arguments)
             .current_dir(self.0.path())
@@ -88,6 +98,7 @@ impl Place {
             .env_remove("GITHUB_ACTIONS")
             .env("XDG_STATE_HOME", self.0.path().join("state"))
             .env("XDG_CONFIG_HOME", self.0.path().join("config"))
+            .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -273,7 +284,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (32 in all)
+        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (34 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -647,6 +658,12 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     and so do the saved queries.
               runs               1  One row per recording that the session opened.
               tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
+              working_locations  3  The locations that execute tasks: `program_locations` without those of kind
+                                    async and state (all of them where there are no others).
+              working_tasks      3  The tasks that locations executed: `program_tasks` without spans on
+                                    locations of kind async and state, which describe what runs elsewhere or
+                                    waits (all of them where there are no others). Saved queries about busy
+                                    locations, parallelism and idle time read it.
             name,duration
             a,40000
             b,60000
@@ -726,6 +743,12 @@ fn lists_describe_themselves() {
           program_locations  (view) The locations of the program: `locations` without those that hold
                              nothing but what the recorder wrote of itself (role profiler). The saved
                              queries read it.
+          working_tasks      (view) The tasks that locations executed: `program_tasks` without spans on
+                             locations of kind async and state, which describe what runs elsewhere or waits
+                             (all of them where there are no others). Saved queries about busy locations,
+                             parallelism and idle time read it.
+          working_locations  (view) The locations that execute tasks: `program_locations` without those of
+                             kind async and state (all of them where there are no others).
           parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
                              task can have both.
           executions         (view) Scalability studies: one row per run, region and repetition.

@@ -30,6 +30,16 @@ const FILES: &[(&str, &str)] = &[
         "limit.sql",
         "-- title: A title\n-- topic: tasks\n-- param limit: BIGINT = 3 -- how many\n--\nSELECT * FROM tasks LIMIT $limit\n",
     ),
+    (
+        "kinds.json",
+        "[{\"ph\":\"X\",\"name\":\"a\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":5},\
+         {\"ph\":\"s\",\"id\":1,\"name\":\"f\",\"cat\":\"f\",\"pid\":1,\"tid\":1,\"ts\":1},\
+         {\"ph\":\"X\",\"name\":\"b\",\"pid\":1,\"tid\":2,\"ts\":5,\"dur\":5},\
+         {\"ph\":\"f\",\"id\":1,\"name\":\"f\",\"cat\":\"f\",\"pid\":1,\"tid\":2,\"ts\":6,\"bp\":\"e\"}]",
+    ),
+    ("marks.csv", "timestamp,name,thread\n1700000000123,a,t1\n1700000000140,b,t1\n"),
+    ("bare.csv", "1,2,a\n3,4,b\n"),
+    ("titles.csv", "Start Time (ms),\"Elapsed, µs\",Op Name,Thread#,select,from\n1.5,200,read,0,1,2\n"),
     ("config/tq/config.toml", "# the defaults\n"),
     ("wrong/tq/config.toml", "threads = 2\nmemroy = \"2GB\"\n"),
 ];

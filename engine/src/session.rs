@@ -1,5 +1,6 @@
 //! A session: the tables of the opened traces, our functions, and one entry point for SQL.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -19,6 +20,7 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
 use tq_udfs::bounded::Bounds;
+use tq_udfs::distinct_order::in_its_order;
 use tq_udfs::exactly::{EXACT, exactly};
 use tq_udfs::keeps_time::keeps_time;
 use tq_udfs::percentile::{PRECISE, precisely};
@@ -32,7 +34,7 @@ use crate::memory::SessionPool;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
-use crate::tables::{ColumnType, OF_PROGRAM, PROFILER, TABLES, Table, VIEWS};
+use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
 
 /// Tables, functions and SQL over the opened traces.
@@ -164,6 +166,10 @@ impl Session {
     /// only refuses to give more.
     pub fn set_memory_limit(&self, bytes: usize) {
         self.pool.set_limit(bytes);
+        let state = self.context.state_ref();
+        let mut state = state.write();
+        let options = state.config_mut().options_mut();
+        options.execution.sort_spill_reservation_bytes = merge_reserve(bytes, options.execution.target_partitions);
     }
 
     fn build(
@@ -181,7 +187,9 @@ impl Session {
             .with_target_partitions(threads)
             .with_batch_size(ROWS_PER_BATCH)
             .with_default_catalog_and_schema("tq", "main");
-        config.options_mut().execution.skip_partial_aggregation_probe_rows_threshold = ROWS_OF_PROBE;
+        let execution = &mut config.options_mut().execution;
+        execution.skip_partial_aggregation_probe_rows_threshold = ROWS_OF_PROBE;
+        execution.sort_spill_reservation_bytes = merge_reserve(limit.limit(), threads);
         let builder = SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime);
         let mut context = SessionContext::new_with_state(
             sql::configure(builder)
@@ -202,12 +210,13 @@ impl Session {
         let tasks = task_batches(&opened);
         perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
         let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
+        let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
         for view in &VIEWS {
-            // Where a recorder wrote nothing of itself, a view that leaves it out is the table: nothing is compared.
-            let sql = match view.sql.strip_suffix(OF_PROGRAM) {
-                Some(all) if !has_profiler_rows => all,
-                _ => view.sql,
-            };
+            // Where there is nothing to leave out, a view that leaves it out is the table: nothing is compared.
+            let without = |end: &str, is_there: bool| view.sql.strip_suffix(end).filter(|_| !is_there);
+            let sql = without(OF_PROGRAM, has_profiler_rows)
+                .or_else(|| without(OF_WORKING, has_work_beside))
+                .unwrap_or(view.sql);
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {sql}", view.name)))?;
         }
@@ -231,6 +240,12 @@ impl Session {
 /// So many rows tell whether nearly each is a group of its own, which makes it futile to group those of a partition by
 /// themselves first. With DataFusion's 100 000, most tables are read before anyone knows.
 const ROWS_OF_PROBE: usize = 2 * ROWS_PER_BATCH;
+
+/// Bytes that a sort keeps free for merging what it spilled. DataFusion takes 10 MB for each thread of each sort, which a small limit
+/// does not have: a query of a few rows would be refused.
+fn merge_reserve(limit: usize, threads: usize) -> usize {
+    (limit / (16 * threads.max(1))).min(10 * 1024 * 1024)
+}
 
 /// Functions of DataFusion that make dictionaries of numbers of texts in dictionaries.
 const PLAIN: [&str; 4] = ["character_length", "octet_length", "bit_length", "ascii"];
@@ -270,6 +285,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     }
     for name in KEEP_TIME {
         let function = keeps_time(context.state().udaf(name)?);
+        context.register_udaf(Arc::new(function))?;
+    }
+    for name in ["array_agg", "string_agg"] {
+        let function = in_its_order(context.state().udaf(name)?);
         context.register_udaf(Arc::new(function))?;
     }
     for name in PLAIN {
@@ -486,9 +505,30 @@ fn has_profiler_rows(run: &Run) -> bool {
     batches.flatten().any(|batch| rows_of_program(batch).is_some())
 }
 
+/// Whether a run has spans on locations that execute nothing, and tasks on others.
+fn has_work_beside(run: &Run) -> bool {
+    let batches = |table| run.tables.get(&table).into_iter().flatten();
+    let word = |batch: &RecordBatch, column: &str, row: usize| {
+        let words = batch[column].as_dictionary::<Int32Type>();
+        words.key(row).map(|key| words.values().as_string::<i32>().value(key).to_owned())
+    };
+    let beside: HashSet<String> = batches(Table::Locations)
+        .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
+        .filter(|(batch, row)| word(batch, "kind", *row).is_some_and(|kind| BESIDE.contains(&kind.as_str())))
+        .filter_map(|(batch, row)| word(batch, "location", row))
+        .collect();
+    !beside.is_empty()
+        && batches(Table::Tasks).any(|batch| {
+            let places = batch["location"].as_dictionary::<Int32Type>();
+            let words = places.values().as_string::<i32>();
+            let works: Vec<bool> = (0..words.len()).map(|key| !beside.contains(words.value(key))).collect();
+            (0..places.len()).any(|row| places.key(row).is_some_and(|key| works[key]))
+        })
+}
+
 fn processes(run: &Run) -> Option<i64> {
     let locations = run.tables.get(&Table::Locations)?;
-    let mut seen = std::collections::HashSet::new();
+    let mut seen = HashSet::new();
     for batch in locations {
         let process = batch["process"].as_dictionary::<Int32Type>();
         seen.extend((0..process.len()).filter_map(|row| process.key(row)));

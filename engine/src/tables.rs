@@ -354,8 +354,16 @@ pub const PROGRAM_TASKS: &str = "program_tasks";
 /// How a view of what the program did ends. Where no recorder wrote anything of itself, sessions leave it out.
 pub(crate) const OF_PROGRAM: &str = " WHERE role IS DISTINCT FROM 'profiler'";
 
+/// How a view of what locations executed ends. Sessions leave it out where nothing else was recorded, and where nothing else would be
+/// left.
+pub(crate) const OF_WORKING: &str = " WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
+     WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)";
+
+/// Kinds of locations that execute nothing: their spans describe what runs elsewhere.
+pub(crate) const BESIDE: [&str; 2] = ["async", "state"];
+
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 4] = [
+pub static VIEWS: [ViewSpec; 6] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
@@ -383,6 +391,49 @@ pub static VIEWS: [ViewSpec; 4] = [
         description: "The locations of the program: `locations` without those that hold nothing but what the recorder wrote of \
                       itself (role profiler). The saved queries read it.",
         sql: "SELECT * FROM locations WHERE role IS DISTINCT FROM 'profiler'",
+        columns: &[
+            ("run", "The recording."),
+            ("location", "Its full name."),
+            ("parent", "The location it belongs to."),
+            ("kind", "node, process, thread, worker, stream, pe, component, executor …"),
+            ("name", "A name for people."),
+            ("process", "The process it belongs to."),
+            ("sort_index", "The order in which the trace wants locations shown."),
+            ("role", "compute, communication or runtime."),
+            ("clock", "Locations with different clocks are not aligned in time."),
+            ("args", "Everything else the trace says of it."),
+        ],
+    },
+    ViewSpec {
+        name: "working_tasks",
+        description: "The tasks that locations executed: `program_tasks` without spans on locations of kind async and state, which \
+                      describe what runs elsewhere or waits (all of them where there are no others). Saved queries about busy \
+                      locations, parallelism and idle time read it.",
+        sql: "SELECT * FROM program_tasks AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
+              WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
+        columns: &[
+            ("run", "The recording."),
+            ("task", "Unique in the session."),
+            ("id", "The trace's own id."),
+            ("parent", "The task it belongs to."),
+            ("stack_parent", "The innermost task that encloses it on its lane."),
+            ("name", "What it is called."),
+            ("kind", "The format's own kind of task."),
+            ("role", "work, runtime, communication, copy or wait."),
+            ("location", "Where it ran."),
+            ("start", "First tick."),
+            ("finish", "First tick after it."),
+            ("duration", "finish - start."),
+            ("depth", "Nesting depth on its lane."),
+            ("args", "Everything else the trace says of it."),
+        ],
+    },
+    ViewSpec {
+        name: "working_locations",
+        description: "The locations that execute tasks: `program_locations` without those of kind async and state (all of them where \
+                      there are no others).",
+        sql: "SELECT * FROM program_locations AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
+              WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
         columns: &[
             ("run", "The recording."),
             ("location", "Its full name."),

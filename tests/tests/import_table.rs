@@ -620,7 +620,7 @@ fn errors_say_what_the_file_has_and_what_to_type() {
         &[],
         expect![[r#"
             a.ndjson: a task needs `start` or `duration`, and no column is called so; the file has `begin` and `end`
-            hint: --option table.start=begin --option table.finish=end (numbers without a unit are ns; `begin:us` and the like say another)
+            hint: --option table.start=begin --option table.finish=end (the unit of numbers is guessed; `begin:us` and the like say it)
         "#]],
     );
     check(

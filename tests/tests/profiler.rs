@@ -186,3 +186,38 @@ async fn sums_of_clang_are_no_work() {
     .await;
     check(&session, "SELECT name FROM program_tasks", &["ExecuteCompiler"]).await;
 }
+
+/// ```text
+/// µs            0    10   20   30   40
+/// 1/1           [---- a ---)                  a thread
+/// 1/2                [- b -)                  another
+/// 1/async c/r   [------- r ------)[- r -)     requests, which wait for both
+/// ```
+const ASYNC: &str = r#"[
+{"ph":"X","name":"a","cat":"c","pid":1,"tid":1,"ts":0,"dur":20},
+{"ph":"X","name":"b","cat":"c","pid":1,"tid":2,"ts":10,"dur":10},
+{"ph":"b","name":"r","cat":"c","id":1,"pid":1,"tid":1,"ts":0}, {"ph":"e","name":"r","cat":"c","id":1,"pid":1,"tid":1,"ts":30},
+{"ph":"b","name":"r","cat":"c","id":2,"pid":1,"tid":1,"ts":30}, {"ph":"e","name":"r","cat":"c","id":2,"pid":1,"tid":1,"ts":40}
+]"#;
+
+#[tokio::test]
+async fn asynchronous_spans_keep_no_location_busy() {
+    let session = open(&[ASYNC]);
+    check(&session, "SELECT location FROM locations WHERE kind = 'async'", &["1/async c/r"]).await;
+    check(&session, "SELECT name FROM program_tasks ORDER BY start, name", &["a", "r", "b", "r"]).await;
+    check(&session, "SELECT name FROM working_tasks ORDER BY start", &["a", "b"]).await;
+    check(&session, "SELECT location FROM working_locations ORDER BY location", &["1", "1/1", "1/2"]).await;
+    let library = Library::default();
+    for (name, expected) in [
+        ("parallelism", &["base|1|10000|50.0", "base|2|10000|50.0"] as &[&str]),
+        ("busy-locations", &["base|1/1|20000|40000|0.5", "base|1/2|10000|40000|0.25", "base|1|0|40000|0.0"]),
+        ("load-imbalance", &["base|2|10000|20000|1.333|50.0|0.75|0.167"]),
+        ("time-by-name", &["base|a|1|20000|20000|66.67", "base|b|1|10000|10000|33.33"]),
+    ] {
+        let query = library.find(name).unwrap().unwrap();
+        check(&session, &query.statement.text, expected).await;
+    }
+    // Where there is nothing else, they are all there is.
+    let only = ASYNC.replace(r#""ph":"X""#, r#""ph":"i""#);
+    check(&open(&[&only]), "SELECT name FROM working_tasks ORDER BY start", &["r", "r"]).await;
+}

@@ -70,19 +70,44 @@ fn report(faults: &[String]) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
+/// The lines of a file with their numbers, without the items under `#[cfg(test)]`: they may do what the code must not.
+fn without_tests(text: &str) -> Vec<(usize, &str)> {
+    let mut lines = text.lines().enumerate();
+    let mut code = Vec::new();
+    while let Some((number, line)) = lines.next() {
+        if line.trim() != "#[cfg(test)]" {
+            code.push((number + 1, line));
+            continue;
+        }
+        let indent = &line[..line.len() - line.trim_start().len()];
+        let is_end = |line: &str| line.strip_prefix(indent).is_some_and(|rest| matches!(rest, "}" | "};" | ");"));
+        let Some((_, first)) = lines.by_ref().find(|(_, line)| !line.trim().starts_with("#[")) else { break };
+        if !first.ends_with(';') && !first.ends_with('}') {
+            lines.by_ref().find(|(_, line)| is_end(line));
+        }
+    }
+    code
+}
+
+#[test]
+fn code_behind_tests_is_looked_at() {
+    let text = "a\n#[cfg(test)]\nmod tests;\nb\nimpl C {\n    #[cfg(test)]\n    #[x]\n    fn d() {\n        e\n    }\n    f\n}\n\
+                #[cfg(test)]\nmod more {\n    g\n}\nh\n";
+    let kept: Vec<(usize, &str)> = without_tests(text);
+    assert_eq!(kept, [(1, "a"), (4, "b"), (5, "impl C {"), (11, "    f"), (12, "}"), (17, "h")]);
+}
+
 #[test]
 fn what_belongs_elsewhere_stays_there() {
     let mut faults = Vec::new();
     for path in sources() {
         let text = read(&path);
         let relative = path.strip_prefix(root()).expect("below the root").to_string_lossy().into_owned();
-        // Tests at the end of a file may do what the code above them must not.
-        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
-        for (number, line) in code.lines().enumerate() {
+        for (number, line) in without_tests(&text) {
             let line = line.split("//").next().unwrap_or_default();
             for (folder, word, instead) in LEFT_TO_OTHERS {
                 if relative.starts_with(folder) && line.contains(word) {
-                    faults.push(format!("{relative}:{}: `{word}` -> use {instead}", number + 1));
+                    faults.push(format!("{relative}:{number}: `{word}` -> use {instead}"));
                 }
             }
         }
@@ -150,6 +175,41 @@ fn dependencies_point_one_way() {
         !manifest("udfs").contains("\ndatafusion.workspace"),
         "udfs needs only DataFusion's traits, not the whole of it"
     );
+}
+
+/// A dependency that no source file of its crate names is built for nothing.
+#[test]
+fn dependencies_are_used() {
+    let mut faults = Vec::new();
+    for folder in ["udfs", "engine", "cli", "tests", "benches", "fuzz"] {
+        let manifest = read(&root().join(folder).join("Cargo.toml"));
+        let of_folder = root().join(folder);
+        let texts: Vec<String> =
+            sources().iter().filter(|path| path.starts_with(&of_folder)).map(|path| read(path)).collect();
+        let mut is_list = false;
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                is_list = line.ends_with("dependencies]");
+            }
+            let Some((name, _)) =
+                line.split_once(['.', ' ', '=']).filter(|(name, _)| is_list && !name.starts_with(['#', '[']))
+            else {
+                continue;
+            };
+            let word = name.replace('-', "_");
+            let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+            let is_used = texts.iter().any(|text| {
+                text.match_indices(&word).any(|(at, _)| {
+                    let (before, after) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
+                    !before.is_some_and(is_letter) && !after.is_some_and(is_letter)
+                })
+            });
+            if !is_used {
+                faults.push(format!("{folder}/Cargo.toml: nothing in {folder} names `{word}`"));
+            }
+        }
+    }
+    report(&faults);
 }
 
 #[test]

@@ -24,6 +24,7 @@ use crate::exact::moments::{
 };
 use crate::exact::totals::{Mean, Total};
 use crate::retyped;
+use crate::wrapped::of_wrapped;
 
 /// The names of DataFusion's functions that [`exactly`] makes exact.
 pub const EXACT: [&str; 16] = [
@@ -124,12 +125,9 @@ fn more_decimals(precision: u8, scale: i8) -> u8 {
 }
 
 impl AggregateUDFImpl for Exactly {
-    fn name(&self) -> &str {
-        self.function.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.function.aliases()
+    of_wrapped! {
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
     }
 
     fn signature(&self) -> &Signature {

@@ -15,6 +15,7 @@ use datafusion_expr::{
 };
 
 use crate::ticks::{TIME_METADATA, is_time, time_metadata};
+use crate::wrapped::of_wrapped;
 
 /// The same aggregate, whose result is a time when its first argument is one: of the argument's type, or a double.
 pub fn keeps_time(function: Arc<AggregateUDF>) -> AggregateUDF {
@@ -40,58 +41,20 @@ impl AggregateUDFImpl for KeepsTime {
         Ok(field)
     }
 
-    // From here on all is the wrapped function's.
-
-    fn name(&self) -> &str {
-        self.function.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.function.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.function.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.function.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.function.return_type(types)
-    }
-
-    fn is_nullable(&self) -> bool {
-        self.function.is_nullable()
-    }
-
-    fn default_value(&self, data_type: &DataType) -> Result<ScalarValue> {
-        self.function.default_value(data_type)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.function.state_fields(args)
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.function.accumulator(args)
-    }
-
-    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
-        self.function.groups_accumulator_supported(args)
-    }
-
-    fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-        self.function.create_groups_accumulator(args)
-    }
-
-    fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.function.create_sliding_accumulator(args)
-    }
-
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.function.order_sensitivity()
+    of_wrapped! {
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn signature(&self) -> &Signature;
+        fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>>;
+        fn return_type(&self, types: &[DataType]) -> Result<DataType>;
+        fn is_nullable(&self) -> bool;
+        fn default_value(&self, data_type: &DataType) -> Result<ScalarValue>;
+        fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>>;
+        fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>>;
+        fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool;
+        fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>>;
+        fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>>;
+        fn order_sensitivity(&self) -> AggregateOrderSensitivity;
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
@@ -102,22 +65,16 @@ impl AggregateUDFImpl for KeepsTime {
         }
     }
 
-    fn supports_null_handling_clause(&self) -> bool {
-        self.function.supports_null_handling_clause()
-    }
-
-    fn supports_within_group_clause(&self) -> bool {
-        self.function.supports_within_group_clause()
+    of_wrapped! {
+        fn supports_null_handling_clause(&self) -> bool;
+        fn supports_within_group_clause(&self) -> bool;
     }
 
     // Not `simplify`: what it puts in place of a function would not keep the mark.
 
-    fn is_descending(&self) -> Option<bool> {
-        self.function.is_descending()
-    }
-
-    fn value_from_stats(&self, statistics: &StatisticsArgs) -> Option<ScalarValue> {
-        self.function.value_from_stats(statistics)
+    of_wrapped! {
+        fn is_descending(&self) -> Option<bool>;
+        fn value_from_stats(&self, statistics: &StatisticsArgs) -> Option<ScalarValue>;
     }
 
     fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {

@@ -20,6 +20,7 @@ pub mod component_metrics;
 pub mod component_rows;
 pub mod concurrency;
 pub mod critical_path;
+pub mod distinct_order;
 pub mod efficiency_diffs;
 mod exact;
 pub mod exactly;
@@ -58,6 +59,7 @@ pub mod time;
 pub mod time_slice;
 pub mod timeline;
 pub mod what_if;
+mod wrapped;
 
 use std::sync::Arc;
 

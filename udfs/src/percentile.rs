@@ -20,6 +20,7 @@ use datafusion_expr::{
 };
 
 use crate::exactly::coerced;
+use crate::wrapped::of_wrapped;
 
 /// The names of DataFusion's functions that [`precisely`] makes precise.
 pub const PRECISE: [&str; 2] = ["percentile_cont", "median"];
@@ -52,7 +53,7 @@ impl Precisely {
         let nothing = RecordBatch::new_empty(Arc::new(args.schema.clone()));
         let given = match share.evaluate(&nothing) {
             Ok(ColumnarValue::Scalar(given)) => given,
-            _ => return plan_err!("the share of {} is one number for all rows, found {share}", self.name()),
+            _ => return plan_err!("{} takes one share for all rows, and numbers", self.name()),
         };
         match given.cast_to(&DataType::Float64)? {
             ScalarValue::Float64(Some(share)) if (0.0..=1.0).contains(&share) => {
@@ -64,12 +65,9 @@ impl Precisely {
 }
 
 impl AggregateUDFImpl for Precisely {
-    fn name(&self) -> &str {
-        self.function.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.function.aliases()
+    of_wrapped! {
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
     }
 
     fn signature(&self) -> &Signature {
@@ -126,12 +124,9 @@ impl AggregateUDFImpl for Precisely {
         AggregateOrderSensitivity::Insensitive
     }
 
-    fn supports_within_group_clause(&self) -> bool {
-        self.function.supports_within_group_clause()
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.function.documentation()
+    of_wrapped! {
+        fn supports_within_group_clause(&self) -> bool;
+        fn documentation(&self) -> Option<&Documentation>;
     }
 }
 

@@ -13,6 +13,8 @@ use datafusion_expr::{
     ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use crate::wrapped::of_wrapped;
+
 /// The same function, whose answers are no dictionaries.
 pub fn plainly(function: Arc<ScalarUDF>) -> ScalarUDF {
     ScalarUDF::from(Plainly { function })
@@ -44,18 +46,10 @@ impl ScalarUDFImpl for Plainly {
         }
     }
 
-    // From here on all is the wrapped function's.
-
-    fn name(&self) -> &str {
-        self.function.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.function.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.function.signature()
+    of_wrapped! {
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn signature(&self) -> &Signature;
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -65,11 +59,8 @@ impl ScalarUDFImpl for Plainly {
         })
     }
 
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.function.coerce_types(types)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.function.documentation()
+    of_wrapped! {
+        fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>>;
+        fn documentation(&self) -> Option<&Documentation>;
     }
 }

@@ -122,6 +122,31 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
         return Ok((of_file(Path::new(&name), &open)?, open));
     }
     let library = library::open(&args.library)?;
+    let is_saved = |name: &str| Ok::<bool, Failure>(library.find(name)?.is_some());
+    if is_sql(&name) {
+        return Err(Problem::new(format!("no saved query `{name}`")).hint("SQL is asked with `-c 'SELECT …'`").into());
+    }
+    // `longest-tasks limit=3`, as templates and the prompt have it.
+    if let Some(saved) = open.traces.last()
+        && name.contains('=')
+        && !Path::new(name.split_once('=').map_or("", |(_, path)| path)).exists()
+        && is_saved(saved)?
+    {
+        return Err(Problem::new(format!("`{name}` stands where the question should be, behind `{saved}`"))
+            .hint(format!("values are given by `--param {name}`"))
+            .into());
+    }
+    // `longest-tasks run.json`
+    if let [first, ..] = open.traces.as_slice()
+        && Path::new(&name).exists()
+        && !Path::new(first).exists()
+        && is_saved(first)?
+    {
+        let traces: Vec<&str> = open.traces.iter().skip(1).chain([&name]).map(String::as_str).collect();
+        return Err(Problem::new(format!("there is no question behind the trace `{name}`"))
+            .hint(format!("the question comes last: `tq query {} {first}`", traces.join(" ")))
+            .into());
+    }
     // A trace where a question should be: the question was forgotten.
     if library.find(&name)?.is_none() && (Path::new(&name).exists() || name.contains('=')) {
         return Err(Problem::new(format!("there is no question behind the trace `{name}`"))
@@ -135,6 +160,13 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
             .into());
     }
     Ok((Question::Saved(Box::new(query)), open))
+}
+
+/// Whether a question is SQL and no name.
+fn is_sql(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+    text.trim().contains(char::is_whitespace)
+        && ["select", "from", "with", "show", "describe", "explain", "values", "create"].contains(&first.as_str())
 }
 
 /// A file is a saved query when it begins with a header, else SQL.
@@ -184,6 +216,12 @@ fn params(given: &[(String, String)], statements: &[Statement]) -> Result<Params
         statements.iter().flat_map(|statement| statements::placeholders(&statement.text)).collect();
     for (name, _) in given {
         if !wanted.contains(name) {
+            let bare = name.trim_start_matches(['$', ':', '@']);
+            if bare != name {
+                return Err(Problem::new(format!("`{name}` is no name of a value"))
+                    .hint(format!("write `--param {bare}=…`, and `${bare}` in the SQL"))
+                    .into());
+            }
             let near = did_you_mean(name, wanted.iter().map(String::as_str));
             return Err(Problem::new(format!("no statement has `${name}`{near}"))
                 .hint(format!("`--param {name}=…` is the value of `${name}` in the SQL"))

@@ -46,14 +46,41 @@ impl From<BindError> for Failure {
 }
 
 /// What a query needs and the traces do not hold.
-pub(crate) fn unmet(query: &SavedQuery, needs: &[Need]) -> Problem {
+///
+/// `there` is what the column of the first need holds instead of the values that it wants.
+pub(crate) fn unmet(query: &SavedQuery, needs: &[Need], there: Option<Vec<String>>) -> Problem {
     let why = if needs.iter().any(|need| need.absent) {
         "these traces are not like that"
     } else {
         "that is not in these traces"
     };
-    Problem::new(format!("`{}` needs {}: {why}", query.name, needs_in_words(needs)))
-        .hint("`tq tables` says what the tables hold, `SELECT * FROM runs` what was opened")
+    let problem = Problem::new(format!("`{}` needs {}: {why}", query.name, needs_in_words(needs)));
+    let wanted = needs.iter().find(|need| !need.absent);
+    let problem = match wanted.and_then(|need| Some((need, &need.with.as_ref()?.0))).zip(there) {
+        Some(((need, column), there)) if there.is_empty() => {
+            problem.hint(format!("`{}` has no rows with a {column}", need.table))
+        }
+        Some(((need, column), there)) => {
+            problem.hint(format!("the {column} of `{}` here: {}", need.table, there.join(", ")))
+        }
+        None => problem.hint("`tq tables` says what the tables are for, `SELECT * FROM runs` what was opened"),
+    };
+    if !needs.iter().any(|need| run_wanted(need).is_some()) {
+        return problem;
+    }
+    let traces: Vec<String> =
+        query.header.needs.iter().filter_map(run_wanted).map(|name| format!("{name}=TRACE")).collect();
+    problem.hint(format!("name the runs: `tq query {} {}`", traces.join(" "), query.name))
+}
+
+/// The name of a run that a need wants.
+fn run_wanted(need: &Need) -> Option<&str> {
+    match &need.with {
+        Some((column, values)) if need.table == "runs" && column == "run" && !need.absent => {
+            values.first().map(String::as_str)
+        }
+        _ => None,
+    }
 }
 
 /// "rows in `messages` and rows in `links` with kind = dependency".

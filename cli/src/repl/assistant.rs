@@ -116,7 +116,7 @@ impl ConditionalEventHandler for Enter {
 /// Whether a text at the prompt can be answered.
 fn is_ready(text: &str) -> bool {
     let text = text.trim();
-    let is_word = matches!(text.to_lowercase().as_str(), "exit" | "quit");
+    let is_word = matches!(text.to_lowercase().as_str(), "exit" | "quit" | "help");
     text.starts_with('\\') || is_word || statements::is_complete(text)
 }
 

@@ -187,6 +187,9 @@ impl Prompt {
         if matches!(text.trim_end_matches(';').to_lowercase().as_str(), "exit" | "quit") {
             return Ok(Next::Leave);
         }
+        if text.trim_end_matches(';').eq_ignore_ascii_case("help") {
+            return self.command("\\?");
+        }
         if text.starts_with('\\') {
             return self.command(text);
         }

@@ -40,6 +40,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
     };
     apart(&parts, args)?;
+    if let Some(file) = &args.output {
+        of_a_page(file)?;
+    }
     let mut asker = Asker::open(&args.open)?;
     let page = render::page(&mut asker, &parts, !args.tables)?;
     if page.text.trim().is_empty() {
@@ -87,6 +90,24 @@ fn apart(parts: &[template::Part], args: &ReportArgs) -> Result<(), Failure> {
         outputs.add_family("a picture of the page", file, '.', ".svg");
     }
     outputs.apart_from(&inputs)
+}
+
+/// Refuses files that are called like something else than markdown and HTML.
+fn of_a_page(file: &Path) -> Result<(), Failure> {
+    let known = ["md", "markdown", "html", "htm", "txt"];
+    let Some(extension) = file.extension().filter(|_| !known.iter().any(|known| is_of(file, known))) else {
+        return Ok(());
+    };
+    let extension = extension.to_string_lossy();
+    let problem = Problem::new(format!("a page is markdown or HTML, and the file is called `.{extension}`"));
+    let pictures = ["svg", "png", "pdf"].iter().any(|picture| is_of(file, picture));
+    Err(match pictures {
+        true => problem.hint(
+            "call it `.html` (browsers print it as PDF) or `.md`; `tq query TRACE QUERY -o FILE.svg` draws one picture",
+        ),
+        false => problem.hint("call it `.md` or `.html`"),
+    }
+    .into())
 }
 
 fn is_of(file: &Path, extension: &str) -> bool {

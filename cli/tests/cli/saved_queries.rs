@@ -179,7 +179,7 @@ fn what_can_be_wrong_with_a_saved_query() {
           |
         4 | FROM FROM tasks
           |      ^^^^^^^^^^
-        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (32 in all)
+        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (34 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json header --queries own").check(&expect![[r#"
@@ -191,7 +191,7 @@ fn what_can_be_wrong_with_a_saved_query() {
     place.tq("query run.json needs --queries own").check(&expect![[r#"
         --- stderr
         error: `needs` needs rows in `messages` and no rows in `tasks`: these traces are not like that
-        hint: `tq tables` says what the tables hold, `SELECT * FROM runs` what was opened
+        hint: `tq tables` says what the tables are for, `SELECT * FROM runs` what was opened
         --- exit 2
     "#]]);
     place.tq("query run.json nowhere.sql").check(&expect![[r#"

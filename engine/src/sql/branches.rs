@@ -6,17 +6,14 @@
 //! when the plan runs. Of a recursive query it wants the same metadata from both branches, and
 //! `SELECT 0 AS waited … UNION ALL SELECT waited + duration …` has not.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr::intersect_metadata_for_union;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, ReturnFieldArgs, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Union, Volatility,
-};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, Union};
+
+use crate::sql::itself::{Said, itself};
 
 /// An optimized plan whose UNIONs have the schemas of what their branches became.
 pub(super) fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -68,45 +65,10 @@ fn recursive(mut query: RecursiveQuery) -> Result<LogicalPlan> {
             return column;
         }
         let metadata = first.metadata().iter().map(|(key, value)| (key.clone(), value.clone())).collect();
-        let told = Told { signature: Signature::any(1, Volatility::Immutable), metadata };
-        ScalarUDF::from(told).call(vec![column]).alias_qualified(relation.cloned(), next.name())
+        itself(column, Said::Metadata(metadata)).alias_qualified(relation.cloned(), next.name())
     });
     let columns: Vec<Expr> = columns.collect();
     let next = LogicalPlanBuilder::from(query.recursive_term.as_ref().clone()).project(columns)?.build()?;
     query.recursive_term = Arc::new(next);
     Ok(LogicalPlan::RecursiveQuery(query))
-}
-
-/// `told(x)`: `x` with other metadata.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Told {
-    signature: Signature,
-    metadata: BTreeMap<String, String>,
-}
-
-impl ScalarUDFImpl for Told {
-    fn name(&self) -> &str {
-        "told"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(types.first().cloned().unwrap_or(DataType::Null))
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        let [field] = args.arg_fields else { return datafusion::common::plan_err!("told takes one argument") };
-        let field = Field::new(self.name(), field.data_type().clone(), field.is_nullable());
-        Ok(Arc::new(field.with_metadata(self.metadata.clone().into_iter().collect())))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match args.args.into_iter().next() {
-            Some(value) => Ok(value),
-            None => datafusion::common::exec_err!("told takes one argument"),
-        }
-    }
 }

@@ -3,18 +3,16 @@
 //! In `d JOIN t`, where `d` was grouped by `d.b`, `d.b` determines the columns of `d`. `GROUP BY d.b, t.b` over it is planned (55.2)
 //! as if `d.b` determined the whole answer, `t.b` too (`aggregate_functional_dependencies` takes all columns for the
 //! dependency's target). The optimizer then drops `t.b` from ORDER BY and from GROUP BY: rows come in a wrong order, groups
-//! are merged. So a key that determines some of the other keys only is grouped by as [`Itself`], of which nothing is concluded.
+//! are merged. So a key that determines some of the other keys only is grouped by as [`itself`], of which nothing is concluded.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, Result};
-use datafusion::logical_expr::{
-    Aggregate, ColumnarValue, Distinct, Expr, LogicalPlan, Projection, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, Projection};
+
+use crate::sql::itself::{Said, itself};
 
 /// Hides the keys of a plan's aggregates of which too much would be concluded.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -40,9 +38,7 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
             if !hidden.contains(&at) {
                 return expr.clone();
             }
-            ScalarUDF::from(Itself { signature: Signature::any(1, Volatility::Immutable) })
-                .call(vec![expr.clone()])
-                .alias(name(at))
+            itself(expr.clone(), Said::NoColumn).alias(name(at))
         };
         let keys = aggregate.group_expr.iter().enumerate().map(hide).collect();
         let grouped = Aggregate::try_new(Arc::clone(&aggregate.input), keys, aggregate.aggr_expr.clone())?;
@@ -78,38 +74,4 @@ fn misleading(aggregate: &Aggregate) -> HashSet<usize> {
         }
     }
     hidden
-}
-
-/// `itself(x)`: `x`, which determines nothing.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Itself {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Itself {
-    fn name(&self) -> &str {
-        "itself"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(types.first().cloned().unwrap_or(DataType::Null))
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        match args.arg_fields {
-            [field] => Ok(Arc::clone(field)),
-            _ => datafusion::common::plan_err!("itself takes one argument"),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match args.args.into_iter().next() {
-            Some(value) => Ok(value),
-            None => datafusion::common::exec_err!("itself takes one argument"),
-        }
-    }
 }

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{Query, Set, Statement as SqlStatement, Vis
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
+use crate::sql::elsewhere::{FILES_ARE_OPENED, instead};
 use crate::sql::names::without_tags;
 use crate::sql::nearest::nearest;
 use crate::sql::parse::{Lines, Statement};
@@ -128,7 +129,13 @@ impl SqlError {
             place_at(source, location(start.line, start.column), location(end.line, end.column))
         });
         let names = Names { statement, context };
-        let (message, hint) = describe(root, &names, place.as_ref());
+        let possible: Vec<&str> = diagnostic
+            .iter()
+            .flat_map(|diagnostic| &diagnostic.notes)
+            .filter_map(|note| note.message.strip_prefix("possible column "))
+            .collect();
+        let (message, hint) = describe(root, &names, place.as_ref(), &possible);
+        let hint = json_key_hint(root, place.as_ref()).or(hint);
         let (message, hint) = (message.replace(OWN, ""), hint.map(|hint| hint.replace(OWN, "")));
         let place = place.or_else(|| spoken_of(source, statement, &message));
         let message = without_tags(&without_internals(&message, source));
@@ -169,10 +176,16 @@ pub(super) fn help_if_none(error: DataFusionError, span: Span, hint: Option<Stri
 
 /// A placeholder to which no value was given.
 pub(super) fn missing_parameter(name: &str) -> DataFusionError {
-    let bare = name.trim_start_matches('$');
+    let bare = name.trim_start_matches(['$', ':', '@']);
     let message = format!("no value for `{name}`");
-    let diagnostic = Diagnostic::new_error(message.clone(), None)
-        .with_help(format!("`tq query --param {bare}=…` gives it one"), None);
+    let help = match name.strip_prefix('$') {
+        Some(bare) => format!("`tq query --param {bare}=…` gives it one"),
+        None if bare.chars().all(|c| c.is_alphanumeric() || c == '_') && !bare.is_empty() => {
+            format!("write `${bare}`; `tq query --param {bare}=…` gives it a value")
+        }
+        None => "a value has a name: write `$x`, and `tq query --param x=…` gives it".to_owned(),
+    };
+    let diagnostic = Diagnostic::new_error(message.clone(), None).with_help(help, None);
     DataFusionError::Plan(message).with_diagnostic(diagnostic)
 }
 
@@ -249,7 +262,12 @@ impl Names<'_> {
 }
 
 /// Message and hint.
-fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) -> (String, Option<String>) {
+fn describe(
+    root: &DataFusionError,
+    names: &Names<'_>,
+    place: Option<&Place>,
+    possible: &[&str],
+) -> (String, Option<String>) {
     let text = text_of(root);
     if let Some(refused) = system::worded(root, &text) {
         return refused;
@@ -257,10 +275,7 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
     match root {
         DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
             SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields, place),
-            SchemaError::AmbiguousReference { field } => (
-                format!("column `{}` is in several relations", field.name),
-                Some(format!("put the name that its relation has in FROM before it: `t.{}`", field.name)),
-            ),
+            SchemaError::AmbiguousReference { field } => ambiguous(&field.name, possible),
             SchemaError::DuplicateQualifiedField { qualifier, .. } => (
                 format!("FROM has `{qualifier}` twice", qualifier = qualifier.table()),
                 Some(format!("call one of them otherwise: `{} AS other`", qualifier.table())),
@@ -281,10 +296,7 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
         DataFusionError::Configuration(_) => no_setting(text, names),
         _ if names.is_set() => no_value(&text, names),
         DataFusionError::NotImplemented(_) => not_supported(&text),
-        DataFusionError::ResourcesExhausted(_) if text.contains("--max-value") => (
-            first_line(&text).to_owned(),
-            Some("raise it (`--max-value 256MB`), or ask for a shorter text or list".to_owned()),
-        ),
+        DataFusionError::ResourcesExhausted(_) if text.contains("--max-value") => too_large(first_line(&text)),
         DataFusionError::ResourcesExhausted(_) => (
             format!("not enough memory: {}", first_line(&text)),
             Some(
@@ -300,6 +312,25 @@ fn describe(root: &DataFusionError, names: &Names<'_>, place: Option<&Place>) ->
         }
         _ => describe_plan(&text, names),
     }
+}
+
+/// A value beyond `--max-value`: what would suffice, if that is not beyond all texts.
+fn too_large(text: &str) -> (String, Option<String>) {
+    const SHORTER: &str = "ask for a shorter text or list";
+    let size = text.split_once(" a value of ").and_then(|(_, rest)| rest.split_once(',')).map(|(size, _)| size);
+    let megabytes = match size.and_then(|size| size.split_once(' ')) {
+        Some((number, "MB")) => number.parse().ok(),
+        Some((number, "kB" | "bytes")) => number.parse::<u64>().ok().map(|_| 1),
+        _ => None,
+    };
+    // Arrow counts the bytes of a text with 31 bits.
+    let suffices = [256, 512, 1000, 2000].into_iter().find(|limit| megabytes.is_some_and(|bytes: u64| bytes < *limit));
+    let hint = match suffices {
+        Some(limit) if limit < 1000 => format!("raise it (`--max-value {limit}MB`), or {SHORTER}"),
+        Some(limit) => format!("raise it (`--max-value {}GB`), or {SHORTER}", limit / 1000),
+        None => SHORTER.to_owned(),
+    };
+    (text.to_owned(), Some(hint))
 }
 
 fn describe_plan(text: &str, names: &Names<'_>) -> (String, Option<String>) {
@@ -322,6 +353,30 @@ fn describe_plan(text: &str, names: &Names<'_>) -> (String, Option<String>) {
         Some(table) if text.contains("' doesn't exist") => no_table(table, names),
         _ => in_words(text),
     }
+}
+
+/// A column that several relations of FROM have.
+fn ambiguous(name: &str, possible: &[&str]) -> (String, Option<String>) {
+    let message = format!("column `{name}` is in several relations");
+    let quoted: Vec<String> = possible.iter().map(|column| format!("`{column}`")).collect();
+    let hint = match quoted.as_slice() {
+        [] => format!("put the name that its relation has in FROM before it: `t.{name}`"),
+        columns => format!("say which one: {}", columns.join(" or ")),
+    };
+    (message, Some(hint))
+}
+
+/// `args->key`: the key of JSON was taken for a column.
+fn json_key_hint(root: &DataFusionError, place: Option<&Place>) -> Option<String> {
+    let DataFusionError::SchemaError(error, _) = root else { return None };
+    let SchemaError::FieldNotFound { field, .. } = error.as_ref() else { return None };
+    let place = place?;
+    let column = usize::try_from(place.column.saturating_sub(1)).ok()?;
+    let before: String = place.source_line.chars().take(column).collect();
+    let before = before.trim_end();
+    let operator = ["->>", "->"].into_iter().find(|operator| before.ends_with(operator))?;
+    let is_bare = field.relation.is_none();
+    is_bare.then(|| format!("a key of JSON stands in single quotes: `{operator}'{}'`", field.name))
 }
 
 fn no_column(field: &Column, valid: &[Column], place: Option<&Place>) -> (String, Option<String>) {
@@ -368,6 +423,10 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         Some((schema, _)) if schema.starts_with("tq.") => name.trim_start_matches("tq."),
         _ => name,
     };
+    if is_called_like_a_file(given) {
+        let given = given.strip_prefix("main.").unwrap_or(given);
+        return (format!("no table `{given}`"), Some(FILES_ARE_OPENED.to_owned()));
+    }
     let message = format!("no table `{given}`");
     if function_names().any(|function| function == given) {
         return (message, Some(format!("`{given}` is a function: `FROM {given}()`")));
@@ -385,6 +444,14 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         },
     };
     (message, Some(hint))
+}
+
+/// `foo.csv`, `dir/run.json`.
+fn is_called_like_a_file(name: &str) -> bool {
+    const ENDINGS: [&str; 10] =
+        [".csv", ".tsv", ".json", ".ndjson", ".jsonl", ".parquet", ".arrow", ".sqlite", ".db", ".tfp"];
+    let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
+    name.contains('/') || ENDINGS.iter().any(|ending| name.ends_with(ending))
 }
 
 fn is_default_schema(schema: &str, names: &Names<'_>) -> bool {
@@ -407,6 +474,9 @@ fn no_function(name: &str, names: &Names<'_>) -> (String, Option<String>) {
             format!("`{name}` is a window function and needs OVER"),
             Some(format!("write `{name}(…) OVER (PARTITION BY … ORDER BY …)`")),
         );
+    }
+    if let Some(instead) = instead(name) {
+        return (format!("no function `{name}`"), Some(instead.to_owned()));
     }
     let mut functions = names.functions();
     functions.extend(function_names().map(str::to_owned));
@@ -604,16 +674,25 @@ fn did_you_mean(keyword: &str) -> String {
     format!("did you mean `{keyword}{by}`?")
 }
 
+/// A query where none can be: an argument without parentheses of its own, or behind something that a `)` should end.
+fn misplaced_select(place: &Place) -> Option<String> {
+    let column = usize::try_from(place.column.saturating_sub(1)).unwrap_or(0);
+    let before: String = place.source_line.chars().take(column).collect();
+    if before.trim_end().ends_with(['(', ',']) {
+        let hint = "a query as an argument has its own parentheses: `f((SELECT …))` or `f(TABLE(SELECT …))`";
+        return Some(hint.to_owned());
+    }
+    let open = before.matches('(').count() > before.matches(')').count();
+    open.then(|| "a `(` before it is not closed".to_owned())
+}
+
 /// What was probably meant where the parser stumbled.
 fn keyword_hint(found: &str, place: &Place) -> Option<String> {
     let upper = found.to_uppercase();
     match upper.as_str() {
         "GROUP" | "ORDER" | "PARTITION" => return Some(format!("write `{upper} BY`")),
-        "SELECT" if place.source_line.contains('(') => {
-            return Some(
-                "a query as an argument has its own parentheses: `f((SELECT …))` or `f(TABLE(SELECT …))`".to_owned(),
-            );
-        }
+        "SELECT" => return misplaced_select(place),
+        "HELP" => return Some("`tq --help` lists the commands of tq, `\\?` those of its prompt".to_owned()),
         _ => {}
     }
     if is_unit(found) {

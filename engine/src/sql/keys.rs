@@ -3,59 +3,36 @@
 //! A hash join of DataFusion (55.2) takes NULL for equal in all of its keys or in none. `ON a.x IS NOT DISTINCT FROM b.x` makes it all,
 //! early in the optimizer; and what comes later, equations of a filter above (`WHERE a.y = b.y`) and joins that are put
 //! together with this one, gets the same treatment: rows meet by a NULL in `y`. So such conditions stay conditions in the
-//! optimizer ([`instead_of`]), and become keys when its work is done ([`with_null_keys`]):
+//! optimizer ([`of_equations`]), and become keys when its work is done ([`with_null_keys`]):
 //!
 //! ```text
 //! keys y = y, filter x IS NOT DISTINCT FROM x      keys y = y, x = x, NULL equals NULL, filter a.y IS NOT NULL
 //! ```
 
-use std::sync::Arc;
-
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{NullEquality, Result};
 use datafusion::logical_expr::utils::{can_hash, conjunction, find_valid_equijoin_key_pair, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, LogicalPlan, Operator};
-use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rule of DataFusion that makes keys of conditions.
-const MAKES_KEYS: &str = "extract_equijoin_predicate";
+pub(super) const MAKES_KEYS: &str = "extract_equijoin_predicate";
 
-/// A rule of DataFusion, or in the place of [`MAKES_KEYS`] one that looks at equations only.
-pub(super) fn instead_of(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    if rule.name() == MAKES_KEYS { Arc::new(Equations { rule }) } else { rule }
-}
-
-/// A rule that does not see `IS NOT DISTINCT FROM` in conditions of joins.
-#[derive(Debug)]
-struct Equations {
-    rule: Arc<dyn OptimizerRule + Send + Sync>,
-}
-
-impl OptimizerRule for Equations {
-    fn name(&self) -> &str {
-        self.rule.name()
+/// It does not see `IS NOT DISTINCT FROM` in conditions of joins.
+pub(super) fn of_equations(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(mut join) = plan else { return rule.rewrite(plan, config) };
+    let Some(filter) = join.filter.take() else { return Ok(Transformed::no(LogicalPlan::Join(join))) };
+    let (unseen, seen): (Vec<Expr>, Vec<Expr>) = split_conjunction_owned(filter).into_iter().partition(is_null_safe);
+    join.filter = conjunction(seen);
+    let mut rewritten = rule.rewrite(LogicalPlan::Join(join), config)?;
+    if let LogicalPlan::Join(join) = &mut rewritten.data {
+        join.filter = conjunction(join.filter.take().into_iter().chain(unseen));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.rule.apply_order()
-    }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Join(mut join) = plan else { return self.rule.rewrite(plan, config) };
-        let Some(filter) = join.filter.take() else { return Ok(Transformed::no(LogicalPlan::Join(join))) };
-        let (unseen, seen): (Vec<Expr>, Vec<Expr>) =
-            split_conjunction_owned(filter).into_iter().partition(is_null_safe);
-        join.filter = conjunction(seen);
-        let mut rewritten = self.rule.rewrite(LogicalPlan::Join(join), config)?;
-        if let LogicalPlan::Join(join) = &mut rewritten.data {
-            join.filter = conjunction(join.filter.take().into_iter().chain(unseen));
-        }
-        Ok(rewritten)
-    }
+    Ok(rewritten)
 }
 
 fn is_null_safe(condition: &Expr) -> bool {

@@ -18,10 +18,15 @@ mod bounded;
 mod branches;
 pub(crate) mod charged;
 pub mod checked;
+mod correlated;
 mod dependencies;
 mod dependent;
 pub mod dialect;
-pub mod errors;
+mod elsewhere;
+mod errors;
+mod guards;
+mod instead;
+mod itself;
 mod json;
 mod keys;
 mod limits;
@@ -29,6 +34,7 @@ pub mod names;
 pub mod nearest;
 mod nullable;
 mod order;
+mod orders;
 pub mod parse;
 mod perfetto;
 mod place;
@@ -42,12 +48,15 @@ mod set_operations;
 pub mod settings;
 mod spelling;
 mod stack;
-mod statistics;
+mod stale;
+
 pub mod stop;
 mod subqueries;
 mod system;
 mod unchanged;
+mod unfit;
 mod using;
+mod windows;
 mod wording;
 
 use std::sync::Arc;
@@ -62,6 +71,7 @@ use tq_udfs::relation::notes::Notes;
 pub use bounded::{WithinBounds, bind};
 pub use charged::ChargeWindows;
 pub use errors::SqlError;
+use instead::{Rewrite, instead_of};
 pub use nearest::nearest;
 pub use parse::{Statement, parse};
 
@@ -78,11 +88,12 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_default();
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(json::JsonPaths));
-    let rules = Optimizer::new().rules.into_iter();
+    let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];
+    let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
         .with_relation_planners(vec![Arc::new(relations::Relations), Arc::new(set_operations::Multisets)])
-        .with_optimizer_rules(rules.map(keys::instead_of).map(pushed::instead_of).collect())
+        .with_optimizer_rules(rules.collect())
         .with_physical_optimizer_rules(order::physical_rules())
         .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))
@@ -113,7 +124,13 @@ pub async fn execute(
     params: Option<ParamValues>,
 ) -> Result<DataFrame, SqlError> {
     let plan = plan(context, statement, params).await?;
-    context.execute_logical_plan(plan).await.map_err(|error| SqlError::new(&error, statement, context))
+    let worded = |error| SqlError::new(&error, statement, context);
+    let replaced = stale::replaced(context, &plan);
+    let frame = context.execute_logical_plan(plan).await.map_err(worded)?;
+    if let Some(replaced) = replaced {
+        stale::note_views_over(context, &replaced).await.map_err(worded)?;
+    }
+    Ok(frame)
 }
 
 async fn try_plan(
@@ -127,7 +144,15 @@ async fn try_plan(
     let mut parsed = statement.parsed.clone();
     rewrite::rewrite(&mut parsed, rewrite::default_tasks(context))?;
     let planned = using::plan(context.state(), &parsed).await?;
-    let mut plan = dependencies::rewrite(nullable::rewrite(subqueries::rewrite(planned)?)?)?;
+    let passes = [
+        correlated::rewrite,
+        subqueries::rewrite,
+        nullable::rewrite,
+        guards::rewrite,
+        orders::rewrite,
+        dependencies::rewrite,
+    ];
+    let mut plan = passes.into_iter().try_fold(planned, |plan, pass| pass(plan))?;
     if let Some(params) = params {
         plan = plan.with_param_values(params)?;
     }

@@ -19,12 +19,10 @@
 //! it from the columns of the answer, which then has names twice; whoever writes a format without those makes them unique.
 //! Statements that were planned before are as they were, with their names.
 
-use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, DataFusionError, Result, SchemaError, TableReference, internal_err};
@@ -32,16 +30,15 @@ use datafusion::execution::SessionState;
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{
-    ColumnarValue, DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility,
-};
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, Distinct, Expr as SqlExpr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem,
     SelectItemQualifiedWildcardKind, Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions_mut,
 };
+
+use crate::sql::itself::{Said, is_itself, itself};
 
 /// Encloses the number of a tag in a name: invisible, and in no name that somebody types.
 const TAG: char = '\u{2063}';
@@ -73,11 +70,17 @@ pub(super) async fn plan(state: &SessionState, statement: ParsedStatement) -> Re
             Ok(plan) => return answer(plan),
             Err(error) => match clash(&error) {
                 Some(name) if names.insert(name.clone()) => again = original.clone(),
-                _ => return Err(refused),
+                _ => break,
             },
         }
     }
-    Err(refused)
+    // One function may be spelled in two ways: `position(a IN b)` and `strpos(b, a)`, `E'a'` and `'a'`.
+    again = original;
+    tell_apart(&mut again, &mut Marker { is_each: true, ..Marker::new(&names) });
+    match state.statement_to_plan(again).await {
+        Ok(plan) => answer(plan),
+        Err(_) => Err(refused),
+    }
 }
 
 /// Names that wildcards and other columns of a SELECT may share.
@@ -171,12 +174,15 @@ fn bare(expr: &SqlExpr, without_casts: bool) -> String {
 
 /// Gives each expression that may become a column a name of its own. `taken` are names that a wildcard is known to have.
 fn distinguish(statement: &mut ParsedStatement, taken: &HashSet<String>) {
-    let mut marker = Marker { taken, tags: 0, subqueries: HashMap::new() };
+    tell_apart(statement, &mut Marker::new(taken));
+}
+
+fn tell_apart(statement: &mut ParsedStatement, marker: &mut Marker<'_>) {
     let _never_breaks = match statement {
-        ParsedStatement::Statement(statement) => statement.visit(&mut marker),
-        ParsedStatement::Explain(explain) => return distinguish(&mut explain.statement, taken),
+        ParsedStatement::Statement(statement) => statement.visit(marker),
+        ParsedStatement::Explain(explain) => return tell_apart(&mut explain.statement, marker),
         ParsedStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut marker),
+            CopyToSource::Query(query) => query.visit(marker),
             CopyToSource::Relation(_) => return,
         },
         ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => return,
@@ -186,11 +192,17 @@ fn distinguish(statement: &mut ParsedStatement, taken: &HashSet<String>) {
 struct Marker<'a> {
     taken: &'a HashSet<String>,
     tags: usize,
+    /// Whether each expression without a name gets a tag, not only those that are spelled alike.
+    is_each: bool,
     /// Equal subqueries have equal tags.
     subqueries: HashMap<String, usize>,
 }
 
-impl Marker<'_> {
+impl<'a> Marker<'a> {
+    fn new(taken: &'a HashSet<String>) -> Marker<'a> {
+        Marker { taken, tags: 0, is_each: false, subqueries: HashMap::new() }
+    }
+
     fn tag(&mut self) -> String {
         self.tags += 1;
         format!("{TAG}{}{TAG}", self.tags)
@@ -221,7 +233,9 @@ impl Marker<'_> {
                 SelectItem::UnnamedExpr(expr) => (spelled(expr), false),
                 _ => continue,
             };
-            let again = !seen.insert(name.clone()) || (wildcard && is_named && self.taken.contains(&name));
+            let again = !seen.insert(name.clone())
+                || (self.is_each && !is_named)
+                || (wildcard && is_named && self.taken.contains(&name));
             if !again {
                 continue;
             }
@@ -239,7 +253,6 @@ impl Marker<'_> {
     }
 }
 
-/// As DataFusion makes names of identifiers.
 /// An expression as text, in which numbers that are equal look the same: `2.5` and `2.5e0` are one name to the planner.
 fn spelled(expr: &SqlExpr) -> String {
     let mut expr = expr.clone();
@@ -256,6 +269,7 @@ fn spelled(expr: &SqlExpr) -> String {
     expr.to_string()
 }
 
+/// As DataFusion makes names of identifiers.
 fn normal(ident: &Ident) -> String {
     if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
@@ -388,48 +402,7 @@ impl ExprPlanner for Marks {
         let Expr::Literal(name, _) = &expr.right else { return internal_err!("a mark without a name") };
         let name = name.try_as_str().flatten().unwrap_or_default();
         let (begin, end) = name.split_once(GAP).unwrap_or_default();
-        let function = Marked {
-            signature: Signature::any(1, Volatility::Immutable),
-            begin: begin.to_owned(),
-            end: end.to_owned(),
-        };
-        let call = ScalarFunction::new_udf(Arc::new(ScalarUDF::from(function)), vec![expr.left]);
-        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
-    }
-}
-
-/// Hands its argument on under another name.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Marked {
-    signature: Signature,
-    begin: String,
-    end: String,
-}
-
-impl ScalarUDFImpl for Marked {
-    fn name(&self) -> &str {
-        "marked"
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        let [argument] = args else { return internal_err!("a mark has one argument") };
-        Ok(format!("{}{}{}", self.begin, argument.schema_name(), self.end))
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        types.first().cloned().map_or_else(|| internal_err!("a mark has one argument"), Ok)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        args.arg_fields.first().cloned().map_or_else(|| internal_err!("a mark has one argument"), Ok)
-    }
-
-    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        args.args.pop().map_or_else(|| internal_err!("a mark has one argument"), Ok)
+        Ok(PlannerResult::Planned(itself(expr.left, Said::Between(begin.to_owned(), end.to_owned()))))
     }
 }
 
@@ -472,8 +445,7 @@ fn is_mark(expr: &Expr) -> bool {
 }
 
 fn is_marked(call: &ScalarFunction) -> bool {
-    let implementation: &dyn Any = call.func.inner().as_ref();
-    implementation.is::<Marked>()
+    matches!(is_itself(&call.func), Some(Said::Between(..)))
 }
 
 /// Takes the tags from the names of an answer. What is stored under its names gets unique ones.
@@ -545,7 +517,7 @@ pub fn unique_names(names: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::datatypes::{Field, Schema};
+    use datafusion::arrow::datatypes::{DataType, Field, Schema};
     use datafusion::logical_expr::{cast, col, table_scan};
 
     use super::*;

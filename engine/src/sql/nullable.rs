@@ -5,18 +5,14 @@
 //!   physical one does not, and grouping by it ends in "Physical input schema should be the same". So it counts as
 //!   nullable here wherever one of its values is.
 
-use std::sync::Arc;
-
-use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::{Case, ScalarFunction};
+use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
-    Signature, Volatility,
-};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+
+use crate::sql::itself::{Said, itself};
 
 /// Makes those CASE expressions of a plan nullable that have a value that is.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
@@ -50,40 +46,5 @@ fn open(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 
 /// `nullable(expr)`.
 pub(super) fn nullable(expr: Expr) -> Expr {
-    let function = Arc::new(ScalarUDF::from(Nullable { signature: Signature::any(1, Volatility::Immutable) }));
-    Expr::ScalarFunction(ScalarFunction::new_udf(function, vec![expr]))
-}
-
-/// `nullable(x)`: `x`, of which nothing concludes that it is never NULL.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Nullable {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for Nullable {
-    fn name(&self) -> &str {
-        "nullable"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(types.first().cloned().unwrap_or(DataType::Null))
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        match args.arg_fields {
-            [field] => Ok(Arc::new(field.as_ref().clone().with_nullable(true))),
-            _ => datafusion::common::plan_err!("nullable takes one argument"),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        match args.args.into_iter().next() {
-            Some(value) => Ok(value),
-            None => datafusion::common::exec_err!("nullable takes one argument"),
-        }
-    }
+    itself(expr, Said::MayBeNull)
 }

@@ -16,51 +16,32 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Aggregate, Expr, Filter, GroupingSet, LogicalPlan};
-use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+use datafusion::optimizer::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rule of DataFusion that pushes conditions down.
-const PUSHES: &str = "push_down_filter";
+pub(super) const PUSHES: &str = "push_down_filter";
 
-/// A rule of DataFusion, or in the place of [`PUSHES`] one that leaves such conditions where they are.
-pub(super) fn instead_of(rule: Arc<dyn OptimizerRule + Send + Sync>) -> Arc<dyn OptimizerRule + Send + Sync> {
-    if rule.name() == PUSHES { Arc::new(Pushes { rule }) } else { rule }
-}
-
-#[derive(Debug)]
-struct Pushes {
-    rule: Arc<dyn OptimizerRule + Send + Sync>,
-}
-
-impl OptimizerRule for Pushes {
-    fn name(&self) -> &str {
-        self.rule.name()
+/// It leaves such conditions where they are.
+pub(super) fn with_held(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Filter(Filter { predicate, input, .. }) = plan else { return rule.rewrite(plan, config) };
+    let predicate = qualified(predicate, input.schema())?;
+    let (held, free): (Vec<Expr>, Vec<Expr>) =
+        split_conjunction_owned(predicate).into_iter().partition(|condition| is_held(condition, &input));
+    let filter = |conditions: Vec<Expr>, input: Arc<LogicalPlan>| match conjunction(conditions) {
+        Some(predicate) => Ok(LogicalPlan::Filter(Filter::try_new(predicate, input)?)),
+        None => Ok(Arc::unwrap_or_clone(input)),
+    };
+    if held.is_empty() {
+        return rule.rewrite(filter(free, input)?, config);
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        self.rule.apply_order()
+    if free.is_empty() {
+        return Ok(Transformed::no(filter(held, input)?));
     }
-
-    fn supports_rewrite(&self) -> bool {
-        true
-    }
-
-    fn rewrite(&self, plan: LogicalPlan, config: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Filter(Filter { predicate, input, .. }) = plan else { return self.rule.rewrite(plan, config) };
-        let predicate = qualified(predicate, input.schema())?;
-        let (held, free): (Vec<Expr>, Vec<Expr>) =
-            split_conjunction_owned(predicate).into_iter().partition(|condition| is_held(condition, &input));
-        let filter = |conditions: Vec<Expr>, input: Arc<LogicalPlan>| match conjunction(conditions) {
-            Some(predicate) => Ok(LogicalPlan::Filter(Filter::try_new(predicate, input)?)),
-            None => Ok(Arc::unwrap_or_clone(input)),
-        };
-        if held.is_empty() {
-            return self.rule.rewrite(filter(free, input)?, config);
-        }
-        if free.is_empty() {
-            return Ok(Transformed::no(filter(held, input)?));
-        }
-        self.rule.rewrite(filter(free, input)?, config)?.map_data(|below| filter(held, Arc::new(below)))
-    }
+    rule.rewrite(filter(free, input)?, config)?.map_data(|below| filter(held, Arc::new(below)))
 }
 
 /// `b = 1` over `Projection: r5.b` is `r5.b = 1`: below it there may be an `r4.b`, and the rule finds columns by their whole name.

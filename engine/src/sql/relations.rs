@@ -27,6 +27,7 @@ use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, Rela
 
 use crate::sql::branches::settled;
 use crate::sql::dialect::TqDialect;
+use crate::sql::elsewhere::{FILES_ARE_OPENED, reads_files};
 use crate::sql::errors::{error_at, help_if_none};
 use crate::sql::keys::with_null_keys;
 use crate::sql::nearest::nearest;
@@ -279,6 +280,7 @@ fn refuse_unknown_function(name: &ObjectName, context: &mut dyn RelationPlannerC
     match context.context_provider().get_table_function_source(&ident.to_string(), vec![]) {
         Err(error) if error.to_string().contains(" not found") => {
             let hint = match nearest(&normal, function_names().chain(["range", "generate_series"])) {
+                _ if reads_files(&normal) => FILES_ARE_OPENED.to_owned(),
                 Some(nearest) => format!("did you mean `{nearest}`?"),
                 None => format!("relation functions are {}", function_names().collect::<Vec<_>>().join(", ")),
             };

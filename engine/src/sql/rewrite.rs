@@ -40,6 +40,7 @@ use crate::sql::set_operations;
 use crate::sql::settings;
 use crate::sql::spelling;
 use crate::sql::unchanged::refuse_changes;
+use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
 
 /// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is
@@ -87,7 +88,7 @@ impl VisitorMut for Rewriter {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
         self.scopes.enter(query);
-        if let Err(error) = spelling::check_query(query) {
+        if let Err(error) = spelling::check_query(query).and_then(|()| windows::rewrite_order(query)) {
             return ControlFlow::Break(error);
         }
         set_operations::rewrite(query)
@@ -101,7 +102,8 @@ impl VisitorMut for Rewriter {
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<DataFusionError> {
         let rewritten = perfetto::relations_of_columns(select)
             .and_then(|()| spelling::rewrite(select))
-            .and_then(|()| rows::rewrite_where(select));
+            .and_then(|()| rows::rewrite_where(select))
+            .and_then(|()| windows::rewrite(select));
         match rewritten {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),

@@ -8,12 +8,14 @@
 //! a SIMILAR TO 'x%'               an error: it would be a regular expression, found anywhere in `a`
 //! SELECT … FOR UPDATE             an error: nothing would be locked
 //! any_value(x ORDER BY y)         an error: the order would not matter
+//! to_char(t, 'YYYY-MM-DD')        an error: a format without % is answered as it stands
+//! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
 //! ```
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    Expr, FunctionArgumentClause, FunctionArguments, JoinConstraint, JoinOperator, Query, Select, SelectFlavor,
-    SelectItem, Spanned, Value, WildcardAdditionalOptions,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, JoinConstraint,
+    JoinOperator, Query, Select, SelectFlavor, SelectItem, Spanned, Value, WildcardAdditionalOptions,
 };
 
 use crate::sql::errors::error_at;
@@ -78,9 +80,71 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         let hint = "`first_value(x ORDER BY y) FILTER (WHERE x IS NOT NULL)` takes the first one";
         return Err(error_at(call.name.span(), "any_value takes no ORDER BY", hint));
     }
+    if let Expr::Function(call) = expr
+        && ["to_char", "date_format"].iter().any(|name| call.name.to_string().eq_ignore_ascii_case(name))
+        && let FunctionArguments::List(list) = &call.args
+        && let [_, FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Value(format)))] = list.args.as_slice()
+        && let Value::SingleQuotedString(text) = &format.value
+        && !text.contains('%')
+        && !["", "pretty", "iso8601"].contains(&text.as_str())
+    {
+        let hint = "formats are those of strftime: `to_char(t, '%Y-%m-%d %H:%M:%S')`";
+        return Err(error_at(
+            call.name.span(),
+            format!("the format '{text}' has no % and says nothing of the time"),
+            hint,
+        ));
+    }
+    if let Some(steps) = path_of_json(expr) {
+        *expr = steps;
+    }
     if let Expr::SimilarTo { expr: left, .. } = expr {
         let hint = "`~ '^(a|b.*)$'` takes regular expressions, `LIKE 'a%'` patterns with % and _";
         return Err(error_at(left.span(), "SIMILAR TO is not supported", hint));
     }
     Ok(())
+}
+
+/// `args #>> '{a,0}'` and `args #>> array['a', 0]` step by step: `args -> 'a' ->> 0`.
+fn path_of_json(expr: &mut Expr) -> Option<Expr> {
+    let Expr::BinaryOp { left, op, right } = expr else { return None };
+    let last = match op {
+        BinaryOperator::HashArrow => BinaryOperator::Arrow,
+        BinaryOperator::HashLongArrow => BinaryOperator::LongArrow,
+        _ => return None,
+    };
+    let step = |text: &str| match text.parse::<i64>() {
+        Ok(_) => Value::Number(text.to_owned(), false),
+        Err(_) => Value::SingleQuotedString(text.to_owned()),
+    };
+    let keys: Vec<Value> = match right.as_ref() {
+        Expr::Value(literal) => match &literal.value {
+            Value::SingleQuotedString(path) => {
+                let path = path.trim().strip_prefix('{')?.strip_suffix('}')?;
+                path.split(',').map(|key| step(key.trim().trim_matches('"'))).collect()
+            }
+            _ => return None,
+        },
+        Expr::Array(array) => {
+            let key = |element: &Expr| match element {
+                Expr::Value(literal) => match &literal.value {
+                    Value::SingleQuotedString(text) => Some(step(text)),
+                    Value::Number(..) => Some(literal.value.clone()),
+                    _ => None,
+                },
+                _ => None,
+            };
+            array.elem.iter().map(key).collect::<Option<_>>()?
+        }
+        _ => return None,
+    };
+    let (end, begin) = keys.split_last()?;
+    let one = |left, op, key: &Value| Expr::BinaryOp {
+        left: Box::new(left),
+        op,
+        right: Box::new(Expr::Value(key.clone().into())),
+    };
+    let root = std::mem::replace(left.as_mut(), Expr::Identifier("".into()));
+    let steps = begin.iter().fold(root, |left, key| one(left, BinaryOperator::Arrow, key));
+    Some(one(steps, last, end))
 }

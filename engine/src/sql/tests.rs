@@ -540,7 +540,7 @@ fn errors_of_the_rest_of_sql() {
         "SELECT run FROM tasks t JOIN links l ON t.task = l.source",
         "column `run` is in several relations",
         "run",
-        "put the name that its relation has in FROM before it: `t.run`",
+        "say which one: `t.run` or `l.run`",
     );
     check_error(
         "SELECT * FROM tasks TABLESAMPLE (10 PERCENT)",

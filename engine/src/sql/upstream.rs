@@ -72,7 +72,40 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "0",
     ),
     (
-        "statistics",
+        "unfit",
+        "SELECT t.a, t.b FROM (VALUES (0, 2), (1, 3)) t(a, b) RIGHT JOIN (VALUES (1), (-1)) u(a) ON t.a = u.a WHERE t.a = t.a",
+        "1 3; NULL NULL",
+    ),
+    (
+        "unfit",
+        "SELECT x.b + x.a, y.s FROM (VALUES (1, 4, 'k')) x(a, b, s) FULL JOIN (VALUES (1, 4, 'k')) y(a, b, s) ON x.b = y.b
+           WHERE coalesce(x.s, 'k') = 'k'",
+        "error: ProjectionPushdown",
+    ),
+    (
+        "correlated",
+        "SELECT f FROM (VALUES (2), (6)) o(f) WHERE 9 IN
+           (SELECT x.s FROM (VALUES (1), (5), (9)) x(s) JOIN (VALUES (1), (5), (9)) y(s) ON x.s > y.s WHERE y.s > o.f)",
+        "2; 6",
+    ),
+    (
+        "windows",
+        "SELECT sum(x) OVER (w ORDER BY x) FROM (VALUES (1, 1), (2, 2)) t(p, x) WINDOW w AS (PARTITION BY p)",
+        "1; 3",
+    ),
+    ("orders", "SELECT first_value(x), array_agg(x ORDER BY x DESC) FROM (VALUES (1), (2)) t(x)", "2 [2, 1]"),
+    (
+        "guards",
+        "SELECT CASE WHEN x = 0 THEN false ELSE 1 / x > 0 END FROM (VALUES (0), (1)) t(x)",
+        "error: Arrow error: Divide by zero error",
+    ),
+    (
+        "distinct_order",
+        "SELECT array_agg(DISTINCT s ORDER BY s), array_agg(DISTINCT s ORDER BY s DESC) FROM (VALUES ('b'), ('a')) t(s)",
+        "[a, b] [a, b]",
+    ),
+    (
+        "unfit",
         "SELECT count(*) FILTER (WHERE n > 100) FROM (SELECT count(*) AS n FROM (VALUES (1)) t(x)) q",
         "error: aggregate_statistics",
     ),

@@ -126,7 +126,33 @@ fn wrong_types(text: &str) -> Worded {
         let clause = text.split(' ').next()?;
         return Some((format!("the two sides of {clause} have different numbers of columns"), None));
     }
-    json_key(text)
+    json_key(text).or_else(|| wrong_operands(text))
+}
+
+/// Operators between types that they do not take.
+fn wrong_operands(text: &str) -> Worded {
+    if let Some(types) = between(text, "There isn't a common type to coerce ", " in LIKE expression") {
+        let (left, right) = types.split_once(" and ")?;
+        let hint = "a number is compared as one, `x = 5`, or as a text: `CAST(x AS VARCHAR) LIKE '5%'`".to_owned();
+        return Some((format!("LIKE compares texts, not {left} with {right}"), Some(hint)));
+    }
+    if let Some(types) = text.strip_prefix("Cannot infer common argument type for logical boolean operation ") {
+        let hint = "a number is compared to be true or false: `x <> 0`".to_owned();
+        return Some((format!("`{types}`: AND and OR take true or false"), Some(hint)));
+    }
+    if let Some(types) = text.strip_prefix("Cannot infer common string type for string concat operation ") {
+        let hint = "one of them must be a text: `CAST(x AS VARCHAR) || y`, or `concat(x, y)`".to_owned();
+        return Some((format!("`{types}`: || puts texts together"), Some(hint)));
+    }
+    if let Some((_, found)) = text.split_once("Cannot access field at argument 1: type ") {
+        let found = found.split(" is not ").next()?;
+        let hint = "a member of JSON is `args->>'key'` as text, `args->'key'` as JSON".to_owned();
+        return Some((format!("`x['key']` takes a member of a struct, and {found} is none"), Some(hint)));
+    }
+    let distinct = text.strip_prefix("For SELECT DISTINCT, ORDER BY expressions ")?;
+    let key = distinct.strip_suffix(" must appear in select list").unwrap_or(distinct);
+    let hint = format!("add it to SELECT, or group: `SELECT x … GROUP BY x ORDER BY min({key})`");
+    Some((format!("SELECT DISTINCT has no `{key}` that ORDER BY could sort by"), Some(hint)))
 }
 
 /// `args->>('key' + 1)`: what binds tighter than the operator was taken for its key.
@@ -172,6 +198,24 @@ fn wrong_values(text: &str) -> Worded {
     if let Some(interval) = between(text, "Invalid input syntax for type interval: \"", "\"") {
         let hint = "it is written `INTERVAL '5 seconds'`; a number of ticks `s(5)`, `ms(5)` or `us(5)`".to_owned();
         return Some((format!("`{interval}` is no interval"), Some(hint)));
+    }
+    if let Some((function, _)) = text.split_once(" takes one share for all rows, and numbers") {
+        let hint = format!("the numbers come first: `{function}(duration, 0.5)`");
+        return Some((format!("the share of {function} is one number for all rows"), Some(hint)));
+    }
+    if text.contains("must be a literal") && text.contains("Percentile value for '") {
+        let function = between(text, "Percentile value for '", "'")?.to_lowercase();
+        let hint = format!("the numbers come first: `{function}(duration, 0.5)`");
+        return Some((format!("the share of {function} is a number that is written out"), Some(hint)));
+    }
+    if text.contains("cannot take square root of a negative number") {
+        let hint = "`sqrt(greatest(x, 0))`, or `CASE WHEN x >= 0 THEN sqrt(x) END`".to_owned();
+        return Some(("a negative number has no square root".to_owned(), Some(hint)));
+    }
+    if text.contains("In an aggregate with DISTINCT, ORDER BY expressions must appear in argument list") {
+        let hint =
+            "sort by the value itself, `array_agg(DISTINCT x ORDER BY x)`, or group in a subquery first".to_owned();
+        return Some(("an aggregate of DISTINCT values can be sorted by nothing else".to_owned(), Some(hint)));
     }
     if let Some(number) = between(text, "Percentile value must be between 0.0 and 1.0 inclusive, ", " is invalid") {
         return Some((format!("a percentile lies between 0 and 1, and `{number}` does not"), None));

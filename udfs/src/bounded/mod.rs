@@ -25,6 +25,8 @@ use datafusion_expr::{
     ColumnarValue, Documentation, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use crate::wrapped::of_wrapped;
+
 pub use concat::ConcatOperator;
 use sizes::{Growth, value_bytes};
 
@@ -200,70 +202,24 @@ impl ScalarUDFImpl for Bounded {
         self.in_slices(&args, &sizes)
     }
 
-    // From here on all is the wrapped function's. Not `simplify`: of `concat` it makes unbounded ones.
-
-    fn name(&self) -> &str {
-        self.function.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.function.aliases()
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        self.function.schema_name(args)
-    }
-
-    fn signature(&self) -> &Signature {
-        self.function.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.function.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.function.return_field_from_args(args)
-    }
-
-    fn is_strict(&self) -> bool {
-        self.function.is_strict()
-    }
-
-    fn short_circuits(&self) -> bool {
-        self.function.short_circuits()
-    }
-
-    fn conditional_arguments<'a>(&self, args: &'a [Expr]) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
-        self.function.conditional_arguments(args)
-    }
-
-    fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval> {
-        self.function.evaluate_bounds(inputs)
-    }
-
-    fn propagate_constraints(&self, interval: &Interval, inputs: &[&Interval]) -> Result<Option<Vec<Interval>>> {
-        self.function.propagate_constraints(interval, inputs)
-    }
-
-    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
-        self.function.output_ordering(inputs)
-    }
-
-    fn preserves_lex_ordering(&self, inputs: &[ExprProperties]) -> Result<bool> {
-        self.function.preserves_lex_ordering(inputs)
-    }
-
-    fn strictly_order_preserving(&self, inputs: &[ExprProperties]) -> Result<bool> {
-        self.function.strictly_order_preserving(inputs)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.function.coerce_types(types)
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.function.documentation()
+    // Not `simplify`: of `concat` it makes unbounded ones.
+    of_wrapped! {
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn schema_name(&self, args: &[Expr]) -> Result<String>;
+        fn signature(&self) -> &Signature;
+        fn return_type(&self, types: &[DataType]) -> Result<DataType>;
+        fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef>;
+        fn is_strict(&self) -> bool;
+        fn short_circuits(&self) -> bool;
+        fn conditional_arguments<'a>(&self, args: &'a [Expr]) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)>;
+        fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval>;
+        fn propagate_constraints(&self, interval: &Interval, inputs: &[&Interval]) -> Result<Option<Vec<Interval>>>;
+        fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties>;
+        fn preserves_lex_ordering(&self, inputs: &[ExprProperties]) -> Result<bool>;
+        fn strictly_order_preserving(&self, inputs: &[ExprProperties]) -> Result<bool>;
+        fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>>;
+        fn documentation(&self) -> Option<&Documentation>;
     }
 }
 

@@ -70,7 +70,7 @@ const ROWS: &[Row] = &[
     Row {
         mark: Mark::Bytes(b"PERFILE2"),
         what: "a recording of perf (`perf.data`)",
-        hint: "samples are no tasks; `perf script -i {path}` prints its events, which as CSV become tasks with a mapping (docs/table.md)",
+        hint: "samples have no end and are no tasks; where it has pairs of events (sched, probes), `perf script -i {path}` prints them: as CSV rows of `begin` and `end` they are read with `table.phase` (docs/table.md)",
     },
     Row {
         mark: Mark::Bytes(b"NVR\0"),

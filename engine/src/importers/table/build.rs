@@ -18,13 +18,15 @@ use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::error::DataFusionError;
 
+use tq_udfs::ticks::Tick;
+
 use super::args::{BadCell, args, count_not_finite};
 use super::guess::Looks;
 use super::mapping::{END_TIME, LOCATION_ATTRIBUTES, Section, TaskKey};
 use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
 use super::read::{Batch, CellKind, Header, NOT_FINITE, Place, Sink};
 use super::run::{Chunk, Lanes, Reference, RunTables};
-use super::times::{Clock, Times};
+use super::times::{Clock, Times, rounded_once};
 use crate::error::ImportError;
 use crate::tables::{ColumnType, Table};
 use crate::trace::{Cells, Finding, Stage, Stats};
@@ -65,13 +67,19 @@ struct Rows {
     /// Columns that refer to tasks: ours, and the texts.
     references: Vec<(&'static str, StringArray)>,
     durations: Option<Int64Array>,
+    /// Times of ours, and what rounding took from them.
+    rests: Vec<(&'static str, Vec<(usize, i32)>)>,
     /// Rows to leave out.
     left_out: Vec<bool>,
 }
 
 impl Sink for SectionSink<'_> {
     fn header(&mut self, header: Header) -> Result<(), ImportError> {
-        let plan = Plan::new(self.section, &header, self.run.tick)?;
+        let mut plan = Plan::new(self.section, &header, self.run.tick)?;
+        if plan.uses_picoseconds() && self.run.may_count_in_picoseconds() {
+            self.run.count_in(Tick::Picosecond);
+            plan = Plan::new(self.section, &header, self.run.tick)?;
+        }
         let refers = plan.columns.iter().find(|planned| planned.column.column_type == ColumnType::Identity);
         if self.section.table == Table::Tasks && plan.has("id") {
             self.run.has_ids = true;
@@ -157,6 +165,7 @@ impl<'a> SectionSink<'a> {
             locations: Vec::new(),
             references: Vec::new(),
             durations: None,
+            rests: Vec::new(),
             left_out: vec![false; batch.rows],
         };
         self.guess_unit(plan, batch)?;
@@ -358,7 +367,8 @@ impl<'a> SectionSink<'a> {
         for (row, why) in &times.bad {
             self.bad_value(planned, column, *row, &format!("{name} {why}"), batch, rows);
         }
-        if let Some((count, row)) = times.rounded {
+        if let Some(&(row, _)) = times.rests.first() {
+            let count = times.rests.len() as u64;
             let tick = self.run.tick;
             let text = array_value_to_string(column, row).unwrap_or_default();
             let place = self.place(batch, row);
@@ -372,7 +382,9 @@ impl<'a> SectionSink<'a> {
                 return Err(self.wrong_type(planned, column.data_type()));
             }
             rows.durations = Some(times.ticks);
+            rows.rests.push((name, times.rests));
         } else {
+            rows.rests.push((name, times.rests));
             rows.chunk.times.push((name, times.ticks, times.clock));
         }
         Ok(())
@@ -477,11 +489,25 @@ impl<'a> SectionSink<'a> {
             (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
         let (mut lonely, mut differing) = (false, 0u64);
         let mut first_difference = None;
+        let rests = std::mem::take(&mut rows.rests);
+        let rest_of = |wanted: &'static str| {
+            let rests = rests.iter().find(|(name, _)| *name == wanted).map_or(&[][..], |(_, rests)| rests);
+            let mut rests = rests.iter().peekable();
+            move |row: usize| rests.next_if(|(at, _)| *at == row).map_or(0, |(_, rest)| i64::from(*rest))
+        };
+        let (mut of_start, mut of_finish, mut of_duration) = (rest_of("start"), rest_of("finish"), rest_of("duration"));
         for row in 0..count {
             let duration = durations.is_valid(row).then(|| durations.value(row));
+            let (start_rest, finish_rest, duration_rest) = (of_start(row), of_finish(row), of_duration(row));
             let (begin, end) = match (value(&start, row), value(&finish, row), duration) {
-                (Some(begin), None, Some(duration)) => (Some(begin), begin.checked_add(duration)),
-                (None, Some(end), Some(duration)) => (end.checked_sub(duration), Some(end)),
+                (Some(begin), None, Some(duration)) => {
+                    let end = begin.checked_add(duration);
+                    (Some(begin), end.and_then(|end| rounded_once(end, start_rest + duration_rest)))
+                }
+                (None, Some(end), Some(duration)) => {
+                    let begin = end.checked_sub(duration);
+                    (begin.and_then(|begin| rounded_once(begin, finish_rest - duration_rest)), Some(end))
+                }
                 (begin, end, _) => (begin, end),
             };
             let spanned =

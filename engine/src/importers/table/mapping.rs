@@ -214,6 +214,8 @@ pub(super) struct Mapping {
     pub(super) sections: Vec<Section>,
     pub(super) origin: Origin,
     pub(super) tick: Tick,
+    /// Whether the mapping says so in so many words.
+    pub(super) is_tick_given: bool,
 }
 
 /// A column that a mapping may name.
@@ -324,7 +326,8 @@ impl Mapping {
         }
         let uses_picoseconds = built.iter().any(Section::uses_picoseconds);
         let tick = run.tick.unwrap_or(if uses_picoseconds { Tick::Picosecond } else { Tick::Nanosecond });
-        Ok(Mapping { sections: built, origin: run.origin.unwrap_or(Origin::Auto), tick })
+        let is_tick_given = run.tick.is_some();
+        Ok(Mapping { sections: built, origin: run.origin.unwrap_or(Origin::Auto), tick, is_tick_given })
     }
 }
 

@@ -110,8 +110,7 @@ impl Importer for TableImporter {
 
     fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
         let mapping = mapping_of(source, context.options)?;
-        let mut run = RunTables::new(source, context, mapping.tick, mapping.origin);
-        run.builder.info.tick = Some(mapping.tick);
+        let mut run = RunTables::new(source, context, &mapping);
         run.needs_names = mapping.sections.iter().any(|section| section.key == TaskKey::Name);
         for table in ORDER {
             for section in mapping.sections.iter().filter(|section| section.table == table) {

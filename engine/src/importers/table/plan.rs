@@ -96,6 +96,12 @@ fn time_with_unit(table: Table, name: &str) -> Option<(&'static str, Option<Unit
     ours.or_else(theirs).map(|ours| (ours, unit))
 }
 
+/// The unit that the name of a column of times says: `begin_us`. `t_min` may be the least one, unless it is a time of ours.
+fn unit_of_name(table: Table, name: &str) -> Option<Unit> {
+    let (_, unit) = name.rsplit_once('_')?;
+    Unit::parse(unit).filter(|unit| *unit != Unit::Minute || is_time_with_unit(table, name))
+}
+
 fn is_time_with_unit(table: Table, name: &str) -> bool {
     time_with_unit(table, name).is_some()
 }
@@ -156,6 +162,11 @@ impl Plan {
         self.columns.iter().any(|planned| planned.column.name == name)
     }
 
+    /// Whether a time is given in picoseconds.
+    pub(super) fn uses_picoseconds(&self) -> bool {
+        self.columns.iter().any(|planned| planned.unit == Some(Unit::Picosecond))
+    }
+
     /// Brings a mapping and a header together.
     pub(super) fn new(section: &Section, header: &Header, tick: Tick) -> Result<Plan, ImportError> {
         let planner = Planner { section, header };
@@ -206,9 +217,13 @@ impl Planner<'_> {
     }
 
     fn planned(&self, column: Mappable, from: From, name: &str, unit: Option<Unit>, tick: Tick) -> Planned {
-        let unit = unit.or(self.section.time_unit);
-        let times =
-            (column.column_type == ColumnType::Time).then(|| TimeReader::new(unit.unwrap_or(Unit::Nanosecond), tick));
+        let of_name = || match from {
+            From::Column(_) => unit_of_name(self.section.table, name),
+            From::Text(_) => None,
+        };
+        let is_time = column.column_type == ColumnType::Time;
+        let unit = unit.or_else(|| if is_time { of_name() } else { None }).or(self.section.time_unit);
+        let times = is_time.then(|| TimeReader::new(unit.unwrap_or(Unit::Nanosecond), tick));
         Planned { column, from, name: name.to_owned(), times, unit, must_appear: false }
     }
 
@@ -299,7 +314,15 @@ impl Planner<'_> {
     fn no_column(&self, entry: &Entry, name: &str) -> ImportError {
         let near = suggest::nearest(name, self.header.found.iter().map(String::as_str));
         let what = format!("{} has no column `{name}`; it has {}", self.section.file.display(), self.found_columns());
-        entry.given.refuse(what, near.map(|near| format!("did you mean `{near}`?")))
+        let key = entry.column.name;
+        let hint = match near {
+            // The shell takes the quotes away that make a text of it.
+            _ if name.contains('{') && name.contains('}') => Some(format!(
+                "a text with columns in it has single quotes, within those of the shell: \"table.{key}='{name}'\""
+            )),
+            near => near.map(|near| format!("did you mean `{near}`?")),
+        };
+        entry.given.refuse(what, hint)
     }
 
     fn found_columns(&self) -> String {
@@ -309,7 +332,7 @@ impl Planner<'_> {
         let shown: Vec<String> = found
             .iter()
             .take(SHOWN)
-            .map(|name| name.chars().take(40).collect::<String>().escape_debug().to_string())
+            .map(|name| name.chars().take(40).collect::<String>().escape_debug().to_string().replace("\\\"", "\""))
             .collect();
         let shown = list(shown.iter().map(String::as_str));
         match found.len().saturating_sub(SHOWN) {
@@ -336,11 +359,47 @@ impl Planner<'_> {
 
     /// What to type instead.
     fn hint(&self, alternatives: &[&str]) -> String {
-        let mapping = self.mapping(alternatives);
-        match self.holds_trace_events() {
-            true => format!("--from-format chrome, if these are trace events with `ts` in us; as a table: {mapping}"),
-            false => mapping,
+        let mapping = self.mapping(self.section.table, alternatives);
+        if self.holds_trace_events() {
+            return format!("--from-format chrome, if these are trace events with `ts` in us; as a table: {mapping}");
         }
+        if let Some(columns) = self.columns_of_a_file_without_header() {
+            return format!("does the file begin without the names of its columns? --option table.columns={columns}");
+        }
+        match self.of_one_time() {
+            true if !self.section.in_file => format!(
+                "rows with a time and no end are events: --option table=events {}; with a begin and an end row each, \
+                 tasks: --option table.phase=COLUMN:begin=WORD,end=WORD --option table.time=COLUMN:us",
+                self.mapping(Table::Events, &["time"])
+            ),
+            _ => mapping,
+        }
+    }
+
+    /// Whether rows have one time and nothing that says how long something took.
+    fn of_one_time(&self) -> bool {
+        let found = &self.header.found;
+        let guesses = |names: &[&'static str]| !suggest::guess(Table::Tasks, names, found).is_empty();
+        self.section.table == Table::Tasks
+            && self.section.entries.is_empty()
+            && guesses(&["start"])
+            && !guesses(&["finish", "duration"])
+    }
+
+    /// Names for columns whose first row looks like values: numbers among them.
+    fn columns_of_a_file_without_header(&self) -> Option<String> {
+        let found = &self.header.found;
+        let is_number = |name: &String| name.trim().parse::<f64>().is_ok();
+        if self.header.open || !found.iter().any(is_number) || self.section.columns.is_some() {
+            return None;
+        }
+        let mut times = ["start", "finish"].into_iter();
+        let mut texts = ["name", "location"].into_iter();
+        let names = found.iter().enumerate().map(|(number, column)| {
+            let ours = if is_number(column) { times.next() } else { texts.next() };
+            ours.map_or_else(|| format!("column{}", number + 1), str::to_owned)
+        });
+        Some(names.collect::<Vec<_>>().join(","))
     }
 
     /// Whether JSON records have the keys of Chrome's events, whose `ts` are no ns, though the file was not recognised.
@@ -350,9 +409,9 @@ impl Planner<'_> {
     }
 
     /// The mapping that we would write, as far as we can guess it.
-    fn mapping(&self, alternatives: &[&str]) -> String {
+    fn mapping(&self, table: Table, alternatives: &[&str]) -> String {
         let section = self.section;
-        let mut guesses = suggest::guess(section.table, guessed(section.table), &self.header.found);
+        let mut guesses = suggest::guess(table, guessed(table), &self.header.found);
         let said = |name: &str| section.entries.iter().any(|entry| entry.column.name == name);
         guesses.retain(|(column, theirs)| !said(column) && *theirs != *column);
         if !guesses.iter().any(|(column, _)| alternatives.contains(column)) {
@@ -360,7 +419,7 @@ impl Planner<'_> {
             guesses.insert(
                 0,
                 (
-                    needed(section.table)
+                    needed(table)
                         .iter()
                         .flat_map(|names| names.iter())
                         .copied()
@@ -379,14 +438,13 @@ impl Planner<'_> {
             })
             .collect();
         let has_unit = |theirs: &str| theirs.rsplit_once(':').is_some_and(|(_, unit)| Unit::parse(unit).is_some());
-        let is_time = |name: &str| {
-            mappable(section.table).any(|column| column.name == name && column.column_type == ColumnType::Time)
-        };
+        let is_time =
+            |name: &str| mappable(table).any(|column| column.name == name && column.column_type == ColumnType::Time);
         let unitless = guesses.iter().find(|(column, theirs)| is_time(column) && !has_unit(theirs));
         let words = words.join(if section.in_file { ", " } else { " " });
         match unitless.filter(|_| section.time_unit.is_none()) {
             Some((_, theirs)) => {
-                format!("{words} (numbers without a unit are ns; `{theirs}:us` and the like say another)")
+                format!("{words} (the unit of numbers is guessed; `{theirs}:us` and the like say it)")
             }
             None => words,
         }

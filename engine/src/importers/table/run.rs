@@ -9,7 +9,7 @@ use datafusion::arrow::compute::{max, min};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use tq_udfs::ticks::Tick;
 
-use super::mapping::{Origin, TaskKey};
+use super::mapping::{Mapping, Origin, TaskKey};
 use super::times::Clock;
 use crate::error::ImportError;
 use crate::importers::ImportContext;
@@ -133,6 +133,8 @@ struct Known {
 pub(super) struct RunTables {
     pub(super) builder: RunBuilder,
     pub(super) tick: Tick,
+    /// Whether the mapping says the tick.
+    is_tick_given: bool,
     /// The first timestamp met, ns since 1970.
     pub(super) epoch: Option<i64>,
     /// Tasks read so far.
@@ -156,10 +158,13 @@ pub(super) struct RunTables {
 }
 
 impl RunTables {
-    pub(super) fn new(source: &Source, context: &ImportContext<'_>, tick: Tick, origin: Origin) -> RunTables {
+    pub(super) fn new(source: &Source, context: &ImportContext<'_>, mapping: &Mapping) -> RunTables {
+        let mut builder = context.begin(source);
+        builder.info.tick = Some(mapping.tick);
         RunTables {
-            builder: context.begin(source),
-            tick,
+            builder,
+            tick: mapping.tick,
+            is_tick_given: mapping.is_tick_given,
             epoch: None,
             tasks: 0,
             ids: TaskIndex::default(),
@@ -167,7 +172,7 @@ impl RunTables {
             has_ids: false,
             has_unit: false,
             needs_names: false,
-            origin,
+            origin: mapping.origin,
             chunks: Vec::new(),
             location_words: Words::default(),
             locations: Vec::new(),
@@ -175,6 +180,17 @@ impl RunTables {
             indexed: 0,
             source: source.clone(),
         }
+    }
+
+    /// Whether nothing was read yet and nobody said what the run counts in.
+    pub(super) fn may_count_in_picoseconds(&self) -> bool {
+        self.tick != Tick::Picosecond && !self.is_tick_given && self.chunks.is_empty()
+    }
+
+    /// What the run counts in from its first row on.
+    pub(super) fn count_in(&mut self, tick: Tick) {
+        self.tick = tick;
+        self.builder.info.tick = Some(tick);
     }
 
     /// Takes a chunk.

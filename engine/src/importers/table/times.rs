@@ -80,8 +80,18 @@ impl fmt::Display for BadTime {
     }
 }
 
-/// A time as ticks, and whether it was a whole number of them.
-type Ticks = Result<(i64, bool), BadTime>;
+/// A time as ticks, and what rounding took from it in billionths of a tick, where it was no whole number of them.
+type Ticks = Result<(i64, Option<i32>), BadTime>;
+
+/// So many parts of a tick are known of what was rounded.
+const PARTS: i64 = 1_000_000_000;
+
+/// The sum of a time and a length, or their difference, rounded once: both ends are rounded, never a length, so that tasks side by
+/// side stay so. `rest` is that of both, in billionths.
+pub(super) fn rounded_once(ticks: i64, rest: i64) -> Option<i64> {
+    let parts = i128::from(ticks) * i128::from(PARTS) + i128::from(rest);
+    i64::try_from(crate::time::divide_half_even(parts, i128::from(PARTS))).ok()
+}
 
 /// From one unit to ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +118,7 @@ impl Scale {
             _ => (false, text),
         };
         match self.short(digits) {
-            Some(ticks) => in_reach(i128::from(if negative { -ticks } else { ticks })).map(|ticks| (ticks, true)),
+            Some(ticks) => in_reach(i128::from(if negative { -ticks } else { ticks })).map(|ticks| (ticks, None)),
             None => self.long(text),
         }
     }
@@ -118,7 +128,8 @@ impl Scale {
         let picoseconds = i128::from(value) * i128::from(self.picoseconds_per_unit);
         let per_tick = i128::from(self.picoseconds_per_tick);
         let ticks = crate::time::divide_half_even(picoseconds, per_tick);
-        Ok((in_reach(ticks)?, picoseconds % per_tick == 0))
+        let rest = picoseconds - ticks * per_tick;
+        Ok((in_reach(ticks)?, (rest != 0).then(|| (rest * i128::from(PARTS) / per_tick) as i32)))
     }
 
     /// Up to 18 digits whose fraction is a whole number of ticks, in 64 bits: nearly every cell of nearly every log.
@@ -156,10 +167,19 @@ impl Scale {
         let per_tick = i64::from(self.picoseconds_per_tick.ilog10());
         // All units but one are powers of ten: six times a number of minutes are tens of seconds.
         match self.picoseconds_per_unit == Unit::Minute.picoseconds() {
-            true => Ok(Decimal::parse(&decimal.sixfold())?.ticks(13 - per_tick)?),
-            false => Ok(decimal.ticks(i64::from(self.picoseconds_per_unit.ilog10()) - per_tick)?),
+            true => ticks(&Decimal::parse(&decimal.sixfold())?, 13 - per_tick),
+            false => ticks(&decimal, i64::from(self.picoseconds_per_unit.ilog10()) - per_tick),
         }
     }
+}
+
+fn ticks(decimal: &Decimal<'_>, shift: i64) -> Ticks {
+    let (ticks, is_exact) = decimal.ticks(shift)?;
+    if is_exact {
+        return Ok((ticks, None));
+    }
+    let (parts, _) = decimal.scaled(shift + i64::from(PARTS.ilog10()))?;
+    Ok((ticks, Some((parts - i128::from(ticks) * i128::from(PARTS)) as i32)))
 }
 
 fn in_reach(ticks: i128) -> Result<i64, BadTime> {
@@ -191,8 +211,8 @@ pub(super) struct Times {
     pub(super) clock: Clock,
     /// Rows whose cell is no time: NULL in `ticks`.
     pub(super) bad: Vec<(usize, BadTime)>,
-    /// How many were rounded, and the row of the first.
-    pub(super) rounded: Option<(u64, usize)>,
+    /// Rows that were rounded, and what that took from them in billionths of a tick.
+    pub(super) rests: Vec<(usize, i32)>,
 }
 
 /// Reads the batches of one column.
@@ -217,7 +237,7 @@ impl TimeReader {
     /// The ticks of a column. `epoch` is the run's, in ns since 1970, and is set by the first timestamp. `Ok(None)` when
     /// the column is of a type that holds no times.
     pub(super) fn read(&mut self, column: &ArrayRef, epoch: &mut Option<i64>) -> Result<Option<Times>, ArrowError> {
-        let collect = Collect { ticks: Vec::with_capacity(column.len()), bad: Vec::new(), rounded: None };
+        let collect = Collect { ticks: Vec::with_capacity(column.len()), bad: Vec::new(), rests: Vec::new() };
         let of_nanoseconds = Scale::new(Unit::Nanosecond, self.tick);
         Ok(Some(match column.data_type() {
             DataType::Utf8 => self.texts(column.as_string(), epoch, collect),
@@ -249,7 +269,7 @@ impl TimeReader {
                 let nanoseconds = cast(&cast(column, &DataType::Time64(TimeUnit::Nanosecond))?, &DataType::Int64)?;
                 self.wholes(column, &nanoseconds, collect, |value| of_nanoseconds.whole(value))
             }
-            DataType::Null => self.wholes(column, &cast(column, &DataType::Int64)?, collect, |value| Ok((value, true))),
+            DataType::Null => self.wholes(column, &cast(column, &DataType::Int64)?, collect, |value| Ok((value, None))),
             number if number.is_integer() => {
                 let scale = self.scale;
                 self.wholes(column, &cast(column, &DataType::Int64)?, collect, |value| scale.whole(value))
@@ -273,7 +293,7 @@ impl TimeReader {
                 },
                 Clock::Number => self.scale.decimal(text),
                 Clock::Instant => instant(text).and_then(|(value, exact)| {
-                    since_epoch(value, epoch, self.tick).map(|(ticks, fits)| (ticks, fits && exact))
+                    since_epoch(value, epoch, self.tick).map(|(ticks, _)| (ticks, (!exact).then_some(0)))
                 }),
             };
             collect.push(row, ticks);
@@ -318,17 +338,15 @@ impl TimeReader {
 struct Collect {
     ticks: Vec<Option<i64>>,
     bad: Vec<(usize, BadTime)>,
-    rounded: Option<(u64, usize)>,
+    rests: Vec<(usize, i32)>,
 }
 
 impl Collect {
     fn push(&mut self, row: usize, ticks: Ticks) {
         match ticks {
-            Ok((ticks, exact)) => {
+            Ok((ticks, rest)) => {
                 self.ticks.push(Some(ticks));
-                if !exact {
-                    self.rounded.get_or_insert((0, row)).0 += 1;
-                }
+                self.rests.extend(rest.map(|rest| (row, rest)));
             }
             Err(bad) => {
                 self.ticks.push(None);
@@ -338,7 +356,7 @@ impl Collect {
     }
 
     fn finish(self, clock: Clock) -> Times {
-        Times { ticks: self.ticks.into(), clock, bad: self.bad, rounded: self.rounded }
+        Times { ticks: self.ticks.into(), clock, bad: self.bad, rests: self.rests }
     }
 }
 
@@ -393,7 +411,7 @@ fn instant(text: &str) -> Result<(i64, bool), BadTime> {
 fn since_epoch(nanoseconds: i64, epoch: &mut Option<i64>, tick: Tick) -> Ticks {
     let epoch = *epoch.get_or_insert(nanoseconds);
     let ticks = nanoseconds.checked_sub(epoch).and_then(|since| since.checked_mul(tick.per_nanosecond()));
-    ticks.map(|ticks| (ticks, true)).ok_or(BadTime::TooLarge)
+    ticks.map(|ticks| (ticks, None)).ok_or(BadTime::TooLarge)
 }
 
 #[cfg(test)]
@@ -421,9 +439,24 @@ mod tests {
     }
 
     #[test]
+    fn a_sum_is_rounded_once() {
+        let scale = Scale::new(Unit::Microsecond, Tick::Nanosecond);
+        let end = |start: &str, duration: &str| {
+            let ((start, more), (duration, rest)) = (scale.decimal(start).unwrap(), scale.decimal(duration).unwrap());
+            rounded_once(start + duration, i64::from(more.unwrap_or(0)) + i64::from(rest.unwrap_or(0)))
+        };
+        assert_eq!(end("0.0006", "0.0019"), Some(2));
+        assert_eq!(end("0.001", "0.0005"), Some(2));
+        assert_eq!(end("0.0004", "0.0004"), Some(1));
+        assert_eq!(end("-0.0026", "0.0026"), Some(0));
+        assert_eq!(end("15", "25"), Some(40_000));
+    }
+
+    #[test]
     fn decimals_are_exact() {
         let check = |text: &str, unit, expected| {
-            assert_eq!(Scale::new(unit, Tick::Nanosecond).decimal(text), expected, "{text} {unit:?}");
+            let ticks = Scale::new(unit, Tick::Nanosecond).decimal(text);
+            assert_eq!(ticks.map(|(ticks, rest)| (ticks, rest.is_none())), expected, "{text} {unit:?}");
         };
         check("0.1", Unit::Second, Ok((100_000_000, true)));
         check("1700000000.123456789", Unit::Second, Ok((1_700_000_000_123_456_789, true)));
@@ -457,9 +490,9 @@ mod tests {
         for bad in ["", "-", ".", "1.2.3", "12e", "e5", "0x10", "1_000", "1,5", "nan", "inf", "12 s"] {
             check(bad, Unit::Second, Err(BadTime::NotATime));
         }
-        assert_eq!(Scale::new(Unit::Nanosecond, Tick::Picosecond).decimal("0.125"), Ok((125, true)));
-        assert_eq!(Scale::new(Unit::Nanosecond, Tick::Picosecond).whole(3), Ok((3_000, true)));
-        assert_eq!(Scale::new(Unit::Picosecond, Tick::Nanosecond).whole(-2_500), Ok((-2, false)));
+        assert_eq!(Scale::new(Unit::Nanosecond, Tick::Picosecond).decimal("0.125"), Ok((125, None)));
+        assert_eq!(Scale::new(Unit::Nanosecond, Tick::Picosecond).whole(3), Ok((3_000, None)));
+        assert_eq!(Scale::new(Unit::Picosecond, Tick::Nanosecond).whole(-2_500), Ok((-2, Some(-PARTS as i32 / 2))));
     }
 
     proptest! {
@@ -470,13 +503,20 @@ mod tests {
             let text = format!("{whole}.{fraction}");
             let long = scale.long(text.as_bytes());
             if let Some(short) = scale.short(text.as_bytes()) {
-                prop_assert_eq!(in_reach(short.into()).map(|ticks| (ticks, true)), long);
+                prop_assert_eq!(in_reach(short.into()).map(|ticks| (ticks, None)), long);
             }
             let mantissa: i128 = format!("{whole}{fraction}").parse().unwrap();
             let divisor = 10i128.pow(fraction.len() as u32) * i128::from(scale.picoseconds_per_tick);
             let numerator = mantissa * i128::from(scale.picoseconds_per_unit);
             let ticks = in_reach(crate::time::divide_half_even(numerator, divisor));
-            prop_assert_eq!(long, ticks.map(|ticks| (ticks, numerator % divisor == 0)));
+            prop_assert_eq!(long.map(|(ticks, rest)| (ticks, rest.is_none())), ticks.map(|ticks| (ticks, numerator % divisor == 0)));
+            if let Ok((ticks, Some(rest))) = long {
+                // Within 128 bits: what is left of the tick that was rounded to.
+                let left = numerator - i128::from(ticks) * divisor;
+                let parts = i128::from(ticks) * i128::from(PARTS)
+                    + crate::time::divide_half_even(left * i128::from(PARTS), divisor);
+                prop_assert_eq!(i128::from(ticks) * i128::from(PARTS) + i128::from(rest), parts);
+            }
         }
 
         #[test]
@@ -487,12 +527,12 @@ mod tests {
     }
 
     /// Values, clock, bad rows, and what was rounded.
-    type Found = (Vec<Option<i64>>, Clock, Vec<(usize, BadTime)>, Option<(u64, usize)>);
+    type Found = (Vec<Option<i64>>, Clock, Vec<(usize, BadTime)>, Vec<(usize, i32)>);
 
     fn read(column: impl Array + 'static, unit: Unit) -> Option<Found> {
         let column: ArrayRef = Arc::new(column);
         let times = TimeReader::new(unit, Tick::Nanosecond).read(&column, &mut None).unwrap()?;
-        Some((times.ticks.iter().collect(), times.clock, times.bad, times.rounded))
+        Some((times.ticks.iter().collect(), times.clock, times.bad, times.rests))
     }
 
     #[test]
@@ -500,9 +540,9 @@ mod tests {
         let floats = Float64Array::from(vec![Some(0.1), None, Some(1e-10), Some(f64::INFINITY)]);
         let expected = vec![Some(100_000_000), None, Some(0), None];
         let bad = vec![(3, BadTime::NotATime)];
-        assert_eq!(read(floats, Unit::Second), Some((expected, Clock::Number, bad, Some((1, 2)))));
+        assert_eq!(read(floats, Unit::Second), Some((expected, Clock::Number, bad, vec![(2, 100_000_000)])));
         fn check(column: impl Array + 'static, unit: Unit, expected: Vec<Option<i64>>, clock: Clock) {
-            assert_eq!(read(column, unit), Some((expected, clock, vec![], None)));
+            assert_eq!(read(column, unit), Some((expected, clock, vec![], vec![])));
         }
         check(Float32Array::from(vec![0.1f32]), Unit::Microsecond, vec![Some(100)], Clock::Number);
         let decimals = Decimal128Array::from(vec![1_250]).with_precision_and_scale(10, 3).unwrap();
@@ -514,10 +554,10 @@ mod tests {
         check(texts, Unit::Nanosecond, vec![Some(0), Some(1)], Clock::Instant);
         let large = UInt64Array::from(vec![7, u64::MAX]);
         let bad = vec![(1, BadTime::TooLarge)];
-        assert_eq!(read(large, Unit::Nanosecond), Some((vec![Some(7), None], Clock::Number, bad, None)));
+        assert_eq!(read(large, Unit::Nanosecond), Some((vec![Some(7), None], Clock::Number, bad, vec![])));
         let mixed = StringArray::from(vec!["12", "2026-01-02", "x"]);
         let bad = vec![(1, BadTime::OtherKind), (2, BadTime::NotATime)];
-        assert_eq!(read(mixed, Unit::Nanosecond), Some((vec![Some(12), None, None], Clock::Number, bad, None)));
+        assert_eq!(read(mixed, Unit::Nanosecond), Some((vec![Some(12), None, None], Clock::Number, bad, vec![])));
         assert_eq!(read(datafusion::arrow::array::BooleanArray::from(vec![true]), Unit::Second), None);
     }
 }

@@ -1,0 +1,120 @@
+//! Functions of other databases, and how their question is asked here.
+//!
+//! A name that is not known is looked for here before the nearest of our own names is offered: `max_by` is not meant to be `max`.
+//! What stands in back quotes is SQL; a test plans each of them.
+
+/// Names, separated by spaces, and the hint for them.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("arg_max argmax max_by maxby", "`first_value(name ORDER BY duration DESC)` is the name of the largest duration"),
+    ("arg_min argmin min_by minby", "`first_value(name ORDER BY duration)` is the name of the smallest duration"),
+    ("group_concat listagg wm_concat grouparray_concat", "write `string_agg(name, ',')`"),
+    ("list collect_list grouparray array_collect", "write `array_agg(name)`"),
+    ("collect_set groupuniqarray", "write `array_agg(DISTINCT name)`"),
+    ("typeof pg_typeof totypename sqltype", "write `arrow_typeof(start)`"),
+    (
+        "json_extract json_extract_string json_extract_path json_extract_path_text json_extract_scalar json_value json_query \
+         jsonb_extract_path jsonb_extract_path_text get_json_object jsonextractstring jsonextractint json_object_get",
+        "`args->>'key'` is a member as text, `args->'key'` as JSON",
+    ),
+    (
+        "regexp_extract regexp_substr regexp_extract_all extract_regexp",
+        "`regexp_match(name, 'a(.*)')[1]` is what the group matched",
+    ),
+    (
+        "regexp_matches rlike regexp_full_match regex_match",
+        "`name ~ 'a.*'` says whether, `regexp_match(name, 'a.*')` what matches",
+    ),
+    (
+        "string_split str_split split strsplit string_split_regex splitbychar",
+        "write `string_to_array(name, ',')`, or `split_part(name, ',', 1)` for one part",
+    ),
+    ("printf format sprintf format_string", "put it together: `name || ': ' || round(0.123, 2)`"),
+    ("strftime formatdatetime format_datetime date_to_string", "write `to_char(now(), '%Y-%m-%d %H:%M')`"),
+    ("strptime str_to_date parse_datetime parse_timestamp", "write `to_timestamp('2026-01-31', '%Y-%m-%d')`"),
+    (
+        "percentile_disc quantile_disc quantile percentile quantiles quantileexact",
+        "`percentile_cont(duration, 0.95)` goes between the two nearest values",
+    ),
+    (
+        "approx_quantile approx_percentile percentile_approx quantiletdigest",
+        "write `approx_percentile_cont(duration, 0.95)`",
+    ),
+    ("count_if countif", "write `count(*) FILTER (WHERE duration > 0)`"),
+    ("sum_if sumif avg_if avgif", "write `sum(duration) FILTER (WHERE depth = 0)`"),
+    (
+        "approx_count_distinct uniq uniqexact hll ndv count_distinct",
+        "write `count(DISTINCT name)` or `approx_distinct(name)`",
+    ),
+    ("if iff iif", "write `CASE WHEN duration > 0 THEN 'a' ELSE 'b' END`"),
+    ("isnull is_null", "write `name IS NULL`"),
+    ("notnull isnotnull is_not_null", "write `name IS NOT NULL`"),
+    ("len strlen", "write `length(name)`"),
+    ("ceiling", "write `ceil(1.5)`"),
+    ("locate charindex", "write `strpos(name, 'a')`"),
+    ("string_concat strcat", "write `'a' || name`"),
+    ("variance", "write `var(duration)`"),
+    ("every logical_and booland_agg", "write `bool_and(duration > 0)`"),
+    ("logical_or boolor_agg", "write `bool_or(duration > 0)`"),
+    ("first arbitrary any", "`any_value(name)` takes any, `first_value(name ORDER BY start)` the first"),
+    ("last", "write `last_value(name ORDER BY start)`"),
+    ("explode", "write `unnest(string_to_array(name, ','))`"),
+    ("size array_size", "write `cardinality(string_to_array(name, ','))`"),
+    ("safe_divide div0 try_divide", "write `1.0 * duration / nullif(depth, 0)`"),
+    ("zeroifnull", "write `coalesce(depth, 0)`"),
+    ("to_number tonumber toint64 toint32 to_int to_integer", "write `TRY_CAST(id AS BIGINT)`"),
+    ("tofloat64 to_double to_float", "write `TRY_CAST(id AS DOUBLE)`"),
+    ("tostring to_string", "write `CAST(depth AS VARCHAR)`"),
+    ("getdate sysdate current_datetime", "write `now()`"),
+    ("year month day hour minute second", "write `date_part('year', now())`"),
+    ("epoch unix_timestamp tounixtimestamp", "write `date_part('epoch', now())`"),
+    ("date_add dateadd date_sub datesub timestampadd", "write `now() + INTERVAL '1 day'`"),
+    ("date_diff datediff timestampdiff", "subtract them: `finish - start`"),
+    ("time_bucket date_bucket width_bucket tostartofinterval", "write `start / ms(10) * ms(10)`, and group by that"),
+    ("histogram", "group by a width: `duration / ms(1) * ms(1)`, with `count(*)` beside it"),
+    ("to_json parse_json json json_parse", "a text is JSON as it stands: `args->>'key'`"),
+];
+
+/// What to write instead of a function that other databases have.
+pub(super) fn instead(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    ELSEWHERE.iter().find(|(names, _)| names.split_whitespace().any(|known| known == name)).map(|(_, hint)| *hint)
+}
+
+/// Whether a relation function of other databases reads a file.
+pub(super) fn reads_files(name: &str) -> bool {
+    let name = name.to_lowercase();
+    ["read_", "scan_"].iter().any(|begin| name.starts_with(begin))
+        || ["_scan", "_scan_auto"].iter().any(|end| name.ends_with(end))
+}
+
+/// How a file is opened.
+pub(super) const FILES_ARE_OPENED: &str =
+    "files are opened on the command line, `tq query FILE -c 'SELECT …'`, and are tables like `tasks`";
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::open::OpenOptions;
+    use crate::session::Session;
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_is_offered_is_there_and_what_is_named_is_not() {
+        let session = Session::open(&OpenOptions::new(1 << 28, 1)).unwrap();
+        let mut seen = HashSet::new();
+        for (names, hint) in ELSEWHERE {
+            for sql in hint.split('`').skip(1).step_by(2) {
+                let text = format!("SELECT {sql} FROM tasks GROUP BY name, start, finish, duration, depth, id, args");
+                let planned = session.sql(&text).await;
+                assert!(planned.is_ok(), "{text}: {:?}", planned.err());
+            }
+            for name in names.split_whitespace() {
+                assert!(seen.insert(name), "{name} twice");
+                let known = session.sql(&format!("SELECT {name}(1)")).await.err().map(|error| error.to_string());
+                let is_unknown = known.as_ref().is_some_and(|error| error.contains("no function"));
+                assert!(is_unknown, "{name} is there: {known:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Values that planning hands on as they are, with something else said of them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::common::{Result, internal_err};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+};
+
+/// What is said of a value.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(super) enum Said {
+    /// Nothing but its type and name: it is no column, and determines none.
+    NoColumn,
+    /// It may be NULL, whatever could be concluded.
+    MayBeNull,
+    /// This is its field's metadata.
+    Metadata(BTreeMap<String, String>),
+    /// Its name stands between these words.
+    Between(String, String),
+}
+
+/// A value of which this is said.
+pub(super) fn itself(value: Expr, said: Said) -> Expr {
+    let signature = Signature::any(1, Volatility::Immutable);
+    ScalarUDF::from(Itself { signature, said }).call(vec![value])
+}
+
+/// Whether a function is [`itself`].
+pub(super) fn is_itself(function: &ScalarUDF) -> Option<&Said> {
+    function.inner().downcast_ref::<Itself>().map(|itself| &itself.said)
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Itself {
+    signature: Signature,
+    said: Said,
+}
+
+impl ScalarUDFImpl for Itself {
+    fn name(&self) -> &str {
+        match self.said {
+            Said::NoColumn => "itself",
+            Said::MayBeNull => "nullable",
+            Said::Metadata(_) => "told",
+            Said::Between(..) => "marked",
+        }
+    }
+
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let [value] = args else { return internal_err!("{} has one argument", self.name()) };
+        Ok(match &self.said {
+            Said::Between(begin, end) => format!("{begin}{}{end}", value.schema_name()),
+            _ => format!("{}({})", self.name(), value.schema_name()),
+        })
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        types.first().cloned().map_or_else(|| internal_err!("{} has one argument", self.name()), Ok)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        let [field] = args.arg_fields else { return internal_err!("{} has one argument", self.name()) };
+        Ok(match &self.said {
+            Said::NoColumn | Said::Between(..) => Arc::clone(field),
+            Said::MayBeNull => Arc::new(field.as_ref().clone().with_nullable(true)),
+            Said::Metadata(metadata) => {
+                Arc::new(field.as_ref().clone().with_metadata(metadata.clone().into_iter().collect()))
+            }
+        })
+    }
+
+    fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        args.args.pop().map_or_else(|| internal_err!("{} has one argument", self.name()), Ok)
+    }
+}

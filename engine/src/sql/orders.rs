@@ -1,0 +1,115 @@
+//! Aggregates in the order of the table beside aggregates in an order of their own.
+//!
+//! Where one aggregate of a query says ORDER BY, DataFusion (55.2) sorts the rows for all of them: `array_agg(x)` and `first_value(x)`
+//! without an order, which have values as the table has them, get those of `array_agg(x ORDER BY y)` beside them. So rows are numbered
+//! below such a query, and the ones without an order ask for that of the numbers:
+//!
+//! ```text
+//! first_value(x), array_agg(x ORDER BY y)     first_value(x ORDER BY row_number() OVER ()), array_agg(x ORDER BY y)
+//! ```
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::{DFSchema, Result};
+use datafusion::functions_window::row_number::row_number;
+use datafusion::logical_expr::expr::{AggregateFunction, Sort};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast, col};
+
+/// The column of the numbers.
+const POSITION: &str = "__position";
+
+/// Aggregates that have values as the table has them.
+const IN_TABLE_ORDER: [&str; 5] = ["array_agg", "string_agg", "first_value", "last_value", "nth_value"];
+
+/// Gives each aggregate without an order that of the table, where another one has an order; and distinct texts one type.
+pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|plan| {
+        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
+        let calls = || aggregate.aggr_expr.iter().filter_map(call);
+        let is_mixed = calls().any(|call| !call.params.order_by.is_empty()) && calls().any(is_in_table_order);
+        let input_schema = aggregate.input.schema();
+        let has_words = calls().any(|call| is_of_words(call, input_schema));
+        if !is_mixed && !has_words {
+            return Ok(Transformed::no(plan));
+        }
+        let input = match is_mixed {
+            true => {
+                let input = LogicalPlanBuilder::from(Arc::clone(&aggregate.input));
+                Arc::new(input.window([row_number().alias(POSITION)])?.build()?)
+            }
+            false => Arc::clone(&aggregate.input),
+        };
+        let changed = |expr: &Expr| {
+            changed(expr.clone(), &|call: &mut AggregateFunction| {
+                if is_mixed && is_in_table_order(call) {
+                    call.params.order_by = vec![Sort::new(col(POSITION), true, false)];
+                } else if is_of_words(call, input_schema) {
+                    as_text(call);
+                }
+            })
+        };
+        let aggregates = aggregate.aggr_expr.iter().map(changed).collect();
+        let grouped = Aggregate::try_new(input, aggregate.group_expr.clone(), aggregates)?;
+        let columns = grouped.schema.columns().into_iter().zip(plan.schema().columns());
+        let columns: Vec<Expr> = columns
+            .map(|(column, name)| match column == name {
+                true => Expr::Column(column),
+                false => Expr::Column(column).alias_qualified(name.relation, name.name),
+            })
+            .collect();
+        let plan = LogicalPlanBuilder::from(LogicalPlan::Aggregate(grouped)).project(columns)?.build()?;
+        Ok(Transformed::yes(plan))
+    })
+    .data()
+}
+
+fn call(expr: &Expr) -> Option<&AggregateFunction> {
+    match expr {
+        Expr::AggregateFunction(call) => Some(call),
+        Expr::Alias(alias) => call(&alias.expr),
+        _ => None,
+    }
+}
+
+fn is_in_table_order(call: &AggregateFunction) -> bool {
+    // What is distinct has no order of the table.
+    call.params.order_by.is_empty() && !call.params.distinct && IN_TABLE_ORDER.contains(&call.func.name())
+}
+
+/// `string_agg(DISTINCT s, ',' ORDER BY s)` where `s` is no plain text: words of a dictionary, or NULL. It would be cast for the function
+/// and not in ORDER BY, and then refused, since only what is distinct can be ordered by.
+fn is_of_words(call: &AggregateFunction, schema: &DFSchema) -> bool {
+    let is_distinct = call.params.distinct && !call.params.order_by.is_empty() && call.func.name() == "string_agg";
+    is_distinct
+        && call.params.args.first().and_then(|value| value.get_type(schema).ok()).is_some_and(|data_type| {
+            match data_type {
+                DataType::Null => true,
+                DataType::Dictionary(_, values) => values.is_string(),
+                _ => false,
+            }
+        })
+}
+
+fn as_text(call: &mut AggregateFunction) {
+    let Some(value) = call.params.args.first_mut() else { return };
+    let text = cast(value.clone(), DataType::Utf8);
+    let by_value = call.params.order_by.iter_mut().filter(|sort| sort.expr == *value);
+    by_value.for_each(|sort| sort.expr = text.clone());
+    *value = text;
+}
+
+fn changed(expr: Expr, change: &impl Fn(&mut AggregateFunction)) -> Expr {
+    match expr {
+        Expr::AggregateFunction(mut call) => {
+            change(&mut call);
+            Expr::AggregateFunction(call)
+        }
+        Expr::Alias(mut alias) => {
+            *alias.expr = changed(*alias.expr, change);
+            Expr::Alias(alias)
+        }
+        expr => expr,
+    }
+}

@@ -1,0 +1,143 @@
+//! Windows with names: `OVER w`, `OVER (w ORDER BY x)`, `WINDOW v AS (w ROWS …)`.
+//!
+//! DataFusion (55.2) replaces `OVER w` in the columns of a SELECT only, and forgets the `w` of `OVER (w …)`: `PARTITION BY` of `w` would
+//! not hold. Here each reference becomes the whole window, by the rules of SQL:2016, 7.15 (PostgreSQL's): the window of a name that is
+//! given in parentheses passes on its PARTITION BY and ORDER BY, neither is said again, and it has no frame.
+//!
+//! ```text
+//! sum(x) OVER (w ORDER BY x) … WINDOW w AS (PARTITION BY p)       sum(x) OVER (PARTITION BY p ORDER BY x)
+//! ```
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+
+use datafusion::common::{DataFusionError, Result};
+use datafusion::sql::sqlparser::ast::{
+    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr, VisitMut, VisitorMut, WindowSpec,
+    WindowType,
+};
+
+use crate::sql::errors::error_at;
+use crate::sql::nearest::nearest;
+
+/// Replaces the windows that a query's ORDER BY names, which are those of its SELECT.
+pub(super) fn rewrite_order(query: &mut Query) -> Result<()> {
+    let SetExpr::Select(select) = query.body.as_ref() else { return Ok(()) };
+    let windows = definitions(select)?;
+    Replace { windows, depth: 0 }.within(&mut query.order_by)
+}
+
+/// Replaces the windows that a SELECT names, and takes their definitions away.
+pub(super) fn rewrite(select: &mut Select) -> Result<()> {
+    let windows = definitions(select)?;
+    select.named_window.clear();
+    let mut replace = Replace { windows, depth: 0 };
+    replace.within(&mut select.distinct)?;
+    replace.within(&mut select.projection)?;
+    replace.within(&mut select.qualify)
+}
+
+type Windows = HashMap<String, WindowSpec>;
+
+/// The windows that a SELECT defines, whole.
+fn definitions(select: &Select) -> Result<Windows> {
+    let mut windows = Windows::new();
+    for NamedWindowDefinition(name, definition) in &select.named_window {
+        let window = match definition {
+            NamedWindowExpr::NamedWindow(other) => named(&windows, other)?.clone(),
+            NamedWindowExpr::WindowSpec(window) => whole(&windows, window)?,
+        };
+        if windows.insert(normal(name), window).is_some() {
+            let hint = "each window has a name of its own";
+            return Err(error_at(name.span, format!("the window `{name}` is defined twice"), hint));
+        }
+    }
+    Ok(windows)
+}
+
+/// Unquoted names are lower case.
+fn normal(name: &Ident) -> String {
+    match name.quote_style {
+        Some(_) => name.value.clone(),
+        None => name.value.to_lowercase(),
+    }
+}
+
+fn named<'a>(windows: &'a Windows, name: &Ident) -> Result<&'a WindowSpec> {
+    windows.get(&normal(name)).ok_or_else(|| {
+        let hint = match nearest(&name.value, windows.keys().map(String::as_str)) {
+            Some(other) => format!("did you mean `{other}`?"),
+            None => format!("define it behind FROM, WHERE and GROUP BY: `WINDOW {name} AS (PARTITION BY …)`"),
+        };
+        error_at(name.span, format!("no window is called `{name}`"), &hint)
+    })
+}
+
+/// A window with what it takes of the one that it names.
+fn whole(windows: &Windows, window: &WindowSpec) -> Result<WindowSpec> {
+    let mut window = window.clone();
+    let Some(name) = window.window_name.take() else { return Ok(window) };
+    let base = named(windows, &name)?;
+    let refused = |what: &str, hint: &str| Err(error_at(name.span, format!("the window `{name}` has {what}"), hint));
+    if base.window_frame.is_some() {
+        return refused("a frame of its own", "only `OVER name` without parentheses takes a window with its frame");
+    }
+    if !window.partition_by.is_empty() {
+        return refused("its PARTITION BY already", "what refers to a window cannot say PARTITION BY");
+    }
+    if !window.order_by.is_empty() && !base.order_by.is_empty() {
+        return refused("an ORDER BY already", "what refers to it cannot say another one");
+    }
+    window.partition_by.clone_from(&base.partition_by);
+    if window.order_by.is_empty() {
+        window.order_by.clone_from(&base.order_by);
+    }
+    Ok(window)
+}
+
+/// Puts windows in the place of references. Subqueries have windows of their own.
+struct Replace {
+    windows: Windows,
+    depth: usize,
+}
+
+impl Replace {
+    fn within(&mut self, part: &mut impl VisitMut) -> Result<()> {
+        match part.visit(self) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(error) => Err(error),
+        }
+    }
+}
+
+impl VisitorMut for Replace {
+    type Break = DataFusionError;
+
+    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<DataFusionError> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<DataFusionError> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        let Expr::Function(call) = expr else { return ControlFlow::Continue(()) };
+        let window = match &call.over {
+            Some(WindowType::NamedWindow(name)) if self.depth == 0 => named(&self.windows, name).cloned(),
+            Some(WindowType::WindowSpec(window)) if self.depth == 0 && window.window_name.is_some() => {
+                whole(&self.windows, window)
+            }
+            _ => return ControlFlow::Continue(()),
+        };
+        match window {
+            Ok(window) => {
+                call.over = Some(WindowType::WindowSpec(window));
+                ControlFlow::Continue(())
+            }
+            Err(error) => ControlFlow::Break(error),
+        }
+    }
+}

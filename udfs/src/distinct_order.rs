@@ -1,0 +1,79 @@
+//! `array_agg` and `string_agg` of distinct values in the order that they ask for.
+//!
+//! Where aggregates of one query ask for opposite orders, DataFusion (55.2) turns one of them round: it shall read rows backwards and
+//! answer backwards. With DISTINCT its accumulator sorts by itself and forgets the second half, so that
+//! `array_agg(DISTINCT s ORDER BY s DESC)` ascends beside `array_agg(s ORDER BY s)`. [`in_its_order`] wraps such a function: what is
+//! distinct is never turned round. Both sort by themselves, so that any number of orders can stand side by side, which DataFusion
+//! refuses for `string_agg`. Everything else is the wrapped function's.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion_common::{Result, ScalarValue};
+use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
+use datafusion_expr::utils::AggregateOrderSensitivity;
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature,
+};
+
+use crate::wrapped::of_wrapped;
+
+/// The same aggregate, whose distinct values are in their order.
+pub fn in_its_order(function: Arc<AggregateUDF>) -> AggregateUDF {
+    AggregateUDF::from(InItsOrder { function })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct InItsOrder {
+    function: Arc<AggregateUDF>,
+}
+
+impl AggregateUDFImpl for InItsOrder {
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        if !(args.is_distinct && args.is_reversed) {
+            return self.function.accumulator(args);
+        }
+        let asked: Vec<_> = args.order_bys.iter().map(|order| order.reverse()).collect();
+        let args = AccumulatorArgs { order_bys: &asked, is_reversed: false, ..args };
+        self.function.accumulator(args)
+    }
+
+    fn with_beneficial_ordering(
+        self: Arc<Self>,
+        beneficial_ordering: bool,
+    ) -> Result<Option<Arc<dyn AggregateUDFImpl>>> {
+        let ordered = self.function.as_ref().clone().with_beneficial_ordering(beneficial_ordering)?;
+        // A function that makes no use of an order sorts as it did.
+        let function = ordered.map_or_else(|| Arc::clone(&self.function), Arc::new);
+        Ok(Some(Arc::new(InItsOrder { function })))
+    }
+
+    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
+        AggregateOrderSensitivity::SoftRequirement
+    }
+
+    fn reverse_expr(&self) -> ReversedUDAF {
+        match self.function.reverse_udf() {
+            ReversedUDAF::Reversed(function) => ReversedUDAF::Reversed(Arc::new(in_its_order(function))),
+            other => other,
+        }
+    }
+
+    of_wrapped! {
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn signature(&self) -> &Signature;
+        fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>>;
+        fn return_type(&self, types: &[DataType]) -> Result<DataType>;
+        fn return_field(&self, arguments: &[FieldRef]) -> Result<FieldRef>;
+        fn is_nullable(&self) -> bool;
+        fn default_value(&self, data_type: &DataType) -> Result<ScalarValue>;
+        fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>>;
+        fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool;
+        fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>>;
+        fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>>;
+        fn supports_null_handling_clause(&self) -> bool;
+        fn supports_within_group_clause(&self) -> bool;
+        fn documentation(&self) -> Option<&Documentation>;
+    }
+}
