@@ -362,6 +362,38 @@ pub(crate) const OF_WORKING: &str = " WHERE NOT EXISTS (SELECT 1 FROM locations 
 /// Kinds of locations that execute nothing: their spans describe what runs elsewhere.
 pub(crate) const BESIDE: [&str; 2] = ["async", "state"];
 
+/// The columns of views of `tasks`.
+const TASK_COLUMNS: [(&str, &str); 14] = [
+    ("run", "The recording."),
+    ("task", "Unique in the session."),
+    ("id", "The trace's own id."),
+    ("parent", "The task it belongs to."),
+    ("stack_parent", "The innermost task that encloses it on its lane."),
+    ("name", "What it is called."),
+    ("kind", "The format's own kind of task."),
+    ("role", "work, runtime, communication, copy or wait."),
+    ("location", "Where it ran."),
+    ("start", "First tick."),
+    ("finish", "First tick after it."),
+    ("duration", "finish - start."),
+    ("depth", "Nesting depth on its lane."),
+    ("args", "Everything else the trace says of it."),
+];
+
+/// The columns of views of `locations`.
+const LOCATION_COLUMNS: [(&str, &str); 10] = [
+    ("run", "The recording."),
+    ("location", "Its full name."),
+    ("parent", "The location it belongs to."),
+    ("kind", "node, process, thread, worker, stream, pe, component, executor …"),
+    ("name", "A name for people."),
+    ("process", "The process it belongs to."),
+    ("sort_index", "The order in which the trace wants locations shown."),
+    ("role", "compute, communication or runtime."),
+    ("clock", "Locations with different clocks are not aligned in time."),
+    ("args", "Everything else the trace says of it."),
+];
+
 /// Views over the tables that every session has.
 pub static VIEWS: [ViewSpec; 6] = [
     ViewSpec {
@@ -369,40 +401,14 @@ pub static VIEWS: [ViewSpec; 6] = [
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
                       Functions read it when their `tasks` is left out, and so do the saved queries.",
         sql: "SELECT * FROM tasks WHERE role IS DISTINCT FROM 'profiler'",
-        columns: &[
-            ("run", "The recording."),
-            ("task", "Unique in the session."),
-            ("id", "The trace's own id."),
-            ("parent", "The task it belongs to."),
-            ("stack_parent", "The innermost task that encloses it on its lane."),
-            ("name", "What it is called."),
-            ("kind", "The format's own kind of task."),
-            ("role", "work, runtime, communication, copy or wait."),
-            ("location", "Where it ran."),
-            ("start", "First tick."),
-            ("finish", "First tick after it."),
-            ("duration", "finish - start."),
-            ("depth", "Nesting depth on its lane."),
-            ("args", "Everything else the trace says of it."),
-        ],
+        columns: &TASK_COLUMNS,
     },
     ViewSpec {
         name: "program_locations",
         description: "The locations of the program: `locations` without those that hold nothing but what the recorder wrote of \
                       itself (role profiler). The saved queries read it.",
         sql: "SELECT * FROM locations WHERE role IS DISTINCT FROM 'profiler'",
-        columns: &[
-            ("run", "The recording."),
-            ("location", "Its full name."),
-            ("parent", "The location it belongs to."),
-            ("kind", "node, process, thread, worker, stream, pe, component, executor …"),
-            ("name", "A name for people."),
-            ("process", "The process it belongs to."),
-            ("sort_index", "The order in which the trace wants locations shown."),
-            ("role", "compute, communication or runtime."),
-            ("clock", "Locations with different clocks are not aligned in time."),
-            ("args", "Everything else the trace says of it."),
-        ],
+        columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
         name: "working_tasks",
@@ -411,22 +417,7 @@ pub static VIEWS: [ViewSpec; 6] = [
                       locations, parallelism and idle time read it.",
         sql: "SELECT * FROM program_tasks AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
               WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
-        columns: &[
-            ("run", "The recording."),
-            ("task", "Unique in the session."),
-            ("id", "The trace's own id."),
-            ("parent", "The task it belongs to."),
-            ("stack_parent", "The innermost task that encloses it on its lane."),
-            ("name", "What it is called."),
-            ("kind", "The format's own kind of task."),
-            ("role", "work, runtime, communication, copy or wait."),
-            ("location", "Where it ran."),
-            ("start", "First tick."),
-            ("finish", "First tick after it."),
-            ("duration", "finish - start."),
-            ("depth", "Nesting depth on its lane."),
-            ("args", "Everything else the trace says of it."),
-        ],
+        columns: &TASK_COLUMNS,
     },
     ViewSpec {
         name: "working_locations",
@@ -434,18 +425,7 @@ pub static VIEWS: [ViewSpec; 6] = [
                       there are no others).",
         sql: "SELECT * FROM program_locations AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
               WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
-        columns: &[
-            ("run", "The recording."),
-            ("location", "Its full name."),
-            ("parent", "The location it belongs to."),
-            ("kind", "node, process, thread, worker, stream, pe, component, executor …"),
-            ("name", "A name for people."),
-            ("process", "The process it belongs to."),
-            ("sort_index", "The order in which the trace wants locations shown."),
-            ("role", "compute, communication or runtime."),
-            ("clock", "Locations with different clocks are not aligned in time."),
-            ("args", "Everything else the trace says of it."),
-        ],
+        columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
         name: "parent_links",

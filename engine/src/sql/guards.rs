@@ -6,35 +6,17 @@
 //! is not the CASE but [`itself`].
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::Case;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, cast};
 
+use crate::sql::cases::rewrite_cases;
 use crate::sql::itself::{Said, itself};
 
 /// Hides those CASE expressions of a plan that guard something.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|plan| {
-        let mut has_guard = false;
-        plan.apply_expressions(|expr| {
-            has_guard |= expr.exists(|expr| Ok(matches!(expr, Expr::Case(case) if guards(case))))?;
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        if !has_guard {
-            return Ok(Transformed::no(plan));
-        }
-        let schema = merge_schema(&plan.inputs());
-        let names = NamePreserver::new(&plan);
-        let plan = plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            Ok(expr.transform_up(|expr| hidden(expr, &schema))?.update_data(|expr| name.restore(expr)))
-        })?;
-        plan.map_data(LogicalPlan::recompute_schema)
-    })
-    .data()
+    rewrite_cases(plan, guards, hidden)
 }
 
 /// Whether a part that is not computed for all rows can fail.

@@ -16,6 +16,7 @@
 mod balance;
 mod bounded;
 mod branches;
+mod cases;
 pub(crate) mod charged;
 pub mod checked;
 mod correlated;

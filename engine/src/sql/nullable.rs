@@ -5,35 +5,17 @@
 //!   physical one does not, and grouping by it ends in "Physical input schema should be the same". So it counts as
 //!   nullable here wherever one of its values is.
 
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::Case;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
 
+use crate::sql::cases::rewrite_cases;
 use crate::sql::itself::{Said, itself};
 
 /// Makes those CASE expressions of a plan nullable that have a value that is.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|plan| {
-        let mut has_case = false;
-        plan.apply_expressions(|expr| {
-            has_case |= expr.exists(|expr| Ok(matches!(expr, Expr::Case(_))))?;
-            Ok(datafusion::common::tree_node::TreeNodeRecursion::Continue)
-        })?;
-        if !has_case {
-            return Ok(Transformed::no(plan));
-        }
-        let schema = merge_schema(&plan.inputs());
-        let names = NamePreserver::new(&plan);
-        let plan = plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            Ok(expr.transform_up(|expr| open(expr, &schema))?.update_data(|expr| name.restore(expr)))
-        })?;
-        Ok(if plan.transformed { Transformed::yes(plan.data.recompute_schema()?) } else { plan })
-    })
-    .data()
+    rewrite_cases(plan, |_| true, open)
 }
 
 fn open(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
