@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
+use tq_engine::queries::MetricTolerance;
 use tq_engine::time::GivenTime;
 
 use crate::output::Format;
@@ -41,6 +42,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Check saved queries on traces: what they expect, and their metrics against a baseline
     Check(CheckArgs),
+    /// Say what changed between two runs: makespan, why, and the work that changed most
+    Diff(DiffArgs),
     /// List the trace formats, or describe one
     #[command(after_help = "Examples:\n  \
         tq formats                all formats\n  \
@@ -187,18 +190,23 @@ pub(crate) struct ReportArgs {
         Examples:\n  \
         tq check run.tfp --query checks/                          what the files of a folder expect\n  \
         tq check new/*.tfp --query checks/ --baseline base/*.tfp  and their metrics against a baseline\n  \
-        tq check run.tfp --query longest.sql --bless              write what `expect same as:` compares with")]
+        tq check run.tfp --query longest.sql --bless              write what `expect same as:` compares with\n  \
+        tq check new.tfp --baseline base.tfp --tolerance 10%      makespan, busy time, critical path")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
     #[command(flatten)]
     pub(crate) timeout: TimeoutArgs,
-    /// A saved query with `expect` or `metric` lines: a file, a folder of files, or a name
-    #[arg(long = "query", value_name = "PATH", num_args = 1.., required = true, value_hint = ValueHint::AnyPath)]
+    /// A saved query with `expect` or `metric` lines: a file, a folder of files, or a name; without one, makespan, busy time
+    /// and critical path are compared with the baseline
+    #[arg(long = "query", value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) checks: Vec<String>,
     /// Traces that metrics are compared with; three and more a side allow a test of significance
     #[arg(long, value_name = "TRACE", num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) baseline: Vec<String>,
+    /// How much worse they may get where no query is named, e.g. `10%` or `2ms` [default: 5%]
+    #[arg(long, value_name = "TOLERANCE", value_parser = MetricTolerance::parse, conflicts_with = "checks", requires = "baseline")]
+    pub(crate) tolerance: Option<MetricTolerance>,
     /// A value for a parameter of the queries that declare it
     #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) params: Vec<(String, String)>,
@@ -225,6 +233,34 @@ pub(crate) struct CheckArgs {
     pub(crate) markdown: Option<Option<PathBuf>>,
     #[command(flatten)]
     pub(crate) library: LibraryArgs,
+}
+
+/// `tq diff`.
+#[derive(Debug, Clone, clap::Args)]
+#[command(
+    override_usage = "tq diff [OPTIONS] <BASE> <NEW>",
+    after_help = "Exit status: 0 whatever changed, 2 when a trace cannot be read; `tq check` judges.\n\n\
+        Examples:\n  \
+        tq diff before.tfp after.tfp                 for people\n  \
+        tq diff before.tfp after.tfp --format json   for scripts: times in ticks"
+)]
+pub(crate) struct DiffArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// `text` for people, `json` for scripts
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub(crate) format: DiffFormat,
+    #[command(flatten)]
+    pub(crate) timeout: TimeoutArgs,
+    #[command(flatten)]
+    pub(crate) library: LibraryArgs,
+}
+
+/// How `tq diff` answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum DiffFormat {
+    Text,
+    Json,
 }
 
 /// `tq queries`.

@@ -65,6 +65,7 @@ fn run(args: Args) -> Result<(), Failure> {
         Some(Command::Query(query)) => commands::query::run(&query),
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Check(check)) => check::run(&check),
+        Some(Command::Diff(diff)) => commands::diff::run(&diff),
         Some(Command::Formats(formats)) => commands::formats::run(&formats),
         Some(Command::Functions(functions)) => commands::functions::run(&functions),
         Some(Command::Tables(tables)) => commands::tables::run(&tables),

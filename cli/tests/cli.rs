@@ -8,11 +8,15 @@
 #[path = "cli/checks.rs"]
 mod checks;
 mod chrome;
+#[path = "cli/diff.rs"]
+mod diff;
 #[path = "cli/ends.rs"]
 mod ends;
 #[cfg(unix)]
 #[path = "cli/foreign.rs"]
 mod foreign;
+#[path = "cli/headings.rs"]
+mod headings;
 #[path = "cli/memory.rs"]
 mod memory;
 #[path = "cli/reports.rs"]
@@ -277,7 +281,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
     "#]]);
     place.write("syntax.sql", "SELECT 1;\nSELECT FROM WHERE;\n");
     place.tq("query run.json -f syntax.sql").check(&expect![[r#"
-        Int64(1)
+        1
         1
         --- stderr
         error: syntax.sql:2: no table `where`
@@ -784,25 +788,6 @@ fn pictures_need_times_and_are_one_svg() {
             --- exit 2
         "#]],
     );
-}
-
-#[test]
-fn a_chrome_trace_has_exact_microseconds() {
-    Place::new()
-        .tq("query run.json -c 'SELECT run, location, name, kind, start, finish FROM tasks' --format chrome")
-        .check(&expect![[r#"
-            {"displayTimeUnit":"ns","traceEvents":[
-            {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"run"}},
-            {"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"E0/W0"}},
-            {"ph":"M","name":"thread_sort_index","pid":1,"tid":1,"args":{"sort_index":1}},
-            {"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":40,"cat":"static"},
-            {"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"E0/W1"}},
-            {"ph":"M","name":"thread_sort_index","pid":1,"tid":2,"args":{"sort_index":2}},
-            {"ph":"X","name":"b","pid":1,"tid":2,"ts":20,"dur":60,"cat":"static"},
-            {"ph":"X","name":"c","pid":1,"tid":1,"ts":50,"dur":10,"cat":"static"}
-            ]}
-            --- exit 0
-        "#]]);
 }
 
 #[test]

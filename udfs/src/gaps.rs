@@ -10,6 +10,8 @@
 //! d                |   runs at no tick: neither ends a gap nor splits one
 //! ```
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -18,7 +20,7 @@ use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::lanes::{LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::lanes::{ByLane, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::rows::{Role, Rows};
 use crate::relation::runs::Runs;
@@ -32,7 +34,7 @@ use crate::ticks::time_field;
 #[derive(Debug)]
 pub struct Gaps;
 
-static PARAMETERS: [Parameter; 3] = [
+static PARAMETERS: [Parameter; 4] = [
     Parameter::Input(InputSpec {
         name: "tasks",
         omitted: Omitted::Table("tasks"),
@@ -45,6 +47,7 @@ static PARAMETERS: [Parameter; 3] = [
     }),
     Parameter::Option(OptionSpec { name: "from", kind: OptionKind::Integer, default: Default::Null }),
     Parameter::Option(OptionSpec { name: "to", kind: OptionKind::Integer, default: Default::Null }),
+    Parameter::Option(OptionSpec { name: "ends", kind: OptionKind::Boolean, default: Default::Boolean(false) }),
 ];
 
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
@@ -54,8 +57,9 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Without a column `location`, all tasks of a run are on one.\n\n\
          Rows: one per gap, as long as it can be. `task_before` ran last before it, `task_after` runs first after it. With \
          `from` and `to` the gaps of that window are given: also the one before the first and after the last task, where \
-         `task_before` or `task_after` is NULL; longer ones are cut at the borders. Only locations with tasks are known: join \
-         `locations` to see those that never ran. A task without length runs at no tick: it neither ends nor splits a gap.\n\n\
+         `task_before` or `task_after` is NULL; longer ones are cut at the borders. `ends` takes for a side without a bound that of \
+         the run, from the first start to the last finish of all its tasks: what a location waited for its first task and after \
+         its last one. Only locations with tasks are known: join `locations` to see those that never ran. A task without length runs at no tick: it neither ends nor splits a gap.\n\n\
          Units: ticks.\n\n\
          Nulls: a task without location, start or finish is left out; each is counted in a note. A task that ends before it \
          starts counts as empty, and empty tasks bound no gap. A NULL window bound leaves that side to the tasks.\n\n\
@@ -64,7 +68,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Errors: a gap beyond BIGINT, `to` before `from`.\n\n\
          Cost: n log n, linear when tasks are sorted by start; 28 bytes a task beside the tasks themselves.\n\n\
          Source: `busy` and `gaps` share the union of spans: within a window, their ticks add up to its length.",
-        "gaps([tasks], [from => BIGINT], [to => BIGINT])",
+        "gaps([tasks], [from => BIGINT], [to => BIGINT], [ends => BOOLEAN])",
     )
     .with_sql_example(
         "SELECT start, finish, duration, task_before, task_after FROM gaps(\n  \
@@ -73,6 +77,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     .with_argument("tasks", "Relation: start, finish (BIGINT); optional run, location, task.")
     .with_argument("from", "Where the window begins (ticks, default: the first start of each location).")
     .with_argument("to", "Where the window ends (ticks, default: the last finish of each location).")
+    .with_argument("ends", "Whether the run's first start and last finish bound the window otherwise (default false).")
     .build()
 });
 
@@ -110,11 +115,18 @@ impl RelationFunction for Gaps {
         drop(lane_of);
         on_lanes.counts.note(&call.work, Unfinished::LeftOut, "location", LEFT_OUT);
         let ties = tasks.ties();
+        let ends = call.options.flag("ends")?;
+        let reaches = if ends { reaches(&mut on_lanes, &lanes) } else { HashMap::new() };
         let mut found = Found::default();
         for (lane, spans) in on_lanes.lanes() {
             call.work.check()?;
             sort_lane(spans, &ties);
             let before = found.gaps.len();
+            let run = reaches.get(&lanes.lane(lane).run);
+            let window = Window {
+                from: window.from.or(run.map(|reach| reach.start)),
+                to: window.to.or(run.map(|reach| reach.end)),
+            };
             gaps(spans, window, &mut found.gaps);
             found.lanes.push((lane, found.gaps.len() - before));
             if found.gaps.len() >= CHUNK_ROWS {
@@ -123,6 +135,18 @@ impl RelationFunction for Gaps {
         }
         emit(call, &runs, &lanes, &tasks, &found)
     }
+}
+
+/// From the first start to the last finish of each run.
+fn reaches(on_lanes: &mut ByLane, lanes: &Lanes) -> HashMap<usize, Range<i64>> {
+    let mut reaches: HashMap<usize, Range<i64>> = HashMap::new();
+    for (lane, spans) in on_lanes.lanes() {
+        for span in spans.iter() {
+            let reach = reaches.entry(lanes.lane(lane).run).or_insert(span.start..span.finish);
+            *reach = reach.start.min(span.start)..reach.end.max(span.finish);
+        }
+    }
+    reaches
 }
 
 /// Gaps are sent on when there are at least so many.

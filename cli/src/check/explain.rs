@@ -87,7 +87,7 @@ fn typical(side: &mut Side, traces: &[String]) -> Result<Option<String>, Failure
 }
 
 /// `[name=]path` without the name.
-fn path_of(trace: &str) -> &str {
+pub(crate) fn path_of(trace: &str) -> &str {
     match trace.split_once('=') {
         Some((name, path)) if !name.contains('/') && !std::path::Path::new(trace).exists() => path,
         _ => trace,

@@ -14,6 +14,7 @@ mod explain;
 mod metric;
 mod picture;
 mod print;
+mod standard;
 mod suite;
 
 use datafusion::arrow::array::RecordBatch;
@@ -28,6 +29,9 @@ use crate::errors::{Failure, Problem};
 use crate::outputs::{Inputs, Outputs};
 use crate::{library, output, pictures};
 
+pub(crate) use explain::path_of;
+pub(crate) use print::table;
+pub(crate) use standard::STANDARD;
 use suite::Suite;
 
 /// How one check ended.
@@ -97,14 +101,28 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(file) = &args.picture {
         output::must_be_svg(file)?;
     }
-    let suite = Suite::open(args)?;
+    let is_standard = standard::is_asked_for(args)?;
+    let mut suite = match is_standard {
+        true => standard::suite(&library::open(&args.library)?, args.tolerance)?,
+        false => Suite::open(args)?,
+    };
     apart(&suite, args)?;
-    let mut new = Side::open(&args.open)?;
+    let mut new = match not_interrupted(Side::open(&args.open))? {
+        Ok(side) => side,
+        Err(problem) => return unreadable("traces", &args.open.traces, problem, args),
+    };
     // Also where no check asks for it: a baseline that cannot be read is a mistake.
+    let of_base = OpenArgs { traces: args.baseline.clone(), ..args.open.clone() };
     let mut base = match args.baseline.is_empty() {
-        false => Some(Side::open(&OpenArgs { traces: args.baseline.clone(), ..args.open.clone() })?),
+        false => match not_interrupted(Side::open(&of_base))? {
+            Ok(side) => Some(side),
+            Err(problem) => return unreadable("baseline", &args.baseline, problem, args),
+        },
         true => None,
     };
+    if let (true, Some(base)) = (is_standard, &mut base) {
+        standard::keep_answerable(&mut suite, [&mut new, base])?;
+    }
     let mut outcomes = Vec::new();
     for entry in suite.entries {
         match entry {
@@ -132,6 +150,16 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         crate::talk::done(&format!("drew {}", file.display()));
     }
     verdict_of_all(&outcomes)
+}
+
+/// Traces that cannot be read are a check that could not run: CI learns of them where it learns of all others.
+fn unreadable(side: &str, traces: &[String], problem: Problem, args: &CheckArgs) -> Result<(), Failure> {
+    let file = traces.iter().find(|trace| problem.message.contains(explain::path_of(trace))).or(traces.first());
+    let file = file.map(|trace| explain::path_of(trace).to_owned()).unwrap_or_default();
+    let verdict = Verdict::NotRun(Box::new(problem));
+    let outcome = Outcome { query: side.to_owned(), file, line: 1, what: String::new(), verdict };
+    print::print(&[outcome], args, Tick::Nanosecond)?;
+    Err(Failure::CouldNotRun)
 }
 
 /// What is written is nothing that is read.

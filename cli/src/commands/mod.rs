@@ -1,6 +1,7 @@
 //! The commands, one file each. The prompt, the report and checks have folders of their own.
 
 pub(crate) mod completions;
+pub(crate) mod diff;
 pub(crate) mod formats;
 pub(crate) mod functions;
 pub(crate) mod man;

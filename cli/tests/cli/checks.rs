@@ -175,12 +175,9 @@ fn usage_of_check() {
     "#]]);
     place.tq("check run.json").check(&expect![[r#"
         --- stderr
-        error: the following required arguments were not provided:
-          --query <PATH>...
-
-        Usage: tq check --query <PATH>... <TRACE>...
-
-        For more information, try '--help'.
+        error: there is nothing to check
+        hint: name a query with `expect` or `metric` lines: `--query FILE.sql`
+        hint: or traces to compare makespan, busy time and critical path with: `--baseline TRACE`
         --- exit 2
     "#]]);
     place.tq("check run.json --query missing.sql").check(&expect![[r#"
@@ -195,9 +192,9 @@ fn usage_of_check() {
         --- exit 2
     "#]]);
     place.tq("check nowhere.json --query holds.sql").check(&expect![[r#"
-        --- stderr
-        error: cannot read trace `nowhere.json`: no such file
-        hint: `.` holds `holds.sql`, `run.json`
+        ERROR  traces: cannot read trace `nowhere.json`: no such file
+                 hint: `.` holds `holds.sql`, `run.json`
+        1 check: 1 could not run
         --- exit 2
     "#]]);
     place.tq("check run.json --query holds.sql --param limit=3").check(&expect![[r#"
@@ -311,9 +308,9 @@ fn what_cannot_be_right_is_said() {
         --- exit 0
     "#]]);
     place.tq("check run.json --query fine.sql --baseline nosuch.json").check(&expect![[r#"
-        --- stderr
-        error: cannot read trace `nosuch.json`: no such file
-        hint: `.` holds `fine.sql`, `longer.json`, `run.json`
+        ERROR  baseline: cannot read trace `nosuch.json`: no such file
+                 hint: `.` holds `fine.sql`, `longer.json`, `run.json`
+        1 check: 1 could not run
         --- exit 2
     "#]]);
     // A NULL without a type is shown as one.

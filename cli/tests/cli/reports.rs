@@ -43,6 +43,8 @@ fn a_report_is_a_page_with_pictures() {
 
         | location | start | duration | name_before | name_after |
         | --- | ---: | ---: | --- | --- |
+        | E0/W0 | 60.0 µs | 20.0 µs | c | *NULL* |
+        | E0/W1 | 0 s | 20.0 µs | *NULL* | b |
         | E0/W0 | 40.0 µs | 10.0 µs | a | c |
 
         ## Where the time went

@@ -173,7 +173,11 @@ impl std::fmt::Display for MetricTolerance {
 }
 
 impl MetricTolerance {
-    fn parse(text: &str) -> Result<MetricTolerance, String> {
+    /// From `5%`, a number in the unit of the column, or a time like `2ms`.
+    ///
+    /// # Errors
+    /// What is none of these, or below 0.
+    pub fn parse(text: &str) -> Result<MetricTolerance, String> {
         let wrong = || format!("`{text}` is no tolerance: write 5%, a number or a time like 2ms");
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         if let Some(percent) = text.strip_suffix('%') {

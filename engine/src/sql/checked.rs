@@ -8,6 +8,8 @@
 //! It reaches every expression of a plan: subqueries, join conditions, window and aggregate arguments, extension nodes.
 //! Chains of many terms become one call ([`tq_udfs::checked::chain`]).
 //!
+//! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`).
+//!
 //! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
 
 use std::sync::Arc;
@@ -23,8 +25,8 @@ use datafusion::optimizer::AnalyzerRule;
 use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
-use crate::sql::branches;
 use crate::sql::stack::grown;
+use crate::sql::{branches, equal};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -53,6 +55,15 @@ impl CheckedArithmetic {
             let name = names.save(&expr);
             let rewritten = self.rewrite_all(expr, &schema)?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
+        })?;
+        let rewritten = rewritten.transform_data(|plan| match plan {
+            LogicalPlan::Sort(mut sort) => {
+                for key in &mut sort.expr {
+                    key.expr = equal::sort_key(std::mem::take(&mut key.expr), sort.input.schema())?;
+                }
+                Ok(Transformed::yes(LogicalPlan::Sort(sort)))
+            }
+            other => Ok(Transformed::no(other)),
         })?;
         // Times are told by metadata: it changes the schemas of this node and of all above, rewritten or not.
         rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(branches::told)
@@ -97,7 +108,7 @@ impl CheckedArithmetic {
                     Operator::Plus => &self.add,
                     Operator::Minus => &self.subtract,
                     Operator::Multiply => &self.multiply,
-                    _ => return Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right }))),
+                    _ => return equal::rewrite(Expr::BinaryExpr(BinaryExpr { left, op, right }), schema),
                 };
                 let left_type = left.get_type(schema)?;
                 if left_type.is_integer() && left_type == right.get_type(schema)? {
@@ -108,7 +119,7 @@ impl CheckedArithmetic {
             Expr::Negative(argument) if argument.get_type(schema)?.is_integer() => {
                 Ok(Transformed::yes(call(&self.negate, vec![*argument])))
             }
-            other => Ok(Transformed::no(other)),
+            other => equal::rewrite(other, schema),
         }
     }
 }

@@ -28,6 +28,12 @@ pub(super) fn itself(value: Expr, said: Said) -> Expr {
     ScalarUDF::from(Itself { signature, said }).call(vec![value])
 }
 
+/// [`itself`] of a value that is not computed while planning, which would forget what was said.
+pub(super) fn kept(value: Expr, said: Said) -> Expr {
+    let signature = Signature::any(1, Volatility::Volatile);
+    ScalarUDF::from(Itself { signature, said }).call(vec![value])
+}
+
 /// Whether a function is [`itself`].
 pub(super) fn is_itself(function: &ScalarUDF) -> Option<&Said> {
     function.inner().downcast_ref::<Itself>().map(|itself| &itself.said)

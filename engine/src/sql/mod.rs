@@ -24,13 +24,16 @@ mod dependencies;
 mod dependent;
 pub mod dialect;
 mod elsewhere;
+mod equal;
 mod errors;
 mod guards;
+mod headings;
 mod instead;
 mod itself;
 mod json;
 mod keys;
 mod limits;
+mod lists;
 pub mod names;
 pub mod nearest;
 mod nullable;
@@ -146,6 +149,7 @@ async fn try_plan(
     rewrite::rewrite(&mut parsed, rewrite::default_tasks(context))?;
     let planned = using::plan(context.state(), &parsed).await?;
     let passes = [
+        lists::rewrite,
         correlated::rewrite,
         subqueries::rewrite,
         nullable::rewrite,
@@ -161,6 +165,7 @@ async fn try_plan(
     if !prepares && let Some(missing) = plan.get_parameter_names()?.into_iter().min() {
         return Err(errors::missing_parameter(&missing));
     }
+    plan = headings::give(&statement.parsed, plan)?;
     question::refuse_settings(&plan)?;
     if statement.only_asks {
         question::must_only_ask(&plan)?;

@@ -4,18 +4,36 @@
 //! - `CASE WHEN a > b THEN a ELSE 0 END` is never NULL: the logical plan knows (where `a > b` holds, `a` is no NULL), the
 //!   physical one does not, and grouping by it ends in "Physical input schema should be the same". So it counts as
 //!   nullable here wherever one of its values is.
+//! - A table that is made of an answer takes NULLs later, although the answer held none.
+
+use std::sync::Arc;
 
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::Case;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{DdlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 
 use crate::sql::cases::rewrite_cases;
-use crate::sql::itself::{Said, itself};
+use crate::sql::itself::{Said, itself, kept};
 
-/// Makes those CASE expressions of a plan nullable that have a value that is.
+/// Makes those CASE expressions of a plan nullable that have a value that is, and the columns of a table that it makes.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    rewrite_cases(plan, |_| true, open)
+    match rewrite_cases(plan, |_| true, open)? {
+        LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut table)) => {
+            let input = Arc::unwrap_or_clone(table.input);
+            let columns: Vec<Expr> = input
+                .schema()
+                .iter()
+                .map(|(relation, field)| {
+                    let column = Expr::Column((relation, field).into());
+                    if field.is_nullable() { column } else { kept(column, Said::MayBeNull).alias(field.name()) }
+                })
+                .collect();
+            table.input = Arc::new(LogicalPlanBuilder::from(input).project(columns)?.build()?);
+            Ok(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)))
+        }
+        other => Ok(other),
+    }
 }
 
 fn open(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

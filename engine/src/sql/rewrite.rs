@@ -35,7 +35,7 @@ use crate::sql::errors::error_at;
 use crate::sql::perfetto;
 use crate::sql::relations::{find_function, parameter_of};
 use crate::sql::rows;
-use crate::sql::scope::Scopes;
+use crate::sql::scope::{self, Scopes};
 use crate::sql::set_operations;
 use crate::sql::settings;
 use crate::sql::spelling;
@@ -100,7 +100,8 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<DataFusionError> {
-        let rewritten = perfetto::relations_of_columns(select)
+        let rewritten = scope::refuse_same_names(select)
+            .and_then(|()| perfetto::relations_of_columns(select))
             .and_then(|()| spelling::rewrite(select))
             .and_then(|()| rows::rewrite_where(select))
             .and_then(|()| windows::rewrite(select));

@@ -5,7 +5,38 @@
 //! WITH RECURSIVE a AS (… here: a …) …
 //! ```
 
-use datafusion::sql::sqlparser::ast::Query;
+use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::{ObjectName, Query, Select, Spanned, TableFactor, TableWithJoins};
+
+use crate::sql::errors::error_at;
+
+/// Refuses two tables of one name from different schemas (`FROM t, s.t`), as PostgreSQL does: `t.a` would be a column of either,
+/// and DataFusion (55.2) takes the first without a word.
+pub(super) fn refuse_same_names(select: &Select) -> Result<()> {
+    let mut known: Vec<&ObjectName> = Vec::new();
+    let mut parts: Vec<&TableWithJoins> = select.from.iter().rev().collect();
+    while let Some(part) = parts.pop() {
+        for factor in std::iter::once(&part.relation).chain(part.joins.iter().map(|join| &join.relation)) {
+            match factor {
+                TableFactor::NestedJoin { table_with_joins, alias: None } => parts.push(table_with_joins),
+                TableFactor::Table { name, alias: None, args: None, .. } => {
+                    let last = |name: &ObjectName| name.0.last().map(|part| part.to_string().to_lowercase());
+                    let is_same = |other: &&&ObjectName| last(other) == last(name) && other.0.len() != name.0.len();
+                    if let Some(other) = known.iter().find(is_same) {
+                        return Err(error_at(
+                            name.span(),
+                            format!("FROM has `{}` twice: `{other}` and `{name}`", last(name).unwrap_or_default()),
+                            &format!("call one of them otherwise: `{name} AS other`"),
+                        ));
+                    }
+                    known.push(name);
+                }
+                _ => {}
+            }
+        }
+    }
+    Ok(())
+}
 
 /// The queries around a place, outermost first. A visitor tells it which it enters and leaves.
 #[derive(Debug, Default)]

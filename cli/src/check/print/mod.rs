@@ -58,7 +58,7 @@ fn append(file: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Rows as a table of plain text.
-pub(super) fn table(rows: &RecordBatch, tick: Tick) -> Result<String, Failure> {
+pub(crate) fn table(rows: &RecordBatch, tick: Tick) -> Result<String, Failure> {
     let buffer = Buffer::default();
     let mut output = TableOutput::new(buffer.writer(), Look::plain(tick));
     output.begin(&rows.schema())?;

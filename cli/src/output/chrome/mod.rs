@@ -14,7 +14,8 @@
 //! events, each tree of them under a `scope` of its own. A link is a flow (`"ph":"s"`, `"f"`) of
 //! category `tq:KIND` between moments at which nothing inside of its tasks runs, for a flow belongs to the innermost task
 //! of its moment; where that is another one, `tq_task` (the number of the task in the file) tells our reader. `args` are the arguments; columns that are none of ours join them. What cannot be shown is counted.
-//! Ids, names and clock of a Chrome trace stay as they were ([`places`]), so that it reads back as the same tables.
+//! Ids, names and clock of a Chrome trace stay as they were, and metadata says what the locations of another one were ([`places`]): both
+//! read back as the same tables.
 
 mod places;
 mod text;
@@ -31,7 +32,7 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{Expr, cast};
 use tq_udfs::ticks::Tick;
 
-use self::places::Sort;
+use self::places::{Known, Sort, TQ_LOCATION};
 pub(crate) use self::places::{LOCATIONS, Places};
 use self::text::{json, members, microseconds};
 use super::cells::{Kind, kinds};
@@ -103,8 +104,8 @@ pub(crate) struct Chrome {
     tasks: u32,
     /// Trees of asynchronous tasks.
     trees: u64,
-    /// The tree of each asynchronous task.
-    tree_of: HashMap<i64, u64>,
+    /// The tree of each asynchronous task, and the members that say which one it is.
+    tree_of: HashMap<i64, (u64, String)>,
 }
 
 /// A thread of the viewer with its open tasks: the end, and the task.
@@ -235,6 +236,9 @@ impl Chrome {
                 let ids = Ids { process, thread: self.threads.to_string() };
                 let first = self.locations.get(&key).and_then(|threads| threads.first());
                 let args = match first.map(|first| &first.ids.thread) {
+                    None if self.places.are_told() => {
+                        format!(r#""name":{0},"{TQ_LOCATION}":{0}"#, json(location))
+                    }
                     None => format!(r#""name":{}"#, json(location)),
                     Some(thread) => {
                         format!(r#""name":{},"tq_thread":{thread}"#, json(&format!("{location} ({place})")))
@@ -251,14 +255,35 @@ impl Chrome {
         ids
     }
 
-    /// The tree of an asynchronous task: that of its parent, else one of its own.
-    fn tree(&mut self, task: Option<i64>, parent: Option<i64>) -> u64 {
-        let tree = parent.and_then(|parent| self.tree_of.get(&parent).copied()).unwrap_or(self.trees + 1);
-        self.trees = self.trees.max(tree);
-        if let Some(task) = task {
-            self.tree_of.insert(task, tree);
+    /// The thread that shows a location, on which nothing may have run.
+    fn shown_by(&mut self, run: &str, location: &str, text: &mut String) -> Ids {
+        let key = (self.process_of(run, location, text), location.to_owned());
+        match self.locations.get(&key).and_then(|threads| threads.first()) {
+            Some(thread) => thread.ids.clone(),
+            None => self.thread(run, location, (i64::MIN, i64::MIN), None, text),
         }
-        tree
+    }
+
+    /// `id` and `scope` of an asynchronous task: the tree is that of its parent, else one of its own.
+    fn tree(&mut self, task: Option<i64>, parent: Option<i64>, id: &str) -> String {
+        let above = parent.and_then(|parent| self.tree_of.get(&parent));
+        let tree = above.map_or(self.trees + 1, |(tree, _)| *tree);
+        self.trees = self.trees.max(tree);
+        let id = match id.parse::<i64>() {
+            // 31 and "0x1f" are one id; "31" is another one.
+            Ok(number) if number.to_string() == id => id.to_owned(),
+            _ if id.is_empty() => json(&format!("tq{}", self.events)),
+            _ => json(id),
+        };
+        // Ids of two processes may be one.
+        let ids = match self.places.ids_are_global {
+            true => format!(r#""id":{id},"scope":"{tree}""#),
+            false => format!(r#""id2":{{"local":{id}}},"scope":"{tree}""#),
+        };
+        if let Some(task) = task {
+            self.tree_of.insert(task, (tree, ids.clone()));
+        }
+        ids
     }
 
     /// Whether a task that has an end is open on a location.
@@ -309,16 +334,10 @@ impl Chrome {
             self.tasks += 1;
             let ids = match self.places.get(&location).cloned() {
                 Some(known) if known.sort == Sort::Async => {
-                    let id = if id.is_empty() { json(&format!("tq{}", self.events)) } else { json(&id) };
                     self.shown_processes.insert(known.process.clone());
                     let parent = columns.integers("parent").filter(|parents| parents.is_valid(row));
-                    let tree = self.tree(task, parent.map(|parents| parents.value(row)));
-                    // Ids of two processes may be one.
-                    let id = match self.places.ids_are_global {
-                        true => format!(r#""id":{id}"#),
-                        false => format!(r#""id2":{{"local":{id}}}"#),
-                    };
-                    let ids = format!(r#""pid":{},{id},"scope":"{tree}""#, known.process);
+                    let tree = self.tree(task, parent.map(|parents| parents.value(row)), &id);
+                    let ids = format!(r#""pid":{},{tree}"#, known.process);
                     self.event(&format!(r#"{{"ph":"b",{name},{ids},{rest}}}"#), text);
                     if let Some(finish) = finish {
                         let (ts, category) = (self.time(finish), json(&columns.text("kind", row)?));
@@ -412,12 +431,17 @@ impl Chrome {
                 continue;
             }
             let mut name = columns.text("name", row)?;
+            let mut ids = format!(r#""pid":{process}"#);
             if self.places.get(&location).is_none_or(|known| known.sort != Sort::Process) && !location.is_empty() {
                 // A counter belongs to a process, whose other locations may have it too.
+                if self.places.are_told() {
+                    let thread = self.shown_by(&run, &location, text);
+                    ids = format!(r#"{thread},"cat":{}"#, json(&format!("tq:{name}")));
+                }
                 let _ = write!(name, " {location}");
             }
             let (name, ts, value) = (json(&name), self.time(time), serde_json::Value::from(value));
-            self.event(&format!(r#"{{"ph":"C","name":{name},"pid":{process},"ts":{ts},"args":{{"":{value}}}}}"#), text);
+            self.event(&format!(r#"{{"ph":"C","name":{name},{ids},"ts":{ts},"args":{{"":{value}}}}}"#), text);
         }
         Ok(())
     }
@@ -433,22 +457,37 @@ impl Chrome {
                 continue;
             }
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
+            let (name, kind) = (columns.text("name", row)?, columns.text("kind", row)?);
+            let task = columns.integers("task").filter(|tasks| tasks.is_valid(row)).map(|tasks| tasks.value(row));
             let (scope, ids) = match (self.places.get(&location), location.is_empty()) {
                 (Some(known), _) if known.sort == Sort::Thread || known.sort == Sort::State => {
                     ("t", format!(r#""pid":{},"tid":{},"#, known.process, known.thread))
                 }
+                (Some(Known { sort: Sort::Async, process, name: Some(lane), .. }), _)
+                    if let Some((_, tree)) = task.and_then(|task| self.tree_of.get(&task))
+                        && (kind == "async_instant" || kind == "step") =>
+                {
+                    let category = json(lane.strip_suffix(&format!("/{name}")).unwrap_or_default());
+                    ("", format!(r#""cat":{category},"pid":{process},{tree},"#))
+                }
                 (Some(known), _) => ("p", format!(r#""pid":{},"#, known.process)),
                 (None, true) => ("g", String::new()),
-                (None, false) => {
-                    let process = self.process(&run, text);
-                    let threads = self.locations.get(&(process, location));
-                    let Some(thread) = threads.and_then(|threads| threads.first()) else { continue };
-                    ("t", format!("{},", thread.ids))
-                }
+                (None, false) => ("t", format!("{},", self.shown_by(&run, &location, text))),
             };
-            let (name, ts, args) = (json(&columns.text("name", row)?), self.time(time), columns.args(row)?);
+            let (name, ts, mut args) = (json(&name), self.time(time), columns.args(row)?);
+            let ids = match self.places.are_told() {
+                true => format!(r#"{ids}"cat":{},"#, json(&format!("tq:{kind}"))),
+                false => ids,
+            };
+            let is_other = ["object", "sample", "memory_dump", "context"].contains(&kind.as_str());
+            let phase = match args.as_mut().filter(|_| is_other).and_then(own_phase) {
+                Some(phase) => phase,
+                None if scope.is_empty() => "n".to_owned(),
+                None => "i".to_owned(),
+            };
             let args = args.map_or_else(String::new, |args| format!(r#","args":{{{args}}}"#));
-            self.event(&format!(r#"{{"ph":"i","s":"{scope}",{ids}"name":{name},"ts":{ts}{args}}}"#), text);
+            let scope = if scope.is_empty() { String::new() } else { format!(r#""s":"{scope}","#) };
+            self.event(&format!(r#"{{"ph":"{phase}",{scope}{ids}"name":{name},"ts":{ts}{args}}}"#), text);
         }
         Ok(())
     }
@@ -509,6 +548,21 @@ impl<'a> Columns<'a> {
         // `{}` is not NULL.
         Ok((!given.is_empty() || !args.is_empty()).then_some(args))
     }
+}
+
+/// Takes the phase out of the arguments of what is no instant: the life of an object, a sample, a memory dump, a context.
+fn own_phase(args: &mut String) -> Option<String> {
+    const MEMBER: &str = r#""ph":""#;
+    let from = args.find(MEMBER)?;
+    let phase = args[from + MEMBER.len()..].chars().next().filter(|phase| "NODPVv()".contains(*phase))?;
+    let member = format!(r#"{MEMBER}{phase}""#);
+    let rest = args[from..].strip_prefix(&member)?;
+    let (before, after) = match rest.strip_prefix(',') {
+        Some(after) => (&args[..from], after),
+        None => (args[..from].strip_suffix(',').unwrap_or(&args[..from]), rest),
+    };
+    *args = format!("{before}{after}");
+    Some(phase.to_string())
 }
 
 /// What the rows of a result are, by its columns.
@@ -615,7 +669,9 @@ impl Output for Chrome {
                  ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
                  WHERE c.time IS NOT NULL ORDER BY c.time"
             }
-            Rows::Events => "SELECT run, location, name, time, args FROM events WHERE time IS NOT NULL ORDER BY time",
+            Rows::Events => {
+                "SELECT run, location, name, kind, task, time, args FROM events WHERE time IS NOT NULL ORDER BY time"
+            }
         })
     }
 

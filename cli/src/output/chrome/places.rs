@@ -1,11 +1,12 @@
 //! Places: which process and thread of a viewer a location becomes.
 //!
 //! A Chrome trace that is opened alone keeps its own ids, its own clock and what else it says of its processes and of itself, so
-//! that what is written reads back as the same locations. Of everything else, a process is a run and a thread a location.
+//! that what is written reads back as the same locations. Of everything else, a process is a run and a thread a location; where
+//! there is one run, metadata events say what its locations are, for our own reader.
 
 use std::collections::HashMap;
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 use serde_json::{Map, Value};
@@ -14,7 +15,8 @@ use super::text::json;
 use crate::errors::Failure;
 
 /// What [`Places::of`] wants to know of the session.
-pub(crate) const LOCATIONS: &str = "SELECT location, parent, locations.kind, locations.name, sort_index, locations.args, origin, \
+pub(crate) const LOCATIONS: &str = "SELECT location, parent, locations.kind, locations.name, process, locations.role, sort_index, clock, \
+     locations.args, origin, \
      runs.args AS run_args, (SELECT count(*) FROM runs) AS runs, \
      (SELECT count(*) FROM (SELECT tasks.* FROM tasks JOIN locations l USING (run, location) WHERE l.kind = 'async') c \
       JOIN (SELECT tasks.*, l.process FROM tasks JOIN locations l USING (run, location) WHERE l.kind = 'async') p \
@@ -25,6 +27,9 @@ pub(crate) const LOCATIONS: &str = "SELECT location, parent, locations.kind, loc
 
 /// Members of `runs.args` that the trace does not say: its reader found them.
 const FOUND: [&str; 2] = ["dialect", "ranks"];
+
+/// The metadata event of a location, and the member of a `thread_name` that says which one the thread shows.
+pub(super) const TQ_LOCATION: &str = "tq_location";
 
 /// How a location is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,8 +49,8 @@ pub(super) struct Known {
     /// Its pid and tid as JSON.
     pub(super) process: String,
     pub(super) thread: String,
-    /// The name that the trace gives it.
-    name: Option<String>,
+    /// The name that the trace gives it; of asynchronous spans their category and name.
+    pub(super) name: Option<String>,
     labels: Option<String>,
     sort_index: Option<i64>,
     /// Names and arguments of other metadata.
@@ -66,6 +71,8 @@ pub(crate) struct Places {
     pub(super) ids_are_global: bool,
     /// What stands beside the events.
     pub(super) beside: Map<String, Value>,
+    /// The rows of `locations`, where they are those of one trace of another format.
+    told: Vec<Map<String, Value>>,
 }
 
 impl Places {
@@ -96,11 +103,11 @@ impl Places {
                 places.beside = beside.into_iter().filter(|(key, _)| !FOUND.contains(&key.as_str())).collect();
             }
         }
-        let unknown = Places { extent: places.extent, ..Places::default() };
+        let unknown = || Ok(Places { extent: places.extent, told: told(rows, &runs)?, ..Places::default() });
         let mut lanes = Vec::new();
         for row in 0..rows.num_rows() {
             if integer(&runs, row) != Some(1) {
-                return Ok(unknown);
+                return unknown();
             }
             places.origin = integer(&origins, row).unwrap_or(0);
             let facts = json_of(text(&args, row));
@@ -111,10 +118,10 @@ impl Places {
                 "thread" | "stream" => Sort::Thread,
                 "async" | "state" => {
                     let sort = if kind == "async" { Sort::Async } else { Sort::State };
-                    lanes.push((location, sort, text(&parents, row).unwrap_or_default()));
+                    lanes.push((location, sort, text(&parents, row).unwrap_or_default(), text(&names, row)));
                     continue;
                 }
-                _ => return Ok(unknown),
+                _ => return unknown(),
             };
             let own = |prefix: &str, id: &Option<String>| format!("{prefix} {}", id.as_deref().unwrap_or_default());
             let (process, thread) = (id("pid"), id("tid"));
@@ -122,7 +129,7 @@ impl Places {
             let (Some(process), Some(thread)) =
                 (process, if sort == Sort::Process { Some("0".to_owned()) } else { thread })
             else {
-                return Ok(unknown);
+                return unknown();
             };
             let taken = thread.parse::<i64>().ok().and_then(|number| number.checked_add(1)).unwrap_or(0);
             places.free_thread = places.free_thread.max(taken);
@@ -141,11 +148,16 @@ impl Places {
             let known = Known { sort, process, thread, name, labels, sort_index: integer(&indices, row), facts };
             places.known.insert(location, known);
         }
-        for (location, sort, parent) in lanes {
-            let Some(above) = places.known.get(&parent).cloned() else { return Ok(unknown) };
-            places.known.insert(location, Known { sort, ..above });
+        for (location, sort, parent, name) in lanes {
+            let Some(above) = places.known.get(&parent).cloned() else { return unknown() };
+            places.known.insert(location, Known { sort, name, ..above });
         }
         Ok(places)
+    }
+
+    /// Whether the file says what its locations are.
+    pub(super) fn are_told(&self) -> bool {
+        !self.told.is_empty()
     }
 
     /// Whether the session is not one Chrome trace.
@@ -161,7 +173,10 @@ impl Places {
     pub(super) fn metadata(&self) -> Vec<String> {
         let mut sorted: Vec<_> = self.known.iter().collect();
         sorted.sort_by_key(|(location, _)| *location);
-        let mut events = Vec::new();
+        let told = |row: &Map<String, Value>| {
+            format!(r#"{{"ph":"M","name":"{TQ_LOCATION}","pid":1,"args":{}}}"#, Value::from(row.clone()))
+        };
+        let mut events: Vec<String> = self.told.iter().map(told).collect();
         for (_, known) in sorted {
             let (word, ids) = match known.sort {
                 Sort::Process => ("process", format!(r#""pid":{}"#, known.process)),
@@ -186,4 +201,23 @@ impl Places {
         }
         events
     }
+}
+
+/// The rows of `locations` of one run as members of metadata events; nothing of several runs, which may have the same ones.
+fn told(rows: &RecordBatch, runs: &ArrayRef) -> Result<Vec<Map<String, Value>>, Failure> {
+    if rows.num_rows() == 0 || runs.as_primitive::<Int64Type>().value(0) != 1 {
+        return Ok(Vec::new());
+    }
+    let mut told = vec![Map::new(); rows.num_rows()];
+    for key in ["location", "parent", "kind", "name", "process", "role", "clock", "args"] {
+        let texts = cast(&rows[key], &DataType::Utf8)?;
+        for (members, text) in told.iter_mut().zip(texts.as_string::<i32>()) {
+            members.extend(text.map(|text| (key.to_owned(), text.into())));
+        }
+    }
+    let indices = cast(&rows["sort_index"], &DataType::Int64)?;
+    for (members, index) in told.iter_mut().zip(indices.as_primitive::<Int64Type>()) {
+        members.extend(index.map(|index| ("sort_index".to_owned(), index.into())));
+    }
+    Ok(told)
 }

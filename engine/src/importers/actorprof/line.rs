@@ -51,7 +51,7 @@ impl<'l> Fields<'l> {
         }
         // Eighteen digits always fit.
         let fits = (1..=18).contains(&(self.at - from));
-        fits.then_some(if negative { -value } else { value })
+        fits.then(|| if negative { -value } else { value })
     }
 
     /// The number of a PE.

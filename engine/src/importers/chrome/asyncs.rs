@@ -9,7 +9,7 @@
 //! parent. They overlap others freely, so each category and name has a location of its own beside the threads, and no
 //! depth. Instants and steps become events that know their task.
 
-use super::chunk::{Mark, UNFINISHED};
+use super::chunk::{Mark, NO_WORD, UNFINISHED};
 use super::event;
 use super::file::{Recording, Shared};
 use super::opened::{ANY, Opened};
@@ -58,6 +58,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
             time: part.time,
             name: part.name.max(0),
             kind: if is_old { "step" } else { "async_instant" },
+            told_kind: NO_WORD,
             task,
             args: part.args,
         });

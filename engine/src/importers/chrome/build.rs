@@ -13,10 +13,11 @@ use super::kineto::{Kinds, Link};
 use super::lanes::Sort;
 use super::nest::{NONE, Nesting};
 use super::slices::Patches;
+use super::told::Told;
 use super::{EMPTY, END_MISSING, OVERLAP, UNFINISHED_TASK};
 use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::error::ImportError;
-use crate::tables::{PROFILER, Table};
+use crate::tables::Table;
 use crate::trace::{Cells, RunBuilder};
 
 /// Fills the tables of a run from the recordings of its files.
@@ -34,7 +35,9 @@ pub(super) fn build(
             shared.lanes.tell(&fact);
         }
     }
-    let origin = recordings.iter().filter_map(earliest).min();
+    shared.lanes.settle_told();
+    // Times of another format keep their tick 0.
+    let origin = if shared.lanes.are_told() { None } else { recordings.iter().filter_map(earliest).min() };
     header::describe(&recordings, &mut shared, origin, several, builder);
     let kinds = Kinds::of(&shared.kinds);
     let mut built = Vec::with_capacity(recordings.len());
@@ -45,7 +48,7 @@ pub(super) fn build(
         builder.stats.note(EMPTY, 1, || "the trace holds no events".to_owned());
     }
     let own_lanes = recorder::own_lanes(built.iter().map(|(joined, file)| (file, &*joined.own)), &shared.lanes);
-    locations(&shared, &own_lanes, builder)?;
+    locations(&shared, &own_lanes, built.iter().map(|(_, recording)| recording), builder)?;
     let words = std::mem::take(&mut shared.names);
     let has_own = built.iter().any(|(joined, _)| !joined.own.is_empty());
     let roles = kinds.roles(&words, has_own, builder);
@@ -118,9 +121,13 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     parents.dedup_by_key(|(child, _)| *child);
     let launches = kineto::Launches::of(recording, kinds);
     launches.count_ambiguous(recording, kinds, &shared.lanes);
-    let mut links = launches.links(recording, kinds);
-    links.extend(kineto::operator_links(recording, kinds, &launches, &shared.lanes));
-    links.extend(kineto::sync_links(recording, &launches, shared, kinds));
+    let mut links = Vec::new();
+    // A trace of another format says all its links as flows.
+    if !shared.lanes.are_told() {
+        links.extend(launches.links(recording, kinds));
+        links.extend(kineto::operator_links(recording, kinds, &launches, &shared.lanes));
+        links.extend(kineto::sync_links(recording, &launches, shared, kinds));
+    }
     let flows = flows::links(recording, &nesting, &launches, kinds, &links);
     links.extend(flows);
     recording.forget_joins();
@@ -147,28 +154,55 @@ fn note_unfinished(begun: &[u32], recording: &mut Recording, shared: &Shared) {
     recording.stats.note(UNFINISHED_TASK, open.len() as u64, || example.unwrap_or_default());
 }
 
-fn locations(shared: &Shared, own: &[bool], builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let lanes = &shared.lanes.all;
-    let parent = |lane: &super::lanes::Lane| lane.parent.map(|parent| lanes[parent as usize].location.as_str());
+fn locations<'r>(
+    shared: &Shared,
+    own: &[bool],
+    recordings: impl Iterator<Item = &'r Recording>,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    let used = if shared.lanes.are_told() { used_lanes(recordings, shared) } else { Vec::new() };
+    let rows = shared.lanes.rows(own, |lane| used[lane]);
+    let texts = |text: fn(&Told) -> Option<&str>| rows.iter().map(text).collect::<StringArray>();
     let cells = vec![
-        ("location", lanes.iter().map(|lane| Some(lane.location.as_str())).collect::<StringArray>().into()),
-        ("parent", lanes.iter().map(parent).collect::<StringArray>().into()),
-        ("kind", lanes.iter().map(|lane| Some(lane.kind())).collect::<StringArray>().into()),
-        ("name", lanes.iter().map(|lane| lane.display_name()).collect::<StringArray>().into()),
-        ("process", lanes.iter().map(|lane| Some(lane.process.as_str())).collect::<StringArray>().into()),
-        ("role", own.iter().map(|own| own.then_some(PROFILER)).collect::<StringArray>().into()),
-        ("sort_index", lanes.iter().map(|lane| lane.sort_index).collect::<Vec<_>>().into()),
-        ("clock", lanes.iter().map(|lane| lane.clock.as_deref()).collect::<StringArray>().into()),
-        ("args", lanes.iter().map(|lane| lane.args()).collect::<StringArray>().into()),
+        ("location", texts(|row| Some(&row.location)).into()),
+        ("parent", texts(|row| row.parent.as_deref()).into()),
+        ("kind", texts(|row| row.kind.as_deref()).into()),
+        ("name", texts(|row| row.name.as_deref()).into()),
+        ("process", texts(|row| row.process.as_deref()).into()),
+        ("role", texts(|row| row.role.as_deref()).into()),
+        ("sort_index", rows.iter().map(|row| row.sort_index).collect::<Vec<_>>().into()),
+        ("clock", texts(|row| row.clock.as_deref()).into()),
+        ("args", texts(|row| row.args.as_deref()).into()),
     ];
-    builder.append_derived(Table::Locations, lanes.len(), cells)
+    builder.append_derived(Table::Locations, rows.len(), cells)
+}
+
+/// Lanes on which something lies, and those above them.
+fn used_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
+    let lanes = &shared.lanes.all;
+    let mut used = vec![false; lanes.len()];
+    for recording in recordings {
+        let tasks = recording.pieces.iter().flat_map(|piece| &piece.tasks.lanes).copied();
+        let marks = recording.lists.marks.iter().map(|mark| mark.lane);
+        let samples = recording.lists.samples.iter().map(|sample| sample.lane);
+        for lane in tasks.chain(marks).chain(samples).filter(|lane| *lane != NO_WORD) {
+            used[lane as usize] = true;
+        }
+    }
+    // What is above a lane comes before it.
+    for lane in (0..lanes.len()).rev().filter(|lane| lanes[*lane].shows.is_none()) {
+        if let (true, Some(above)) = (used[lane], lanes[lane].parent) {
+            used[above as usize] = true;
+        }
+    }
+    used
 }
 
 fn links(links: &[Link], recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
     let mut kinds = Vec::with_capacity(links.len());
     let mut names = Vec::with_capacity(links.len());
     for link in links {
-        kinds.push(builder.word(Table::Links, "kind", link.kind));
+        kinds.push(builder.word(Table::Links, "kind", link.kind.text(recording)));
         names.push(builder.word(Table::Links, "name", link.name.text(recording)));
     }
     let ends = |end: fn(&Link) -> u32| links.iter().map(|link| first + i64::from(end(link))).collect::<Vec<_>>();
@@ -224,11 +258,15 @@ fn marks(
     let location = |mark: &super::chunk::Mark| {
         (mark.lane != NO_WORD).then(|| shared.lanes.all[mark.lane as usize].location.as_str())
     };
+    let kind = |mark: &super::chunk::Mark| match mark.told_kind {
+        NO_WORD => mark.kind,
+        told => recording.text(told),
+    };
     let cells = vec![
         ("location", marks.iter().map(location).collect::<StringArray>().into()),
         ("task", marks.iter().map(|mark| mark.task.map(|row| first + i64::from(row))).collect::<Vec<_>>().into()),
         ("name", marks.iter().map(|mark| Some(recording.text(mark.name))).collect::<StringArray>().into()),
-        ("kind", marks.iter().map(|mark| Some(mark.kind)).collect::<StringArray>().into()),
+        ("kind", marks.iter().map(|mark| Some(kind(mark))).collect::<StringArray>().into()),
         ("time", marks.iter().map(|mark| mark.time.saturating_sub(origin)).collect::<Vec<_>>().into()),
         ("args", marks.iter().map(|mark| mark.args.as_deref()).collect::<StringArray>().into()),
     ];

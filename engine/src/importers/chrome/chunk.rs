@@ -166,6 +166,8 @@ pub(super) struct Mark {
     /// Key of texts.
     pub(super) name: i32,
     pub(super) kind: &'static str,
+    /// Key of the kind that it had in another format; [`NO_WORD`] for none.
+    pub(super) told_kind: i32,
     /// The task it belongs to.
     pub(super) task: Option<u32>,
     pub(super) args: Option<Box<str>>,
@@ -376,6 +378,7 @@ impl Lists {
         self.marks.extend(block.marks.into_iter().map(|mark| Mark {
             lane: by.lane(mark.lane),
             name: by.text(mark.name),
+            told_kind: by.text(mark.told_kind),
             task: mark.task.map(|row| row + rows),
             ..mark
         }));

@@ -22,9 +22,11 @@ use hashbrown::HashSet;
 
 use super::chunk::{Flow, FlowId, NO_WORD, UNFINISHED};
 use super::file::Recording;
-use super::kineto::{Kinds, Launches, Link, LinkName};
+use super::kineto::{Kinds, Label, Launches, Link};
 use super::nest::Nesting;
+use super::told::WRITTEN;
 use super::{FLOW_UNBOUND, LAUNCH_FLOWS};
+use crate::trace::Words;
 
 /// Kineto's flows from calls to what they launch.
 const LAUNCH: &str = "ac2g";
@@ -33,11 +35,17 @@ const LAUNCH: &str = "ac2g";
 pub(super) const TASK: &str = "tq_task";
 
 /// The kind of a link that `tq` wrote as a flow of this category.
-fn kind_of(category: &str) -> Option<&'static str> {
-    const KINDS: [&str; 9] =
-        ["flow", "launch", "operator", "sync", "dependency", "weak", "spawn", "async", "communication"];
-    let written = category.strip_prefix("tq:")?;
-    Some(KINDS.into_iter().find(|kind| *kind == written).unwrap_or("flow"))
+fn kind_of(category: i32, texts: &mut Words) -> Option<Label> {
+    let written = (category != NO_WORD).then(|| texts.word(category).strip_prefix(WRITTEN)).flatten()?;
+    // Links of these kinds may be known already.
+    let known = ["flow", "launch", "operator", "sync"].into_iter().find(|kind| *kind == written);
+    Some(match known {
+        Some(kind) => Label::Word(kind),
+        None => {
+            let written = written.to_owned();
+            Label::Key(texts.intern(&written))
+        }
+    })
 }
 
 /// An end of an arrow that is bound to a task.
@@ -99,13 +107,13 @@ pub(super) fn links(
     let mut unbound = 0;
     for ((category, name, _), points) in &mut identities {
         let is_launch = *category == launch && launch != NO_WORD;
-        let ours = kind_of(recording.text(*category));
-        let kind = ours.unwrap_or(if is_launch { "launch" } else { "flow" });
+        let ours = kind_of(*category, &mut recording.texts);
+        let kind = ours.unwrap_or(Label::Word(if is_launch { "launch" } else { "flow" }));
         let is_named = *name >= 0 && !(ours.is_some() && recording.text(*name).is_empty());
-        let name = if is_named { LinkName::Key(*name) } else { LinkName::None };
+        let name = if is_named { Label::Key(*name) } else { Label::None };
         unbound += bind_all(points, |source, target| links.push(Link { source, target, kind, name }));
     }
-    if links.iter().any(|link| link.kind != "flow") {
+    if links.iter().any(|link| link.kind != Label::Word("flow")) {
         let known: HashSet<_> = others.iter().map(|link| (link.source, link.target, link.kind)).collect();
         let before = links.len();
         links.retain(|link| !known.contains(&(link.source, link.target, link.kind)));

@@ -28,25 +28,25 @@ use crate::trace::{Cells, RunBuilder, Words};
 pub(super) struct Link {
     pub(super) source: u32,
     pub(super) target: u32,
-    pub(super) kind: &'static str,
-    pub(super) name: LinkName,
+    pub(super) kind: Label,
+    pub(super) name: Label,
 }
 
-/// What a link is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LinkName {
+/// A word about a link: its kind or name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Label {
     None,
     Word(&'static str),
     /// Key of the file's texts.
     Key(i32),
 }
 
-impl LinkName {
+impl Label {
     pub(super) fn text(self, recording: &Recording) -> &str {
         match self {
-            LinkName::None => "",
-            LinkName::Word(word) => word,
-            LinkName::Key(key) => recording.text(key),
+            Label::None => "",
+            Label::Word(word) => word,
+            Label::Key(key) => recording.text(key),
         }
     }
 }
@@ -321,8 +321,8 @@ impl Launches {
             Link {
                 source,
                 target: carrier.row,
-                kind: if is_sync { "sync" } else { "launch" },
-                name: if is_sync { LinkName::Word("call") } else { LinkName::None },
+                kind: Label::Word(if is_sync { "sync" } else { "launch" }),
+                name: if is_sync { Label::Word("call") } else { Label::None },
             }
         };
         self.launched(recording, kinds).map(link).collect()
@@ -354,7 +354,7 @@ pub(super) fn operator_links(recording: &Recording, kinds: &Kinds, launches: &La
         let first = *operators.get(&carrier.id)?;
         let of_launch = launched.get(&carrier.row).and_then(|call| others.get(&(carrier.id, process(*call))));
         let source = of_launch.copied().unwrap_or(first);
-        Some(Link { source, target: carrier.row, kind: "operator", name: LinkName::Word("External id") })
+        Some(Link { source, target: carrier.row, kind: Label::Word("operator"), name: Label::Word("External id") })
     };
     work.filter_map(link).collect()
 }
@@ -420,7 +420,7 @@ pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Sh
             "Context Sync" => "Context Sync",
             _ => "Stream Sync",
         };
-        Some(Link { source, target: row, kind: "sync", name: LinkName::Word(name) })
+        Some(Link { source, target: row, kind: Label::Word("sync"), name: Label::Word(name) })
     });
     links.collect()
 }

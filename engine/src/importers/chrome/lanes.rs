@@ -7,12 +7,14 @@
 //! ```
 //! Strings stand in a location as they are unless that would read as something else: then as JSON, with quotes.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
 use super::chunk::{Fact, SEPARATOR};
 use super::event;
+use super::told::{TQ_LOCATION, Told};
+use crate::tables::PROFILER;
 
 /// What a lane is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +47,16 @@ pub(super) struct Lane {
     pub(super) facts: Map<String, Value>,
     /// Whether work of a device ran on it.
     pub(super) is_stream: bool,
+    /// The location of another format that it shows.
+    pub(super) shows: Option<String>,
 }
 
 /// All lanes of a run, in the order in which the trace mentions them, processes before what belongs to them.
 #[derive(Debug, Default)]
 pub(super) struct Lanes {
     pub(super) all: Vec<Lane>,
+    /// The locations of another format, where this file shows them.
+    told: Vec<Told>,
     by_location: HashMap<String, i32>,
 }
 
@@ -160,6 +166,7 @@ impl Lanes {
             sort_index: None,
             facts: Map::from_iter([("pid".to_owned(), pid.value())]),
             is_stream: false,
+            shows: None,
         })
     }
 
@@ -180,6 +187,7 @@ impl Lanes {
             sort_index: Some(rank),
             facts: Map::from_iter([("rank".to_owned(), rank.into())]),
             is_stream: false,
+            shows: None,
         })
     }
 
@@ -214,6 +222,7 @@ impl Lanes {
             sort_index: None,
             facts,
             is_stream: false,
+            shows: None,
         };
         self.add(lane)
     }
@@ -233,6 +242,16 @@ impl Lanes {
     /// Takes what a metadata event says. The last one wins.
     pub(super) fn tell(&mut self, fact: &Fact) {
         let Some(lane) = usize::try_from(fact.lane).ok().and_then(|lane| self.all.get_mut(lane)) else { return };
+        if fact.what == TQ_LOCATION {
+            let told = serde_json::from_str(&fact.args).ok().and_then(|args| Told::of(&args));
+            self.told.extend(told);
+            return;
+        }
+        if fact.what == "thread_name"
+            && let Some(location) = event::get(&fact.args, TQ_LOCATION)
+        {
+            lane.shows = event::string_value(location);
+        }
         // A name that is a number is a name as well.
         let text = |key: &str| {
             let value = event::get(&fact.args, key).filter(|value| !value.starts_with(['n', '{', '[']))?;
@@ -262,6 +281,59 @@ impl Lanes {
         if has_more || said.is_empty() {
             lane.facts.insert(fact.what.clone(), value);
         }
+    }
+}
+
+impl Lanes {
+    /// Whether the file shows the locations of another format.
+    pub(super) fn are_told(&self) -> bool {
+        !self.told.is_empty()
+    }
+
+    /// Gives threads that show locations of another format their names, when all metadata is known. Each location is shown by
+    /// one thread, and no other one is called so.
+    pub(super) fn settle_told(&mut self) {
+        let mut known = HashSet::new();
+        self.told.retain(|told| known.insert(told.location.clone()));
+        for told in &mut self.told {
+            told.parent.take_if(|parent| !known.contains(parent));
+        }
+        for lane in 0..self.all.len() {
+            let Some(shows) = self.all[lane].shows.take_if(|shows| known.remove(shows)) else {
+                self.all[lane].shows = None;
+                continue;
+            };
+            if self.by_location.get(&shows).is_none_or(|other| *other == lane as i32) {
+                self.by_location.insert(shows.clone(), lane as i32);
+                self.all[lane].location.clone_from(&shows);
+                self.all[lane].shows = Some(shows);
+            }
+        }
+    }
+
+    /// The rows of `locations`. `own` says which lanes a recorder made for itself, `is_used` where something lies.
+    pub(super) fn rows(&self, own: &[bool], is_used: impl Fn(usize) -> bool) -> Vec<Told> {
+        let told: HashSet<&str> = self.told.iter().map(|told| told.location.as_str()).collect();
+        // What only holds threads that show other locations is the process of a viewer, and no location.
+        let is_row = |at: &usize| {
+            let lane = &self.all[*at];
+            !told.contains(lane.location.as_str()) && (told.is_empty() || is_used(*at))
+        };
+        let of_lane = |at: usize| {
+            let lane = &self.all[at];
+            Told {
+                location: lane.location.clone(),
+                parent: lane.parent.map(|parent| self.all[parent as usize].location.clone()),
+                kind: Some(lane.kind().to_owned()),
+                name: lane.display_name(),
+                process: Some(lane.process.clone()),
+                role: own[at].then(|| PROFILER.to_owned()),
+                sort_index: lane.sort_index,
+                clock: lane.clock.clone(),
+                args: lane.args(),
+            }
+        };
+        self.told.iter().cloned().chain((0..self.all.len()).filter(is_row).map(of_lane)).collect()
     }
 }
 

@@ -54,6 +54,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 mod time;
+mod told;
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};

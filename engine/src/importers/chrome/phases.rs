@@ -18,6 +18,7 @@ use super::chunk::{
     Sample, Tasks, UNFINISHED,
 };
 use super::event::{self, Event, Text};
+use super::told::WRITTEN;
 use super::{
     ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_ARGS, FLOW_EVENTS,
     FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNFINISHED_TASK,
@@ -412,7 +413,10 @@ impl<'t> Phases<'t> {
             _ => self.thread(event.pid, event.tid),
         };
         let mut own = Vec::new();
-        let category = event.category.map(|category| {
+        let told_kind = event.category.map(|category| repair::unescape(category.raw).0);
+        let told_kind = told_kind.as_deref().and_then(|category| category.strip_prefix(WRITTEN));
+        let told_kind = told_kind.map_or(NO_WORD, |kind| self.texts.intern(kind));
+        let category = event.category.filter(|_| told_kind == NO_WORD).map(|category| {
             let mut quoted = String::new();
             repair::quote(&repair::unescape(category.raw).0, &mut quoted);
             quoted
@@ -431,7 +435,7 @@ impl<'t> Phases<'t> {
         }
         let args = own_args(event, own);
         let name = self.text(Some(event.name.unwrap_or(Text { raw: "", plain: true })), at);
-        self.lists.marks.push(Mark { lane, time, name, kind, task: None, args });
+        self.lists.marks.push(Mark { lane, time, name, kind, told_kind, task: None, args });
     }
 
     fn counter(&mut self, event: &Event<'t>, at: usize) {
@@ -457,8 +461,13 @@ impl<'t> Phases<'t> {
                 return;
             }
         };
-        let lane = self.composed('P', [event.pid]);
-        let name = plain(event.name);
+        let category = event.category.map(|category| repair::unescape(category.raw).0);
+        let told_name = category.as_deref().and_then(|category| category.strip_prefix(WRITTEN));
+        let lane = match told_name {
+            Some(_) => self.thread(event.pid, event.tid),
+            None => self.composed('P', [event.pid]),
+        };
+        let name = told_name.map_or_else(|| plain(event.name), str::to_owned);
         let id = match event.id {
             "" | "\"\"" | "null" => String::new(),
             token => format!(" id: {}", event::string_value(token).unwrap_or_else(|| token.to_owned())),

@@ -1,0 +1,192 @@
+//! `tq diff BASE NEW`: what a reviewer wants to know of two runs.
+//!
+//! ```text
+//! base = before.tfp, new = after.tfp
+//!
+//! makespan       19.7 ms → 41.8 ms   +22.1 ms  +112.4 %
+//! busy time      …
+//! critical path  …                                            where both have dependencies
+//!
+//! Why: what the executed paths spent …                         the saved query why-it-changed
+//! What changed most …                                         the saved query what-changed
+//! ```
+//! All of it are saved queries; the numbers are those that `tq check --baseline` judges.
+
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Float64Type};
+use datafusion::arrow::json::writer::{JsonArray, WriterBuilder};
+use serde_json::{Value, json};
+use tq_engine::queries::{Library, SavedQuery};
+use tq_udfs::ticks::{Tick, mean_time_text};
+
+use crate::args::{DiffArgs, DiffFormat, OpenArgs};
+use crate::ask::Asker;
+use crate::check::{STANDARD, path_of, table};
+use crate::commands::{counted, print};
+use crate::errors::{Failure, Problem};
+use crate::library;
+use crate::output::visible::visible;
+
+/// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
+const TABLES: [(&str, &str, &str); 2] = [
+    ("why", "Why: what the executed paths spent; all changes add up to that of the makespan", "why-it-changed"),
+    ("what", "What changed most: work by name, idle locations", "what-changed"),
+];
+/// Rows of a table that people are shown.
+const ROWS_SHOWN: usize = 10;
+
+/// A number of both runs.
+struct Measure {
+    name: &'static str,
+    base: f64,
+    new: f64,
+}
+
+pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
+    args.timeout.start();
+    let [base, new] = args.open.traces.as_slice() else {
+        let given = counted(args.open.traces.len(), "trace");
+        return Err(Problem::new(format!("`tq diff` compares one trace with another, and has {given}"))
+            .hint("`tq diff BASE NEW`; `tq check NEW… --baseline BASE…` compares several runs a side")
+            .into());
+    };
+    let traces = vec![format!("base={}", path_of(base)), format!("new={}", path_of(new))];
+    let mut asker = Asker::open(&OpenArgs { traces, read_only: true, ..args.open.clone() })?;
+    asker.tell_notes_once();
+    let runs = asker.session().runs();
+    if runs.len() != 2 {
+        let message = format!("`tq diff` compares one run with another, and the two traces hold {}", runs.len());
+        return Err(Problem::new(message)
+            .hint("`tq check NEW --baseline BASE` compares several runs a side; `tq query … runs-side-by-side` shows them")
+            .into());
+    }
+    let library = library::open(&args.library)?;
+    let mut measures = Vec::new();
+    for (name, query) in STANDARD {
+        if let Some(answer) = answer(&mut asker, &library, query)? {
+            measures.extend(measure(name, &answer)?);
+        }
+    }
+    let mut tables = Vec::new();
+    for (key, title, query) in TABLES {
+        if let Some(answer) = answer(&mut asker, &library, query)? {
+            tables.push((key, title, answer));
+        }
+    }
+    let tick = asker.session().tick();
+    match args.format {
+        DiffFormat::Text => print(&text([base, new], &measures, &tables, tick)?),
+        DiffFormat::Json => print(&format!("{:#}\n", document([base, new], &measures, &tables, tick)?)),
+    }
+}
+
+/// The answer of a saved query; `None` where the runs lack what it needs.
+fn answer(asker: &mut Asker, library: &Library, name: &str) -> Result<Option<RecordBatch>, Failure> {
+    let Some(query) = library.find(name)? else { return Ok(None) };
+    if !asker.unmet(&query)?.is_empty() {
+        return Ok(None);
+    }
+    let params = query.bind(&[], asker.session().tick())?;
+    let placed = |failure: Failure| failure.in_file(&SavedQuery::file(&query), Some(query.statement.line));
+    asker.answer(&query.statement, &params).map(Some).map_err(placed)
+}
+
+/// The second column of an answer with a row for each run; `None` where one of them has no value.
+fn measure(name: &'static str, answer: &RecordBatch) -> Result<Option<Measure>, Failure> {
+    let runs = cast(answer.column(0), &DataType::Utf8)?;
+    let values = cast(answer.column(1), &DataType::Float64)?;
+    let (runs, values) = (runs.as_string::<i32>(), values.as_primitive::<Float64Type>());
+    let of = |run: &str| (0..answer.num_rows()).find(|&row| runs.value(row) == run && values.is_valid(row));
+    let (Some(base), Some(new)) = (of("base"), of("new")) else { return Ok(None) };
+    Ok(Some(Measure { name, base: values.value(base), new: values.value(new) }))
+}
+
+impl Measure {
+    /// The change in percent; `None` from nothing.
+    fn percent(&self) -> Option<f64> {
+        (self.base != 0.0).then(|| 100.0 * (self.new - self.base) / self.base)
+    }
+}
+
+fn text(
+    traces: [&String; 2],
+    measures: &[Measure],
+    tables: &[(&str, &str, RecordBatch)],
+    tick: Tick,
+) -> Result<String, Failure> {
+    let [base, new] = traces.map(|trace| visible(trace).into_owned());
+    let mut text = format!("base = {base}\nnew  = {new}\n\n");
+    if measures.is_empty() {
+        text.push_str("Neither makespan nor busy time can be compared: one of the runs has no tasks.\n");
+    }
+    let cells: Vec<[String; 4]> = measures.iter().map(|measure| cells(measure, tick)).collect();
+    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    for (measure, row) in measures.iter().zip(&cells) {
+        let [before, after, change, percent] = row;
+        text.push_str(&format!(
+            "{:<13}  {before:>a$} → {after:>b$}  {change:>c$}  {percent:>d$}",
+            measure.name,
+            a = width(0),
+            b = width(1),
+            c = width(2),
+            d = width(3)
+        ));
+        text.truncate(text.trim_end().len());
+        text.push('\n');
+    }
+    for (_, title, rows) in tables.iter().filter(|(.., rows)| rows.num_rows() > 0) {
+        let shown = rows.slice(0, rows.num_rows().min(ROWS_SHOWN));
+        text.push_str(&format!("\n{title}\n\n{}\n", table(&shown, tick)?));
+        if rows.num_rows() > shown.num_rows() {
+            text.push_str(&format!("… and {} more\n", rows.num_rows() - shown.num_rows()));
+        }
+    }
+    Ok(text)
+}
+
+/// Both values, the change and its percentage.
+fn cells(measure: &Measure, tick: Tick) -> [String; 4] {
+    let change = measure.new - measure.base;
+    let sign = if change > 0.0 { "+" } else { "" };
+    [
+        mean_time_text(measure.base, tick),
+        mean_time_text(measure.new, tick),
+        format!("{sign}{}", mean_time_text(change, tick)),
+        measure.percent().map(|percent| format!("{percent:+.1} %")).unwrap_or_default(),
+    ]
+}
+
+fn document(
+    traces: [&String; 2],
+    measures: &[Measure],
+    tables: &[(&str, &str, RecordBatch)],
+    tick: Tick,
+) -> Result<Value, Failure> {
+    let of = |measure: &Measure| {
+        let (base, new) = (measure.base, measure.new);
+        json!({"measure": measure.name, "base": base, "new": new, "change": new - base, "change_percent": measure.percent()})
+    };
+    let mut document = json!({
+        "base": traces[0],
+        "new": traces[1],
+        "tick": match tick { Tick::Nanosecond => "ns", Tick::Picosecond => "ps" },
+        "measures": measures.iter().map(of).collect::<Vec<Value>>(),
+    });
+    for (key, _, rows) in tables {
+        document[*key] = rows_as_json(rows)?;
+    }
+    Ok(document)
+}
+
+fn rows_as_json(rows: &RecordBatch) -> Result<Value, Failure> {
+    let mut text = Vec::new();
+    let mut writer = WriterBuilder::new().with_explicit_nulls(true).build::<_, JsonArray>(&mut text);
+    writer.write(rows)?;
+    writer.finish()?;
+    drop(writer);
+    if text.is_empty() {
+        return Ok(json!([]));
+    }
+    serde_json::from_slice(&text).map_err(|error| Problem::internal(&error.to_string()).into())
+}

@@ -1,0 +1,241 @@
+//! What changed between two runs, without a query of one's own.
+
+use expect_test::expect;
+
+use super::Place;
+
+/// Two workers; `b` waits for `a`, which takes as long as is said.
+fn write_run(place: &Place, name: &str, a: i64) {
+    let tasks =
+        format!("task,name,location,start_us,end_us,depends_on\n1,a,w0,0,{a},\n2,b,w1,{a},{},1\n3,c,w1,0,5,\n", a + 10);
+    place.write(name, &tasks);
+}
+
+#[test]
+fn two_runs_are_compared_in_a_command() {
+    let place = Place::new();
+    write_run(&place, "base.csv", 20);
+    write_run(&place, "new.csv", 30);
+    place.tq("diff base.csv new.csv").check(&expect![[r#"
+        base = base.csv
+        new  = new.csv
+
+        makespan       30.0 µs → 40.0 µs  +10.0 µs  +33.3 %
+        busy time      35.0 µs → 45.0 µs  +10.0 µs  +28.6 %
+
+        Why: what the executed paths spent; all changes add up to that of the makespan
+
+         what       │ base_time │ new_time │ change_time
+        ────────────┼───────────┼──────────┼─────────────
+         b: waiting │   15.0 µs │  25.0 µs │     10.0 µs
+
+        What changed most: work by name, idle locations
+
+         what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
+        ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
+         makespan       │   30.0 µs │  40.0 µs │     10.0 µs │           33.3 │          3 │         3
+         idle locations │   25.0 µs │  35.0 µs │     10.0 µs │           40.0 │          2 │         2
+         work in a      │   20.0 µs │  30.0 µs │     10.0 µs │           50.0 │          1 │         1
+         work in b      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
+         work in c      │   5.00 µs │  5.00 µs │         0 s │            0.0 │          1 │         1
+        --- exit 0
+    "#]]);
+    place.tq("diff base.csv new.csv --format json").check(&expect![[r#"
+        {
+          "base": "base.csv",
+          "measures": [
+            {
+              "base": 30000.0,
+              "change": 10000.0,
+              "change_percent": 33.333333333333336,
+              "measure": "makespan",
+              "new": 40000.0
+            },
+            {
+              "base": 35000.0,
+              "change": 10000.0,
+              "change_percent": 28.571428571428573,
+              "measure": "busy time",
+              "new": 45000.0
+            }
+          ],
+          "new": "new.csv",
+          "tick": "ns",
+          "what": [
+            {
+              "base_count": 3,
+              "base_time": 30000,
+              "change_percent": 33.3,
+              "change_time": 10000,
+              "new_count": 3,
+              "new_time": 40000,
+              "what": "makespan"
+            },
+            {
+              "base_count": 2,
+              "base_time": 25000,
+              "change_percent": 40.0,
+              "change_time": 10000,
+              "new_count": 2,
+              "new_time": 35000,
+              "what": "idle locations"
+            },
+            {
+              "base_count": 1,
+              "base_time": 20000,
+              "change_percent": 50.0,
+              "change_time": 10000,
+              "new_count": 1,
+              "new_time": 30000,
+              "what": "work in a"
+            },
+            {
+              "base_count": 1,
+              "base_time": 10000,
+              "change_percent": 0.0,
+              "change_time": 0,
+              "new_count": 1,
+              "new_time": 10000,
+              "what": "work in b"
+            },
+            {
+              "base_count": 1,
+              "base_time": 5000,
+              "change_percent": 0.0,
+              "change_time": 0,
+              "new_count": 1,
+              "new_time": 5000,
+              "what": "work in c"
+            }
+          ],
+          "why": [
+            {
+              "base_time": 15000,
+              "change_time": 10000,
+              "new_time": 25000,
+              "what": "b: waiting"
+            }
+          ]
+        }
+        --- exit 0
+    "#]]);
+    place.tq("diff base.csv").check(&expect![[r#"
+        --- stderr
+        error: `tq diff` compares one trace with another, and has 1 trace
+        hint: `tq diff BASE NEW`; `tq check NEW… --baseline BASE…` compares several runs a side
+        --- exit 2
+    "#]]);
+    place.tq("diff base.csv nowhere.csv").check(&expect![[r#"
+        --- stderr
+        error: cannot read trace `nowhere.csv`: no such file
+        hint: `.` holds `base.csv`, `new.csv`, `run.json`
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn a_baseline_alone_is_enough_for_a_check() {
+    let place = Place::new();
+    write_run(&place, "base.csv", 20);
+    write_run(&place, "new.csv", 30);
+    place.tq("check new.csv --baseline base.csv").check(&expect![[r#"
+        FAILED makespan: metric makespan: 30.0 µs → 40.0 µs (+33.3 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                     base │     new │  change │ change_percent
+                 ─────────┼─────────┼─────────┼────────────────
+                  30.0 µs │ 40.0 µs │ 10.0 µs │           33.3
+                 what changed (base=base.csv, new=new.csv; `tq report base=base.csv new=new.csv` tells more):
+                  what       │ base_time │ new_time │ change_time
+                 ────────────┼───────────┼──────────┼─────────────
+                  b: waiting │   15.0 µs │  25.0 µs │     10.0 µs
+        FAILED busy time: metric busy_time: 35.0 µs → 45.0 µs (+28.6 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                     base │     new │  change │ change_percent
+                 ─────────┼─────────┼─────────┼────────────────
+                  35.0 µs │ 45.0 µs │ 10.0 µs │           28.6
+                 what changed: see makespan, metric makespan
+        2 checks: 2 failed
+        --- exit 1
+    "#]]);
+    place.tq("check new.csv --baseline base.csv --tolerance 60%").check(&expect![[r#"
+        ok     makespan: metric makespan (changed +33.3 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed +28.6 %; 1 against 1 run: the tolerance alone decides)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    // Without dependencies there is no critical path, and nothing is skipped.
+    place.write("bare.csv", "name,location,start_us,end_us\na,w0,0,20\n");
+    place.tq("check bare.csv --baseline base.csv").check(&expect![[r#"
+        ok     makespan: metric makespan (changed -33.3 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed -42.9 %; 1 against 1 run: the tolerance alone decides)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    // With them there is one.
+    let linked = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/tfprof/wavefront_40.tfp");
+    place.tq_args(&["check", linked, "--baseline", linked]).check(&expect![[r#"
+        ok     makespan: metric makespan (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     critical path: metric path_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        3 checks: 3 held
+        --- exit 0
+    "#]]);
+    place.tq("check new.csv").check(&expect![[r#"
+        --- stderr
+        error: there is nothing to check
+        hint: name a query with `expect` or `metric` lines: `--query FILE.sql`
+        hint: or traces to compare makespan, busy time and critical path with: `--baseline TRACE`
+        --- exit 2
+    "#]]);
+    place.tq("check new.csv --baseline base.csv --tolerance many").check(&expect![[r#"
+        --- stderr
+        error: invalid value 'many' for '--tolerance <TOLERANCE>': `many` is no tolerance: write 5%, a number or a time like 2ms
+
+        For more information, try '--help'.
+        --- exit 2
+    "#]]);
+}
+
+#[test]
+fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
+    let place = Place::new();
+    write_run(&place, "base.csv", 20);
+    place.tq("check nowhere.csv --baseline base.csv --github --junit out.xml --markdown=out.md").check(&expect![[r#"
+        ::error file=nowhere.csv,line=1,title=tq check%3A traces::cannot read trace `nowhere.csv`: no such file
+        ERROR  traces: cannot read trace `nowhere.csv`: no such file
+                 hint: `.` holds `base.csv`, `run.json`
+        1 check: 1 could not run
+        --- exit 2
+    "#]]);
+    expect![[r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites name="tq check" tests="1" failures="0" errors="1" skipped="0">
+          <testsuite name="traces" tests="1" failures="0" errors="1" skipped="0">
+            <testcase classname="traces" name="header" file="nowhere.csv" line="1">
+              <error message="cannot read trace `nowhere.csv`: no such file">hint: `.` holds `base.csv`, `run.json`</error>
+            </testcase>
+          </testsuite>
+        </testsuites>
+    "#]].assert_eq(&place.read("out.xml"));
+    expect![[r#"
+        ## tq check
+
+        1 check: 1 could not run
+
+        | | query | check |
+        | --- | --- | --- |
+        | **could not run** | traces | cannot read trace \`nowhere.csv\`: no such file |
+
+        ### traces: cannot read trace \`nowhere.csv\`: no such file
+
+
+        ```text
+        hint: `.` holds `base.csv`, `run.json`
+        ```
+    "#]]
+    .assert_eq(&place.read("out.md"));
+    place.tq("check base.csv --baseline nowhere.csv").check(&expect![[r#"
+        ERROR  baseline: cannot read trace `nowhere.csv`: no such file
+                 hint: `.` holds `base.csv`, `out.md`, `out.xml`, `run.json`
+        1 check: 1 could not run
+        --- exit 2
+    "#]]);
+}

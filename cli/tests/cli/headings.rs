@@ -1,0 +1,45 @@
+//! Headings of columns that have no name.
+
+use expect_test::expect;
+
+use super::Place;
+
+#[test]
+fn columns_without_a_name_are_called_as_they_were_typed() {
+    let place = Place::new();
+    let sql = "SELECT name, 1, 'it''s', COUNT(*), SUM(duration) / 2, CAST(start AS DOUBLE), (SELECT 2), sum(three) \
+               FROM tasks CROSS JOIN (SELECT 3 AS three) t GROUP BY name, start ORDER BY count(*), name LIMIT 1";
+    place.tq_args(&["query", "run.json", "-c", sql]).check(&expect![[r#"
+        name,1,'it''s',count(*),sum(duration) / 2,CAST(start AS DOUBLE),(SELECT 2),sum(three)
+        a,1,it's,1,20000,0.0,2,3
+        --- exit 0
+    "#]]);
+    place.tq_args(&["query", "-c", "SELECT 1 + 1, t.*, upper('a') FROM (SELECT 3 AS three, 4) t"]).check(&expect![[
+        r#"
+        1 + 1,three,Int64(4),upper('a')
+        2,3,4,A
+        --- exit 0
+    "#
+    ]]);
+    // Each has a name of its own where it stands for the column.
+    let twice = "SELECT 1, 1, 1 UNION ALL SELECT 2, 3, 4";
+    place.tq_args(&["query", "--format", "ndjson", "-c", twice]).check(&expect![[r#"
+        {"1":1,"1_1":1,"1_2":1}
+        {"1":2,"1_1":3,"1_2":4}
+        --- exit 0
+    "#]]);
+    place.tq_args(&["query", "-c", "COPY (SELECT 1 + 1, 1 + 1) TO 'sums.csv'"]).check(&expect![[r#"
+        count
+        1
+        --- exit 0
+    "#]]);
+    assert_eq!(place.read("sums.csv"), "1 + 1,1 + 1_1\n2,2\n");
+    // A table that is made of an answer has the names of planning.
+    place
+        .tq_args(&["query", "-c", "CREATE VIEW v AS SELECT count(*) FROM (SELECT 1) t; SELECT \"count(*)\" + 1 FROM v"])
+        .check(&expect![[r#"
+        """count(*)"" + 1"
+        2
+        --- exit 0
+    "#]]);
+}
