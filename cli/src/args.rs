@@ -56,7 +56,7 @@ pub(crate) enum Command {
     Functions(DocsArgs),
     /// List the tables of every session, or describe one
     Tables(NameArgs),
-    /// List the saved queries by topic, or describe one
+    /// List the saved queries by topic, describe one, or search them
     Queries(QueriesArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -268,9 +268,10 @@ pub(crate) enum DiffFormat {
 #[command(after_help = "Examples:\n  \
     tq queries                all, by topic\n  \
     tq queries time-by-name   one: its parameters and its SQL\n  \
+    tq queries imbalance      those whose name, title or SQL have the word\n  \
     tq query TRACE time-by-name")]
 pub(crate) struct QueriesArgs {
-    /// The one to describe
+    /// The one to describe, or a word to search for
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
     #[command(flatten)]

@@ -5,12 +5,14 @@
 //! instead: per row and slice of time, how long which name ran. Bins are as wide as they must be for the time seen so
 //! far to fit [`BINS_PER_ROW`], and all double together when it does not, or when there are more than [`BINS_MAX`]: five
 //! million tasks need the memory of a picture. [`Gantt::draw`] draws bars with tooltips, or the bins, coloured by the
-//! name that ran longest and shaded by how much of the slice was busy.
+//! name that ran longest and shaded by how much of the slice was busy. Hues go to the names that ran longest themselves, without
+//! what ran inside of them ([`open`]).
 //!
 //! Whatever is left out of the picture (rows too deep, lanes too many, tasks without times) is said in the picture.
 
 mod bins;
 mod draw;
+mod open;
 mod path;
 pub(crate) mod rows;
 
@@ -20,6 +22,7 @@ use tq_engine::trace::Slice as TimeSlice;
 use tq_udfs::ticks::Tick;
 
 use bins::{Bins, Slice};
+use open::{Open, OpenTask};
 use path::{Path, PathBar};
 
 /// More tasks than this are drawn as bins.
@@ -86,6 +89,7 @@ struct Lane {
     location: String,
     rows: Vec<Row>,
     tasks: u64,
+    open: Open,
 }
 
 #[derive(Default)]
@@ -150,9 +154,11 @@ impl Gantt {
         let (first, last) = self.in_window(start, finish);
         self.first_start = self.first_start.min(first);
         self.last_finish = self.last_finish.max(last);
-        let duration = i128::from(finish) - i128::from(start);
-        self.names.totals[name as usize] += duration;
-        self.kinds.totals[kind as usize] += duration;
+        let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
+        self.lanes[lane].open.begin(OpenTask { finish, name, kind }, start, |task, ticks| {
+            names[task.name as usize] += ticks;
+            kinds[task.kind as usize] += ticks;
+        });
         let rows_before = self.lanes[lane].rows.len();
         let Some(row) = self.lanes[lane].place(start, finish) else {
             self.too_deep += 1;
@@ -180,6 +186,13 @@ impl Gantt {
 
     /// The picture. Lanes of `order` come first, in its order; the others follow by name.
     pub(crate) fn draw(mut self, title: &str, order: &LaneOrder) -> String {
+        let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
+        for lane in &mut self.lanes {
+            lane.open.until(i64::MAX, |task, ticks| {
+                names[task.name as usize] += ticks;
+                kinds[task.kind as usize] += ticks;
+            });
+        }
         if self.bars.is_some() {
             self.by_kind = self.kinds_tell_more();
         }
@@ -197,7 +210,7 @@ impl Gantt {
         let key = (run.to_owned(), location.to_owned());
         *self.lane_numbers.entry(key).or_insert_with(|| {
             let (run, location) = (run.to_owned(), location.to_owned());
-            self.lanes.push(Lane { run, location, rows: Vec::new(), tasks: 0 });
+            self.lanes.push(Lane { run, location, rows: Vec::new(), tasks: 0, open: Open::default() });
             self.lanes.len() - 1
         })
     }
@@ -265,7 +278,7 @@ impl Lane {
     }
 }
 
-/// Words with their total time.
+/// Words with the time in which they ran themselves.
 #[derive(Default)]
 struct Names {
     words: Vec<String>,

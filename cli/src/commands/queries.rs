@@ -1,4 +1,5 @@
-//! `tq queries [NAME]`: the saved queries by topic, with what they need; or one of them with its parameters and its SQL.
+//! `tq queries [WORD]`: the saved queries by topic, with what they need; the one of that name with its parameters and its SQL; or those
+//! whose name, title or SQL have the word.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,15 +22,37 @@ pub(crate) fn run(args: &QueriesArgs) -> Result<(), Failure> {
     let library = library::open(&args.library)?;
     match &args.name {
         None => print(&list(&library)),
-        Some(name) => print(&describe(&library::find(&library, name)?)),
+        Some(name) if library.names().contains(&name.as_str()) => print(&describe(&library::find(&library, name)?)),
+        Some(word) => {
+            let wanted = word.to_lowercase();
+            let has = |query: &SavedQuery| {
+                let mut texts = [query.name.as_str(), query.title(), &query.statement.source].into_iter();
+                texts.any(|text| text.to_lowercase().contains(&wanted))
+            };
+            let found = by_topic(&library, has);
+            if found.is_empty() {
+                // Says which name is near.
+                return library::find(&library, word).map(|_| ());
+            }
+            print(&format!("Saved queries with `{}`:\n{found}\n`tq queries NAME` describes one.\n", visible(word)))
+        }
     }
 }
 
 /// All queries by topic. One that cannot be read is no obstacle to the others.
 pub(crate) fn list(library: &Library) -> String {
+    let found = by_topic(library, |_| true);
+    format!(
+        "Saved queries, by topic:\n{found}\n`tq query TRACE NAME` answers one, `tq queries NAME` describes it, `tq queries WORD` searches.\n"
+    )
+}
+
+/// Those that are wanted, by topic.
+fn by_topic(library: &Library, is_wanted: impl Fn(&SavedQuery) -> bool) -> String {
     let mut topics: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     for name in library.names() {
         match library.find(name) {
+            Ok(Some(query)) if !is_wanted(&query) => {}
             Ok(Some(query)) => {
                 let topic = if query.header.topic.is_empty() { NO_TOPIC } else { &query.header.topic };
                 topics.entry(topic.to_owned()).or_default().push((name.to_owned(), sentence(&query)));
@@ -38,11 +61,10 @@ pub(crate) fn list(library: &Library) -> String {
             Err(error) => talk::warning(&broken(name, error.into())),
         }
     }
-    let mut text = String::from("Saved queries, by topic:\n");
+    let mut text = String::new();
     for (topic, entries) in topics {
         let _ = write!(text, "\n{}\n{}", visible(&topic), listed(&entries, terminal_width()));
     }
-    text.push_str("\n`tq query TRACE NAME` answers one, `tq queries NAME` describes it.\n");
     text
 }
 

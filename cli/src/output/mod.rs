@@ -89,17 +89,20 @@ pub(crate) struct Look {
     pub(crate) colours: bool,
     /// Whether times have units; otherwise they are ticks.
     pub(crate) people: bool,
+    /// Whether each row is a list of its columns, one below the other.
+    pub(crate) expanded: bool,
 }
 
 impl Look {
     /// As stdout is.
     pub(crate) fn of_stdout(tick: Tick) -> Look {
-        Look { tick, width: crate::talk::terminal_width(), colours: crate::talk::colours(&io::stdout()), people: true }
+        let (width, colours) = (crate::talk::terminal_width(), crate::talk::colours(&io::stdout()));
+        Look { tick, width, colours, people: true, expanded: false }
     }
 
     /// Plain text of any width.
     pub(crate) fn plain(tick: Tick) -> Look {
-        Look { tick, width: None, colours: false, people: true }
+        Look { tick, width: None, colours: false, people: true, expanded: false }
     }
 }
 

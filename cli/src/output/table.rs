@@ -10,9 +10,11 @@
 //!
 //! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal
 //! is narrow, texts end in `…`, then whole columns are left out from the middle and named below the table; a number is
-//! never cut, it rather stands out of its column. NULL is `NULL`, and a text that reads so is `'NULL'`. Control
+//! never cut, it rather stands out of its column. Before that, columns that hold nothing but NULL are left out. Expanded, a row is
+//! a list of its columns. NULL is `NULL`, and a text that reads so is `'NULL'`. Control
 //! characters are escaped ([`super::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write;
@@ -48,6 +50,8 @@ struct ResultTable {
     sample: Vec<Vec<Option<String>>>,
     layout: Option<Layout>,
     rows: u64,
+    /// Rows that are printed as lists.
+    printed: Cell<u64>,
     /// All rows of the result, where not all are printed.
     of_rows: Option<u64>,
 }
@@ -56,6 +60,8 @@ struct ResultTable {
 struct Layout {
     /// Width by column; `None` = left out.
     widths: Vec<Option<usize>>,
+    /// Columns that are left out because they hold nothing but NULL.
+    empty: Vec<usize>,
     /// Columns are left out before this one.
     gap_before: Option<usize>,
     /// Whether texts may be cut.
@@ -102,7 +108,8 @@ impl TableOutput {
             return Ok(());
         }
         let sample = std::mem::take(&mut result.sample);
-        let layout = Layout::fit(result, &sample, self.look.width);
+        let is_whole = result.rows == sample.len() as u64;
+        let layout = Layout::fit(result, &sample, self.look.width, is_whole);
         let mut text = layout.head(result, self.look.colours);
         for row in &sample {
             layout.row(row, &result.kinds, self.look.colours, &mut text);
@@ -126,6 +133,7 @@ impl Output for TableOutput {
             sample: Vec::new(),
             layout: None,
             rows: 0,
+            printed: Cell::new(0),
             of_rows: None,
         });
         Ok(())
@@ -150,6 +158,7 @@ impl Output for TableOutput {
                 })
                 .collect::<Result<Vec<_>, Failure>>()?;
             match &result.layout {
+                _ if self.look.expanded => result.record(&shown, &self.look, &mut text),
                 Some(layout) => layout.row(&shown, &result.kinds, self.look.colours, &mut text),
                 None => result.sample.push(shown),
             }
@@ -162,22 +171,24 @@ impl Output for TableOutput {
     }
 
     fn end(&mut self) -> Result<(), Failure> {
-        if self.result.as_ref().is_some_and(|result| !result.is_plan) {
+        if self.result.as_ref().is_some_and(|result| !result.is_plan) && !self.look.expanded {
             self.print_sample()?;
         }
         let Some(result) = self.result.take() else { return Ok(()) };
-        if let Some(layout) = &result.layout {
+        if result.layout.is_some() || (self.look.expanded && !result.is_plan) {
             let rows = result.rows;
             let mut footer = match result.of_rows {
                 Some(all) => format!("(the first {rows} of {all} rows"),
                 None => format!("({rows} {}", plural(rows, "row")),
             };
-            let hidden: Vec<&str> = (layout.widths.iter().zip(&result.names))
-                .filter(|(width, _)| width.is_none())
-                .map(|(_, name)| name.as_str())
-                .collect();
-            if !hidden.is_empty() {
-                let _ = write!(footer, "; no room for {}", hidden.join(", "));
+            if let Some(layout) = &result.layout {
+                let (empty, hidden) = layout.left_out(&result.names);
+                if !empty.is_empty() {
+                    let _ = write!(footer, "; all NULL: {}", empty.join(", "));
+                }
+                if !hidden.is_empty() {
+                    let _ = write!(footer, "; no room for {}", hidden.join(", "));
+                }
             }
             footer.push_str(")\n");
             let footer = wrap(&footer, self.look.width);
@@ -191,8 +202,62 @@ impl Output for TableOutput {
     }
 }
 
+impl ResultTable {
+    /// A row as a list of its columns.
+    fn record(&self, cells: &[Option<String>], look: &Look, text: &mut String) {
+        const NARROW: usize = 12;
+        let names = self.names.iter().map(|name| name.width()).max().unwrap_or(0);
+        let room = look.width.map_or(usize::MAX, |width| width.saturating_sub(names + 5).max(NARROW));
+        let number = self.printed.replace(self.printed.get() + 1) + 1;
+        let _ = writeln!(text, "─[ {number} ]{}", "─".repeat((names + 2).saturating_sub(5 + number.to_string().len())));
+        for (name, cell) in self.names.iter().zip(cells) {
+            let padding = " ".repeat(names - name.width());
+            let bold = if look.colours { format!("\x1b[1m{name}\x1b[0m") } else { name.clone() };
+            let cell = match cell {
+                Some(cell) => cell.clone(),
+                None if look.colours => "\x1b[2mNULL\x1b[0m".to_owned(),
+                None => "NULL".to_owned(),
+            };
+            // What is longer than the line goes on below itself.
+            let mut lines = broken(&cell, room).into_iter();
+            let _ = writeln!(text, " {bold}{padding} │ {}", lines.next().unwrap_or_default());
+            for line in lines {
+                let _ = writeln!(text, " {} │ {line}", " ".repeat(names));
+            }
+        }
+    }
+}
+
+/// A text in pieces that fit.
+fn broken(text: &str, room: usize) -> Vec<String> {
+    if text.width() <= room || text.starts_with('\x1b') {
+        return vec![text.to_owned()];
+    }
+    let (mut lines, mut width) = (vec![String::new()], 0);
+    for c in text.chars() {
+        width += c.width().unwrap_or(0);
+        if width > room {
+            lines.push(String::new());
+            width = c.width().unwrap_or(0);
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push(c);
+        }
+    }
+    lines
+}
+
 impl Layout {
-    fn fit(result: &ResultTable, sample: &[Vec<Option<String>>], terminal: Option<usize>) -> Layout {
+    /// Columns that hold nothing but NULL, and others for which there is no room.
+    fn left_out<'n>(&self, names: &'n [String]) -> (Vec<&'n str>, Vec<&'n str>) {
+        let hidden = (0..names.len()).filter(|column| self.widths[*column].is_none());
+        let (empty, others): (Vec<usize>, Vec<usize>) = hidden.partition(|column| self.empty.contains(column));
+        let named = |columns: Vec<usize>| columns.into_iter().map(|column| names[column].as_str()).collect();
+        (named(empty), named(others))
+    }
+
+    /// `is_whole`: the sample is the whole result.
+    fn fit(result: &ResultTable, sample: &[Vec<Option<String>>], terminal: Option<usize>, is_whole: bool) -> Layout {
         let columns = result.names.len();
         let cell_width = |cell: &Option<String>| cell.as_ref().map_or(4, |cell| cell.width());
         let mut widths: Vec<usize> = (0..columns)
@@ -202,15 +267,24 @@ impl Layout {
             })
             .collect();
         let Some(terminal) = terminal else {
-            return Layout { widths: widths.into_iter().map(Some).collect(), gap_before: None, cuts: false };
+            let widths = widths.into_iter().map(Some).collect();
+            return Layout { widths, empty: Vec::new(), gap_before: None, cuts: false };
         };
         // How narrow each column may become: numbers keep their digits.
         let least: Vec<usize> = (0..columns)
             .map(|column| if result.kinds[column].is_right() { widths[column] } else { widths[column].min(TEXT_MIN) })
             .collect();
-        let kept = keep(&least, terminal);
+        let all: usize = least.iter().map(|width| width + 3).sum::<usize>().saturating_sub(1);
+        let is_empty = |column: &usize| !sample.is_empty() && sample.iter().all(|row| row[*column].is_none());
+        let empty: Vec<usize> = match is_whole && all > terminal {
+            true => (0..columns).filter(is_empty).collect(),
+            false => Vec::new(),
+        };
+        let others: Vec<usize> = (0..columns).filter(|column| !empty.contains(column)).collect();
+        let least_of_others: Vec<usize> = others.iter().map(|column| least[*column]).collect();
+        let kept: BTreeSet<usize> = keep(&least_of_others, terminal).into_iter().map(|at| others[at]).collect();
         let total = |widths: &[usize]| -> usize {
-            let gap = usize::from(kept.len() < columns);
+            let gap = usize::from(kept.len() < others.len());
             kept.iter().map(|&column| widths[column] + 3).sum::<usize>() + gap * 4 - 1
         };
         // The widest text gives first.
@@ -219,11 +293,12 @@ impl Layout {
             let Some(widest) = widest else { break };
             widths[widest] -= 1;
         }
-        let gap_before = (0..columns)
+        let gap_before = (others.iter().copied())
             .find(|column| !kept.contains(column))
             .map(|first| (first..columns).find(|column| kept.contains(column)).unwrap_or(columns));
         Layout {
             widths: (0..columns).map(|column| kept.contains(&column).then_some(widths[column])).collect(),
+            empty,
             gap_before,
             cuts: true,
         }
@@ -398,7 +473,7 @@ mod tests {
 
     fn check(batch: &RecordBatch, width: Option<usize>, expected: &Expect) {
         let buffer = Buffer::default();
-        let look = Look { tick: Tick::Nanosecond, width, colours: false, people: true };
+        let look = Look { tick: Tick::Nanosecond, width, colours: false, people: true, expanded: false };
         write(&mut TableOutput::new(buffer.writer(), look), std::slice::from_ref(batch));
         let text = buffer.text();
         if let Some(width) = width {
@@ -480,7 +555,7 @@ mod tests {
         let numbers = |n: i64| (0..n).map(|i| if i == rows - 1 { 123_456_789_012 } else { i }).collect::<Int64Array>();
         let batch = RecordBatch::try_from_iter([("n", Arc::new(numbers(rows)) as ArrayRef)]).unwrap();
         let buffer = Buffer::default();
-        let look = Look { tick: Tick::Nanosecond, width: Some(20), colours: false, people: true };
+        let look = Look { tick: Tick::Nanosecond, width: Some(20), colours: false, people: true, expanded: false };
         write(&mut TableOutput::new(buffer.writer(), look), &[batch.slice(0, 1_000), batch.slice(1_000, 5)]);
         let text = buffer.text();
         assert_eq!(text.lines().count() as i64, rows + 3);

@@ -63,6 +63,9 @@ impl Hinter for Assistant {
         if position < line.len() || line.trim_start().starts_with('\\') {
             return None;
         }
+        if let Some(hint) = lonely_word(line) {
+            return Some(Note(format!("  {hint}")));
+        }
         let name = open_function(line)?;
         let words = self.words.lock().ok()?;
         let function = words.functions.get(&name)?;
@@ -120,6 +123,16 @@ fn is_ready(text: &str) -> bool {
     text.starts_with('\\') || is_word || statements::is_complete(text)
 }
 
+/// What to do where the last line of an unfinished statement is a word that means something of its own at the prompt.
+fn lonely_word(text: &str) -> Option<&'static str> {
+    let (_, last) = text.rsplit_once('\n')?;
+    match last.trim().to_lowercase().as_str() {
+        "exit" | "quit" | "\\q" => Some("(`;` ends the statement, Ctrl-C drops it; then `\\q` leaves)"),
+        "help" | "\\?" => Some("(`;` ends the statement, Ctrl-C drops it; then `\\?` helps)"),
+        _ => None,
+    }
+}
+
 /// Whether a text ends inside of quotes or a comment.
 fn in_quotes(text: &str) -> bool {
     let mut quote = None;
@@ -163,6 +176,14 @@ mod tests {
         assert_eq!(open_function("SELECT sum(us(5) + "), Some("sum".to_owned()));
         assert_eq!(open_function("SELECT busy(start, finish)"), None);
         assert_eq!(open_function("SELECT ("), None);
+    }
+
+    #[test]
+    fn words_of_the_prompt_within_a_statement_are_met_with_advice() {
+        assert!(lonely_word("SELECT 1\n  quit").is_some_and(|hint| hint.contains("Ctrl-C")));
+        assert!(lonely_word("SELECT 1\n  \\?").is_some_and(|hint| hint.contains("helps")));
+        assert_eq!(lonely_word("quit"), None);
+        assert_eq!(lonely_word("SELECT quit"), None);
     }
 
     #[test]

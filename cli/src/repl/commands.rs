@@ -18,6 +18,7 @@ pub(super) enum Action {
     Report,
     Open,
     Timing,
+    Expanded,
     Explain,
     Watch,
     Set,
@@ -108,6 +109,13 @@ pub(super) const COMMANDS: &[Command] = &[
         Argument::Nothing,
         "\\timing",
         "show how long each statement takes, or stop",
+    ),
+    command(
+        &["\\x"],
+        Action::Expanded,
+        Argument::Nothing,
+        "\\x",
+        "show each row as a list of its columns, or as a table again",
     ),
     command(
         &["\\set"],

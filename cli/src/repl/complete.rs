@@ -5,7 +5,9 @@
 
 use std::collections::BTreeMap;
 
+use datafusion::catalog::SchemaProvider;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
+
 use futures::FutureExt;
 use tq_engine::queries::Library;
 use tq_engine::session::Session;
@@ -85,6 +87,8 @@ pub(super) const KEYWORDS: [&str; 58] = [
 pub(super) struct Words {
     /// Columns by table.
     pub(super) tables: BTreeMap<String, Vec<String>>,
+    /// Columns of the tables of Perfetto that no table of ours hides. They are named once a statement names the table.
+    pub(super) of_perfetto: BTreeMap<String, Vec<String>>,
     /// Signature and first sentence by function, aliases included.
     pub(super) functions: BTreeMap<String, Function>,
     pub(super) queries: Vec<String>,
@@ -103,6 +107,14 @@ impl Words {
         for name in schema.iter().flat_map(|schema| schema.table_names()) {
             tables.insert(name.clone(), columns_of(session, &name));
         }
+        let perfetto = session.context().catalog("tq").and_then(|catalog| catalog.schema(tq_engine::perfetto::SCHEMA));
+        let mut of_perfetto = BTreeMap::new();
+        for name in perfetto.iter().flat_map(|schema| schema.table_names()) {
+            if !tables.contains_key(&name) {
+                let columns = perfetto.as_deref().map(|schema| columns_in(schema, &name));
+                of_perfetto.insert(name, columns.unwrap_or_default());
+            }
+        }
         let mut all = BTreeMap::new();
         for function in functions::all(session) {
             if function.name.starts_with("checked_") {
@@ -118,7 +130,7 @@ impl Words {
         }
         // A file may be called anything; what would steer the terminal is typed by hand.
         let queries = library.names().into_iter().filter(|name| !name.contains(is_hidden)).map(str::to_owned).collect();
-        Words { tables, functions: all, queries }
+        Words { tables, of_perfetto, functions: all, queries }
     }
 
     /// Where the word before the cursor begins, and what it could become. `None`: a file name.
@@ -143,7 +155,7 @@ impl Words {
         let named = self.tables_of(line);
         let columns: Vec<&String> = match named.is_empty() {
             true => self.tables.values().flatten().collect(),
-            false => named.iter().filter_map(|table| self.tables.get(table)).flatten().collect(),
+            false => named.iter().filter_map(|table| self.columns(table)).flatten().collect(),
         };
         let columns = sorted(columns);
         if word.is_empty() {
@@ -201,10 +213,13 @@ impl Words {
         Some((start, candidates))
     }
 
+    fn columns(&self, table: &str) -> Option<&Vec<String>> {
+        self.tables.get(table).or_else(|| self.of_perfetto.get(table))
+    }
+
     /// The tables that a statement names, also while it cannot be parsed.
     fn tables_of(&self, line: &str) -> Vec<String> {
-        let mut tables: Vec<String> =
-            words_of(line).into_iter().filter(|word| self.tables.contains_key(word)).collect();
+        let mut tables: Vec<String> = words_of(line).into_iter().filter(|word| self.columns(word).is_some()).collect();
         tables.sort();
         tables.dedup();
         tables
@@ -213,14 +228,17 @@ impl Words {
     /// The columns of a table or of an alias.
     fn columns_of(&self, owner: &str, line: &str) -> std::vec::IntoIter<String> {
         let owner = owner.to_lowercase();
+        if owner == tq_engine::perfetto::SCHEMA {
+            return self.of_perfetto.keys().cloned().collect::<Vec<_>>().into_iter();
+        }
         let words = words_of(line);
         let aliased = || {
-            let place = |pair: &&[String]| pair[1] == owner && self.tables.contains_key(&pair[0]);
+            let place = |pair: &&[String]| pair[1] == owner && self.columns(&pair[0]).is_some();
             let with_as = words.iter().filter(|word| *word != "as").cloned().collect::<Vec<_>>();
             with_as.windows(2).find(place).map(|pair| pair[0].clone())
         };
-        let table = if self.tables.contains_key(&owner) { Some(owner.clone()) } else { aliased() };
-        table.and_then(|table| self.tables.get(&table).cloned()).unwrap_or_default().into_iter()
+        let table = if self.columns(&owner).is_some() { Some(owner.clone()) } else { aliased() };
+        table.and_then(|table| self.columns(&table).cloned()).unwrap_or_default().into_iter()
     }
 }
 
@@ -251,7 +269,11 @@ fn columns_of(session: &Session, table: &str) -> Vec<String> {
     }
     // A table that somebody created; it is in memory, so the answer is there at once.
     let schema = session.context().catalog("tq").and_then(|catalog| catalog.schema("main"));
-    let provider = schema.and_then(|schema| schema.table(table).now_or_never()?.ok().flatten());
+    schema.map(|schema| columns_in(schema.as_ref(), table)).unwrap_or_default()
+}
+
+fn columns_in(schema: &dyn SchemaProvider, table: &str) -> Vec<String> {
+    let provider = schema.table(table).now_or_never().and_then(|table| table.ok().flatten());
     provider
         .map(|provider| provider.schema().fields().iter().map(|field| field.name().clone()).collect())
         .unwrap_or_default()
@@ -284,6 +306,7 @@ mod tests {
             tables: [("links", "source target"), ("tasks", "finish start task")]
                 .map(|(table, columns)| (table.to_owned(), list(columns)))
                 .into(),
+            of_perfetto: [("slice".to_owned(), list("dur ts"))].into(),
             functions: [("busy", false), ("tan", false), ("timeline", true)]
                 .map(|(name, is_relation)| (name.to_owned(), function(is_relation)))
                 .into(),
@@ -307,6 +330,9 @@ mod tests {
         check("select links.", 13, &["source", "target"]);
         check("sel", 0, &["select"]);
         check("SEL", 0, &["SELECT"]);
+        check("SELECT ts FROM perfetto.sl", 24, &["slice"]);
+        check("SELECT * FROM slice WHERE du", 26, &["dur"]);
+        check("SELECT * FROM slice s WHERE s.", 30, &["dur", "ts"]);
         check("\\d l", 3, &["links"]);
         check("\\f b", 3, &["busy"]);
         check("\\t", 0, &["\\timing"]);

@@ -204,10 +204,13 @@ impl Prompt {
     /// One statement: to the file of `\o`, as a table on a terminal, else as CSV.
     fn ask(&mut self, statement: &Statement, params: &Params) -> Result<(), Failure> {
         let started = Instant::now();
+        let mut shown_from = None;
         if let Some(path) = self.output.take() {
             self.write(statement, params, &path)?;
         } else if io::stdout().is_terminal() {
             let text = self.table(statement, params)?;
+            // Reading it is no part of the answer.
+            shown_from = Some(Instant::now());
             pager::show(&text, self.settings.pager)?;
         } else {
             let look = Look::of_stdout(self.asker.session().tick());
@@ -216,7 +219,7 @@ impl Prompt {
             self.asker.run(statement, params, Format::Csv.arrange(None), output.as_mut())?;
             output.close()?;
         }
-        let elapsed = started.elapsed();
+        let elapsed = shown_from.unwrap_or_else(Instant::now) - started;
         if self.settings.timing {
             let rows = self.asker.running().rows();
             talk::line(&match elapsed < Duration::from_secs(1) {
@@ -230,7 +233,8 @@ impl Prompt {
     /// The first rows as a table; all of them are kept.
     fn table(&mut self, statement: &Statement, params: &Params) -> Result<String, Failure> {
         let buffer = Buffer::default();
-        let look = Look { people: self.settings.people, ..Look::of_stdout(self.asker.session().tick()) };
+        let Settings { people, expanded, .. } = self.settings;
+        let look = Look { people, expanded, ..Look::of_stdout(self.asker.session().tick()) };
         let mut shown = Shown::new(buffer.writer(), look, self.settings.rows);
         let meter = Meter::start(self.asker.running());
         let answered = self.asker.run(statement, params, Ok, &mut shown);
@@ -267,6 +271,10 @@ impl Prompt {
             Action::Timing => {
                 self.settings.timing = !self.settings.timing;
                 talk::line(if self.settings.timing { "Timing is on." } else { "Timing is off." });
+            }
+            Action::Expanded => {
+                self.settings.expanded = !self.settings.expanded;
+                talk::line(if self.settings.expanded { "Rows are lists." } else { "Rows are lines of a table." });
             }
             Action::Tables => {
                 let text = saved::tables(&mut self.asker, name)?;
@@ -432,7 +440,7 @@ impl Prompt {
                 let session = self.asker.session();
                 let value = session.max_value() / 1_000_000;
                 let of_value =
-                    format!("  max-value {value}MB   the longest text or list that a function makes (bytes)\n");
+                    format!("  max-value   {value}MB    the longest text or list that a function makes (bytes)\n");
                 print(&format!("{}{}{of_value}", self.settings.list(), settings::memory(session.memory_limit())))
             }
         }

@@ -15,21 +15,24 @@ pub(crate) struct Settings {
     pub(crate) people: bool,
     /// Whether each statement is followed by how long it took.
     pub(crate) timing: bool,
+    /// Whether a row is a list of its columns.
+    pub(crate) expanded: bool,
 }
 
 /// Name, values and meaning of each setting. `memory` is one of the session, and no way to show answers.
-pub(super) const SETTINGS: [(&str, &str, &str); 5] = [
+pub(super) const SETTINGS: [(&str, &str, &str); 6] = [
     ("rows", "a number, or all", "rows that are shown of an answer"),
     ("pager", "on or off", "show long answers with $PAGER, or less"),
     ("times", "people or ticks", "times with units, or as they are stored"),
     ("timing", "on or off", "how long each statement took"),
+    ("expanded", "on or off", "each row as a list of its columns"),
     ("memory", "bytes, e.g. 8GB", "memory for tables and queries, as --memory"),
 ];
 
 /// The line of `\set` about the memory of the session.
 pub(super) fn memory(bytes: usize) -> String {
-    let (_, values, meaning) = SETTINGS[4];
-    format!("  {:<8}{:<8}{meaning} ({values})\n", "memory", shown(bytes))
+    let (_, values, meaning) = SETTINGS[SETTINGS.len() - 1];
+    format!("  {:<10}{:<8}{meaning} ({values})\n", "memory", shown(bytes))
 }
 
 /// Bytes as `\set memory` takes them; rounded where they are many.
@@ -43,7 +46,7 @@ fn shown(bytes: usize) -> String {
 
 impl Default for Settings {
     fn default() -> Self {
-        Settings { rows: Some(500), pager: true, people: true, timing: false }
+        Settings { rows: Some(500), pager: true, people: true, timing: false, expanded: false }
     }
 }
 
@@ -58,6 +61,9 @@ impl Settings {
         let one_of = |yes: &str, no: &str| match value {
             value if value == yes => Ok(true),
             value if value == no => Ok(false),
+            // As in the configuration.
+            "true" if yes == "on" => Ok(true),
+            "false" if yes == "on" => Ok(false),
             _ => Err(wrong()),
         };
         match name {
@@ -67,6 +73,7 @@ impl Settings {
             "memory" => {
                 return Err(Problem::new("`memory` stands above `[prompt]`: it is no matter of the prompt").into());
             }
+            "expanded" => self.expanded = one_of("on", "off")?,
             _ => self.timing = one_of("on", "off")?,
         }
         Ok(())
@@ -78,11 +85,12 @@ impl Settings {
         let value = |name: &str| match name {
             "rows" => self.rows.map_or("all".to_owned(), |rows| rows.to_string()),
             "pager" => word(self.pager),
+            "expanded" => word(self.expanded),
             "times" => if self.people { "people" } else { "ticks" }.to_owned(),
             _ => word(self.timing),
         };
         let line = |(name, values, meaning): &(&str, &str, &str)| {
-            format!("  {name:<8}{:<8}{meaning} ({values})\n", value(name))
+            format!("  {name:<10}{:<8}{meaning} ({values})\n", value(name))
         };
         SETTINGS.iter().filter(|(name, ..)| *name != "memory").map(line).collect()
     }
@@ -101,6 +109,6 @@ mod tests {
         for (name, value) in [("rows", "-1"), ("pager", "yes"), ("row", "5")] {
             assert!(settings.set(name, value).is_err(), "{name} {value}");
         }
-        assert!(settings.list().contains("rows    all"));
+        assert!(settings.list().contains("rows      all"));
     }
 }

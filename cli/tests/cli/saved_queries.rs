@@ -68,10 +68,13 @@ fn one_is_described_with_its_sql() {
         --- exit 0
     "#]]);
     place.tq("queries longest-task").check(&expect![[r#"
-        --- stderr
-        error: no saved query `longest-task`; did you mean `longest-tasks`?
-        hint: `tq queries` lists the saved queries
-        --- exit 2
+        Saved queries with `longest-task`:
+
+        tasks
+          longest-tasks  The longest tasks (needs tasks)
+
+        `tq queries NAME` describes one.
+        --- exit 0
     "#]]);
     place.tq("queries --queries nowhere").check(&expect![[r#"
         --- stderr

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
@@ -15,7 +15,8 @@ use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, TypeSignature, Volatility,
+    ColumnarValue, DocSection, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature,
+    TypeSignature, Volatility,
 };
 
 use super::arguments::{Argument, ArgumentType, find};
@@ -108,6 +109,22 @@ impl Hash for ExtractArg {
     }
 }
 
+static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
+    Documentation::builder(
+        DocSection { include: true, label: "Text", description: None },
+        "An argument of a slice, by the id of its arguments, as PerfettoSQL has it; `args` of our own tables is JSON, for which \
+         `args->>'key'` does the same. A key within an object is written `args.a.b`, an element of a list `args.a[0]`.\n\n\
+         Rows: one per row. Units: those of the argument. Its type is the least that holds all values of the key in the session: \
+         BIGINT, DOUBLE or text; text where the key is no constant. NULL where the slice has no such argument, and for NULL.\n\n\
+         Errors: a key that is no text. Cost: all arguments of the session once per key, then a binary search per row.\n\n\
+         Source: `EXTRACT_ARG` of Perfetto's trace processor. `ancestor_slice(id)` and `descendant_slice(id)` are relations of the same dialect.",
+        "extract_arg(arg_set_id, key)",
+    )
+    .with_argument("arg_set_id", "The column `arg_set_id` of `slice` (BIGINT).")
+    .with_argument("key", "The key (text), with `args.` or `debug.` in front.")
+    .build()
+});
+
 impl ScalarUDFImpl for ExtractArg {
     fn name(&self) -> &str {
         "extract_arg"
@@ -115,6 +132,10 @@ impl ScalarUDFImpl for ExtractArg {
 
     fn signature(&self) -> &Signature {
         &self.signature
+    }
+
+    fn documentation(&self) -> Option<&Documentation> {
+        Some(&DOCUMENTATION)
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

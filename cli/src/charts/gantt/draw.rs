@@ -333,19 +333,19 @@ fn label(gantt: &Gantt, lane: &Lane) -> String {
     if several && !lane.run.is_empty() { format!("{} · {location}", lane.run) } else { location.to_owned() }
 }
 
-/// The names with a hue, longest first, with their share of all task time, then the others, then what is outlined.
+/// The names with a hue, longest first, with their share of the time in which lanes were busy, then the others, then what is outlined.
 fn legend(totals: &[(&str, i128)], classes: &[usize], outlined: Option<&str>) -> Vec<LegendEntry> {
     let sum: i128 = totals.iter().map(|(_, total)| total).sum();
     let share =
         |total: i128| if sum > 0 { format!(" {:.1} %", 100.0 * total as f64 / sum as f64) } else { String::new() };
     let square = |class: usize| Mark::Square(format!("f{class}"));
-    let mut texts: Vec<(Mark, String)> = (0..HUES)
-        .filter_map(|class| classes.iter().position(|&other| other == class).map(|index| (class, index)))
-        .map(|(class, index)| {
-            let (name, total) = totals[index];
-            (square(class), format!("{}{}", fitted(shown(name), 180.0), share(total)))
-        })
-        .collect();
+    let mut named: Vec<usize> = (0..classes.len()).filter(|&index| classes[index] < HUES).collect();
+    named.sort_by(|&a, &b| totals[b].1.cmp(&totals[a].1).then_with(|| totals[a].0.cmp(totals[b].0)));
+    let entry = |index: usize| {
+        let (name, total) = totals[index];
+        (square(classes[index]), format!("{}{}", fitted(shown(name), 180.0), share(total)))
+    };
+    let mut texts: Vec<(Mark, String)> = named.into_iter().map(entry).collect();
     let others: Vec<usize> = (0..classes.len()).filter(|&index| classes[index] == HUES).collect();
     if !others.is_empty() {
         let total = others.iter().map(|&index| totals[index].1).sum();

@@ -38,7 +38,8 @@ fn tasks_take_the_first_free_row() {
     // b     [---)
     // c         [-)        touches b: the same row
     // d         |          stands where b ends: another row
-    let mut lane = Lane { run: String::new(), location: String::new(), rows: Vec::new(), tasks: 0 };
+    let mut lane =
+        Lane { run: String::new(), location: String::new(), rows: Vec::new(), tasks: 0, open: Open::default() };
     assert_eq!(lane.place(0, 6), Some(0));
     assert_eq!(lane.place(1, 3), Some(1));
     assert_eq!(lane.place(3, 4), Some(1));
