@@ -37,6 +37,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use args::{Args, Command};
 use errors::Failure;
 
+#[global_allocator]
+static ALLOCATOR: watch::Net = watch::Net;
+
 fn main() -> ExitCode {
     errors::keep_panics_quiet();
     let args = match Args::try_parse() {

@@ -21,7 +21,8 @@ use crate::args::OpenArgs;
 use crate::errors::{Failure, Problem};
 use crate::output::runner;
 
-/// Whether a CI system may read standard output for commands: a file is no log, nor is it the screen of a person.
+/// Whether a CI system may read standard output for commands: a file is no log. What is for people is spelt for it in files too, for
+/// somebody may print them later.
 pub(crate) fn stdout_is_a_log() -> bool {
     runner::is_listening() && !is_file(&Handle::stdout())
 }
@@ -105,6 +106,8 @@ impl Inputs {
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
     files: Vec<(&'static str, PathBuf)>,
+    /// Files that are numbered or named beside one: the option, how they begin, how they end.
+    families: Vec<(&'static str, PathBuf, String)>,
 }
 
 impl Outputs {
@@ -117,6 +120,7 @@ impl Outputs {
     pub(crate) fn add_family(&mut self, option: &'static str, file: &Path, mark: char, extension: &str) {
         let Some(stem) = file.file_stem().map(|stem| stem.to_string_lossy().into_owned()) else { return };
         let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        self.families.push((option, file.with_file_name(format!("{stem}{mark}")), extension.to_owned()));
         for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(&format!("{stem}{mark}")) && name.ends_with(extension) && Path::new(&name) != file {
@@ -143,6 +147,22 @@ impl Outputs {
                         format!("{option} `{}` and {other_option} `{}` are one file", file.display(), other.display());
                     return Err(Problem::new(what).hint("give each a name of its own").into());
                 }
+            }
+        }
+        for (option, prefix, extension) in &self.families {
+            let Some((folder, prefix)) = place(prefix) else { continue };
+            let prefix = prefix.to_string_lossy().into_owned();
+            let is_of_family = |other: &Path| {
+                place(other).is_some_and(|(of_other, name)| {
+                    let name = name.to_string_lossy();
+                    of_other == folder && name.starts_with(&prefix) && name.ends_with(extension)
+                })
+            };
+            if let Some((other_option, other, _)) =
+                outputs.iter().find(|(other_option, other, _)| other_option != option && is_of_family(other))
+            {
+                let what = format!("{other_option} `{}` may be a file of {option}", other.display());
+                return Err(Problem::new(what).hint("give it a name of its own").into());
             }
         }
         let stdin = Handle::stdin();
@@ -206,7 +226,7 @@ mod tests {
     use super::*;
 
     fn outputs(files: &[(&'static str, PathBuf)]) -> Outputs {
-        Outputs { files: files.to_vec() }
+        Outputs { files: files.to_vec(), ..Outputs::default() }
     }
 
     #[test]

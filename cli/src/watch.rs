@@ -6,9 +6,13 @@
 //! ends with status 2. What grows on nevertheless (an operator that never awaits cannot be stopped; an import is not
 //! asked), or does not come back after the query was stopped, ends the process, with the same words and status.
 //!
+//! A single request that the system refuses (a value of 64 MB beside each of 8192 rows) ends the process in the same way, instead of an
+//! abort: [`Net`].
+//!
 //! Below 256 MB the program's own memory would be most of what is looked at, and on systems without `/proc` there is
 //! nothing to look at: the pool's limit alone holds there.
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -203,6 +207,55 @@ fn page_bytes() -> u64 {
 #[cfg(not(unix))]
 fn page_bytes() -> u64 {
     4096
+}
+
+/// The system's allocator; a request that it refuses ends the process with words and status 2.
+pub(crate) struct Net;
+
+impl Net {
+    fn given(memory: *mut u8, layout: Layout) -> *mut u8 {
+        // Small requests are refused when nothing is left to say it with.
+        if memory.is_null() && layout.size() > 1 << 20 {
+            refused(layout.size());
+        }
+        memory
+    }
+}
+
+// SAFETY: every call goes to the system's allocator as it came, and its answer comes back.
+#[expect(unsafe_code, reason = "what the system's allocator refuses is an abort otherwise")]
+unsafe impl GlobalAlloc for Net {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: the caller's promises are those that `System` asks for.
+        Net::given(unsafe { System.alloc(layout) }, layout)
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        // SAFETY: as above.
+        Net::given(unsafe { System.alloc_zeroed(layout) }, layout)
+    }
+
+    unsafe fn realloc(&self, memory: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
+        // SAFETY: as above; a layout of the new size is only looked at.
+        Net::given(unsafe { System.realloc(memory, layout, bytes) }, unsafe {
+            Layout::from_size_align_unchecked(bytes, layout.align())
+        })
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+/// The thread that asked holds locks of its own, so nothing can be unwound.
+fn refused(bytes: usize) -> ! {
+    let asked = bytes / 1_000_000;
+    let problem = Problem::new(format!("not enough memory: {asked} MB were asked for at once, and the system has less"))
+        .hint("ask for fewer rows, shorter texts and shorter lists: a long constant beside many rows is made as often as there are rows");
+    Failure::from(problem).tell();
+    temporary::remove_all();
+    std::process::exit(NO_ANSWER)
 }
 
 /// Hands memory that was freed, and that the allocator kept, back to the system.

@@ -599,3 +599,27 @@ fn ten_thousand_executions_are_a_few_batches() {
         ["20000"]
     );
 }
+
+/// A file that was cut or edited says what is missing.
+#[test]
+fn damaged_sperf_files_say_what_is_lost() {
+    const LOST: &str =
+        "SELECT what, sum(count), (SELECT count(*) FROM runs) FROM import_stats WHERE severity = 'lost' GROUP BY what";
+    let text = |path: &str| std::fs::read_to_string(fixture(path)).unwrap();
+    let csv = text("pascal/csv/sperf_whole_parallel_region_2.csv");
+    // Within the last number, where the line still reads as a whole one.
+    let cut = open_text("cut.csv", &csv[..83]);
+    assert_eq!(rows(&cut, LOST), ["truncated|1|7"]);
+    let twice = format!("{csv}\n{}\n", csv.trim_end().lines().last().unwrap());
+    assert_eq!(rows(&open_text("twice.csv", &twice), LOST), ["bad_run|2|18"]);
+    let xml = text("pascal/sperf_whole.xml");
+    let without = |tag: &str| xml.replacen(tag, "", 1);
+    for (tag, expected) in [
+        ("<item>", "bad_run|2|16"),
+        ("<execucoes>", "bad_run|6|12"),
+        ("</execucao>", "bad_run|1|17"),
+        ("<execucao>", "bad_run|1|17"),
+    ] {
+        assert_eq!(rows(&open_text("damaged.xml", &without(tag)), LOST), [expected], "{tag}");
+    }
+}

@@ -61,7 +61,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Units: `bin_start`, `bin_finish` and `busy` in ticks; occupancy is a share, mean concurrency a number of tasks.\n\n\
          Nulls: a task without start or finish is left out and counted in a note. Tasks whose location is NULL are those of \
          one location, NULL. A NULL `from` is the first start of the run, a NULL `to` its last finish. In an empty bin the \
-         ratios are NULL. A task without length runs at no tick, starts and finishes at its own; one that ends before it \
+         ratios are NULL. A task without length runs at no tick, starts and finishes at its own (in the last bin where that is `to`); one that ends before it \
          starts counts as one.\n\n\
          Ties: none.\n\n\
          Errors: `bins` below 1 or above 16777216, `to` before `from`, a bin beyond BIGINT.\n\n\

@@ -18,7 +18,7 @@ use crate::output::visible::{visible, visible_lines};
 
 /// Writes text for people to stdout, in which a CI system finds no commands; a closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    if crate::outputs::stdout_is_a_log() {
+    if crate::output::runner::is_listening() {
         return print_as_it_is(&harmless(text, Spelling::Escape));
     }
     print_as_it_is(text)

@@ -175,6 +175,11 @@ impl Problem {
 
     /// A defect of ours.
     pub(crate) fn internal(what: &str) -> Problem {
+        // Texts and lists of a batch have offsets of 32 bits; Arrow ends with a panic where they do not fit.
+        if what.contains("offset overflow") || what.contains("Offset overflow") {
+            return Problem::new("a column of texts or lists came to more than 2 GB in one batch of rows")
+                .hint("ask for shorter texts and lists, or for fewer rows: a long constant is made as often as there are rows");
+        }
         Problem::new(format!("internal error: {what}"))
             .hint("this is a defect of tq; please report it with the command and, if you can, the trace")
     }

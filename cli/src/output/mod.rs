@@ -244,7 +244,11 @@ pub(crate) struct Destination {
 /// Standard output. Where a CI system reads it for commands, what is written is spelt so that it has none.
 pub(crate) fn stdout(spelling: Spelling) -> Writer {
     let stdout = BufWriter::with_capacity(64 << 10, io::stdout());
-    if outputs::stdout_is_a_log() { Box::new(runner::Guarded::new(stdout, spelling)) } else { Box::new(stdout) }
+    let is_for_people = matches!(spelling, Spelling::Escape | Spelling::Reference) && runner::is_listening();
+    match is_for_people || outputs::stdout_is_a_log() {
+        true => Box::new(runner::Guarded::new(stdout, spelling)),
+        false => Box::new(stdout),
+    }
 }
 
 impl Destination {

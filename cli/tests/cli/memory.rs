@@ -242,3 +242,19 @@ fn a_little_memory_is_enough_for_a_trace_and_too_little_says_so() {
     assert_eq!(refused.status, Some(2));
     assert!(refused.stderr.contains("are left of --memory 8.0 MB"), "{}", refused.stderr);
 }
+
+/// A constant is made as often as a batch has rows, where an operator wants an array of it.
+#[test]
+fn long_constants_beside_many_rows_are_answered_or_refused() {
+    let place = Place::new();
+    let ask = |sql: &str| place.tq_args(&["query", "--memory", "1GB", "-c", sql]);
+    // 1.2 GB twice at once, were the batch not cut.
+    let text = "SELECT sum(length(substr(repeat('x', 8000000), value))) AS total FROM generate_series(1, 150)";
+    assert_eq!(ask(text).stdout, "total\n1199988825\n");
+    // Half a terabyte in one request is no abort.
+    let of_a_join = "SELECT sum(cardinality(l)) FROM (SELECT array_agg(value) AS l FROM generate_series(1, 8000000)) x \
+                     CROSS JOIN generate_series(1, 8192)";
+    let refused = ask(of_a_join);
+    assert_eq!(refused.status, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("not enough memory"), "{}", refused.stderr);
+}

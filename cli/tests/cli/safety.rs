@@ -534,6 +534,11 @@ fn csv_for_a_log_stops_the_runner_and_a_file_never_changes() {
     let redirected = fs::File::create(place.path("redirected.csv")).unwrap();
     place.command(csv).env("GITHUB_ACTIONS", "true").stdout(redirected).status().unwrap();
     assert_eq!(place.read("redirected.csv"), plain);
+    // What is for people may be printed later.
+    let table: &[&str] = &["query", "hostile.json", "--format", "table", "-c", "SELECT name FROM tasks"];
+    let redirected = fs::File::create(place.path("table.txt")).unwrap();
+    place.command(table).env("GITHUB_ACTIONS", "true").stdout(redirected).status().unwrap();
+    assert!(commands(&place.read("table.txt")).is_empty(), "{}", place.read("table.txt"));
     // Where nothing is a command, nothing is added.
     let harmless = &["query", "run.json", "--format", "csv", "-c", "SELECT name FROM tasks"];
     assert_eq!(place.on_github(harmless).stdout, answer(&place.command(harmless).output().unwrap()).stdout);
@@ -680,4 +685,29 @@ fn what_cannot_be_seen_is_shown_to_people_and_kept_for_programs() {
         };
         assert!(kept, "{format}: {}", text.escape_debug());
     }
+}
+
+#[test]
+fn two_outputs_are_never_one_file_though_one_is_numbered() {
+    let place = Place::new();
+    place.write("a.sql", "-- expect no rows\nSELECT 1 AS a\n");
+    place.write("b.sql", "-- expect no rows\nSELECT 1 AS a\n");
+    let check = |junit: &str| {
+        place.tq_args(&["check", "run.json", "--query", "a.sql", "b.sql", "--junit", junit, "--picture", "q.svg"])
+    };
+    check("q-2.svg").refused("--junit `q-2.svg` may be a file of --picture");
+    assert_eq!(check("q.xml").status, Some(1));
+}
+
+#[test]
+fn names_and_types_without_end_are_refused_before_they_are_parsed() {
+    let place = Place::new();
+    place.write("name.sql", &format!("SELECT {}b FROM tasks", "a.".repeat(200_000)));
+    place.tq("query run.json -f name.sql").refused("more than 64 parts of one name");
+    let nested = format!("SELECT arrow_cast(1, '{}Int64{}')", "List(".repeat(50_000), ")".repeat(50_000));
+    place.write("type.sql", &nested);
+    place.tq("query run.json -f type.sql").refused("more than 64 types within each other");
+    place.tq_args(&["query", "-c", "SELECT arrow_cast([1], 'List(Int32)')"]).is_fine();
+    let many = format!("SELECT {} FROM tasks", vec!["tasks.start"; 100].join(" + "));
+    place.tq_args(&["query", "run.json", "-c", &many]).is_fine();
 }

@@ -307,6 +307,9 @@ fn describe(
         ),
         DataFusionError::Internal(_) if is_correlation(&text) => correlated(),
         DataFusionError::Internal(_) if text.contains("failed to match any signature") => in_words(&text),
+        DataFusionError::Internal(_) if text.contains("array_resize: failed to convert size") => {
+            ("`array_resize` takes a length from 0 on".to_owned(), None)
+        }
         DataFusionError::Internal(_) => {
             (format!("internal error: {text}"), Some("this is a bug of tq or DataFusion".to_owned()))
         }

@@ -21,6 +21,10 @@ use crate::sql::errors::error_at;
 
 /// Parentheses, brackets, CASE within each other.
 const NESTED: usize = 128;
+/// Parts of a name: the parser copies what it has of one at each dot.
+const PARTS: usize = 64;
+/// Types within each other.
+const TYPES: usize = 64;
 /// Prefixes in a row: NOT NOT …, - - …, EXPLAIN EXPLAIN ….
 const PREFIXES: usize = 32;
 /// Operators of an expression, those of nested parts with them.
@@ -93,8 +97,27 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<()> {
     let mut after_operand = false;
     let spoken = |given: &&TokenWithSpan| !matches!(given.token, Token::Whitespace(_) | Token::EOF);
     let mut rest = tokens.iter().filter(spoken).peekable();
+    let (mut parts, mut is_part) = (0, false);
+    let is_arrow_cast = |given: &TokenWithSpan| matches!(&given.token, Token::Word(word) if word.value.to_lowercase().contains("arrow_"));
+    // Its second argument is a type, as a text.
+    let has_type_names = tokens.iter().any(is_arrow_cast);
     while let Some(TokenWithSpan { token, span }) = rest.next() {
         let kind = kind(token, after_operand);
+        parts = match token {
+            Token::Period => parts + 1,
+            _ if is_part => parts,
+            _ => 0,
+        };
+        is_part = matches!(token, Token::Period);
+        if parts > PARTS {
+            return Err(too_deep(*span, "parts of one name", PARTS, "a column is `schema.table.column`"));
+        }
+        if let Token::SingleQuotedString(text) = token
+            && text.matches('(').nth(TYPES).is_some()
+            && has_type_names
+        {
+            return Err(too_deep(*span, "types within each other", TYPES, "name a type of fewer levels"));
+        }
         prefixes = if matches!(kind, Kind::Prefix) { prefixes + 1 } else { 0 };
         if prefixes > PREFIXES {
             return Err(too_deep(

@@ -34,6 +34,7 @@ mod json;
 mod keys;
 mod limits;
 mod lists;
+mod long_constants;
 pub mod names;
 pub mod nearest;
 mod nullable;

@@ -667,7 +667,7 @@ impl Output for Chrome {
                 "SELECT c.run, c.location, c.name, c.time, c.value FROM counters c \
                  LEFT ANTI JOIN (SELECT DISTINCT run, time FROM events WHERE name = '[memory]') m \
                  ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
-                 WHERE c.time IS NOT NULL ORDER BY c.time"
+                 ORDER BY c.time"
             }
             Rows::Events => {
                 "SELECT run, location, name, kind, task, time, args FROM events WHERE time IS NOT NULL ORDER BY time"

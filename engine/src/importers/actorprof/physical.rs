@@ -62,7 +62,7 @@ pub(super) fn parse(block: Block<'_>) -> Buffers {
         let is_whole = ends_whole || lines.peek().is_some();
         match buffer(line).filter(|_| is_whole) {
             Some(buffer) => buffers.buffers.push(buffer),
-            None if is_piece(line) => {
+            None if is_piece(line) || (!is_whole && is_beginning(line)) => {
                 buffers.torn += 1;
                 buffers.example.get_or_insert_with(|| super::line::shown(line));
             }
@@ -82,6 +82,11 @@ pub(super) fn buffer(line: &[u8]) -> Option<Buffer> {
     let target = fields.pe()?;
     // A comma at the end is all that may follow.
     (!fields.comma() && fields.ended()).then_some(Buffer { kind, bytes, source, target })
+}
+
+/// Whether a line is the beginning of the name of a type.
+fn is_beginning(line: &[u8]) -> bool {
+    TYPES.iter().any(|(name, _)| name.as_bytes().starts_with(line))
 }
 
 /// Whether a line that is no buffer holds a piece of one: a type, or nothing but numbers and commas.
@@ -106,6 +111,8 @@ mod tests {
             ]
         );
         assert_eq!((buffers.lines, buffers.foreign, buffers.torn), (6, 1, 3));
+        let cut = parse(Block { bytes: b"local_send, 5, 5, 5\nnonbl", offset: 0, last: true });
+        assert_eq!((cut.buffers.len(), cut.foreign, cut.torn), (1, 0, 1));
         assert_eq!(buffer(b"local_sends, 1, 2, 3"), None);
         assert_eq!(buffer(b"local_send, 1, 2, 3, 4"), None);
     }

@@ -82,8 +82,8 @@ impl Id {
             "" | "\"\"" | "null" | "true" | "false" => None,
             _ => Some(match event::string_value(token) {
                 Some(text) => Id::Text(text),
-                // 7.0 is 7.
-                None => Id::Number(token.trim_end_matches('0').strip_suffix('.').unwrap_or(token).to_owned()),
+                // 7.0 and 7e0 are 7.
+                None => Id::Number(plain_number(token)),
             }),
         }
     }
@@ -374,6 +374,19 @@ impl Lane {
     }
 }
 
+/// A number as it is written without a point or an exponent, where it is a whole one.
+fn plain_number(token: &str) -> String {
+    // Above it, doubles leave whole numbers out.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if !token.contains(['e', 'E']) {
+        return token.trim_end_matches('0').strip_suffix('.').unwrap_or(token).to_owned();
+    }
+    match token.parse::<f64>() {
+        Ok(number) if number.fract() == 0.0 && number.abs() < EXACT => format!("{}", number as i64),
+        _ => token.to_owned(),
+    }
+}
+
 /// A whole number, which `1.0` is as well.
 fn whole(token: &str) -> Option<i64> {
     let of_decimal = || token.trim_end_matches('0').strip_suffix('.')?.parse().ok();
@@ -401,6 +414,9 @@ mod tests {
         assert_eq!(location("T|12|34"), "12/34");
         assert_eq!(location("T|12.0|-1"), "12/-1");
         assert_eq!(location("T|100|10.00"), "100/10");
+        assert_eq!(location("T|1e0|15E2"), "1/1500");
+        assert_eq!(location("T|1|-2.5e1"), "1/-25");
+        assert_eq!(location("T|1|2.5e0"), "1/2.5e0");
         assert_eq!(location("T|12|"), "12/12");
         assert_eq!(location("T||7"), "0/7");
         assert_eq!(location("T|null|true"), "0/0");

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use super::json::Json;
 use super::study::{Configuration, Region, Repetitions, Setting, Span, Study, Value};
 use super::viewer::cores_and_time;
-use super::{BAD_CORES, BAD_RUN, tree};
+use super::{BAD_CORES, BAD_RUN, TRUNCATED, tree};
 
 /// What a file stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,12 +81,15 @@ pub(super) fn read_xml(text: &str, role: Role, study: &mut Study, first_repetiti
         }
         let file = element(head, 0, "p").map(|(file, _)| decoded(file.trim()));
         let region = region(Some(&lines.join(", ")), file.as_deref(), role, study);
+        let tags = begun(document, "execucao").max(begun(document, "/execucao"));
+        let mut met = 0;
         let repetitions = elements(document, "execucoes");
         let mut sink = Sink::new(study, region, first, repetitions.len());
         for repetition in &repetitions {
             for item in elements(repetition, "item") {
                 let argument = element(item, 0, "arg").map_or(Cow::Borrowed(""), |(text, _)| decoded(text.trim()));
                 for run in elements(item, "execucao") {
+                    met += 1;
                     let number = |name| element(run, 0, name).map(|(text, _)| Json::Text(text.trim().into()));
                     sink.run(&argument, number("n").as_ref(), number("t").as_ref());
                 }
@@ -94,6 +97,12 @@ pub(super) fn read_xml(text: &str, role: Role, study: &mut Study, first_repetiti
             sink.repetition += 1;
         }
         first = first.max(sink.repetition);
+        // A tag that is missing hides the runs around it.
+        let hidden = tags.saturating_sub(met);
+        study.stats.records(hidden);
+        study.stats.left_out(BAD_RUN, hidden, || {
+            "tags that do not balance: a `<execucoes>`, `<item>` or `<execucao>` is missing".to_owned()
+        });
         at = end;
     }
     at
@@ -115,7 +124,13 @@ pub(super) fn read_csv(text: &str, role: Role, study: &mut Study) {
                 threads = counts.to_vec();
             }
             [argument, efficiencies @ ..] => {
-                if efficiencies.len() != threads.len() {
+                // SPERF ends each line with a comma; a last one without it and without its end is cut in its last number.
+                let is_torn = !efficiencies.is_empty() && !line.trim_end().ends_with(',') && text.ends_with(line);
+                let (efficiencies, torn) = efficiencies.split_at(efficiencies.len() - usize::from(is_torn));
+                if let [cut] = torn {
+                    study.stats.records(1);
+                    study.stats.left_out(TRUNCATED, 1, || format!("line {number}: `{cut}` has no comma behind it"));
+                } else if efficiencies.len() != threads.len() {
                     study.stats.note(BAD_RUN, 1, || {
                         format!(
                             "line {number}: {} efficiencies for {} thread counts",
@@ -137,6 +152,12 @@ pub(super) fn read_csv(text: &str, role: Role, study: &mut Study) {
                     let configuration = Configuration { setting, size: Some(size), cores, repetition };
                     let execution = study.execution(configuration);
                     execution.stats.records(1);
+                    if execution.values.iter().any(|known| known.region == Some(region)) {
+                        execution.stats.left_out(BAD_RUN, 1, || {
+                            format!("line {number}: `{argument}` on {cores} cores is there already")
+                        });
+                        continue;
+                    }
                     execution.without_time.push(region);
                     execution.values.push(Value {
                         name: "efficiency".to_owned(),
@@ -239,6 +260,13 @@ fn elements<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
         at = end;
     }
     found
+}
+
+/// How many elements of a name begin in a text.
+fn begun(text: &str, name: &str) -> u64 {
+    text.match_indices(&format!("<{name}"))
+        .filter(|(at, tag)| text[at + tag.len()..].starts_with(|next: char| next == '>' || next.is_ascii_whitespace()))
+        .count() as u64
 }
 
 /// A text with its entities, which SPERF itself never writes.

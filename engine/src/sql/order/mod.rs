@@ -50,6 +50,7 @@ use deal::DealExec;
 use in_order::InOrderExec;
 use waiting::Turns;
 
+use crate::sql::long_constants::LongConstants;
 use crate::sql::unfit;
 
 /// The rule of DataFusion before which rows are brought into order: what follows looks at the finished plan.
@@ -61,6 +62,7 @@ pub(super) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     let place = rules.iter().position(|rule| rule.name() == BEFORE).unwrap_or(rules.len());
     rules.insert(place, Arc::new(RowsInOrder));
     rules.insert(0, Arc::new(ScansInOrder));
+    rules.push(Arc::new(LongConstants));
     rules
 }
 

@@ -1,0 +1,148 @@
+//! Long constants beside many rows.
+//!
+//! A constant that stands beside rows is made as often as a batch has rows wherever an operator wants an array of it:
+//! `SELECT generate_series(1, 8000000) FROM tasks` is a list of 64 MB, 8192 times. This rule runs last and cuts the batches below such
+//! an operator, so that the copies of one batch stay within [`TOGETHER`]. What the copies of all batches come to is asked of the
+//! memory pool by whoever keeps them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::common::{Result, ScalarValue, internal_err};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Literal;
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+};
+use futures::{StreamExt, TryStreamExt, stream};
+
+/// Constants up to this size are no matter: a batch of them is what other columns are.
+const LONG: usize = 64 << 10;
+/// What the copies of a constant in one batch may come to.
+const TOGETHER: usize = 32 << 20;
+
+/// Cuts batches below operators that have long constants.
+#[derive(Debug)]
+pub(super) struct LongConstants;
+
+impl PhysicalOptimizerRule for LongConstants {
+    fn optimize(&self, plan: Arc<dyn ExecutionPlan>, _: &ConfigOptions) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|plan| {
+            let longest = longest_constant(&plan)?;
+            if longest < LONG || plan.children().is_empty() {
+                return Ok(Transformed::no(plan));
+            }
+            let rows = (TOGETHER / longest).max(1);
+            let inputs = plan.children().into_iter().map(|input| cut(Arc::clone(input), rows)).collect();
+            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            plan.replace_children(inputs, options).map(Transformed::yes)
+        })
+        .data()
+    }
+
+    fn name(&self) -> &'static str {
+        "LongConstants"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn cut(input: Arc<dyn ExecutionPlan>, rows: usize) -> Arc<dyn ExecutionPlan> {
+    Arc::new(ShortBatchesExec { input, rows })
+}
+
+/// The bytes of the longest constant in the expressions of an operator.
+fn longest_constant(plan: &Arc<dyn ExecutionPlan>) -> Result<usize> {
+    let mut longest = 0;
+    plan.apply_expressions(&mut |expr: &Arc<dyn PhysicalExpr>| {
+        expr.apply(|part| {
+            if let Some(literal) = part.downcast_ref::<Literal>() {
+                longest = longest.max(ScalarValue::size(literal.value()));
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(longest)
+}
+
+/// Hands rows on in batches of few rows.
+#[derive(Debug)]
+struct ShortBatchesExec {
+    input: Arc<dyn ExecutionPlan>,
+    rows: usize,
+}
+
+impl DisplayAs for ShortBatchesExec {
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match format {
+            DisplayFormatType::TreeRender => write!(f, "rows={}", self.rows),
+            _ => write!(f, "ShortBatchesExec: rows={}", self.rows),
+        }
+    }
+}
+
+impl ExecutionPlan for ShortBatchesExec {
+    fn name(&self) -> &'static str {
+        "ShortBatchesExec"
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        self.input.properties()
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        vec![&self.input]
+    }
+
+    fn apply_expressions(
+        &self,
+        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn replace_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        _: ReplaceChildrenOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        match <[_; 1]>::try_from(children) {
+            Ok([input]) => Ok(cut(input, self.rows)),
+            Err(children) => internal_err!("ShortBatchesExec has one input, not {}", children.len()),
+        }
+    }
+
+    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
+        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn cardinality_effect(&self) -> CardinalityEffect {
+        CardinalityEffect::Equal
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let rows = self.rows;
+        let batches = self.input.execute(partition, context)?;
+        let short = batches.map_ok(move |batch| {
+            let count = batch.num_rows();
+            stream::iter((0..count).step_by(rows).map(move |from| Ok(batch.slice(from, rows.min(count - from)))))
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), short.try_flatten().boxed())))
+    }
+}
