@@ -143,6 +143,118 @@ fn an_empty_pid_is_none() {
     );
 }
 
+/// The answers of a query about events.
+fn answers(events: &str, sql: &str, expected: &Expect) {
+    let folder = TempDir::new().expect("a folder");
+    let path = folder.path().join("trace.json");
+    std::fs::write(&path, format!("[{events}]")).expect("written");
+    expected.assert_eq(&table(&path, sql));
+}
+
+/// Chrome writes ids as `id2` that are local to a process, or global; chrome://tracing knows those of flows as well.
+#[test]
+fn flows_of_local_and_global_ids_are_bound() {
+    let ends = |name: &str, id: &str, pid: u32, other: u32| {
+        format!(
+            r#"{{"ph":"s","name":"{name}","pid":{pid},"tid":1,"ts":5,{id}}},{{"ph":"f","bp":"e","name":"{name}","pid":{other},"tid":2,"ts":25,{id}}}"#
+        )
+    };
+    let tasks = [1, 2].map(|pid| {
+        format!(
+            r#"{{"ph":"X","name":"a{pid}","pid":{pid},"tid":1,"ts":0,"dur":10}},{{"ph":"X","name":"b{pid}","pid":{pid},"tid":2,"ts":20,"dur":10}}"#
+        )
+    });
+    let flows = [
+        ends("local", r#""id2":{"local":"0x9"}"#, 1, 1),
+        ends("local", r#""id2":{"local":"0X9"}"#, 2, 2),
+        ends("global", r#""id2":{"global":"0x7"}"#, 1, 2),
+        ends("hexadecimal", r#""id":"0X1F""#, 1, 2),
+        ends("astray", r#""id2":{"local":"0x8"}"#, 1, 2),
+    ];
+    answers(
+        &[tasks.join(","), flows.join(",")].join(","),
+        "SELECT l.name, s.name AS source, t.name AS target FROM links l JOIN tasks s ON s.task = l.source \
+         JOIN tasks t ON t.task = l.target ORDER BY 1, 2",
+        &expect![[r#"
+            +-------------+--------+--------+
+            | name        | source | target |
+            +-------------+--------+--------+
+            | global      | a1     | b2     |
+            | hexadecimal | a1     | b2     |
+            | local       | a1     | b1     |
+            | local       | a2     | b2     |
+            +-------------+--------+--------+
+        "#]],
+    );
+}
+
+/// A number, the same as text, and hexadecimal digits in either case are one id of an asynchronous span.
+#[test]
+fn spellings_of_an_id_are_one() {
+    let span = |name: &str, begin: &str, end: &str| {
+        let begin = format!(r#"{{"ph":"b","cat":"c","name":"{name}","pid":1,"ts":1,{begin}}}"#);
+        format!(r#"{begin},{{"ph":"e","cat":"c","name":"{name}","pid":1,"ts":5,{end}}}"#)
+    };
+    let spans = [
+        span("case", r#""id":"0x1F""#, r#""id":"0X1f""#),
+        span("decimal", r#""id":40.0"#, r#""id":40"#),
+        span("local", r#""id2":{"local":"0xAB"}"#, r#""id2":{"local":"0xab"}"#),
+        span("other", r#""id":"a""#, r#""id":"A""#),
+        span("text", r#""id":"50""#, r#""id":50"#),
+    ];
+    answers(
+        &spans.join(","),
+        "SELECT name, finish FROM tasks ORDER BY name",
+        &expect![[r#"
+            +---------+--------+
+            | name    | finish |
+            +---------+--------+
+            | case    | 4000   |
+            | decimal | 4000   |
+            | local   | 4000   |
+            | other   |        |
+            | text    | 4000   |
+            +---------+--------+
+        "#]],
+    );
+}
+
+#[test]
+fn counters_of_several_ids_are_several() {
+    answers(
+        r#"{"ph":"C","name":"heap","pid":1,"ts":1,"id2":{"local":"0x1"},"args":{"used":1}},
+           {"ph":"C","name":"heap","pid":1,"ts":1,"id2":{"local":"0x2"},"args":{"used":2}},
+           {"ph":"C","name":"heap","pid":1,"ts":1,"id":"0x1","args":{"used":1}}"#,
+        "SELECT DISTINCT name, value FROM counters ORDER BY name",
+        &expect![[r#"
+            +-------------------+-------+
+            | name              | value |
+            +-------------------+-------+
+            | heap id: 0x1 used | 1.0   |
+            | heap id: 0x2 used | 2.0   |
+            +-------------------+-------+
+        "#]],
+    );
+}
+
+/// Kineto on Intel's devices: calls of the driver launch, as those of the runtime do.
+#[test]
+fn calls_of_every_driver_launch() {
+    answers(
+        r#"{"ph":"X","cat":"xpu_driver","name":"zeCommandListAppendLaunchKernel","pid":9,"tid":9,"ts":1,"dur":1,"args":{"correlation":9}},
+           {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":4,"dur":5,"args":{"correlation":9}}"#,
+        "SELECT l.kind, s.name AS source, s.role, t.name AS target FROM links l JOIN tasks s ON s.task = l.source \
+         JOIN tasks t ON t.task = l.target",
+        &expect![[r#"
+            +--------+---------------------------------+---------+--------+
+            | kind   | source                          | role    | target |
+            +--------+---------------------------------+---------+--------+
+            | launch | zeCommandListAppendLaunchKernel | runtime | gemm   |
+            +--------+---------------------------------+---------+--------+
+        "#]],
+    );
+}
+
 #[test]
 fn padding_and_a_damaged_bit_of_gzip_keep_what_precedes() {
     let mut text = "[".to_owned();

@@ -14,13 +14,14 @@
 //! events, each tree of them under a `scope` of its own. A link is a flow (`"ph":"s"`, `"f"`) of
 //! category `tq:KIND` between moments at which nothing inside of its tasks runs, for a flow belongs to the innermost task
 //! of its moment; where that is another one, `tq_task` (the number of the task in the file) tells our reader. `args` are the arguments; columns that are none of ours join them. What cannot be shown is counted.
-//! Ids, names and clock of a Chrome trace stay as they were, and metadata says what the locations of another one were ([`places`]): both
-//! read back as the same tables.
+//! Ids, names and clock of a Chrome trace stay as they were. Of other traces, metadata says what the locations were ([`places`]), members
+//! `tq` of the events what Chrome has no word for (roles, units, what belongs to which task), and `tq_tasks` at the end which tasks
+//! belong to which others. Both read back as the same tables.
 
 mod places;
 mod text;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -32,7 +33,7 @@ use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{Expr, cast};
 use tq_udfs::ticks::Tick;
 
-use self::places::{Known, Sort, TQ_LOCATION};
+use self::places::{Known, Sort, TQ, TQ_LOCATION};
 pub(crate) use self::places::{LOCATIONS, Places};
 use self::text::{json, members, microseconds};
 use super::cells::{Kind, kinds};
@@ -58,6 +59,9 @@ const KNOWN: [&str; 14] = [
     "depth",
     "args",
 ];
+/// How many tasks a metadata event names the parents of: an event is a line.
+const PARENTS_OF_AN_EVENT: usize = 10_000;
+
 /// What [`arrange`] calls the times, so that they do not collide with the result's own columns.
 const START: &str = "start";
 const FINISH: &str = "finish";
@@ -81,11 +85,12 @@ pub(crate) struct Chrome {
     left_out: u64,
     /// Links whose ends are no slices of a thread.
     unbound: u64,
+    losses: Losses,
     rows: Rows,
     /// What is still to be asked for.
     wanted: Vec<Rows>,
-    /// The links that were asked for themselves: source, target, kind, name.
-    links: Vec<(i64, i64, String, String)>,
+    /// The links that were asked for themselves.
+    links: Vec<Link>,
     /// The tasks at their ends: others are not shown.
     only: Option<HashSet<i64>>,
     shown: HashMap<i64, Shown>,
@@ -100,12 +105,36 @@ pub(crate) struct Chrome {
     shows_all: bool,
     threads: i64,
     flows: u64,
-    /// Tasks that were written.
-    tasks: u32,
+    /// Tasks that were written: of a Chrome trace, or of each process that shows a run of another one.
+    tasks: BTreeMap<String, u32>,
+    /// Tasks that belong to others than those around them, by process: their numbers, and those others.
+    parents: BTreeMap<String, Vec<(u32, i64)>>,
     /// Trees of asynchronous tasks.
     trees: u64,
     /// The tree of each asynchronous task, and the members that say which one it is.
     tree_of: HashMap<i64, (u64, String)>,
+}
+
+/// What has no place in the file and is counted.
+#[derive(Default)]
+struct Losses {
+    /// Instants without a time.
+    events: u64,
+    /// Arguments of links.
+    arguments: u64,
+    /// Messages of the session.
+    messages: u64,
+}
+
+/// A link; its arguments are members.
+struct Link {
+    source: i64,
+    target: i64,
+    kind: String,
+    name: String,
+    /// '' is a name as well.
+    has_name: bool,
+    args: Option<String>,
 }
 
 /// A thread of the viewer with its open tasks: the end, and the task.
@@ -157,6 +186,7 @@ impl Chrome {
             events: 0,
             left_out: 0,
             unbound: 0,
+            losses: Losses::default(),
             rows: Rows::Tasks,
             wanted: Vec::new(),
             links: Vec::new(),
@@ -169,7 +199,8 @@ impl Chrome {
             shows_all: false,
             threads,
             flows: 0,
-            tasks: 0,
+            tasks: BTreeMap::new(),
+            parents: BTreeMap::new(),
             trees: 0,
             tree_of: HashMap::new(),
         }
@@ -191,7 +222,8 @@ impl Chrome {
         if let Some(&number) = self.processes.get(run) {
             return number.to_string();
         }
-        let number = self.processes.len() as i64 + 1;
+        let others = self.places.processes() + self.processes.len() + 1;
+        let number = self.places.process_of(run).unwrap_or(others) as i64;
         self.processes.insert(run.to_owned(), number);
         let name = json(if run.is_empty() { "trace" } else { run });
         self.event(
@@ -297,9 +329,8 @@ impl Chrome {
         let cells = Cells::new(batch)?;
         let columns = Columns::of(batch, &cells);
         let (Some(starts), Some(finishes)) = (columns.integers(START), columns.integers(FINISH)) else { return Ok(()) };
-        let tasks = columns.integers("task");
         for row in 0..batch.num_rows() {
-            let task = tasks.filter(|tasks| tasks.is_valid(row)).map(|tasks| tasks.value(row));
+            let task = columns.integer("task", row);
             if self.only.as_ref().is_some_and(|only| task.is_none_or(|task| !only.contains(&task))) {
                 continue;
             }
@@ -330,13 +361,31 @@ impl Chrome {
             if !id.is_empty() && sort != Some(Sort::Async) {
                 let _ = write!(rest, r#","id":{}"#, json(&id));
             }
-            let number = self.tasks;
-            self.tasks += 1;
+            let process = self.process_of(&run, &location, text);
+            let numbers = if self.places.are_told() { process.as_str() } else { "" };
+            let number = match self.tasks.get_mut(numbers) {
+                Some(written) => std::mem::replace(written, *written + 1),
+                None => {
+                    self.tasks.insert(numbers.to_owned(), 1);
+                    0
+                }
+            };
+            if self.places.are_told() {
+                let parent = columns.integer("parent", row);
+                if let Some(parent) = parent.filter(|_| parent != columns.integer("stack_parent", row)) {
+                    self.parents.entry(process.clone()).or_default().push((number, parent));
+                }
+                let mut told = Vec::new();
+                if columns.has("role") && columns.text("role", row)? != "work" {
+                    told.push(format!(r#""role":{}"#, columns.json("role", row)?));
+                }
+                told.extend((columns.has("kind") && columns.is_null("kind", row)).then(|| r#""kind":null"#.to_owned()));
+                rest.push_str(&told_member(&told));
+            }
             let ids = match self.places.get(&location).cloned() {
                 Some(known) if known.sort == Sort::Async => {
                     self.shown_processes.insert(known.process.clone());
-                    let parent = columns.integers("parent").filter(|parents| parents.is_valid(row));
-                    let tree = self.tree(task, parent.map(|parents| parents.value(row)), &id);
+                    let tree = self.tree(task, columns.integer("parent", row), &id);
                     let ids = format!(r#""pid":{},{tree}"#, known.process);
                     self.event(&format!(r#"{{"ph":"b",{name},{ids},{rest}}}"#), text);
                     if let Some(finish) = finish {
@@ -351,7 +400,6 @@ impl Chrome {
                     None
                 }
                 _ => {
-                    let process = self.process_of(&run, &location, text);
                     let is_inside = self.is_inside_of_an_end(&process, &location, start);
                     let ids = self.thread(&run, &location, (start, finish.unwrap_or(i64::MAX)), task, text);
                     let phase = if finish.is_some() || is_inside { "X" } else { "B" };
@@ -367,7 +415,9 @@ impl Chrome {
         Ok(())
     }
 
-    fn link(&mut self, source: i64, target: i64, kind: &str, name: &str, text: &mut String) {
+    fn link(&mut self, link: &Link, text: &mut String) {
+        let Link { source, target, kind, name, has_name, args } = link;
+        let (source, target) = (*source, *target);
         let end = |task: i64| {
             let shown = self.shown.get(&task)?;
             Some((shown.ids.clone()?, self.time(shown.moment()), shown.number))
@@ -380,7 +430,13 @@ impl Chrome {
         let flow = format!(r#""cat":{},"name":{},"id":{}"#, json(&format!("tq:{kind}")), json(name), self.flows);
         let task = |number: u32| format!(r#""args":{{"tq_task":{number}}}"#);
         let (sender, receiver) = (task(sender), task(receiver));
-        self.event(&format!(r#"{{"ph":"s",{flow},{from},"ts":{sent},{sender}}}"#), text);
+        let mut told = Vec::new();
+        if self.places.are_told() {
+            told.extend((!has_name).then(|| r#""name":null"#.to_owned()));
+            told.extend(args.as_ref().map(|args| format!(r#""args":{{{args}}}"#)));
+        }
+        let told = told_member(&told);
+        self.event(&format!(r#"{{"ph":"s",{flow},{from},"ts":{sent},{sender}{told}}}"#), text);
         self.event(&format!(r#"{{"ph":"f","bp":"e",{flow},{to},"ts":{received},{receiver}}}"#), text);
     }
 
@@ -398,16 +454,59 @@ impl Chrome {
             let (source, target) = (sources.value(row), targets.value(row));
             let (kind, name) = (columns.text("kind", row)?, columns.text("name", row)?);
             let kind = if kind.is_empty() { "flow".to_owned() } else { kind };
+            let given = columns.text("args", row)?;
+            let args = members(&given).map(str::to_owned);
+            self.losses.arguments += u64::from(args.is_some() && !self.places.are_told());
+            let has_name = !columns.is_null("name", row);
+            let link = Link { source, target, kind, name, has_name, args };
             match &mut self.only {
                 // The tasks come later.
                 Some(only) => {
                     only.extend([source, target]);
-                    self.links.push((source, target, kind, name));
+                    self.links.push(link);
                 }
-                None => self.link(source, target, &kind, &name, text),
+                None => self.link(&link, text),
             }
         }
         Ok(())
+    }
+
+    /// What our reader is told of a counter or an instant.
+    fn told(&self, columns: &Columns<'_>, row: usize, has_time: bool) -> Result<String, Failure> {
+        let mut members = Vec::new();
+        if columns.has("value") {
+            for (key, usual) in [("kind", "level"), ("unit", "")] {
+                if columns.has(key) && columns.text(key, row)? != usual {
+                    members.push(format!(r#""{key}":{}"#, columns.json(key, row)?));
+                }
+            }
+            members.extend(columns.is_null("location", row).then(|| r#""location":null"#.to_owned()));
+        }
+        let task = columns.integer("task", row).and_then(|task| self.shown.get(&task));
+        members.extend(task.map(|task| format!(r#""task":{}"#, task.number)));
+        members.extend((!has_time).then(|| r#""time":null"#.to_owned()));
+        Ok(told_member(&members))
+    }
+
+    /// Says how many tasks were written and which belong to others than those around them, run by run.
+    fn tell_tasks(&mut self, text: &mut String) {
+        if !self.places.are_told() {
+            return;
+        }
+        for (process, of) in std::mem::take(&mut self.tasks) {
+            let parents = self.parents.remove(&process).unwrap_or_default();
+            let shown = |(task, parent): &(u32, i64)| Some([*task, self.shown.get(parent)?.number]);
+            let known: Vec<[u32; 2]> = parents.iter().filter_map(shown).collect();
+            let mut parts: Vec<&[[u32; 2]]> = known.chunks(PARENTS_OF_AN_EVENT).collect();
+            if parts.is_empty() {
+                parts.push(&[]);
+            }
+            for part in parts {
+                let numbers: Vec<String> = part.as_flattened().iter().map(u32::to_string).collect();
+                let args = format!(r#"{{"of":{of},"parents":[{}]}}"#, numbers.join(","));
+                self.event(&format!(r#"{{"ph":"M","name":"tq_tasks","pid":{process},"args":{args}}}"#), text);
+            }
+        }
     }
 
     fn counters(&mut self, batch: &RecordBatch, text: &mut String) -> Result<(), Failure> {
@@ -417,8 +516,10 @@ impl Chrome {
         let values = columns.at("value").and_then(|at| batch.column(at).as_primitive_opt::<Float64Type>());
         let Some(values) = values else { return Ok(()) };
         for row in 0..batch.num_rows() {
-            let (time, value) = (times.value(row), values.value(row));
-            if times.is_null(row) || values.is_null(row) || !value.is_finite() {
+            let has_time = times.is_valid(row);
+            let from = self.stretch.map_or(0, |(from, _)| from);
+            let (time, value) = (if has_time { times.value(row) } else { from }, values.value(row));
+            if (!has_time && !self.places.are_told()) || values.is_null(row) || !value.is_finite() {
                 self.left_out += 1;
                 continue;
             }
@@ -432,12 +533,14 @@ impl Chrome {
             }
             let mut name = columns.text("name", row)?;
             let mut ids = format!(r#""pid":{process}"#);
+            if self.places.are_told() {
+                if !location.is_empty() {
+                    ids = self.shown_by(&run, &location, text).to_string();
+                }
+                let _ = write!(ids, r#","cat":{}{}"#, json(&format!("tq:{name}")), self.told(&columns, row, has_time)?);
+            }
             if self.places.get(&location).is_none_or(|known| known.sort != Sort::Process) && !location.is_empty() {
                 // A counter belongs to a process, whose other locations may have it too.
-                if self.places.are_told() {
-                    let thread = self.shown_by(&run, &location, text);
-                    ids = format!(r#"{thread},"cat":{}"#, json(&format!("tq:{name}")));
-                }
                 let _ = write!(name, " {location}");
             }
             let (name, ts, value) = (json(&name), self.time(time), serde_json::Value::from(value));
@@ -451,14 +554,16 @@ impl Chrome {
         let columns = Columns::of(batch, &cells);
         let Some(times) = columns.integers("time") else { return Ok(()) };
         for row in 0..batch.num_rows() {
-            let time = times.value(row);
+            let has_time = times.is_valid(row);
+            let time = if has_time { times.value(row) } else { self.stretch.map_or(0, |(from, _)| from) };
             let is_outside = self.stretch.is_none_or(|(from, to)| time < from || to < time);
-            if times.is_null(row) || (is_outside && !self.shows_all) {
+            if (is_outside && !self.shows_all) || (!has_time && !self.places.are_told()) {
+                self.losses.events += u64::from(!has_time);
                 continue;
             }
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
             let (name, kind) = (columns.text("name", row)?, columns.text("kind", row)?);
-            let task = columns.integers("task").filter(|tasks| tasks.is_valid(row)).map(|tasks| tasks.value(row));
+            let task = columns.integer("task", row);
             let (scope, ids) = match (self.places.get(&location), location.is_empty()) {
                 (Some(known), _) if known.sort == Sort::Thread || known.sort == Sort::State => {
                     ("t", format!(r#""pid":{},"tid":{},"#, known.process, known.thread))
@@ -471,12 +576,18 @@ impl Chrome {
                     ("", format!(r#""cat":{category},"pid":{process},{tree},"#))
                 }
                 (Some(known), _) => ("p", format!(r#""pid":{},"#, known.process)),
+                (None, true) if self.places.are_told() => {
+                    ("g", format!(r#""pid":{},"#, self.process_of(&run, &location, text)))
+                }
                 (None, true) => ("g", String::new()),
                 (None, false) => ("t", format!("{},", self.shown_by(&run, &location, text))),
             };
             let (name, ts, mut args) = (json(&name), self.time(time), columns.args(row)?);
             let ids = match self.places.are_told() {
-                true => format!(r#"{ids}"cat":{},"#, json(&format!("tq:{kind}"))),
+                true => {
+                    let told = self.told(&columns, row, has_time)?;
+                    format!(r#"{ids}"cat":{}{told},"#, json(&format!("tq:{kind}")))
+                }
                 false => ids,
             };
             let is_other = ["object", "sample", "memory_dump", "context"].contains(&kind.as_str());
@@ -511,6 +622,19 @@ impl<'a> Columns<'a> {
 
     fn has(&self, name: &str) -> bool {
         self.at(name).is_some()
+    }
+
+    /// The cell as JSON text; `null` for NULL.
+    fn json(&self, name: &str, row: usize) -> Result<String, Failure> {
+        Ok(if self.is_null(name, row) { "null".to_owned() } else { json(&self.text(name, row)?) })
+    }
+
+    fn is_null(&self, name: &str, row: usize) -> bool {
+        self.at(name).is_none_or(|at| self.cells.is_null(at, row))
+    }
+
+    fn integer(&self, name: &str, row: usize) -> Option<i64> {
+        self.integers(name).filter(|integers| integers.is_valid(row)).map(|integers| integers.value(row))
     }
 
     fn integers(&self, name: &str) -> Option<&'a datafusion::arrow::array::Int64Array> {
@@ -548,6 +672,11 @@ impl<'a> Columns<'a> {
         // `{}` is not NULL.
         Ok((!given.is_empty() || !args.is_empty()).then_some(args))
     }
+}
+
+/// The member of an event that tells our reader what Chrome has no word for; nothing without members of its own.
+fn told_member(members: &[String]) -> String {
+    if members.is_empty() { String::new() } else { format!(r#","{TQ}":{{{}}}"#, members.join(",")) }
 }
 
 /// Takes the phase out of the arguments of what is no instant: the life of an object, a sample, a memory dump, a context.
@@ -620,7 +749,10 @@ impl Output for Chrome {
         self.rows = rows_of(has);
         // Taken from the end.
         self.wanted = match self.rows {
-            Rows::Tasks if has("task") => vec![Rows::Events, Rows::Counters, Rows::Links],
+            Rows::Tasks if has("task") => {
+                self.losses.messages = self.places.messages.unsigned_abs();
+                vec![Rows::Events, Rows::Counters, Rows::Links]
+            }
             Rows::Links => {
                 self.only = Some(HashSet::new());
                 vec![Rows::Tasks]
@@ -630,7 +762,7 @@ impl Output for Chrome {
         let mut beside = std::mem::take(&mut self.places.beside);
         beside.remove("traceEvents");
         if self.places.are_unknown() {
-            beside.insert("displayTimeUnit".to_owned(), "ns".into());
+            beside = self.places.header(self.tick);
         }
         let mut text = "{".to_owned();
         for (key, value) in beside {
@@ -655,13 +787,17 @@ impl Output for Chrome {
     }
 
     fn further(&mut self) -> Option<&'static str> {
-        if let (Some((from, to)), Some((first, last))) = (self.stretch, self.places.extent) {
-            self.shows_all = from <= first && last <= to;
-        }
+        self.shows_all = match (self.stretch, self.places.extent) {
+            (Some((from, to)), Some((first, last))) => from <= first && last <= to,
+            // There are no tasks to be shown.
+            (None, None) => true,
+            _ => self.shows_all,
+        };
         self.rows = self.wanted.pop()?;
         Some(match self.rows {
             Rows::Tasks => "SELECT * FROM tasks ORDER BY start, finish DESC, task",
-            Rows::Links => "SELECT source, target, kind, name FROM links",
+            Rows::Links => "SELECT source, target, kind, name, args FROM links",
+            Rows::Counters if self.places.are_told() => "SELECT * FROM counters ORDER BY time NULLS FIRST",
             // Those of Kineto's instants come with the instants.
             Rows::Counters => {
                 "SELECT c.run, c.location, c.name, c.time, c.value FROM counters c \
@@ -669,17 +805,16 @@ impl Output for Chrome {
                  ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
                  ORDER BY c.time"
             }
-            Rows::Events => {
-                "SELECT run, location, name, kind, task, time, args FROM events WHERE time IS NOT NULL ORDER BY time"
-            }
+            Rows::Events => "SELECT run, location, name, kind, task, time, args FROM events ORDER BY time NULLS FIRST",
         })
     }
 
     fn end(&mut self) -> Result<(), Failure> {
         let mut text = String::new();
-        for (source, target, kind, name) in std::mem::take(&mut self.links) {
-            self.link(source, target, &kind, &name, &mut text);
+        for link in std::mem::take(&mut self.links) {
+            self.link(&link, &mut text);
         }
+        self.tell_tasks(&mut text);
         text.push_str("\n]}\n");
         self.writer.write_all(text.as_bytes())?;
         if self.left_out > 0 {
@@ -695,6 +830,15 @@ impl Output for Chrome {
                 self.unbound,
                 plural(self.unbound, "link")
             ));
+        }
+        let Losses { events, arguments, messages } = self.losses;
+        let losses = [
+            (messages, format!("{messages} {}", plural(messages, "message"))),
+            (events, format!("{events} {} without a time", plural(events, "event"))),
+            (arguments, format!("arguments of {arguments} {}", plural(arguments, "link"))),
+        ];
+        for (_, what) in losses.iter().filter(|(count, _)| *count > 0) {
+            talk::note(&format!("{what} cannot be shown: a Chrome trace has no place for them"));
         }
         Ok(self.writer.flush()?)
     }

@@ -60,6 +60,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
             kind: if is_old { "step" } else { "async_instant" },
             told_kind: NO_WORD,
             task,
+            told_task: None,
             args: part.args,
         });
     }

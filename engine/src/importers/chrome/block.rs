@@ -14,6 +14,7 @@ use super::chunk::{Ending, NO_WORD, Records};
 use super::damage::{self, Closes, Resumption};
 use super::event::{self, Event};
 use super::lex::{self, Flaw};
+use super::told::{TQ, Written};
 use super::{
     BAD_EVENT, COMMA_MISSING, COMMA_TOO_MANY, DUPLICATE_KEY, NO_PHASE, NOT_UTF8, TRAILING_COMMA, phases::Phases,
 };
@@ -43,13 +44,14 @@ pub(super) enum Next {
 }
 
 /// Parses a block.
-pub(super) fn parse(block: Block<'_>, next: Next) -> Parsed {
+pub(super) fn parse(block: Block<'_>, next: Next, written: &Written) -> Parsed {
     let text = Utf8::of(block);
     let mut parser = Parser {
         text: text.text(),
         at: 0,
         stack: Vec::new(),
-        phases: Phases::new(block.bytes.len(), text.places(block)),
+        phases: Phases::new(block.bytes.len(), text.places(block), written),
+        written,
         commas: Commas { seen: true, missing: 0, extra: 0 },
         next,
         resumed: false,
@@ -199,6 +201,7 @@ struct Parser<'t> {
     at: usize,
     stack: Vec<u8>,
     phases: Phases<'t>,
+    written: &'t Written,
     commas: Commas,
     /// What follows the text.
     next: Next,
@@ -217,7 +220,7 @@ impl<'t> Parser<'t> {
             match bytes.get(self.at) {
                 Some(b'{') => match event::read(self.text, self.at, &mut self.stack, &mut event) {
                     Ok(end) => {
-                        self.take(&event);
+                        self.take(&mut event);
                         self.at = end;
                     }
                     Err(flaw) => {
@@ -280,9 +283,16 @@ impl<'t> Parser<'t> {
     }
 
     #[inline]
-    fn take(&mut self, event: &Event<'t>) {
+    fn take(&mut self, event: &mut Event<'t>) {
         self.commas.missing += u64::from(!self.commas.seen);
         self.commas.seen = false;
+        if self.written.is_ours() {
+            if self.written.leaves_out(event.pid) {
+                return;
+            }
+            let told = event.others.iter().position(|(key, _)| key == TQ);
+            event.told = told.map(|at| event.others.remove(at).1);
+        }
         if event.duplicate {
             let at = self.at;
             self.phases.note(DUPLICATE_KEY, at, || "a key stands twice; the last value counts".to_owned());

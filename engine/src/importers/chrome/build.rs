@@ -7,14 +7,14 @@
 use datafusion::arrow::array::{Array, Float64Array, Int64Array, StringArray};
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
-use super::chunk::{Measure, NO_WORD, Tasks, Texts, UNFINISHED};
+use super::chunk::{Measure, NO_TIME, NO_WORD, Sample, Tasks, Texts, UNFINISHED};
 use super::file::{Recording, Shared};
-use super::kineto::{Kinds, Link};
+use super::kineto::{Kinds, Label, Link};
 use super::lanes::Sort;
 use super::nest::{NONE, Nesting};
 use super::slices::Patches;
-use super::told::Told;
-use super::{EMPTY, END_MISSING, OVERLAP, UNFINISHED_TASK};
+use super::told::{self, TQ_TASKS, Told};
+use super::{EMPTY, END_MISSING, OVERLAP, PARENTS_LEFT_OUT, UNFINISHED_TASK};
 use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::error::ImportError;
 use crate::tables::Table;
@@ -31,13 +31,20 @@ pub(super) fn build(
         header::to_common_clock(&mut recordings);
     }
     for recording in &mut recordings {
+        let mut of_tasks = Vec::new();
         for fact in std::mem::take(&mut recording.lists.facts) {
-            shared.lanes.tell(&fact);
+            match fact.what.as_str() {
+                TQ_TASKS if recording.origin.written.is_ours() => of_tasks.push(fact.args),
+                _ => shared.lanes.tell(&fact),
+            }
         }
+        believe(&of_tasks, recording);
     }
     shared.lanes.settle_told();
     // Times of another format keep their tick 0.
-    let origin = if shared.lanes.are_told() { None } else { recordings.iter().filter_map(earliest).min() };
+    let is_ours = recordings.iter().any(|recording| recording.origin.written.is_ours());
+    let keeps_times = shared.lanes.are_told() || is_ours;
+    let origin = if keeps_times { None } else { recordings.iter().filter_map(earliest).min() };
     header::describe(&recordings, &mut shared, origin, several, builder);
     let kinds = Kinds::of(&shared.kinds);
     let mut built = Vec::with_capacity(recordings.len());
@@ -62,11 +69,37 @@ pub(super) fn build(
         let first = builder.rows(Table::Tasks) as i64;
         builder.stats.absorb(std::mem::take(&mut recording.stats));
         links(&joined.links, &recording, first, builder)?;
-        samples(&recording, &shared, origin, builder)?;
+        samples(&recording, &shared, origin, first, builder)?;
         marks(&recording, &shared, origin, first, builder)?;
         tasks(recording, joined, origin, first, &roles, builder)?;
     }
     Ok(())
+}
+
+/// Takes what `tq` wrote of tasks by their numbers, where the file still holds all of them; else it forgets all such numbers.
+fn believe(of_tasks: &[String], recording: &mut Recording) {
+    let said: Vec<_> = of_tasks.iter().map(|args| serde_json::from_str::<told::Tasks>(args)).collect();
+    let rows = recording.rows;
+    let fits = |tasks: &told::Tasks| tasks.of == rows && tasks.parents.iter().all(|task| *task < rows);
+    if !said.is_empty() && said.iter().all(|tasks| tasks.as_ref().is_ok_and(fits)) {
+        let parents = said.iter().flatten().flat_map(|tasks| tasks.parents.chunks_exact(2));
+        let parents: Vec<(u32, u32)> = parents.map(|pair| (pair[0], pair[1])).collect();
+        let cyclic = kineto::in_cycles(&parents);
+        recording.told_parents = parents.into_iter().filter(|(child, _)| !cyclic.contains(child)).collect();
+        let example = || "tasks that belong to themselves; the parents by time count".to_owned();
+        recording.stats.note(PARENTS_LEFT_OUT, cyclic.len() as u64, example);
+        for mark in recording.lists.marks.iter_mut() {
+            mark.task = mark.told_task.filter(|task| *task < rows).or(mark.task);
+        }
+        return;
+    }
+    for sample in &mut recording.lists.samples {
+        if let Measure::Told { task, .. } = &mut sample.measure {
+            *task = None;
+        }
+    }
+    let left_out = said.len() as u64;
+    recording.stats.note(PARENTS_LEFT_OUT, left_out, || format!("`{TQ_TASKS}` counts others than these {rows} tasks"));
 }
 
 /// The earliest time of a file; metadata does not count.
@@ -104,7 +137,8 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
         }
     }
     let lanes = &shared.lanes.all;
-    let nesting = Nesting::of(recording, lanes.len(), |lane| lanes[lane].sort == Sort::Thread);
+    let of_thread = |lane: usize| (lanes[lane].sort == Sort::Thread).then_some(lanes[lane].nests);
+    let nesting = Nesting::of(recording, lanes.len(), of_thread);
     if let Some((row, around)) = nesting.example {
         let example = format!(
             "`{}` begins inside of `{}` on {} and ends after it",
@@ -116,14 +150,17 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     }
     end_with_those_around(&nesting.cut, recording, shared);
     note_unfinished(&unfinished, recording, shared);
-    parents.extend(kineto::python_parents(recording, &shared.lanes));
+    parents.extend(std::mem::take(&mut recording.told_parents));
+    if !recording.origin.written.is_ours() {
+        parents.extend(kineto::python_parents(recording, &shared.lanes));
+    }
     parents.sort_unstable();
     parents.dedup_by_key(|(child, _)| *child);
     let launches = kineto::Launches::of(recording, kinds);
     launches.count_ambiguous(recording, kinds, &shared.lanes);
     let mut links = Vec::new();
     // A trace of another format says all its links as flows.
-    if !shared.lanes.are_told() {
+    if !shared.lanes.are_told() && !recording.origin.written.is_ours() {
         links.extend(launches.links(recording, kinds));
         links.extend(kineto::operator_links(recording, kinds, &launches, &shared.lanes));
         links.extend(kineto::sync_links(recording, &launches, shared, kinds));
@@ -131,7 +168,8 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     let flows = flows::links(recording, &nesting, &launches, kinds, &links);
     links.extend(flows);
     recording.forget_joins();
-    let own = recorder::own_tasks(recording, shared);
+    // What `tq` wrote has its roles.
+    let own = if recording.origin.written.is_ours() { Vec::new() } else { recorder::own_tasks(recording, shared) };
     Joined { nesting, parents, links, patches, own }
 }
 
@@ -203,42 +241,66 @@ fn links(links: &[Link], recording: &Recording, first: i64, builder: &mut RunBui
     let mut names = Vec::with_capacity(links.len());
     for link in links {
         kinds.push(builder.word(Table::Links, "kind", link.kind.text(recording)));
-        names.push(builder.word(Table::Links, "name", link.name.text(recording)));
+        let has_name = link.name != Label::Null;
+        names.push(has_name.then(|| builder.word(Table::Links, "name", link.name.text(recording))));
     }
+    let args = || links.iter().map(|link| (link.args != Label::None).then(|| link.args.text(recording)));
     let ends = |end: fn(&Link) -> u32| links.iter().map(|link| first + i64::from(end(link))).collect::<Vec<_>>();
-    let cells = vec![
+    let mut cells = vec![
         ("source", ends(|link| link.source).into()),
         ("target", ends(|link| link.target).into()),
         ("kind", kinds.into()),
-        ("name", names.into()),
+        ("name", Cells::Words(names.into())),
     ];
+    if args().any(|args| args.is_some()) {
+        cells.push(("args", args().collect::<StringArray>().into()));
+    }
     builder.append_derived(Table::Links, links.len(), cells)
 }
 
 /// Values over time. Those of `[memory]` instants come beside the event.
-fn samples(recording: &Recording, shared: &Shared, origin: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let (counted, derived): (Vec<_>, Vec<_>) =
-        recording.lists.samples.iter().partition(|sample| sample.measure == Measure::Level);
+fn samples(
+    recording: &Recording,
+    shared: &Shared,
+    origin: i64,
+    first: i64,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    let is_derived = |sample: &&Sample| matches!(sample.measure, Measure::Bytes | Measure::BytesDelta);
+    let (derived, counted): (Vec<_>, Vec<_>) = recording.lists.samples.iter().partition(is_derived);
+    let told_text = |key: i32| (key != NO_WORD).then(|| recording.text(key));
     for (samples, derived) in [(counted, false), (derived, true)] {
-        let mut locations = Vec::with_capacity(samples.len());
+        let mut locations: Vec<Option<i32>> = Vec::with_capacity(samples.len());
         let mut names = Vec::with_capacity(samples.len());
-        let mut kinds = Vec::with_capacity(samples.len());
+        let (mut kinds, mut units, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
         for sample in &samples {
-            let location = &shared.lanes.all[sample.lane as usize].location;
-            locations.push(builder.word(Table::Counters, "location", location));
+            let location = usize::try_from(sample.lane).ok().map(|lane| &shared.lanes.all[lane].location);
+            locations.push(location.map(|location| builder.word(Table::Counters, "location", location)));
             names.push(builder.word(Table::Counters, "name", recording.text(sample.series)));
-            let kind = if sample.measure == Measure::BytesDelta { "delta" } else { "level" };
-            kinds.push(builder.word(Table::Counters, "kind", kind));
+            let (kind, unit, task) = match sample.measure {
+                Measure::Told { kind, unit, task } => (told_text(kind), told_text(unit), task),
+                Measure::Level => (Some("level"), None, None),
+                Measure::Bytes => (Some("level"), Some("bytes"), None),
+                Measure::BytesDelta => (Some("delta"), Some("bytes"), None),
+            };
+            kinds.push(kind.map(|kind| builder.word(Table::Counters, "kind", kind)));
+            units.push(unit.map(|unit| builder.word(Table::Counters, "unit", unit)));
+            tasks.push(task.filter(|task| *task < recording.rows).map(|task| first + i64::from(task)));
         }
         let mut cells = vec![
-            ("location", locations.into()),
+            ("location", Cells::Words(locations.into())),
             ("name", names.into()),
-            ("kind", kinds.into()),
-            ("time", samples.iter().map(|sample| sample.time.saturating_sub(origin)).collect::<Vec<_>>().into()),
+            ("kind", Cells::Words(kinds.into())),
+            ("time", samples.iter().map(|sample| time(sample.time, origin)).collect::<Vec<_>>().into()),
             ("value", samples.iter().map(|sample| Some(sample.value)).collect::<Float64Array>().into()),
         ];
+        if units.iter().any(Option::is_some) {
+            cells.push(("unit", Cells::Words(units.into())));
+        }
+        if tasks.iter().any(Option::is_some) {
+            cells.push(("task", tasks.into()));
+        }
         if derived {
-            cells.push(("unit", Cells::Word(builder.word(Table::Counters, "unit", "bytes"))));
             builder.append_derived(Table::Counters, samples.len(), cells)?;
         } else {
             builder.append(Table::Counters, samples.len(), cells)?;
@@ -267,7 +329,7 @@ fn marks(
         ("task", marks.iter().map(|mark| mark.task.map(|row| first + i64::from(row))).collect::<Vec<_>>().into()),
         ("name", marks.iter().map(|mark| Some(recording.text(mark.name))).collect::<StringArray>().into()),
         ("kind", marks.iter().map(|mark| Some(kind(mark))).collect::<StringArray>().into()),
-        ("time", marks.iter().map(|mark| mark.time.saturating_sub(origin)).collect::<Vec<_>>().into()),
+        ("time", marks.iter().map(|mark| time(mark.time, origin)).collect::<Vec<_>>().into()),
         ("args", marks.iter().map(|mark| mark.args.as_deref()).collect::<StringArray>().into()),
     ];
     builder.append(Table::Events, marks.len(), cells)
@@ -287,7 +349,8 @@ fn tasks(
     for piece in std::mem::take(&mut recording.pieces) {
         let from = piece.first as usize;
         recording.release(piece.tasks.memory());
-        let Tasks { mut starts, mut finishes, names, kinds, lanes, args, ids } = piece.tasks;
+        let Tasks { mut starts, mut finishes, names, kinds, lanes, args, ids, roles: told_roles, without_kind } =
+            piece.tasks;
         let rows = starts.len();
         let range = from..from + rows;
         let of_piece = declared.partition_point(|(child, _)| (*child as usize) < range.end);
@@ -296,10 +359,24 @@ fn tasks(
         let (own_rows, later) = of_recorder.split_at(of_recorder.partition_point(|row| (*row as usize) < range.end));
         of_recorder = later;
         let finished = shift(&mut starts, &mut finishes, origin);
+        let role = match recording.origin.written.is_ours() {
+            true => {
+                roles.told(rows, told_roles.iter().map(|(row, role)| (*row, told_role(*role, &recording, builder))))
+            }
+            false => roles.cells(&kinds, &names, own_rows.iter().map(|row| *row as usize - from)),
+        };
+        let kind = match without_kind.as_slice() {
+            [] => one_or_many(kinds),
+            rows => {
+                let mut kinds: Vec<Option<i32>> = kinds.into_iter().map(Some).collect();
+                rows.iter().for_each(|row| kinds[*row as usize] = None);
+                Cells::Words(kinds.into())
+            }
+        };
         let mut cells = vec![
-            ("role", roles.cells(&kinds, &names, own_rows.iter().map(|row| *row as usize - from))),
+            ("role", role),
             ("name", names.into()),
-            ("kind", one_or_many(kinds)),
+            ("kind", kind),
             ("location", one_or_many(lanes)),
             ("start", starts.into()),
             ("finish", Int64Array::new(finishes.into(), finished).into()),
@@ -327,6 +404,11 @@ fn tasks(
     Ok(())
 }
 
+/// The key of a role that `tq` wrote.
+fn told_role(role: i32, recording: &Recording, builder: &mut RunBuilder) -> Option<i32> {
+    (role != NO_WORD).then(|| builder.word(Table::Tasks, "role", recording.text(role)))
+}
+
 /// Counts times from the origin; which finishes are known, where not all are.
 fn shift(starts: &mut [i64], finishes: &mut [i64], origin: i64) -> Option<NullBuffer> {
     let finished =
@@ -335,6 +417,11 @@ fn shift(starts: &mut [i64], finishes: &mut [i64], origin: i64) -> Option<NullBu
         *time = time.saturating_sub(origin);
     }
     finished
+}
+
+/// A time from the origin; NULL for what has none.
+fn time(time: i64, origin: i64) -> Option<i64> {
+    (time != NO_TIME).then(|| time.saturating_sub(origin))
 }
 
 fn one_or_many(keys: Vec<i32>) -> Cells {

@@ -9,6 +9,8 @@ use crate::trace::{Stats, Words};
 
 /// The finish of a task that has none (yet).
 pub(super) const UNFINISHED: i64 = i64::MIN;
+/// The time of what has none.
+pub(super) const NO_TIME: i64 = i64::MIN;
 /// A key that stands for no word.
 pub(super) const NO_WORD: i32 = -1;
 /// Separates the parts of composed keys; no number holds it, and in a string it would be escaped.
@@ -27,6 +29,10 @@ pub(super) struct Tasks {
     pub(super) args: Texts,
     /// Ids by row, where there are any.
     pub(super) ids: Vec<(u32, String)>,
+    /// Roles by row that `tq` wrote: keys of texts, [`NO_WORD`] for none.
+    pub(super) roles: Vec<(u32, i32)>,
+    /// Rows of which `tq` says that they have no kind.
+    pub(super) without_kind: Vec<u32>,
 }
 
 impl Tasks {
@@ -41,6 +47,8 @@ impl Tasks {
             + self.args.text.capacity()
             + self.args.ends.capacity() * 4
             + texts_memory(self.ids.iter().map(|(_, id)| id.as_str()), size_of::<(u32, String)>())
+            + self.roles.capacity() * size_of::<(u32, i32)>()
+            + self.without_kind.capacity() * size_of::<u32>()
     }
 
     /// Gives back what growing reserved.
@@ -146,6 +154,8 @@ pub(super) struct Flow {
     pub(super) id: FlowId,
     /// The task in the order of the file, where `tq` wrote the flow.
     pub(super) task: Option<u32>,
+    /// Key of what a member `tq` says of the link; [`NO_WORD`] for nothing.
+    pub(super) told: i32,
 }
 
 /// A task with `bind_id`.
@@ -162,6 +172,7 @@ pub(super) struct Bind {
 pub(super) struct Mark {
     /// [`NO_WORD`] for events of the whole trace.
     pub(super) lane: i32,
+    /// [`NO_TIME`] for those without.
     pub(super) time: i64,
     /// Key of texts.
     pub(super) name: i32,
@@ -170,13 +181,17 @@ pub(super) struct Mark {
     pub(super) told_kind: i32,
     /// The task it belongs to.
     pub(super) task: Option<u32>,
+    /// The same in the order of the file, where `tq` wrote it.
+    pub(super) told_task: Option<u32>,
     pub(super) args: Option<Box<str>>,
 }
 
 /// A row of `counters`.
 #[derive(Debug)]
 pub(super) struct Sample {
+    /// [`NO_WORD`] for those of the whole trace.
     pub(super) lane: i32,
+    /// [`NO_TIME`] for totals.
     pub(super) time: i64,
     /// Key of texts.
     pub(super) series: i32,
@@ -189,6 +204,8 @@ pub(super) struct Sample {
 pub(super) enum Measure {
     /// A value that holds, in whatever unit.
     Level,
+    /// What it said in another format: keys of kind and unit, [`NO_WORD`] for none, and the task in the order of the file.
+    Told { kind: i32, unit: i32, task: Option<u32> },
     /// Bytes that are held.
     Bytes,
     /// Bytes that came or went.
@@ -295,7 +312,7 @@ impl Renumber {
         usize::try_from(lane).map_or(NO_WORD, |lane| self.lanes[lane])
     }
 
-    fn text(&self, text: i32) -> i32 {
+    pub(super) fn text(&self, text: i32) -> i32 {
         usize::try_from(text).map_or(NO_WORD, |text| self.texts[text])
     }
 
@@ -368,6 +385,7 @@ impl Lists {
             category: by.text(flow.category),
             name: by.text(flow.name),
             id: by.id(flow.id),
+            told: by.text(flow.told),
             ..flow
         }));
         self.binds.extend(block.binds.into_iter().map(|bind| Bind {
@@ -385,6 +403,10 @@ impl Lists {
         self.samples.extend(block.samples.into_iter().map(|sample| Sample {
             lane: by.lane(sample.lane),
             series: by.text(sample.series),
+            measure: match sample.measure {
+                Measure::Told { kind, unit, task } => Measure::Told { kind: by.text(kind), unit: by.text(unit), task },
+                measure => measure,
+            },
             ..sample
         }));
         self.facts.extend(block.facts.into_iter().map(|fact| Fact { lane: by.lane(fact.lane), ..fact }));

@@ -19,7 +19,7 @@ const KEPT_IN_ALL_BYTES: usize = 1 << 20;
 /// How many elements of an array are looked at before it is taken for something else than events.
 const ELEMENTS_TRIED: usize = 8;
 /// Keys that say what the run is. Whatever else stands beside the events, these are kept.
-pub(super) const KEYS_WITH_MEANING: [&[u8]; 10] = [
+pub(super) const KEYS_WITH_MEANING: [&[u8]; 11] = [
     b"baseTimeNanoseconds",
     b"beginningOfTime",
     b"distributedInfo",
@@ -30,6 +30,7 @@ pub(super) const KEYS_WITH_MEANING: [&[u8]; 10] = [
     b"metadata",
     b"otherData",
     b"viztracer_metadata",
+    b"tq",
 ];
 /// The key of the events.
 const EVENTS: &[u8] = b"traceEvents";

@@ -77,6 +77,8 @@ pub(super) struct Event<'t> {
     pub(super) facts: Facts,
     /// Keys that the format does not know, as they stand in valid JSON, with their valid values: they join the arguments.
     pub(super) others: Vec<(Cow<'t, str>, String)>,
+    /// The member `tq`, where the file says that it wrote it.
+    pub(super) told: Option<String>,
     /// Whether a key came twice; the last one counts.
     pub(super) duplicate: bool,
     /// A key whose value is an array or an object where a text or a number should be. It joined the arguments.

@@ -39,6 +39,8 @@ pub(super) struct Recording {
     /// Keys of threads that only draw a part of another thread, with the key of that one.
     drawn_beside: HashMap<String, String>,
     pub(super) origin: Origin,
+    /// Parents that `tq` wrote, as (child, parent).
+    pub(super) told_parents: Vec<(u32, u32)>,
     pub(super) stats: Stats,
     /// Tasks that took no time and were closed by an `E`, with the row of the task that comes next in the file.
     pub(super) closed_at_once: HashMap<u32, u32>,
@@ -73,6 +75,7 @@ impl Recording {
             beside: Vec::new(),
             drawn_beside: HashMap::new(),
             origin,
+            told_parents: Vec::new(),
             stats: Stats::default(),
             closed_at_once: HashMap::new(),
             last_times: Vec::new(),
@@ -104,6 +107,9 @@ impl Recording {
         renumber(&mut tasks.kinds, &kinds, &mut shared.kinds);
         for lane in &mut tasks.lanes {
             *lane = by.lanes[*lane as usize];
+        }
+        for (_, role) in &mut tasks.roles {
+            *role = by.text(*role);
         }
         // Lists grow by doubling, and what joins them (stacks of lanes, ids) is in proportion.
         self.charge(lists.memory() * LISTS_FACTOR)?;

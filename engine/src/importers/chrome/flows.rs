@@ -21,10 +21,11 @@ use std::collections::BTreeMap;
 use hashbrown::HashSet;
 
 use super::chunk::{Flow, FlowId, NO_WORD, UNFINISHED};
+use super::event;
 use super::file::Recording;
 use super::kineto::{Kinds, Label, Launches, Link};
 use super::nest::Nesting;
-use super::told::WRITTEN;
+use super::told::{self, WRITTEN};
 use super::{FLOW_UNBOUND, LAUNCH_FLOWS};
 use crate::trace::Words;
 
@@ -55,6 +56,8 @@ struct Point {
     role: Role,
     /// `None`: there is no task where it points.
     task: Option<u32>,
+    /// Key of what `tq` says of the link, [`NO_WORD`] for nothing.
+    told: i32,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,7 +104,7 @@ pub(super) fn links(
             _ => Role::Start,
         };
         let time = recording.start(bind.row);
-        points.push(Point { time, sequence: u64::from(bind.row), role, task: Some(bind.row) });
+        points.push(Point { time, sequence: u64::from(bind.row), role, task: Some(bind.row), told: NO_WORD });
     }
     let mut links = Vec::new();
     let mut unbound = 0;
@@ -110,8 +113,18 @@ pub(super) fn links(
         let ours = kind_of(*category, &mut recording.texts);
         let kind = ours.unwrap_or(Label::Word(if is_launch { "launch" } else { "flow" }));
         let is_named = *name >= 0 && !(ours.is_some() && recording.text(*name).is_empty());
-        let name = if is_named { Label::Key(*name) } else { Label::None };
-        unbound += bind_all(points, |source, target| links.push(Link { source, target, kind, name }));
+        // What `tq` wrote has an identity for each link.
+        let told = points.iter().map(|point| point.told).find(|told| *told != NO_WORD);
+        let told = told.map(|told| recording.texts.word(told).to_owned());
+        let has_none = || matches!(told::said(told.as_deref(), "name"), told::Said::Null);
+        let name = match is_named {
+            true => Label::Key(*name),
+            false if has_none() => Label::Null,
+            false => Label::None,
+        };
+        let args = told.as_deref().and_then(|told| event::get(told, "args")).filter(|args| args.starts_with('{'));
+        let args = args.map_or(Label::None, |args| Label::Key(recording.texts.intern(args)));
+        unbound += bind_all(points, |source, target| links.push(Link { source, target, kind, name, args }));
     }
     if links.iter().any(|link| link.kind != Label::Word("flow")) {
         let known: HashSet<_> = others.iter().map(|link| (link.source, link.target, link.kind)).collect();
@@ -156,7 +169,7 @@ fn point(flow: &Flow, task: Option<u32>) -> Point {
         b't' => Role::Step,
         _ => Role::End,
     };
-    Point { time: flow.time, sequence: flow.sequence, role, task }
+    Point { time: flow.time, sequence: flow.sequence, role, task, told: flow.told }
 }
 
 /// Pairs the points of one identity; the answer is how many became part of no link.
@@ -206,6 +219,7 @@ mod tests {
                 sequence: at as u64,
                 role: role(letter),
                 task: Some(task),
+                told: NO_WORD,
             })
             .collect();
         let mut links = Vec::new();

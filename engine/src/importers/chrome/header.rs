@@ -142,6 +142,7 @@ pub(super) fn describe(
 ) {
     builder.info.time_unit = "us";
     builder.info.origin = origin;
+    builder.info.tick = recordings.first().map(|first| first.origin.written.tick());
     let Some(first) = recordings.first() else { return };
     // The clocks of several files were put on their bases already.
     let base = if several { None } else { base(&first.beside) };
@@ -165,6 +166,10 @@ pub(super) fn describe(
         }
     }
     let args = &mut builder.info.args;
+    if let Some(told) = first.origin.written.args() {
+        args.extend(told);
+        return;
+    }
     args.extend(values(&first.beside));
     let dialect = Dialect::of(&first.beside, shared);
     if let Some(name) = dialect.name() {
@@ -194,7 +199,8 @@ fn tell_first_phase(recording: &Recording, facts: &mut Map<String, Value>) {
 pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) {
     let is_total: Vec<bool> =
         (0..shared.names.len() as i32).map(|name| shared.names.word(name).starts_with("Total ")).collect();
-    if !is_total.contains(&true) {
+    // What `tq` wrote has its kind already.
+    if !is_total.contains(&true) || recording.origin.written.is_ours() {
         return;
     }
     let by_release_12 = has(&recording.beside, CLANG_BEGIN);

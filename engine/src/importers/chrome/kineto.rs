@@ -30,12 +30,16 @@ pub(super) struct Link {
     pub(super) target: u32,
     pub(super) kind: Label,
     pub(super) name: Label,
+    /// Its arguments, where `tq` wrote them.
+    pub(super) args: Label,
 }
 
 /// A word about a link: its kind or name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Label {
     None,
+    /// The name '' that `tq` says is none.
+    Null,
     Word(&'static str),
     /// Key of the file's texts.
     Key(i32),
@@ -44,7 +48,7 @@ pub(super) enum Label {
 impl Label {
     pub(super) fn text(self, recording: &Recording) -> &str {
         match self {
-            Label::None => "",
+            Label::None | Label::Null => "",
             Label::Word(word) => word,
             Label::Key(key) => recording.text(key),
         }
@@ -81,6 +85,8 @@ impl Kind {
             | "cuda_driver"
             | "hip_runtime"
             | "xpu_runtime"
+            | "xpu_driver"
+            | "glow_runtime"
             | "mtia_runtime"
             | "privateuse1_runtime"
             | "privateuse1_driver"
@@ -125,6 +131,7 @@ impl Kinds {
         let mut word = |role: &str| builder.word(Table::Tasks, "role", role);
         Roles {
             by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind == Kind::Kernel)).collect(),
+            work: word("work"),
             communication: word("communication"),
             profiler: has_own.then(|| word(PROFILER)),
             collectives: match has_kernels {
@@ -137,6 +144,8 @@ impl Kinds {
 
 /// Roles of tasks.
 pub(super) struct Roles {
+    /// The role of what `tq` wrote without one.
+    work: i32,
     /// The role of a category, and whether names of collectives change it.
     by_kind: Vec<(i32, bool)>,
     communication: i32,
@@ -165,6 +174,19 @@ impl Roles {
             return Cells::Word(first);
         }
         std::iter::once(first).chain(roles).collect::<Vec<i32>>().into()
+    }
+
+    /// The roles of tasks that `tq` wrote; `others` are those of rows that are no work.
+    pub(super) fn told(&self, rows: usize, others: impl Iterator<Item = (u32, Option<i32>)>) -> Cells {
+        let mut roles = vec![Some(self.work); rows];
+        for (row, role) in others {
+            roles[row as usize] = role;
+        }
+        if roles.iter().all(|role| *role == Some(self.work)) {
+            Cells::Word(self.work)
+        } else {
+            Cells::Words(roles.into())
+        }
     }
 }
 
@@ -207,7 +229,7 @@ pub(super) fn python_parents(recording: &mut Recording, lanes: &Lanes) -> Vec<(u
 }
 
 /// The rows that are their own ancestors. `parents` are (row, parent), a row at most once.
-fn in_cycles(parents: &[(u32, u32)]) -> HashSet<u32> {
+pub(super) fn in_cycles(parents: &[(u32, u32)]) -> HashSet<u32> {
     let parent_of: HashMap<u32, u32> = parents.iter().copied().collect();
     // By row, the walk that came by first.
     let mut walked: HashMap<u32, u32> = HashMap::with_capacity(parents.len());
@@ -323,6 +345,7 @@ impl Launches {
                 target: carrier.row,
                 kind: Label::Word(if is_sync { "sync" } else { "launch" }),
                 name: if is_sync { Label::Word("call") } else { Label::None },
+                args: Label::None,
             }
         };
         self.launched(recording, kinds).map(link).collect()
@@ -354,7 +377,13 @@ pub(super) fn operator_links(recording: &Recording, kinds: &Kinds, launches: &La
         let first = *operators.get(&carrier.id)?;
         let of_launch = launched.get(&carrier.row).and_then(|call| others.get(&(carrier.id, process(*call))));
         let source = of_launch.copied().unwrap_or(first);
-        Some(Link { source, target: carrier.row, kind: Label::Word("operator"), name: Label::Word("External id") })
+        Some(Link {
+            source,
+            target: carrier.row,
+            kind: Label::Word("operator"),
+            name: Label::Word("External id"),
+            args: Label::None,
+        })
     };
     work.filter_map(link).collect()
 }
@@ -420,7 +449,7 @@ pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Sh
             "Context Sync" => "Context Sync",
             _ => "Stream Sync",
         };
-        Some(Link { source, target: row, kind: Label::Word("sync"), name: Label::Word(name) })
+        Some(Link { source, target: row, kind: Label::Word("sync"), name: Label::Word(name), args: Label::None })
     });
     links.collect()
 }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::chunk::{Fact, SEPARATOR};
 use super::event;
-use super::told::{TQ_LOCATION, Told};
+use super::told::{TQ_LOCATION, Told, Written};
 use crate::tables::PROFILER;
 
 /// What a lane is.
@@ -49,6 +49,8 @@ pub(super) struct Lane {
     pub(super) is_stream: bool,
     /// The location of another format that it shows.
     pub(super) shows: Option<String>,
+    /// Whether its tasks nest.
+    pub(super) nests: bool,
 }
 
 /// All lanes of a run, in the order in which the trace mentions them, processes before what belongs to them.
@@ -65,6 +67,8 @@ pub(super) struct Lanes {
 pub(super) struct Origin {
     /// The rank, where the run has several.
     pub(super) rank: Option<i64>,
+    /// What `tq` wrote of the file, where it wrote it.
+    pub(super) written: Written,
 }
 
 /// A pid or tid.
@@ -167,6 +171,7 @@ impl Lanes {
             facts: Map::from_iter([("pid".to_owned(), pid.value())]),
             is_stream: false,
             shows: None,
+            nests: false,
         })
     }
 
@@ -188,6 +193,7 @@ impl Lanes {
             facts: Map::from_iter([("rank".to_owned(), rank.into())]),
             is_stream: false,
             shows: None,
+            nests: false,
         })
     }
 
@@ -223,6 +229,7 @@ impl Lanes {
             facts,
             is_stream: false,
             shows: None,
+            nests: sort == Sort::Thread,
         };
         self.add(lane)
     }
@@ -298,12 +305,15 @@ impl Lanes {
         for told in &mut self.told {
             told.parent.take_if(|parent| !known.contains(parent));
         }
+        let flat: HashSet<String> =
+            self.told.iter().filter(|told| !told.nests).map(|told| told.location.clone()).collect();
         for lane in 0..self.all.len() {
             let Some(shows) = self.all[lane].shows.take_if(|shows| known.remove(shows)) else {
                 self.all[lane].shows = None;
                 continue;
             };
             if self.by_location.get(&shows).is_none_or(|other| *other == lane as i32) {
+                self.all[lane].nests &= !flat.contains(&shows);
                 self.by_location.insert(shows.clone(), lane as i32);
                 self.all[lane].location.clone_from(&shows);
                 self.all[lane].shows = Some(shows);
@@ -331,6 +341,7 @@ impl Lanes {
                 sort_index: lane.sort_index,
                 clock: lane.clock.clone(),
                 args: lane.args(),
+                nests: lane.nests,
             }
         };
         self.told.iter().cloned().chain((0..self.all.len()).filter(is_row).map(of_lane)).collect()
@@ -375,7 +386,7 @@ impl Lane {
 }
 
 /// A number as it is written without a point or an exponent, where it is a whole one.
-fn plain_number(token: &str) -> String {
+pub(super) fn plain_number(token: &str) -> String {
     // Above it, doubles leave whole numbers out.
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if !token.contains(['e', 'E']) {
@@ -433,7 +444,7 @@ mod tests {
     #[test]
     fn ranks_stand_above_processes() {
         let mut lanes = Lanes::default();
-        let origin = Origin { rank: Some(3) };
+        let origin = Origin { rank: Some(3), ..Origin::default() };
         let lane = lanes.of_key("T\u{1}12\u{1}34", &origin);
         let thread = &lanes.all[lane as usize];
         assert_eq!((thread.location.as_str(), thread.process.as_str()), ("rank 3/12/34", "3"));

@@ -63,6 +63,7 @@ use std::path::Path;
 use self::container::{Container, Form, Stop};
 use self::file::{Recording, Shared};
 use self::lanes::Origin;
+use self::told::Written;
 use super::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::trace::{Finding, RunBuilder, Source, Stage};
@@ -109,6 +110,7 @@ const SEVERAL_CONTAINERS: Finding = Finding::repaired("several_containers", Stag
 const BASE_TIME_MISSING: Finding = Finding::repaired("base_time_missing", Stage::Recording);
 const END_MISSING: Finding = Finding::repaired("end_missing", Stage::Recording);
 const PYTHON_CYCLE: Finding = Finding::repaired("python_parent_cycle", Stage::Recording);
+const PARENTS_LEFT_OUT: Finding = Finding::repaired("declared_left_out", Stage::Recording);
 
 const TRAILING_COMMA: Finding = Finding::info("trailing_comma", Stage::Recording);
 const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
@@ -147,9 +149,13 @@ impl Importer for Chrome {
             let what = format!("it is UTF-16 ({order}); JSON is UTF-8: `iconv -f {order} -t UTF-8` converts it");
             return Err(damaged(source, "byte 0".to_owned(), what));
         }
-        let mut builder = context.begin(source);
-        read_run(&[(source.clone(), Origin::default())], context, &mut builder)?;
-        context.finish(builder)
+        for written in Written::of(source) {
+            let mut builder = context.begin(source);
+            builder.info.own_name = written.name();
+            read_run(&[(source.clone(), Origin { rank: None, written })], context, &mut builder)?;
+            context.finish(builder)?;
+        }
+        Ok(())
     }
 
     fn is_one_run(&self, sources: &[Source]) -> bool {
@@ -167,8 +173,10 @@ impl Importer for Chrome {
         sources: &[Source],
         context: &mut ImportContext<'_>,
     ) -> Result<(), ImportError> {
-        let mut files: Vec<(Source, Origin)> =
-            sources.iter().map(|source| (source.clone(), Origin { rank: header::place(source).rank })).collect();
+        let mut files: Vec<(Source, Origin)> = sources
+            .iter()
+            .map(|source| (source.clone(), Origin { rank: header::place(source).rank, ..Origin::default() }))
+            .collect();
         files.sort_by_key(|(_, origin)| origin.rank);
         let mut builder = context.begin_at(directory);
         read_run(&files, context, &mut builder)?;

@@ -99,8 +99,8 @@ impl Later {
 }
 
 impl Nesting {
-    /// Nests the tasks of all lanes that `nests` says true for.
-    pub(super) fn of(recording: &Recording, lanes: usize, nests: impl Fn(usize) -> bool) -> Nesting {
+    /// Sorts the tasks of all lanes that `nests` knows, and nests those that it says true for.
+    pub(super) fn of(recording: &Recording, lanes: usize, nests: impl Fn(usize) -> Option<bool>) -> Nesting {
         let rows = recording.rows as usize;
         let mut nesting =
             Nesting { parents: vec![NONE; rows], depths: vec![-1; rows], order: vec![0; rows], ..Nesting::default() };
@@ -108,8 +108,11 @@ impl Nesting {
         let mut begun: Vec<u32> = recording.lists.begins.iter().map(|begin| begin.row).collect();
         begun.sort_unstable();
         let mut spans = Vec::new();
-        for lane in (0..lanes).filter(|&lane| nests(lane)) {
-            nesting.sweep(lane, recording, &begun, &mut spans);
+        for lane in 0..lanes {
+            if let Some(nests) = nests(lane) {
+                nesting.sort(lane, recording, &mut spans);
+                nesting.sweep(lane, recording, &begun, if nests { &spans } else { &[] });
+            }
         }
         nesting
     }
@@ -139,7 +142,7 @@ impl Nesting {
         self.ends = next;
     }
 
-    fn sweep(&mut self, lane: usize, recording: &Recording, begun: &[u32], spans: &mut Vec<Span>) {
+    fn sort(&mut self, lane: usize, recording: &Recording, spans: &mut Vec<Span>) {
         spans.clear();
         let mut piece = 0;
         spans.extend(self.lane(lane).iter().map(|&row| {
@@ -159,11 +162,16 @@ impl Nesting {
             spans.sort_unstable_by_key(Span::key);
         }
         let from = self.ends[lane] - spans.len();
+        for (place, span) in self.order[from..self.ends[lane]].iter_mut().zip(spans.iter()) {
+            *place = span.row;
+        }
+    }
+
+    fn sweep(&mut self, lane: usize, recording: &Recording, begun: &[u32], spans: &[Span]) {
         let last = recording.last_times.get(lane).copied();
         let mut later = Later::default();
         let mut stack: Vec<Span> = Vec::new();
-        for (place, &(mut span)) in spans.iter().enumerate() {
-            self.order[from + place] = span.row;
+        for &(mut span) in spans {
             while stack.last().is_some_and(|top| {
                 let closed = || recording.closed_at_once.get(&top.row).is_some_and(|&next| next <= span.row);
                 let both_empty = top.is_empty() && span.is_empty();

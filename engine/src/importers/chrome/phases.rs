@@ -14,17 +14,19 @@ use std::borrow::Cow;
 
 use super::block::{Place, Recent};
 use super::chunk::{
-    Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_WORD, Python, Records, SEPARATOR,
-    Sample, Tasks, UNFINISHED,
+    Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_TIME, NO_WORD, Python, Records,
+    SEPARATOR, Sample, Tasks, UNFINISHED,
 };
 use super::event::{self, Event, Text};
-use super::told::WRITTEN;
+use super::lanes::plain_number;
+use super::told::{self, Said, WRITTEN, Written};
 use super::{
     ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_ARGS, FLOW_EVENTS,
     FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNFINISHED_TASK,
     UNKNOWN_PHASE, VALUE_ROUNDED, WRONG_TYPE, flows, repair, time,
 };
 use crate::trace::{Finding, Stats, Words};
+use tq_udfs::ticks::Tick;
 
 /// Bytes of an event of a dense trace, to guess how many a block holds.
 const EVENT_BYTES: usize = 150;
@@ -41,6 +43,10 @@ pub(super) struct Phases<'t> {
     stats: Stats,
     /// Where the block begins, for places in messages.
     place: Place<'t>,
+    /// What times are counted in.
+    tick: Tick,
+    /// Whether `tq` wrote the file.
+    is_ours: bool,
     records: u64,
     rounded: u64,
     rounded_example: String,
@@ -55,7 +61,7 @@ pub(super) struct Phases<'t> {
 }
 
 impl<'t> Phases<'t> {
-    pub(super) fn new(bytes: usize, place: Place<'t>) -> Phases<'t> {
+    pub(super) fn new(bytes: usize, place: Place<'t>, written: &Written) -> Phases<'t> {
         let mut tasks = Tasks::default();
         let rows = bytes / EVENT_BYTES;
         tasks.starts.reserve(rows);
@@ -75,6 +81,8 @@ impl<'t> Phases<'t> {
             lists: Lists::default(),
             stats: Stats::default(),
             place,
+            tick: written.tick(),
+            is_ours: written.is_ours(),
             records: 0,
             rounded: 0,
             rounded_example: String::new(),
@@ -278,14 +286,8 @@ impl<'t> Phases<'t> {
         if global.is_none() && local.is_some() {
             key.extend(["pid", event.pid, "\u{1}"]);
         }
-        // "0x1f" and 31 are one id.
-        let text = event::string_value(id);
-        let hexadecimal = text.as_deref().and_then(|text| text.strip_prefix("0x")).and_then(hexadecimal);
-        match hexadecimal {
-            Some(number) => key.push_str(&number.to_string()),
-            None => key.push_str(id),
-        }
-        Some(text.unwrap_or_else(|| id.to_owned()))
+        push_part(&async_key(id), key);
+        Some(event::string_value(id).unwrap_or_else(|| id.to_owned()))
     }
 
     /// Appends a task; `own` are members that join its arguments.
@@ -326,6 +328,12 @@ impl<'t> Phases<'t> {
             let id = event::string_value(event.id).unwrap_or_else(|| event.id.to_owned());
             self.tasks.ids.push((row, id));
         }
+        if event.told.is_some() {
+            let role = self.told(event, "role");
+            self.tasks.roles.extend(role.map(|role| (row, role)));
+            let has_none = matches!(told::said(event.told.as_deref(), "kind"), Said::Null);
+            self.tasks.without_kind.extend(has_none.then_some(row));
+        }
         if !event.bind_id.is_empty() {
             self.bind(event, row, at);
         }
@@ -345,7 +353,7 @@ impl<'t> Phases<'t> {
 
     fn flow(&mut self, event: &Event<'t>, at: usize) {
         let Some(time) = self.time(event, at) else { return };
-        let Some(id) = self.flow_id(event.id) else {
+        let Some(id) = self.flow_id_of(event) else {
             self.dropped(FLOW_WITHOUT_ID, at, || "a flow without `id`".to_owned());
             return;
         };
@@ -363,6 +371,7 @@ impl<'t> Phases<'t> {
             [(key, task)] if *key == flows::TASK => task.parse().ok(),
             _ => None,
         };
+        let told = event.told.as_deref().map_or(NO_WORD, |told| self.texts.intern(told));
         if (task.is_none() && !args.is_empty()) || !event.others.is_empty() {
             self.note(FLOW_ARGS, at, || "`s`, `t` and `f` become links, which have no arguments".to_owned());
         }
@@ -376,9 +385,22 @@ impl<'t> Phases<'t> {
             name,
             id,
             task,
+            told,
         };
         self.lists.flows.push(flow);
         self.dropped(FLOW_EVENTS, at, || "pairs of `s`, `t` and `f` become links".to_owned());
+    }
+
+    /// The id of `s`, `t` and `f`; one that is local counts within its process.
+    fn flow_id_of(&mut self, event: &Event<'t>) -> Option<FlowId> {
+        match (event.id, event::get(event.id2, "global"), event::get(event.id2, "local")) {
+            ("" | "null" | "\"\"", Some(global), _) => self.flow_id(global),
+            ("" | "null" | "\"\"", None, Some(local)) if local != "\"\"" && local != "null" => {
+                let key = format!("pid{}{SEPARATOR}{}", event.pid, async_key(local));
+                Some(FlowId::Text(self.texts.intern(&key)))
+            }
+            (id, ..) => self.flow_id(id),
+        }
     }
 
     /// Strings are hexadecimal, with or without `0x`, as Perfetto reads them; `None` for an empty one.
@@ -387,7 +409,7 @@ impl<'t> Phases<'t> {
             if text.is_empty() {
                 return None;
             }
-            let number = hexadecimal(text.strip_prefix("0x").unwrap_or(&text));
+            let number = hexadecimal(digits_of(&text).unwrap_or(&text));
             return Some(number.map_or_else(|| FlowId::Text(self.texts.intern(token)), FlowId::Number));
         }
         match token {
@@ -399,14 +421,15 @@ impl<'t> Phases<'t> {
     fn instant(&mut self, event: &Event<'t>, at: usize) {
         let rows = self.lists.marks.len();
         self.mark(event, at, "instant");
-        let is_memory = event.name.is_some_and(|name| name.raw == "[memory]");
+        // What `tq` wrote says what it counts.
+        let is_memory = !self.is_ours && event.name.is_some_and(|name| name.raw == "[memory]");
         if is_memory && self.lists.marks.len() > rows {
             self.memory(event, at);
         }
     }
 
     fn mark(&mut self, event: &Event<'t>, at: usize, kind: &'static str) {
-        let Some(time) = self.time(event, at) else { return };
+        let Some(time) = self.told_time(event, at) else { return };
         let lane = match event.instant_scope.trim_matches('"') {
             "g" => NO_WORD,
             "p" => self.composed('P', [event.pid]),
@@ -435,7 +458,8 @@ impl<'t> Phases<'t> {
         }
         let args = own_args(event, own);
         let name = self.text(Some(event.name.unwrap_or(Text { raw: "", plain: true })), at);
-        self.lists.marks.push(Mark { lane, time, name, kind, told_kind, task: None, args });
+        let told_task = told::task(event.told.as_deref());
+        self.lists.marks.push(Mark { lane, time, name, kind, told_kind, task: None, told_task, args });
     }
 
     fn counter(&mut self, event: &Event<'t>, at: usize) {
@@ -445,12 +469,12 @@ impl<'t> Phases<'t> {
             self.left_out(BAD_COUNTER, at, || "a counter without values".to_owned());
             return;
         }
-        let time = match time::nanoseconds(event.ts.as_bytes()) {
+        let time = match time::ticks(event.ts.as_bytes(), self.tick) {
             Ok(time) => {
                 if time.rounded {
                     self.rounded(at, event);
                 }
-                time.value
+                if matches!(told::said(event.told.as_deref(), "time"), Said::Null) { NO_TIME } else { time.value }
             }
             Err(_) => {
                 self.records += series.len() as u64 - 1;
@@ -464,11 +488,20 @@ impl<'t> Phases<'t> {
         let category = event.category.map(|category| repair::unescape(category.raw).0);
         let told_name = category.as_deref().and_then(|category| category.strip_prefix(WRITTEN));
         let lane = match told_name {
+            Some(_) if matches!(told::said(event.told.as_deref(), "location"), Said::Null) => NO_WORD,
             Some(_) => self.thread(event.pid, event.tid),
             None => self.composed('P', [event.pid]),
         };
+        let measure = match event.told.as_deref() {
+            None => Measure::Level,
+            Some(told) => Measure::Told {
+                kind: self.told(event, "kind").unwrap_or_else(|| self.texts.intern("level")),
+                unit: self.told(event, "unit").unwrap_or(NO_WORD),
+                task: told::task(Some(told)),
+            },
+        };
         let name = told_name.map_or_else(|| plain(event.name), str::to_owned);
-        let id = match event.id {
+        let id = match event::get(event.id2, "global").or(event::get(event.id2, "local")).unwrap_or(event.id) {
             "" | "\"\"" | "null" => String::new(),
             token => format!(" id: {}", event::string_value(token).unwrap_or_else(|| token.to_owned())),
         };
@@ -485,13 +518,13 @@ impl<'t> Phases<'t> {
             self.records += 1;
             let blank = if key.is_empty() { "" } else { " " };
             let series = self.texts.intern(&format!("{name}{id}{blank}{key}"));
-            self.lists.samples.push(Sample { lane, time, series, value, measure: Measure::Level });
+            self.lists.samples.push(Sample { lane, time, series, value, measure });
         }
     }
 
     /// `{"Total Reserved": 0, "Total Allocated": 6144, "Bytes": 2048, "Addr": 98765, "Device Id": -1, "Device Type": 0}`
     fn memory(&mut self, event: &Event<'t>, at: usize) {
-        let Some(time) = time::nanoseconds(event.ts.as_bytes()).ok() else { return };
+        let Some(time) = time::ticks(event.ts.as_bytes(), self.tick).ok() else { return };
         let args = event.args.text().unwrap_or_default();
         let members = event::members(args);
         let number = |key: &str| {
@@ -545,7 +578,7 @@ impl<'t> Phases<'t> {
 
     #[inline]
     fn span(&mut self, event: &Event<'t>, at: usize) -> Option<(i64, i64)> {
-        match time::span(event.ts.as_bytes(), event.dur.as_bytes()) {
+        match time::span(event.ts.as_bytes(), event.dur.as_bytes(), self.tick) {
             Ok(span) => {
                 if span.rounded {
                     self.rounded(at, event);
@@ -568,7 +601,7 @@ impl<'t> Phases<'t> {
 
     #[inline]
     fn time(&mut self, event: &Event<'t>, at: usize) -> Option<i64> {
-        match time::nanoseconds(event.ts.as_bytes()) {
+        match time::ticks(event.ts.as_bytes(), self.tick) {
             Ok(time) => {
                 if time.rounded {
                     self.rounded(at, event);
@@ -627,6 +660,21 @@ impl<'t> Phases<'t> {
         self.lanes.intern(&self.scratch)
     }
 
+    /// The key of what a member `tq` says, [`NO_WORD`] for NULL; `None` where it says nothing.
+    fn told(&mut self, event: &Event<'t>, key: &str) -> Option<i32> {
+        match told::said(event.told.as_deref(), key) {
+            Said::Nothing => None,
+            Said::Null => Some(NO_WORD),
+            Said::Text(text) => Some(self.texts.intern(&text)),
+        }
+    }
+
+    /// The time of an event; [`NO_TIME`] where `tq` says that it has none.
+    fn told_time(&mut self, event: &Event<'t>, at: usize) -> Option<i64> {
+        let time = self.time(event, at)?;
+        Some(if matches!(told::said(event.told.as_deref(), "time"), Said::Null) { NO_TIME } else { time })
+    }
+
     /// The key of a text, [`NO_WORD`] without one.
     fn text(&mut self, text: Option<Text<'t>>, at: usize) -> i32 {
         match text {
@@ -664,13 +712,24 @@ fn is_true(token: &str) -> bool {
     matches!(token.trim_matches('"'), "true" | "1")
 }
 
+/// An id as part of a key: "0x1f", "0X1F", "31", 31 and 31.0 are one.
+fn async_key(token: &str) -> String {
+    let Some(text) = event::string_value(token) else { return plain_number(token) };
+    digits_of(&text).and_then(hexadecimal).map_or(text, |number| number.to_string())
+}
+
+/// What follows the `0x` of a hexadecimal number.
+fn digits_of(text: &str) -> Option<&str> {
+    text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
+}
+
 /// Ids above 2⁶³ wrap: all that matters is that they differ.
 fn hexadecimal(digits: &str) -> Option<i64> {
     u64::from_str_radix(digits, 16).ok().map(|number| number as i64)
 }
 
 fn thread_time(event: &Event<'_>) -> Option<i64> {
-    time::nanoseconds(event.tts.trim_matches('"').as_bytes()).ok().map(|time| time.value)
+    time::ticks(event.tts.trim_matches('"').as_bytes(), Tick::Nanosecond).ok().map(|time| time.value)
 }
 
 /// The arguments with members of the event that have no column.

@@ -103,7 +103,7 @@ pub(super) fn own_lanes<'r>(
         for mark in recording.lists.marks.iter().filter(|mark| mark.lane != NO_WORD) {
             others[mark.lane as usize] |= !is_own_mark(recording.text(mark.name), &lanes.all[mark.lane as usize]);
         }
-        for sample in &recording.lists.samples {
+        for sample in recording.lists.samples.iter().filter(|sample| sample.lane != NO_WORD) {
             others[sample.lane as usize] = true;
         }
     }

@@ -16,6 +16,7 @@ use super::block::{self, Next, Parsed};
 use super::chunk::Ending;
 use super::container::{Container, Form, Further, Stop};
 use super::file::{Recording, Shared};
+use super::told::Written;
 use super::{BROKEN_CONTAINER, BROKEN_HEADER, HEADER_LEFT_OUT, NO_CONTAINER, SEVERAL_CONTAINERS, TRUNCATED, damaged};
 use crate::error::ImportError;
 use crate::trace::{self, Block, Source, parse_reader};
@@ -183,6 +184,7 @@ fn pass(
     shared: &mut Shared,
 ) -> Result<Pass, ImportError> {
     let reader = skipped(source, begin)?;
+    let written: Written = recording.origin.written.clone();
     // Behind the array there are no borders to wait for.
     let over = AtomicBool::new(false);
     let cut = |text: &[u8]| {
@@ -192,7 +194,7 @@ fn pass(
         if !careful {
             return Some(block::border(text).unwrap_or(text.len()));
         }
-        match block::parse(Block { bytes: text, offset: 0, last: false }, Next::Unknown).ending {
+        match block::parse(Block { bytes: text, offset: 0, last: false }, Next::Unknown, &written).ending {
             Ending::Border => Some(text.len()),
             Ending::Inside(at) => Some(at),
             // The end stands at the beginning of a block of its own, as an event would.
@@ -209,7 +211,7 @@ fn pass(
             (false, true) => Next::Event,
             (false, false) => Next::Unknown,
         };
-        block::parse(Block { offset: begin + block.offset, ..block }, next)
+        block::parse(Block { offset: begin + block.offset, ..block }, next, &written)
     };
     let mut outcome = Pass::Region(Region::Ended);
     let mut take = |parsed: Parsed| -> Result<bool, ImportError> {

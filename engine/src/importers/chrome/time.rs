@@ -8,12 +8,14 @@
 //! ```
 //! No binary float anywhere: at 1.7e15 µs a double steps by 0.25 µs, and nested events would leave their parents.
 
+use tq_udfs::ticks::Tick;
+
 use crate::time::{BadNumber, Decimal, REACH};
 
-/// A time in ns, and whether it had to be rounded.
+/// A time in ticks, and whether it had to be rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Nanoseconds {
-    /// Whole ns.
+pub(super) struct Ticks {
+    /// Whole ones.
     pub(super) value: i64,
     /// Whether the text said more.
     pub(super) rounded: bool,
@@ -36,35 +38,41 @@ fn in_reach(time: i64) -> Result<i64, BadNumber> {
     if REACH.contains(&time) { Ok(time) } else { Err(BadNumber::OutOfRange) }
 }
 
-/// From microseconds to nanoseconds: the point moves by three places.
-const SHIFT: i64 = 3;
+/// From microseconds to nanoseconds: the point moves by three places; `tq` writes picoseconds where a trace has them.
+const fn shift(tick: Tick) -> i64 {
+    match tick {
+        Tick::Nanosecond => 3,
+        Tick::Picosecond => 6,
+    }
+}
 
 /// Reads decimal microseconds.
 #[inline]
-pub(super) fn nanoseconds(text: &[u8]) -> Result<Nanoseconds, BadNumber> {
-    match exact(text) {
-        Some(value) => Ok(Nanoseconds { value: in_reach(value)?, rounded: false }),
-        None => Decimal::parse(text)?.ticks(SHIFT).map(|(value, exact)| Nanoseconds { value, rounded: !exact }),
+pub(super) fn ticks(text: &[u8], tick: Tick) -> Result<Ticks, BadNumber> {
+    match exact(text, tick) {
+        Some(value) => Ok(Ticks { value: in_reach(value)?, rounded: false }),
+        None => Decimal::parse(text)?.ticks(shift(tick)).map(|(value, exact)| Ticks { value, rounded: !exact }),
     }
 }
 
 /// Reads start and duration, both decimal microseconds.
 #[inline]
-pub(super) fn span(start: &[u8], duration: &[u8]) -> Result<Span, BadNumber> {
-    if let (Some(start), Some(duration)) = (exact(start), exact(duration)) {
+pub(super) fn span(start: &[u8], duration: &[u8], tick: Tick) -> Result<Span, BadNumber> {
+    if let (Some(start), Some(duration)) = (exact(start, tick), exact(duration, tick)) {
         let finish = in_reach(in_reach(start)?.checked_add(duration.max(0)).ok_or(BadNumber::OutOfRange)?)?;
         return Ok(Span { start, finish, rounded: false, negative: duration < 0 });
     }
     let (start, duration) = (Decimal::parse(start)?, Decimal::parse(duration)?);
-    let (begin, begin_exact) = start.ticks(SHIFT)?;
+    let (begin, begin_exact) = start.ticks(shift(tick))?;
     let negative = duration.is_negative();
-    let (finish, finish_exact) = if negative { (begin, begin_exact) } else { start.ticks_of_sum(&duration, SHIFT)? };
+    let (finish, finish_exact) =
+        if negative { (begin, begin_exact) } else { start.ticks_of_sum(&duration, shift(tick))? };
     Ok(Span { start: begin, finish, rounded: !(begin_exact && finish_exact), negative })
 }
 
 /// The usual spelling: up to fifteen digits before the point, up to three behind it.
 #[inline]
-fn exact(text: &[u8]) -> Option<i64> {
+fn exact(text: &[u8], tick: Tick) -> Option<i64> {
     let (negative, digits) = match text {
         [b'-', rest @ ..] => (true, rest),
         _ => (false, text),
@@ -94,6 +102,7 @@ fn exact(text: &[u8]) -> Option<i64> {
         }
         _ => return None,
     };
+    let scaled = scaled.checked_mul(tick.per_nanosecond())?;
     Some(if negative { -scaled } else { scaled })
 }
 
@@ -118,11 +127,11 @@ mod tests {
     #[test]
     fn decimals_are_exact() {
         let check = |text: &str, expected: i64| {
-            let read = nanoseconds(text.as_bytes());
-            assert_eq!(read, Ok(Nanoseconds { value: expected, rounded: false }), "{text}");
+            let read = ticks(text.as_bytes(), Tick::Nanosecond);
+            assert_eq!(read, Ok(Ticks { value: expected, rounded: false }), "{text}");
             // Through the slow path, too.
             assert_eq!(
-                Decimal::parse(text.as_bytes()).and_then(|number| number.ticks(SHIFT)),
+                Decimal::parse(text.as_bytes()).and_then(|number| number.ticks(shift(Tick::Nanosecond))),
                 Ok((expected, true)),
                 "{text}"
             );
@@ -146,7 +155,11 @@ mod tests {
     #[test]
     fn what_does_not_fit_a_nanosecond_is_rounded_half_to_even() {
         let check = |text: &str, expected: i64| {
-            assert_eq!(nanoseconds(text.as_bytes()), Ok(Nanoseconds { value: expected, rounded: true }), "{text}");
+            assert_eq!(
+                ticks(text.as_bytes(), Tick::Nanosecond),
+                Ok(Ticks { value: expected, rounded: true }),
+                "{text}"
+            );
         };
         check("0.0005", 0);
         check("0.0015", 2);
@@ -161,9 +174,22 @@ mod tests {
     }
 
     #[test]
+    fn picoseconds_are_exact() {
+        let read = |text: &str| ticks(text.as_bytes(), Tick::Picosecond).map(|time| (time.value, time.rounded));
+        assert_eq!(read("1.000001"), Ok((1_000_001, false)));
+        assert_eq!(read("-12.5"), Ok((-12_500_000, false)));
+        assert_eq!(read("0.0000005"), Ok((0, true)));
+        assert_eq!(read("4611686018427.387903"), Ok((REACH.end - 1, false)));
+        assert_eq!(read("4611686018427.387904"), Err(BadNumber::OutOfRange));
+        assert_eq!(read("9223372036854775"), Err(BadNumber::OutOfRange));
+        let span = span(b"1.5", b"0.000001", Tick::Picosecond).expect("a span");
+        assert_eq!((span.start, span.finish), (1_500_000, 1_500_001));
+    }
+
+    #[test]
     fn what_is_no_time_is_refused() {
         for text in ["", "-", ".", "1.5e", "2e+", "100a", "-1.-500", "invalid", "NaN", "1.2.3", " 1", "--1", "e5"] {
-            assert_eq!(nanoseconds(text.as_bytes()), Err(BadNumber::NotANumber), "{text}");
+            assert_eq!(ticks(text.as_bytes(), Tick::Nanosecond), Err(BadNumber::NotANumber), "{text}");
         }
         for text in [
             "9223372036854775.808",
@@ -174,14 +200,14 @@ mod tests {
             "1e999999999999",
             "99999999999999999999999999999999999999999999",
         ] {
-            assert_eq!(nanoseconds(text.as_bytes()), Err(BadNumber::OutOfRange), "{text}");
+            assert_eq!(ticks(text.as_bytes(), Tick::Nanosecond), Err(BadNumber::OutOfRange), "{text}");
         }
     }
 
     #[test]
     fn both_ends_are_rounded() {
         let check = |start: &str, duration: &str, expected: (i64, i64)| {
-            let span = span(start.as_bytes(), duration.as_bytes()).expect("a span");
+            let span = span(start.as_bytes(), duration.as_bytes(), Tick::Nanosecond).expect("a span");
             assert_eq!((span.start, span.finish), expected, "{start} {duration}");
         };
         check("0.0004", "0.0004", (0, 1));
@@ -193,9 +219,12 @@ mod tests {
         check("0.00000000000000000000000001", "0.0004999999999999999999999", (0, 0));
         check("-0.0005", "0.00000000000000000000000000000000001", (0, 0));
         check("7", "1e-400", (7_000, 7_000));
-        assert_eq!(span(b"7", b"1e400"), Err(BadNumber::OutOfRange));
-        assert_eq!(span(b"7", b"-1e400"), Ok(Span { start: 7_000, finish: 7_000, rounded: false, negative: true }));
-        assert_eq!(span(b"9223372036854775", b"1"), Err(BadNumber::OutOfRange));
+        assert_eq!(span(b"7", b"1e400", Tick::Nanosecond), Err(BadNumber::OutOfRange));
+        assert_eq!(
+            span(b"7", b"-1e400", Tick::Nanosecond),
+            Ok(Span { start: 7_000, finish: 7_000, rounded: false, negative: true })
+        );
+        assert_eq!(span(b"9223372036854775", b"1", Tick::Nanosecond), Err(BadNumber::OutOfRange));
     }
 
     #[test]
