@@ -33,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use tq_engine::trace::temporary;
 
 use args::{Args, Command};
 use errors::Failure;
@@ -48,13 +49,16 @@ fn main() -> ExitCode {
     };
     let result = catch_unwind(AssertUnwindSafe(|| run(args)))
         .unwrap_or_else(|_| Err(errors::Problem::internal(&errors::last_panic()).into()));
-    match result {
+    let status = match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.tell();
             failure.exit_code()
         }
-    }
+    };
+    // Of readers and queries that were left behind.
+    temporary::remove_all();
+    status
 }
 
 fn run(args: Args) -> Result<(), Failure> {

@@ -14,7 +14,7 @@ use tq_engine::trace::{Progress, Severity};
 use crate::args::OpenArgs;
 use crate::errors::{self, Failure, Problem, did_you_mean};
 use crate::output::visible::visible;
-use crate::{config, talk, watch};
+use crate::{config, talk, timeout, watch};
 
 /// An import shorter than this stays silent.
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
@@ -41,7 +41,7 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     watch::over(options.memory_limit);
     let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
     options.progress = meter.clone().map(|meter| meter as Arc<dyn Progress>);
-    let opened = Session::open(&options);
+    let opened = timeout::open(options);
     if let Some(meter) = meter {
         meter.clear();
     }

@@ -1,19 +1,34 @@
-//! `--timeout`: how long a question may take.
+//! `--timeout`: how long a question, or reading the traces, may take.
 //!
 //! A question is one statement or saved query: planning, running and writing its answer. Each has the whole limit to itself, so
-//! that in a suite or on a page a late one does not take the others along. Reading the traces does not count.
+//! that in a suite or on a page a late one does not take the others along, and so has reading the traces, and those of a
+//! baseline. Readers look at the time themselves; one that does not (it waits for a pipe, it is inside of a library) is left behind
+//! after [`PATIENCE`], and the process ends.
 
+use std::panic::resume_unwind;
+use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
 use std::time::Duration;
+
+use tq_engine::error::ImportError;
+use tq_engine::open::OpenOptions;
+use tq_engine::session::Session;
 
 use crate::errors::Problem;
 
+/// How long a reader may take to notice that the time is over.
+const PATIENCE: Duration = Duration::from_millis(700);
+/// As the main thread has it.
+const STACK_BYTES: usize = 8 << 20;
+
 static LIMIT: OnceLock<Duration> = OnceLock::new();
 
-/// How long a question may take.
+/// How long a question, or reading, may take.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeoutArgs {
-    /// How long each query may take, e.g. `30s`, `500ms` or `2m`; reading the traces does not count [default: any time]
+    /// How long each query, and reading the traces, may take, e.g. `30s`, `500ms` or `2m` [default: any time]
     #[arg(long, value_name = "DURATION", value_parser = parse)]
     timeout: Option<Duration>,
 }
@@ -28,7 +43,7 @@ impl TimeoutArgs {
     }
 }
 
-/// The limit of a question.
+/// The limit of a question, and of reading.
 pub(crate) fn limit() -> Option<Duration> {
     LIMIT.get().copied()
 }
@@ -39,6 +54,34 @@ pub(crate) fn late(limit: Duration) -> Problem {
     let problem = Problem::new(format!("the query took longer than {limit}, the limit of `--timeout`"));
     let problem = problem.hint("give it more time, or ask for less: fewer runs, a time slice with `--from` and `--to`, a join with a condition");
     Problem { is_late: true, ..problem }
+}
+
+/// What is said of traces that took longer to read.
+pub(crate) fn late_reading(path: &Path, limit: Duration) -> Problem {
+    let (path, limit) = (path.display(), in_words(limit));
+    let problem = Problem::new(format!("{path}: reading took longer than {limit}, the limit of `--timeout`"));
+    let problem = problem.hint("give it more time; a small file that takes long holds something that does not end, as a view of a database can");
+    Problem { is_late: true, ..problem }
+}
+
+/// Reads the traces within the limit.
+pub(crate) fn open(mut options: OpenOptions) -> Result<Session, ImportError> {
+    let Some(limit) = limit() else { return Session::open(&options) };
+    options.read_time = Some(limit);
+    let first = options.traces.first().map(|trace| trace.path.clone()).unwrap_or_default();
+    let (sender, receiver) = channel();
+    let reading = thread::Builder::new().name("tq-read".to_owned()).stack_size(STACK_BYTES);
+    // Nobody listens any more when it is too late.
+    let reading = reading.spawn(move || drop(sender.send(Session::open(&options))));
+    let reading = reading.map_err(|source| ImportError::Io { path: first.clone(), source })?;
+    match receiver.recv_timeout(limit.saturating_add(PATIENCE)) {
+        Ok(session) => session,
+        Err(RecvTimeoutError::Timeout) => Err(ImportError::Late { path: first, limit }),
+        Err(RecvTimeoutError::Disconnected) => match reading.join() {
+            Err(panic) => resume_unwind(panic),
+            Ok(()) => Err(ImportError::Late { path: first, limit }),
+        },
+    }
 }
 
 /// Units from long to short, and how many milliseconds they have.

@@ -14,7 +14,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
@@ -39,6 +39,36 @@ const NO_ANSWER: i32 = 2;
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
 
+/// What a command still writes when its process ends in the middle, in place of the words on stderr.
+pub(crate) type LastWords = Box<dyn FnOnce(Problem) + Send>;
+
+static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
+
+/// From now on, these are they.
+pub(crate) fn last_words(words: Option<LastWords>) {
+    *LAST_WORDS.lock().unwrap_or_else(PoisonError::into_inner) = words;
+}
+
+/// Says why the process ends, and ends it.
+fn leave(problem: Problem) -> ! {
+    // Held to the end: whoever ends the process first says why.
+    let mut words = match LAST_WORDS.try_lock() {
+        Ok(words) => words,
+        Err(TryLockError::Poisoned(words)) => words.into_inner(),
+        Err(TryLockError::WouldBlock) => {
+            // Not forever: the last words themselves may have asked for too much.
+            std::thread::sleep(PATIENCE);
+            std::process::exit(NO_ANSWER)
+        }
+    };
+    match words.take() {
+        Some(words) => words(problem),
+        None => Failure::from(problem).tell(),
+    }
+    temporary::remove_all();
+    std::process::exit(NO_ANSWER)
+}
+
 /// What the thread and the rest of the program share.
 struct Watch {
     /// Bytes of `--memory`; 0 while nothing is limited.
@@ -49,8 +79,6 @@ struct Watch {
     idle: AtomicBool,
     /// Rings with the bytes that the process had.
     bell: watch::Sender<u64>,
-    /// Whoever ends the process first says why.
-    ending: Mutex<()>,
 }
 
 /// From now on the process is watched with this limit, in place of one before. A system that does not tell is left alone.
@@ -69,7 +97,6 @@ pub(crate) fn over(limit: usize) {
         heard: AtomicBool::new(false),
         idle: AtomicBool::new(false),
         bell: watch::Sender::new(0),
-        ending: Mutex::new(()),
     });
     // Without the thread the pool's limit still holds.
     let _ = std::thread::Builder::new().name("tq-memory".to_owned()).spawn(|| watch.forever());
@@ -159,15 +186,12 @@ impl Watch {
 
     /// The main thread may be inside of an import or of an operator that never awaits: nothing can be asked to stop.
     fn end(&self, bytes: u64, why: Option<&str>) -> ! {
-        let _only = self.ending.lock().unwrap_or_else(PoisonError::into_inner);
         let mut problem = too_much(bytes);
         if let Some(why) = why {
             problem.message.push('\n');
             problem.message.push_str(why);
         }
-        Failure::from(problem).tell();
-        temporary::remove_all();
-        std::process::exit(NO_ANSWER)
+        leave(problem)
     }
 }
 
@@ -253,9 +277,7 @@ fn refused(bytes: usize) -> ! {
     let asked = bytes / 1_000_000;
     let problem = Problem::new(format!("not enough memory: {asked} MB were asked for at once, and the system has less"))
         .hint("ask for fewer rows, shorter texts and shorter lists: a long constant beside many rows is made as often as there are rows");
-    Failure::from(problem).tell();
-    temporary::remove_all();
-    std::process::exit(NO_ANSWER)
+    leave(problem)
 }
 
 /// Hands memory that was freed, and that the allocator kept, back to the system.

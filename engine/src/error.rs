@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use datafusion::error::DataFusionError;
 
@@ -101,6 +102,14 @@ pub enum ImportError {
         path: PathBuf,
         /// What the pool said.
         what: String,
+    },
+    /// The time for reading was over before the trace was read.
+    #[error("{}: reading it took longer than {limit:?}", path.display())]
+    Late {
+        /// The trace that was being read.
+        path: PathBuf,
+        /// How long all traces together may take.
+        limit: Duration,
     },
     /// A record that does not end: `--max-value` says how long one may be.
     #[error("{}: {what}", path.display())]

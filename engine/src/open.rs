@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Int64Type;
@@ -17,7 +18,7 @@ use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
 use crate::paths::held_by;
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
-use crate::trace::{Budget, Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
+use crate::trace::{Budget, Deadline, Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
 
 /// `--option align=messages`: the one option that is no format's.
 const ALIGN_OPTION: &str = "align";
@@ -63,6 +64,8 @@ pub struct OpenOptions {
     pub memory_limit: usize,
     /// Bytes of a text or a list that a scalar function makes, or that is read from a file, at most.
     pub max_value: usize,
+    /// How long reading all traces may take; any time, without a limit.
+    pub read_time: Option<Duration>,
     /// Threads for parsing and for queries.
     pub threads: usize,
     /// Whether SQL may only ask: nothing is created, changed or written.
@@ -83,6 +86,7 @@ impl OpenOptions {
             to: None,
             memory_limit,
             max_value: tq_udfs::bounded::MAX_VALUE,
+            read_time: None,
             threads,
             read_only: false,
             progress: None,
@@ -108,7 +112,8 @@ pub(crate) struct NamedRun {
 /// Reads every trace.
 pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<Opened, ImportError> {
     check_options(&options.import)?;
-    let budget = Budget::new(Arc::clone(pool), options.max_value);
+    let deadline = Deadline::after(options.read_time);
+    let budget = Budget::new(Arc::clone(pool), options.max_value).until(deadline);
     let (cores, repetition) = (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
     let aligns = options.import.contains_key(ALIGN_OPTION);
     let mut names = HashSet::new();
@@ -116,12 +121,17 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     let mut runs: Vec<NamedRun> = Vec::new();
     let mut notes = Vec::new();
     for spec in &options.traces {
-        for file in files(spec, options, &budget)? {
+        let files = files(spec, options, &budget);
+        deadline.check(&spec.path)?;
+        for file in files? {
             let mut context = ImportContext::new(&options.import, options.threads, budget.clone(), runs.len() as i64);
-            match file.sources.as_slice() {
-                [source] if !file.is_directory => file.importer.import(source, &mut context)?,
-                sources => file.importer.import_directory(&spec.path, sources, &mut context)?,
-            }
+            let read = match file.sources.as_slice() {
+                [source] if !file.is_directory => file.importer.import(source, &mut context),
+                sources => file.importer.import_directory(&spec.path, sources, &mut context),
+            };
+            // Whatever a reader that was stopped says of the file, the reason is the time.
+            deadline.check(&spec.path)?;
+            read?;
             let imported = context.into_runs();
             let several = imported.len() > 1;
             // Two files of one stem: what is called after the file must be told apart, not only its runs.
@@ -206,7 +216,7 @@ fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source
         return Ok((source, Vec::new()));
     }
     let Some(nsys) = report::nsys_of(std::env::var_os("PATH").as_deref()) else { return Ok((source, Vec::new())) };
-    let made = report::export(&nsys, source.local_file()?.path())?;
+    let made = report::export(&nsys, source.local_file()?.path(), budget.deadline())?;
     let example = format!("{}: `{} export` wrote a temporary database of it", path.display(), nsys.display());
     let stats = vec![Stat { finding: EXPORTED, count: 1, example }];
     Ok((Source::of_made_file(path, made, options.progress.clone(), budget)?, stats))

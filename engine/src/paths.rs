@@ -38,6 +38,14 @@ pub enum NamedFileError {
         /// Where it may be.
         folder: PathBuf,
     },
+    /// A link on the way leads to nothing.
+    #[error("`{}` leads to `{}`, which is a link to nothing", naming.display(), link.display())]
+    Dangling {
+        /// The file or folder that names it.
+        naming: PathBuf,
+        /// The link.
+        link: PathBuf,
+    },
     /// It is a pipe, a device, a directory.
     #[error("`{}` leads to `{}`, which is no plain file", naming.display(), named.display())]
     NotPlain {
@@ -83,8 +91,21 @@ impl NamedFileError {
 pub fn named_by(naming: &Path, named: &Path) -> Result<PathBuf, NamedFileError> {
     let file = naming.canonicalize()?;
     let folder = file.parent().unwrap_or(&file).to_owned();
-    let resolved = named.canonicalize()?;
-    checked(naming, named, resolved, folder)
+    checked(naming, named, resolved(naming, named)?, folder)
+}
+
+/// Where a path leads. What is not there may have a link on its way that leads to nothing.
+fn resolved(naming: &Path, path: &Path) -> Result<PathBuf, NamedFileError> {
+    let error = match path.canonicalize() {
+        Ok(resolved) => return Ok(resolved),
+        Err(error) => error,
+    };
+    let is_dangling = |path: &&Path| path.is_symlink() && !path.exists();
+    let link = path.ancestors().filter(|_| error.kind() == io::ErrorKind::NotFound).find(is_dangling);
+    match link {
+        Some(link) => Err(NamedFileError::Dangling { naming: naming.to_owned(), link: link.to_owned() }),
+        None => Err(error.into()),
+    }
 }
 
 /// [`named_by`] for a file that will be written and need not be there yet.
@@ -101,7 +122,7 @@ pub fn written_by(naming: &Path, named: &Path) -> Result<PathBuf, NamedFileError
     let missing = |path: &Path| path.symlink_metadata().is_err();
     let there = named.ancestors().find(|path| !path.as_os_str().is_empty() && !missing(path)).unwrap_or(Path::new("."));
     let rest = named.strip_prefix(there).unwrap_or(named);
-    let resolved = there.canonicalize()?.join(rest);
+    let resolved = resolved(naming, there)?.join(rest);
     let goes_up = rest.components().any(|part| part == Component::ParentDir);
     if goes_up || !resolved.starts_with(&folder) {
         return Err(NamedFileError::Outside { naming: naming.to_owned(), named: named.to_owned(), resolved, folder });
@@ -244,7 +265,14 @@ mod tests {
             assert!(held_by(&at("checks"), &at(name)).is_err());
             assert!(!is_beside(&naming, &at(name)));
         }
-        assert!(written_by(&naming, &at("checks/dangling.csv")).is_err());
+        symlink(at("nowhere"), at("checks/gone")).unwrap();
+        for (name, link) in [("checks/dangling.csv", "checks/dangling.csv"), ("checks/gone/x.csv", "checks/gone")] {
+            for error in [named_by(&naming, &at(name)).unwrap_err(), written_by(&naming, &at(name)).unwrap_err()] {
+                let what = format!("{link}`, which is a link to nothing");
+                assert!(error.is_refusal() && error.to_string().contains(&what), "{error}");
+            }
+        }
+        assert!(!at("nowhere").exists());
         assert!(written_by(&naming, &at("checks/up/new.csv")).is_err());
         assert!(named_by(&naming, &at("checks/inside.csv")).is_ok());
         // A file that is opened through a link names what lies beside itself, not beside the link.

@@ -711,7 +711,7 @@ fn bad_lines_and_cells_are_counted_with_their_place() {
         ragged_line lost recording x1: log.csv:3: 2 fields, the header has 5: `1,2`
         records_read info import x8: 6 became rows
         time_unit_guessed info import x1: log.csv: `start` names no unit; its numbers were taken as ns, since they are whole: `table.start=start:us` and the like say it
-        unterminated_quote lost recording x1: log.csv:10: a quote does not close: `13,14,"never closed,,`
+        unterminated_quote lost recording x1: log.csv:10: a quote opens and never closes: `"never closed,,`
     "#]]
     .assert_eq(&findings(&session, folder.path()));
 }

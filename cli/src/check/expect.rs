@@ -180,9 +180,13 @@ fn allowed(
         return Ok(path.canonicalize().map_err(|error| Problem::file("read", path, &error))?);
     }
     find(naming, path).map_err(|error| match error {
-        NamedFileError::Io { source } => {
+        NamedFileError::Io { source } if source.kind() == io::ErrorKind::NotFound => {
             Problem::file("read", path, &source).hint("`--bless` writes it from this answer").into()
         }
+        NamedFileError::Io { source } => Problem::file("read", path, &source).into(),
+        dangling @ NamedFileError::Dangling { .. } => Problem::new(dangling.to_string())
+            .hint("remove the link, and `--bless` writes the answer in its place, or make the file that it leads to")
+            .into(),
         refusal => Problem::new(refusal.to_string())
             .hint(format!("if you mean it, give the file on the command line: `--expected {}`", path.display()))
             .into(),

@@ -11,6 +11,7 @@
 mod csv;
 mod expect;
 mod explain;
+mod ledger;
 mod metric;
 mod picture;
 mod print;
@@ -27,9 +28,10 @@ use crate::ask::{Asker, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
 use crate::outputs::{Inputs, Outputs};
-use crate::{library, output, pictures};
+use crate::{library, output, pictures, watch};
 
 pub(crate) use explain::path_of;
+use ledger::Ledger;
 pub(crate) use print::table;
 pub(crate) use standard::STANDARD;
 use suite::Suite;
@@ -107,12 +109,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         false => Suite::open(args)?,
     };
     apart(&suite, args)?;
+    let ledger = Ledger::open(args);
+    ledger.reads("traces", &args.open.traces);
     let mut new = match not_interrupted(Side::open(&args.open))? {
         Ok(side) => side,
         Err(problem) => return unreadable("traces", &args.open.traces, problem, args),
     };
     // Also where no check asks for it: a baseline that cannot be read is a mistake.
     let of_base = OpenArgs { traces: args.baseline.clone(), ..args.open.clone() };
+    ledger.reads("baseline", &args.baseline);
     let mut base = match args.baseline.is_empty() {
         false => match not_interrupted(Side::open(&of_base))? {
             Ok(side) => Some(side),
@@ -123,13 +128,12 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let (true, Some(base)) = (is_standard, &mut base) {
         standard::keep_answerable(&mut suite, [&mut new, base])?;
     }
-    let mut outcomes = Vec::new();
-    for entry in suite.entries {
-        match entry {
-            Ok(query) => outcomes.extend(check(&query, &mut new, base.as_mut(), args)?),
-            Err(broken) => outcomes.push(broken),
-        }
+    ledger.begin(suite.entries, new.asker.session().tick());
+    while let Some(query) = ledger.next() {
+        ledger.answered(check(&query, &mut new, base.as_mut(), args)?);
     }
+    let mut outcomes = ledger.done();
+    watch::last_words(None);
     let pictures = match &args.picture {
         // A picture that takes too long does not take the verdicts along.
         Some(file) => match not_interrupted(picture::draw_failed(&outcomes, &mut new.asker, file))? {
@@ -154,12 +158,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
 
 /// Traces that cannot be read are a check that could not run: CI learns of them where it learns of all others.
 fn unreadable(side: &str, traces: &[String], problem: Problem, args: &CheckArgs) -> Result<(), Failure> {
+    print::print(&[unread(side, traces, problem)], args, Tick::Nanosecond)?;
+    Err(Failure::CouldNotRun)
+}
+
+fn unread(side: &str, traces: &[String], problem: Problem) -> Outcome {
     let file = traces.iter().find(|trace| problem.message.contains(explain::path_of(trace))).or(traces.first());
     let file = file.map(|trace| explain::path_of(trace).to_owned()).unwrap_or_default();
     let verdict = Verdict::NotRun(Box::new(problem));
-    let outcome = Outcome { query: side.to_owned(), file, line: 1, what: String::new(), verdict };
-    print::print(&[outcome], args, Tick::Nanosecond)?;
-    Err(Failure::CouldNotRun)
+    Outcome { query: side.to_owned(), file, line: 1, what: String::new(), verdict }
 }
 
 /// What is written is nothing that is read.
@@ -218,6 +225,15 @@ impl Side {
         let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
         Ok(Ok(self.asker.answer(&query.statement, &params).map_err(placed)?))
     }
+}
+
+/// All checks of a query, in the order of their lines, with one verdict.
+fn all_of(query: &SavedQuery, verdict: impl Fn() -> Verdict) -> Vec<Outcome> {
+    let expects = query.header.expects.iter().map(|expect| (expect.line, expect.what.to_string()));
+    let metrics = query.header.metrics.iter().map(|metric| (metric.line, format!("metric {}", metric.column)));
+    let mut checks: Vec<(usize, String)> = expects.chain(metrics).collect();
+    checks.sort_by_key(|(line, _)| *line);
+    checks.into_iter().map(|(line, what)| Outcome::of(query, line, what, verdict())).collect()
 }
 
 /// The values of a query's parameters. `--param` is for all queries: one takes what it declares.

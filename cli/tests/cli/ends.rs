@@ -72,6 +72,110 @@ fn a_late_section_says_so_and_the_page_is_there() {
     assert!(page.contains("## In time") && page.contains('7'), "{page}");
 }
 
+/// Databases that never end to be read: a view in place of a table, and the query of a mapping.
+fn endless_databases(place: &Place) {
+    let rows = "WITH RECURSIVE r(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM r)";
+    let make = |name: &str, sql: &str| {
+        rusqlite::Connection::open(place.0.path().join(name)).unwrap().execute_batch(sql).unwrap();
+    };
+    let tasks = "x AS ID, '' AS ParentID, 'k' AS Kind, 'w' AS What, 'l' AS Location, x AS StartTime, x AS EndTime";
+    make(
+        "daisen.db",
+        &format!(
+            "CREATE VIEW trace AS {rows} SELECT {tasks} FROM r WHERE x < 0 /* CREATE TABLE trace (ID, ParentID, StartTime) */"
+        ),
+    );
+    make("view.db", &format!("CREATE VIEW v AS {rows} SELECT x AS start_us, x AS finish_us FROM r WHERE x < 0"));
+    make("mapping.db", "CREATE TABLE t (a)");
+    place.write(
+        "mapping.db.tq.toml",
+        &format!("query = \"{rows} SELECT x AS a, x AS b FROM r WHERE x < 0\"\nstart = \"a:us\"\nfinish = \"b:us\"\n"),
+    );
+}
+
+#[test]
+fn a_trace_that_takes_too_long_to_read_is_late() {
+    let place = Place::new();
+    endless_databases(&place);
+    place.write("holds.sql", "-- title: holds\n-- expect rows: 1\nSELECT 1 AS one\n");
+    let columns = "--option table.start=start_us:us --option table.finish=finish_us:us";
+    for (trace, options) in [("daisen.db", "--from-format daisen"), ("view.db", columns), ("mapping.db", "")] {
+        let late = format!("{trace}: reading took longer than 300 ms, the limit of `--timeout`");
+        for command in ["query TRACE -c 'SELECT 1'", "report TRACE", "diff TRACE run.json", "diff run.json TRACE"] {
+            let command = command.replace("TRACE", trace);
+            // Options are those of both sides.
+            if command.starts_with("diff") && !options.is_empty() {
+                continue;
+            }
+            let answer = place.tq(&format!("{command} {options} --timeout 300ms"));
+            assert!(
+                answer.stderr.contains(&format!("error: {late}\nhint: give it more time")),
+                "{command}: {}",
+                answer.stderr
+            );
+            assert_eq!((answer.status, answer.stdout.as_str()), (Some(2), ""), "{command}");
+        }
+        let answer =
+            place.tq(&format!("check {trace} {options} --timeout 300ms --query holds.sql --github --junit out.xml"));
+        assert_eq!(answer.status, Some(2), "{}", answer.stderr);
+        assert!(
+            answer.stdout.contains(&format!("::error file={trace},line=1,title=tq check%3A traces::{late}")),
+            "{}",
+            answer.stdout
+        );
+        assert!(place.read("out.xml").contains(&late), "{}", place.read("out.xml"));
+    }
+    let baseline = place.tq("check run.json --baseline mapping.db --timeout 300ms --query holds.sql");
+    assert!(baseline.stdout.contains("ERROR  baseline: mapping.db: reading took longer"), "{}", baseline.stdout);
+}
+
+/// A pipe in which nothing comes, and a copy that a large file needs: nobody looks at the time, or something stays behind.
+#[cfg(unix)]
+#[test]
+fn late_readers_are_left_behind_with_nothing_of_theirs() {
+    let place = Place::new();
+    let temporary = place.0.path().join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let output = |arguments: &[&str], stdin: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tq"));
+        command.args(arguments).args(["--timeout", "300ms", "-c", "SELECT 1"]).stdin(stdin);
+        command.current_dir(place.0.path()).env("TMPDIR", &temporary).output().unwrap()
+    };
+    // The other end stays open as long as the child sleeps.
+    let mut silent = Command::new("sleep").arg("600").stdout(Stdio::piped()).spawn().unwrap();
+    let silence = silent.stdout.take().unwrap();
+    let piped = output(&["query", "-"], silence.into());
+    silent.kill().unwrap();
+    silent.wait().unwrap();
+    assert!(String::from_utf8_lossy(&piped.stderr).starts_with("error: -: reading took longer than 300 ms"));
+    let mut import = import_that_waits(&place, &temporary);
+    kill(&import, "TERM");
+    import.wait().unwrap();
+    let copied = output(&["query", "large.sqlite.gz"], Stdio::null());
+    assert_eq!(copied.status.code(), Some(2), "{}", String::from_utf8_lossy(&copied.stderr));
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "a copy stays behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_reading_a_database_that_never_ends() {
+    let place = Place::new();
+    endless_databases(&place);
+    for timeout in [&[][..], &["--timeout", "1h"]] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
+            .args(["query", "mapping.db", "-c", "SELECT 1"])
+            .args(timeout)
+            .current_dir(place.0.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        wait_for_listener(&mut child);
+        kill(&child, "INT");
+        assert_eq!(child.wait().unwrap().code(), Some(130));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn signals_leave_with_their_status_and_nothing_behind() {
@@ -229,14 +333,18 @@ fn ctrl_c_ends_a_query_that_never_awaits() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    while !listens_to_ctrl_c(child.id()) {
-        assert!(child.try_wait().unwrap().is_none(), "it ended before the query ran");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::thread::sleep(Duration::from_secs(1));
-    assert!(child.try_wait().unwrap().is_none(), "the query is still running");
+    wait_for_listener(&mut child);
     kill(&child, "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+/// Waits until a process that does not end by itself is in the middle of what it does.
+#[cfg(unix)]
+fn wait_for_listener(child: &mut Child) {
+    let id = child.id();
+    wait_for(child, || listens_to_ctrl_c(id));
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(child.try_wait().unwrap().is_none(), "it still runs");
 }
 
 #[cfg(unix)]

@@ -204,6 +204,103 @@ fn records_without_an_end_are_refused_within_the_limit() {
     }
 }
 
+/// However long the line of an open quote is, it is one loss, and it says which line.
+#[test]
+fn a_quote_that_never_closes_is_one_loss() {
+    let place = Place::new();
+    let ask = |name: &str| {
+        let rows = ["--option", "table.start=start_us:us", "--option", "table.duration=duration_us:us"];
+        let sql =
+            "SELECT (SELECT count(*) FROM tasks) AS tasks, what, count FROM import_stats WHERE what <> 'records_read'";
+        measured(&place, &[&["query", name, "-c", sql][..], &rows].concat(), nothing())
+    };
+    filled(&place, "data.csv", b"name,start_us,duration_us\na,1,2\n\"b\nc\",1,2\nd,3,\"");
+    let (answer, peak) = ask("data.csv");
+    assert!(peak < PEAK, "{} MB", peak / 1_000_000);
+    assert_eq!(answer.stdout, "tasks,what,count\n2,unterminated_quote,1\n", "{}", answer.stderr);
+    assert!(
+        answer.stderr.contains("data.csv:5: a quote opens and does not close within 16 MiB: `\"aaa"),
+        "{}",
+        answer.stderr
+    );
+    filled(&place, "header.csv", b"name,start_us,\"");
+    let (answer, peak) = ask("header.csv");
+    assert!(peak < PEAK, "{} MB", peak / 1_000_000);
+    assert!(
+        answer.status == Some(2) && answer.stderr.contains("a quote opens and does not close within 16 MiB (line 1)"),
+        "{}",
+        answer.stderr
+    );
+    filled(&place, "line.csv", b"name,start_us,duration_us\na,1,2\nd,3,");
+    let (answer, _) = ask("line.csv");
+    assert_eq!(answer.stdout, "tasks,what,count\n1,endless_line,1\n", "{}", answer.stderr);
+    filled(&place, "daisen.csv", b"ID, ParentID, Kind, What, Where, Start, End\n1, , a, b, c, 0.1, 0.2\n2, , a, b, ");
+    let (answer, _) = ask("daisen.csv");
+    assert_eq!(answer.stdout, "tasks,what,count\n1,bad_row,1\n", "{}", answer.stderr);
+}
+
+/// What ends the process in the middle of a suite, and what is too much before it is planned.
+#[test]
+fn a_check_that_takes_all_memory_leaves_the_others_their_outcomes() {
+    let place = Place::new();
+    let doubled: Vec<String> =
+        (1..30).map(|at| format!("c{at} AS (SELECT a.x FROM c{} a JOIN c{0} b ON a.x = b.x)", at - 1)).collect();
+    let doubled = format!("WITH c0 AS (SELECT 1 AS x), {} SELECT * FROM c29", doubled.join(", "));
+    let columns: Vec<String> = (0..22).map(|column| format!("task + {column}")).collect();
+    let cube = format!("SELECT 1 FROM tasks GROUP BY CUBE ({})", columns.join(", "));
+    place.write("a-holds.sql", "-- title: a\n-- expect rows: 1\nSELECT 1 AS one");
+    place.write("b-doubles.sql", &format!("-- title: b\n-- expect no rows\n{doubled}"));
+    place.write("c-cube.sql", &format!("-- title: c\n-- expect no rows\n{cube}"));
+    place.write("d-fails.sql", "-- title: d\n-- expect no rows\nSELECT 1 AS one");
+    let check = [
+        "check",
+        "run.json",
+        "--query",
+        "a-holds.sql",
+        "b-doubles.sql",
+        "c-cube.sql",
+        "d-fails.sql",
+        "--junit",
+        "out.xml",
+    ];
+    let (answer, peak) = measured(&place, &check, nothing());
+    assert!(peak < PEAK, "{} MB", peak / 1_000_000);
+    assert_eq!(answer.status, Some(2), "{}", answer.stderr);
+    for line in [
+        "ok     a-holds",
+        "ERROR  b-doubles: no rows: b-doubles.sql:3: more than 4096 tables",
+        "ERROR  c-cube: no rows: c-cube.sql:3: more than 12 columns",
+        "FAILED d-fails",
+    ] {
+        assert!(answer.stdout.contains(line), "{line}: {}", answer.stdout);
+    }
+    assert!(place.read("out.xml").contains("tests=\"4\""), "{}", place.read("out.xml"));
+}
+
+/// What nobody can stop ends the process: the outcomes are written before.
+#[cfg(target_os = "linux")]
+#[test]
+fn outcomes_are_written_where_the_process_ends() {
+    let place = Place::new();
+    // A single request beyond the address space that there is.
+    let join = "SELECT sum(cardinality(l)) FROM (SELECT array_agg(value) AS l FROM generate_series(1, 8000000)) x \
+                CROSS JOIN generate_series(1, 8192)";
+    place.write("a-holds.sql", "-- title: a\n-- expect rows: 1\nSELECT 1 AS one");
+    place.write("b-too-much.sql", &format!("-- title: b\n-- expect no rows\n{join}"));
+    place.write("c-behind.sql", "-- title: c\n-- expect no rows\n-- metric one: better=lower\nSELECT 1 AS one");
+    let answer = place.tq("check run.json --memory 1GB --query a-holds.sql b-too-much.sql c-behind.sql --junit out.xml --markdown=out.md --github");
+    assert_eq!(answer.status, Some(2), "{}", answer.stderr);
+    let text = format!("{}{}{}", answer.stdout, place.read("out.xml"), place.read("out.md"));
+    for words in
+        ["ok     a-holds", "ERROR  b-too-much: no rows: ", "not enough memory", "::error file=b-too-much.sql", "<error"]
+    {
+        assert!(text.contains(words), "{words}: {text}\n{}", answer.stderr);
+    }
+    // It is an end where the system refuses the request, and else one check that could not run.
+    let behind = ["ERROR  c-behind: no rows: not asked: tq ended at `b-too-much`", "FAILED c-behind"];
+    assert!(behind.iter().any(|words| text.contains(words)), "{text}");
+}
+
 #[test]
 fn a_pipe_without_an_end_is_refused_within_the_limit() {
     let place = Place::new();

@@ -267,6 +267,13 @@ mod links {
             }
             assert_eq!(place.read("out/secret.csv"), before, "{name}");
         }
+        // A link to nothing is not written through, and the hint is not that `--bless` would.
+        place.write("in/a.sql", "-- expect same as: dangling.csv\nSELECT 1 AS one");
+        for command in ["check run.json --query in/a.sql", "check run.json --query in/a.sql --bless"] {
+            let answer = place.tq(command);
+            answer.refused("in/a.sql` leads to `in/dangling.csv`, which is a link to nothing");
+            assert!(answer.stdout.contains("hint: remove the link"), "{}", answer.stdout);
+        }
         for name in
             ["dangling.csv", "../new.csv", "folder/new.csv", "sub/../../new.csv", "../out/secret.csv", "/etc/passwd"]
         {

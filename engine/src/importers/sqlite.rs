@@ -37,6 +37,9 @@ const WAL_IGNORED: Finding = Finding::lost("wal_ignored", Stage::Import);
 const WAL_READ: Finding = Finding::info("wal_read", Stage::Import);
 const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 
+/// So many steps of SQLite's machine are done in a millisecond.
+const STEPS: i32 = 10_000;
+
 /// Room for the pages and sorters of SQLite, beside the values of a row.
 const SQLITE_BYTES: usize = 128 << 20;
 
@@ -137,7 +140,7 @@ impl Database {
                 Connection::open_with_flags(uri(path, "mode=rw"), common | OpenFlags::SQLITE_OPEN_READ_WRITE)
             }
         };
-        let connection = opened.map_err(|error| self.damaged("SQLite".to_owned(), &error))?;
+        let mut connection = opened.map_err(|error| self.damaged("SQLite".to_owned(), &error))?;
         // Views and triggers of a stranger's file call no function with an effect, and nothing writes its own pages.
         for (setting, on) in
             [(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false), (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)]
@@ -145,6 +148,12 @@ impl Database {
             let _is = connection.set_db_config(setting, on);
         }
         self.limit(&connection);
+        // A view, or the query of a mapping, may never end. While SQLite plans, it asks as well.
+        let deadline = self.budget.deadline();
+        if deadline.is_set() {
+            let asked = connection.progress_handler(STEPS, Some(move || deadline.is_over()));
+            asked.map_err(|error| self.damaged("SQLite".to_owned(), &error))?;
+        }
         Ok(connection)
     }
 

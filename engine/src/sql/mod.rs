@@ -26,6 +26,7 @@ pub mod dialect;
 mod elsewhere;
 mod equal;
 mod errors;
+mod expanded;
 mod guards;
 mod headings;
 mod instead;
@@ -148,6 +149,7 @@ async fn try_plan(
     }
     let mut parsed = statement.parsed.clone();
     rewrite::rewrite(&mut parsed, rewrite::default_tasks(context))?;
+    expanded::check(&parsed)?;
     let planned = using::plan(context.state(), &parsed).await?;
     let passes = [
         lists::rewrite,

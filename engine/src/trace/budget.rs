@@ -1,4 +1,4 @@
-//! What reading a trace may take: the memory pool, and how long a record may be.
+//! What reading a trace may take: the memory pool, how long a record may be, and until when.
 //!
 //! Whoever holds bytes of a file asks first: a file may say that it holds anything, and a few kilobytes of it may unpack to
 //! ten gigabytes. A refusal travels as an `io::Error` where it comes from inside of a reader, and becomes an
@@ -9,20 +9,29 @@ use std::sync::Arc;
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool};
 
+use super::deadline::Deadline;
+
 /// How many values of the longest kind a record may hold.
 const VALUES_PER_RECORD: usize = 4;
 
-/// The pool that readers ask, and the longest record.
+/// The pool that readers ask, the longest record, and the time.
 #[derive(Debug, Clone)]
 pub struct Budget {
     pool: Arc<dyn MemoryPool>,
     max_value: usize,
+    deadline: Deadline,
 }
 
 impl Budget {
-    /// Memory of `pool`, values of at most `max_value` bytes.
+    /// Memory of `pool`, values of at most `max_value` bytes, and any time.
     pub fn new(pool: Arc<dyn MemoryPool>, max_value: usize) -> Budget {
-        Budget { pool, max_value }
+        Budget { pool, max_value, deadline: Deadline::default() }
+    }
+
+    /// The same, until then.
+    #[must_use]
+    pub fn until(self, deadline: Deadline) -> Budget {
+        Budget { deadline, ..self }
     }
 
     /// Whatever there is: for programs that hold the bytes already, and for tests.
@@ -43,6 +52,11 @@ impl Budget {
     /// Bytes of one value at most.
     pub fn max_value(&self) -> usize {
         self.max_value
+    }
+
+    /// Until when may be read.
+    pub fn deadline(&self) -> Deadline {
+        self.deadline
     }
 
     /// Nothing yet, to be grown by who is called `name`.

@@ -106,20 +106,20 @@ impl Source {
         budget: &Budget,
     ) -> Result<Source, ImportError> {
         let failed = |source| error_of(path, source);
-        let held = |bytes: &mut dyn Read| -> Result<(Vec<u8>, Arc<MemoryReservation>), ImportError> {
+        let held = |bytes: Box<dyn Read + Send>| -> Result<(Vec<u8>, Arc<MemoryReservation>), ImportError> {
             let memory = budget.hold(format!("the bytes of {}", path.display()));
             let mut all = Vec::new();
-            read_to_end(bytes, 0, &memory, &mut all).map_err(failed)?;
+            read_to_end(&mut budget.deadline().bounds(bytes), 0, &memory, &mut all).map_err(failed)?;
             Ok((all, Arc::new(memory)))
         };
         if path == Path::new("-") {
-            let (bytes, memory) = held(&mut io::stdin().lock())?;
+            let (bytes, memory) = held(Box::new(io::stdin()))?;
             return Ok(Source { progress, memory, budget: budget.clone(), ..Source::of(path, bytes)? });
         }
         let metadata = std::fs::metadata(path).map_err(failed)?;
         if !metadata.is_file() && !metadata.is_dir() {
             // A pipe (`<(zcat …)`) gives its bytes once, and a source is read from the start several times.
-            let (bytes, memory) = held(&mut File::open(path).map_err(failed)?)?;
+            let (bytes, memory) = held(Box::new(File::open(path).map_err(failed)?))?;
             return Ok(Source { progress, memory, budget: budget.clone(), ..Source::of(path, bytes)? });
         }
         let source = Source::new(path, Input::File, Some(metadata.len()), progress)?;
@@ -366,7 +366,7 @@ impl Source {
         if self.has_mark {
             reader.read_exact(&mut [0; UTF8_MARK.len()])?;
         }
-        Ok(reader)
+        Ok(self.budget.deadline().bounds(reader))
     }
 }
 

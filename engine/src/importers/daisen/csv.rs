@@ -62,6 +62,16 @@ pub(super) fn read(
         }
         number += 1;
         let is_whole = line.ends_with(b"\n");
+        if !is_whole && line.len() as u64 == LINE_BYTES {
+            stats.records(1);
+            stats.left_out(BAD_ROW, 1, || format!("line {number} does not end within {LINE_BYTES} bytes"));
+            // What is left of it is no line.
+            if let Err(error) = reader.skip_until(b'\n') {
+                stats.note(TRUNCATED, 1, || format!("after line {number}: {error}"));
+                break;
+            }
+            continue;
+        }
         let text = line.trim_ascii();
         if text.is_empty() || number == 1 {
             continue;

@@ -7,7 +7,7 @@
 //! ```
 //! The delimiter is sniffed: of `,` tab `;` `|` the one that cuts the first lines into the most fields, the same number in
 //! each. A record with another number of fields than the header is left out and counted, so is one whose quote never
-//! closes: reading goes on in the line after the one that the quote stands in. Bytes that are no UTF-8 become `U+FFFD`, and
+//! closes (within [`RECORD_BYTES`]): reading goes on in the line after the one that the quote stands in. Bytes that are no UTF-8 become `U+FFFD`, and
 //! what stands between a closing quote and the delimiter belongs to the field; both are counted.
 
 use std::borrow::Cow;
@@ -23,6 +23,7 @@ use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
 
 const RAGGED: Finding = Finding::lost("ragged_line", Stage::Recording);
 const UNTERMINATED: Finding = Finding::lost("unterminated_quote", Stage::Recording);
+const ENDLESS: Finding = Finding::lost("endless_line", Stage::Recording);
 const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
 const TEXT_BEHIND_QUOTE: Finding = Finding::repaired("text_behind_quote", Stage::Recording);
 
@@ -42,8 +43,8 @@ struct Field {
 enum Step {
     /// A record of so many bytes, its line end included, on so many lines.
     Record { bytes: usize, lines: u64 },
-    /// The record does not end here.
-    Incomplete,
+    /// The record does not end here: the field at this byte, so many lines below the first, does not.
+    Incomplete { field: usize, below: u64, is_quoted: bool },
 }
 
 /// Cuts the first record of `text` into fields. At the end of the file the last line may lack its line end.
@@ -54,10 +55,11 @@ fn record(text: &[u8], delimiter: u8, at_end: bool, fields: &mut Vec<Field>) -> 
         let mut field = Field { from: at, to: at, raw: false };
         if text.get(at) == Some(&b'"') {
             let mut from = at + 1;
+            let open = Step::Incomplete { field: at, below: lines - 1, is_quoted: true };
             field.from = from;
             // The closing quote is the first that is not doubled.
             loop {
-                let Some(quote) = memchr::memchr(b'"', &text[from..]) else { return Step::Incomplete };
+                let Some(quote) = memchr::memchr(b'"', &text[from..]) else { return open };
                 lines += memchr::memchr_iter(b'\n', &text[from..from + quote]).count() as u64;
                 from += quote + 1;
                 match text.get(from) {
@@ -65,7 +67,7 @@ fn record(text: &[u8], delimiter: u8, at_end: bool, fields: &mut Vec<Field>) -> 
                         field.raw = true;
                         from += 1;
                     }
-                    None if !at_end => return Step::Incomplete,
+                    None if !at_end => return open,
                     _ => break,
                 }
             }
@@ -77,7 +79,7 @@ fn record(text: &[u8], delimiter: u8, at_end: bool, fields: &mut Vec<Field>) -> 
         let end = match found {
             Some(offset) => at + offset,
             None if at_end => text.len(),
-            None => return Step::Incomplete,
+            None => return Step::Incomplete { field: at, below: lines - 1, is_quoted: false },
         };
         let ends_line = text.get(end) != Some(&delimiter);
         let trimmed = if ends_line && end > behind && text[end - 1] == b'\r' { end - 1 } else { end };
@@ -177,7 +179,7 @@ pub(super) fn header(head: &[u8]) -> Option<Vec<String>> {
     let mut fields = Vec::new();
     match record(head, delimiter, true, &mut fields) {
         Step::Record { .. } => Some(names(fields.iter().map(|&field| text(head, field).text.into_owned()))),
-        Step::Incomplete => None,
+        Step::Incomplete { .. } => None,
     }
 }
 
@@ -251,12 +253,9 @@ impl Reader<'_> {
             None => loop {
                 match self.step()? {
                     None => return Err(damaged(self.source, "line 1".to_owned(), "no header line")),
-                    Some(Step::Incomplete) => {
-                        return Err(damaged(
-                            self.source,
-                            format!("line {}", self.line),
-                            "the header line does not end",
-                        ));
+                    Some(Step::Incomplete { below, is_quoted, .. }) => {
+                        let (line, what) = (self.line + below, self.what_does_not_end(is_quoted));
+                        return Err(damaged(self.source, format!("line {line}"), format!("in the header, {what}")));
                     }
                     Some(Step::Record { bytes, lines }) => {
                         let line = &self.window.unread()[..bytes];
@@ -288,9 +287,12 @@ impl Reader<'_> {
 
     fn records(&mut self, sink: &mut dyn Sink) -> Result<(), ImportError> {
         while let Some(step) = self.step()? {
-            let Step::Record { bytes, lines } = step else {
-                self.skip_unterminated(sink);
-                continue;
+            let (bytes, lines) = match step {
+                Step::Record { bytes, lines } => (bytes, lines),
+                Step::Incomplete { field, below, is_quoted } => {
+                    self.skip(field, self.line + below, is_quoted, sink)?;
+                    continue;
+                }
             };
             let line = &self.window.unread()[..bytes];
             let expected = self.columns.len();
@@ -341,7 +343,8 @@ impl Reader<'_> {
             let (unread, at_end) = (self.window.unread(), self.window.at_end());
             if !unread.is_empty() {
                 let step = record(unread, self.delimiter, at_end, &mut self.fields);
-                if step != Step::Incomplete || at_end || unread.len() > RECORD_BYTES {
+                let is_whole = matches!(step, Step::Record { .. });
+                if is_whole || at_end || unread.len() > RECORD_BYTES {
                     return Ok(Some(step));
                 }
             } else if at_end {
@@ -356,22 +359,43 @@ impl Reader<'_> {
         self.window.fill().map_err(|error| damaged(self.source, format!("line {line}"), error))
     }
 
-    /// Leaves out the line with the quote that never closes (or a line that never ends).
-    fn skip_unterminated(&mut self, sink: &mut dyn Sink) {
-        let unread = self.window.unread();
-        let bytes = memchr::memchr(b'\n', unread).map_or(unread.len(), |at| at + 1);
-        let line = String::from_utf8_lossy(&unread[..bytes.min(200)]);
+    /// What is wrong with a field that does not end.
+    fn what_does_not_end(&self, is_quoted: bool) -> String {
+        let mebibytes = RECORD_BYTES >> 20;
+        match (is_quoted, self.window.at_end()) {
+            (true, true) => "a quote opens and never closes".to_owned(),
+            (true, false) => format!("a quote opens and does not close within {mebibytes} MiB"),
+            (false, _) => format!("the line does not end within {mebibytes} MiB"),
+        }
+    }
+
+    /// Leaves out a record with a field that does not end, to the end of the line in which that begins: that is one loss,
+    /// however long the line is.
+    fn skip(&mut self, field: usize, number: u64, is_quoted: bool, sink: &mut dyn Sink) -> Result<(), ImportError> {
+        let what = self.what_does_not_end(is_quoted);
+        let finding = if is_quoted { UNTERMINATED } else { ENDLESS };
+        let (mut at, unread) = (field, self.window.unread());
+        let line = String::from_utf8_lossy(&unread[at..unread.len().min(at + 200)]).into_owned();
         sink.stats().records(1);
-        sink.stats().left_out(UNTERMINATED, 1, || {
-            format!(
-                "{}:{}: a quote does not close: `{}`",
-                self.source.path().display(),
-                self.line,
-                shortened(line.trim_end())
-            )
+        sink.stats().left_out(finding, 1, || {
+            let line = shortened(line.lines().next().unwrap_or_default());
+            format!("{}:{number}: {what}: `{line}`", self.source.path().display())
         });
-        self.window.used(bytes);
-        self.line += 1;
+        self.line = number;
+        loop {
+            let unread = self.window.unread();
+            if let Some(end) = memchr::memchr(b'\n', &unread[at..]) {
+                self.window.used(at + end + 1);
+                self.line += 1;
+                return Ok(());
+            }
+            self.window.used(unread.len());
+            if self.window.at_end() {
+                return Ok(());
+            }
+            self.fill()?;
+            at = 0;
+        }
     }
 
     fn push(&mut self, sink: &mut dyn Sink) -> Result<(), ImportError> {

@@ -1,0 +1,106 @@
+//! What is known of a suite while its checks run, for an end that comes before theirs.
+//!
+//! Memory that is taken where nothing can be stopped (planning, an import) ends the process. CI then still learns how each
+//! check ended, which one it was, and that the others were not asked.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tq_engine::queries::SavedQuery;
+use tq_udfs::ticks::Tick;
+
+use super::{Outcome, Verdict, print, unread};
+use crate::args::CheckArgs;
+use crate::errors::{Failure, Problem};
+use crate::watch;
+
+/// The checks of a suite, shared with whoever ends the process.
+#[derive(Clone)]
+pub(super) struct Ledger(Arc<Mutex<Pages>>);
+
+struct Pages {
+    /// The traces that are being read: `traces` or `baseline`, and their names.
+    reading: Option<(&'static str, Vec<String>)>,
+    tick: Tick,
+    done: Vec<Outcome>,
+    /// The first of them is being asked.
+    left: VecDeque<Result<SavedQuery, Outcome>>,
+}
+
+impl Ledger {
+    /// From now on an end of the process is written where `args` want outcomes.
+    pub(super) fn open(args: &CheckArgs) -> Ledger {
+        let pages = Pages { reading: None, tick: Tick::Nanosecond, done: Vec::new(), left: VecDeque::new() };
+        let ledger = Ledger(Arc::new(Mutex::new(pages)));
+        let (at_the_end, args) = (ledger.clone(), args.clone());
+        watch::last_words(Some(Box::new(move |problem| at_the_end.close(problem, &args))));
+        ledger
+    }
+
+    pub(super) fn reads(&self, side: &'static str, traces: &[String]) {
+        self.pages().reading = Some((side, traces.to_vec()));
+    }
+
+    pub(super) fn begin(&self, checks: Vec<Result<SavedQuery, Outcome>>, tick: Tick) {
+        let mut pages = self.pages();
+        (pages.reading, pages.tick, pages.left) = (None, tick, checks.into());
+    }
+
+    /// The query that is asked next; it is until it is [`Ledger::answered`].
+    pub(super) fn next(&self) -> Option<SavedQuery> {
+        let mut pages = self.pages();
+        loop {
+            match pages.left.front()? {
+                Ok(query) => return Some(query.clone()),
+                Err(_) => {
+                    let broken = pages.left.pop_front().and_then(Result::err);
+                    pages.done.extend(broken);
+                }
+            }
+        }
+    }
+
+    pub(super) fn answered(&self, outcomes: Vec<Outcome>) {
+        let mut pages = self.pages();
+        pages.left.pop_front();
+        pages.done.extend(outcomes);
+    }
+
+    /// All outcomes, when nothing is left.
+    pub(super) fn done(&self) -> Vec<Outcome> {
+        std::mem::take(&mut self.pages().done)
+    }
+
+    /// Writes the outcomes of a process that ends here.
+    fn close(&self, problem: Problem, args: &CheckArgs) {
+        let mut pages = self.pages();
+        let mut outcomes = std::mem::take(&mut pages.done);
+        let culprit = pages.left.iter().flatten().next().map(|query| query.name.clone());
+        match (pages.reading.take(), culprit) {
+            (Some((side, traces)), _) => outcomes.push(unread(side, &traces, problem)),
+            (None, None) => Failure::from(problem).tell(),
+            (None, Some(culprit)) => {
+                let not_asked = Problem::new(format!("not asked: tq ended at `{culprit}`, which came before"));
+                let mut problems = std::iter::once(problem).chain(std::iter::repeat(not_asked));
+                for check in pages.left.drain(..) {
+                    match check {
+                        Ok(query) => {
+                            let problem = problems.next().unwrap_or_default();
+                            outcomes.extend(super::all_of(&query, || Verdict::NotRun(Box::new(problem.clone()))));
+                        }
+                        Err(broken) => outcomes.push(broken),
+                    }
+                }
+            }
+        }
+        if !outcomes.is_empty()
+            && let Err(failure) = print::print(&outcomes, args, pages.tick)
+        {
+            failure.tell();
+        }
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
