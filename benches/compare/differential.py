@@ -2,8 +2,9 @@
 
 Two kinds of tables: those of a trace, exported by tq as Parquet and loaded by DuckDB, and small ones with NULLs, duplicates and
 no rows at all, which each statement brings along as `VALUES`. Statements are drawn from a grammar: joins of all kinds with ON, USING
-and NATURAL, chains of them; set operations with and without ALL; scalar, IN, EXISTS and quantified subqueries, correlated and not, in every
-clause; aggregates with FILTER and DISTINCT; windows; casts; CASE; NULLs everywhere.
+and NATURAL, chains of them, LATERAL; set operations with and without ALL, ORDER BY and LIMIT within; WITH within WITH, of the same names; scalar, IN,
+EXISTS, ARRAY and quantified subqueries, correlated and not, in every clause; aggregates with FILTER and DISTINCT, DISTINCT ON, grouping sets; windows
+with frames of all kinds; casts; texts beyond ASCII; times; CASE; NULLs everywhere.
 
 What differs by right is in KNOWN, with its reason, and in docs/sql.md for users. Everything else is printed with its seed, and
 `--seed N --count 1` asks it again. Needs `pip install duckdb`. Exit code 1 when something differs.
@@ -25,7 +26,6 @@ from common import ROOT, arguments, fail, parsed
 KNOWN = [
     ("does not fit", "sums and products that do not fit 64 bits end in an error; DuckDB has HUGEINT"),
     ("overflow", "the same"),
-    ("Unary operator '-' only supports signed", "ranks are unsigned"),
     ("NULL || NULL", "a NULL of no type"),
     ("Expect to get struct but got BOOLEAN", "the same: coalesce(TRUE, nullif(NULL, NULL))"),
 ]
@@ -36,6 +36,7 @@ TABLES = {
     "v": [("a", "INT"), ("b", "INT"), ("e", "BOOL")],
     "w": [("a", "INT"), ("f", "TEXT")],
 }
+FILLS, PARTS = ("'é'", "'ab'"), ("'x'", "' '", "'本'")
 SQL_TYPES = {"INT": "BIGINT", "TEXT": "VARCHAR", "DOUBLE": "DOUBLE", "BOOL": "BOOLEAN"}
 TRACE_TABLES = {
     "tasks": [("task", "INT"), ("name", "TEXT"), ("location", "TEXT"), ("start", "INT"), ("finish", "INT"), ("depth", "INT")],
@@ -95,7 +96,7 @@ class Drawn:
         if kind == "DOUBLE":
             return self.one("0e0", "1.5e0", "-2.25e0", "3e0", "0.1e0")
         if kind == "TEXT":
-            return self.one("'x'", "'y'", "'xy'", "''", "'z z'")
+            return self.one("'x'", "'y'", "'xy'", "''", "'z z'", "'7'", "'zé'", "'日本語'")
         return self.one("TRUE", "FALSE")
 
     # Queries
@@ -105,8 +106,16 @@ class Drawn:
         columns = columns or [self.one("INT", "INT", "TEXT", "DOUBLE", "BOOL") for _ in range(self.random.randint(1, 3))]
         if depth > 0 and self.maybe(0.2):
             operator = self.one("UNION", "UNION ALL", "EXCEPT", "EXCEPT ALL", "INTERSECT", "INTERSECT ALL")
-            return f"({self.query(depth - 1, columns, outer)}) {operator} ({self.query(depth - 1, columns, outer)})"
+            return f"({self.first(depth - 1, columns, outer)}) {operator} ({self.first(depth - 1, columns, outer)})"
         return self.select(depth, columns, outer)
+
+    def first(self, depth, columns, outer):
+        """A query, or the first rows of one by all of its columns."""
+        query = self.query(depth, columns, outer)
+        if not self.maybe(0.25):
+            return query
+        order = ", ".join(f"{number + 1} {self.one('ASC', 'DESC')} NULLS {self.one('FIRST', 'LAST')}" for number in range(len(columns)))
+        return f"SELECT * FROM ({query}) {self.fresh('q')} ORDER BY {order} LIMIT {self.random.randint(0, 4)}{self.one('', '', ' OFFSET 1')}"
 
     def select(self, depth, columns, outer):
         relation, scope = self.relation(depth, outer)
@@ -121,8 +130,12 @@ class Drawn:
 
     def plain(self, depth, columns, relation, visible, where):
         cells = [self.expression(kind, depth, visible, windows=True) for kind in columns]
-        distinct = "DISTINCT " if self.maybe(0.15) else ""
         listed = ", ".join(f"{cell} AS c{number}" for number, cell in enumerate(cells))
+        if self.maybe(0.08) and not any("OVER" in cell for cell in cells):
+            key = self.column(self.one("INT", "TEXT"), visible)
+            order = ", ".join(f"{cell} {self.one('ASC', 'DESC')} NULLS {self.one('FIRST', 'LAST')}" for cell in [key, *(f"({cell})" for cell in cells)])
+            return f"SELECT DISTINCT ON ({key}) {listed} FROM {relation}{where} ORDER BY {order}" if "." in key else f"SELECT DISTINCT {listed} FROM {relation}{where}"
+        distinct = "DISTINCT " if self.maybe(0.15) else ""
         return f"SELECT {distinct}{listed} FROM {relation}{where}"
 
     def grouped(self, depth, columns, relation, scope, outer, where):
@@ -132,7 +145,12 @@ class Drawn:
             of_kind = [name for name, key_kind in keys if key_kind == kind]
             cells.append(self.one(*of_kind) if of_kind and self.maybe() else self.aggregate(kind, depth, scope))
         listed = ", ".join(f"{cell} AS c{number}" for number, cell in enumerate(cells))
-        group = f" GROUP BY {', '.join(name for name, _ in keys)}" if keys else ""
+        names = [name for name, _ in keys]
+        group = f" GROUP BY {', '.join(names)}" if keys else ""
+        if keys and self.maybe(0.2):
+            sets = ", ".join(f"({', '.join(self.random.sample(names, self.random.randint(0, len(names))))})" for _ in range(self.random.randint(1, 3)))
+            all_of_them = ", ".join(names)
+            group = " GROUP BY " + self.one(f"ROLLUP ({all_of_them})", f"CUBE ({all_of_them})", f"GROUPING SETS (({all_of_them}), {sets})")
         having = f" HAVING {self.aggregate('INT', depth, scope)} {self.one('>', '<=', '<>')} {self.random.randint(0, 3)}" if self.maybe(0.2) else ""
         return f"SELECT {listed} FROM {relation}{where}{group}{having}"
 
@@ -145,6 +163,16 @@ class Drawn:
         name = self.one(*self.tables)
         alias = self.fresh("r")
         relation, scope = f"{name} {alias}", [(f"{alias}.{column}", kind) for column, kind in self.tables[name]]
+        if self.maybe(0.06):
+            # A name of WITH that stands for another query within.
+            inner = [(f"{name}.{column}", kind) for column, kind in self.tables[name]]
+            shadow = f"(WITH {name} AS (SELECT * FROM {name} WHERE {self.boolean(0, inner)}) SELECT * FROM {name} WHERE {self.boolean(0, inner)})"
+            relation = f"{shadow} {alias}"
+        if self.maybe(0.07):
+            kind, value = self.one("INT", "TEXT"), self.fresh("q")
+            join = self.one(", LATERAL", " CROSS JOIN LATERAL", " JOIN LATERAL", " LEFT JOIN LATERAL")
+            condition = " ON TRUE" if join in (" JOIN LATERAL", " LEFT JOIN LATERAL") else ""
+            return f"{relation}{join} ({self.answers(kind, max(depth, 2), scope)}) {value}(x){condition}", [*scope, (f"{value}.x", kind)]
         merged = {column for column, _ in self.tables[name]}
         for _ in range(self.random.choices([0, 1, 2], [3, 4, 2])[0]):
             name, alias = self.one(*self.tables), self.fresh("r")
@@ -224,6 +252,11 @@ class Drawn:
                 f"abs({left})",
                 f"({left} // {self.one('2', '3', '-2')})",
                 f"({left} % {self.one('2', '3')})",
+                f"TRY_CAST({self.expression('TEXT', depth - 1, scope)} AS BIGINT)",
+                f"CAST(CAST({left} AS VARCHAR) AS BIGINT)",
+                f"strpos({self.expression('TEXT', depth - 1, scope)}, {self.literal('TEXT')})",
+                f"(CASE WHEN {self.boolean(depth - 1, scope)} THEN NULL ELSE {left} END)",
+                f"CAST(extract({self.one('day', 'month', 'hour')} FROM {self.time(scope)}) AS BIGINT)",
             )
         if kind == "DOUBLE":
             return self.one(
@@ -236,8 +269,26 @@ class Drawn:
                 f"CAST({self.expression('INT', depth - 1, scope)} AS VARCHAR)",
                 f"({self.expression('TEXT', depth - 1, scope)} || {self.expression('TEXT', depth - 1, scope)})",
                 f"upper({self.expression('TEXT', depth - 1, scope)})",
+                f"substr({self.expression('TEXT', depth - 1, scope)}, {self.random.randint(1, 3)}, {self.random.randint(0, 2)})",
+                f"{self.one('left', 'right')}({self.expression('TEXT', depth - 1, scope)}, {self.random.randint(-1, 2)})",
+                f"{self.one('reverse', 'lower', 'trim')}({self.expression('TEXT', depth - 1, scope)})",
+                f"{self.one('lpad', 'rpad')}({self.expression('TEXT', depth - 1, scope)}, {self.random.randint(0, 4)}, {self.one(*FILLS)})",
+                f"replace({self.expression('TEXT', depth - 1, scope)}, {self.one(*PARTS)}, {self.literal('TEXT')})",
+                f"split_part({self.expression('TEXT', depth - 1, scope)}, {self.one(*PARTS)}, {self.random.randint(1, 2)})",
+                self.listed(depth, scope),
             )
         return self.boolean(depth - 1, scope)
+
+    def time(self, scope):
+        day = self.one("2024-01-30 10:00", "2024-02-29 23:59:59.5", "2023-12-31", "2024-03-01T00:00")
+        return f"(TIMESTAMP '{day}' {self.one('+', '-')} INTERVAL '{self.random.randint(0, 40)} {self.one('day', 'hour', 'month')}')"
+
+    def listed(self, depth, scope):
+        """The values of a subquery as one text."""
+        relation, inner = self.relation(0, ())
+        value = self.column("TEXT", inner)
+        order = f" ORDER BY {value} {self.one('ASC', 'DESC')} NULLS {self.one('FIRST', 'LAST')}"
+        return f"array_to_string(ARRAY(SELECT {value} FROM {relation}{self.where(depth, inner, scope)}{order}), ',')"
 
     def scalar_subquery(self, kind, depth, scope):
         relation, inner = self.relation(depth - 2, ())
@@ -319,6 +370,8 @@ class Drawn:
             relation, inner = self.relation(0, ())
             target = self.one("1", "*", self.aggregate("INT", 0, inner))
             return f"({self.one('', 'NOT ')}EXISTS (SELECT {target} FROM {relation}{self.where(depth, inner, scope)}))"
+        if draw < 0.97:
+            return f"({self.time(scope)} {self.one('=', '<', '>=')} {self.time(scope)})"
         return f"({left} {self.one('=', '<', '>=')} {self.one('ANY', 'ALL')} ({self.answers(kind, depth, scope)}))"
 
     def aggregate(self, kind, depth, scope):
@@ -358,12 +411,28 @@ class Drawn:
                 f"sum({self.column('INT', scope)}) OVER ({by}{order})",
                 f"sum({self.column('INT', scope)}) OVER ({by}{order} RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
                 f"max({self.column('INT', scope)}) OVER ({by})",
+                f"(- {self.one('rank', 'dense_rank')}() OVER ({by}{order}))",
+                f"sum({self.column('INT', scope)}) OVER ({by}{order} {self.frame('GROUPS')})",
+                f"count({self.column('TEXT', scope)}) FILTER (WHERE {self.boolean(0, scope)}) OVER ({by}{order} {self.frame('GROUPS')})",
+                # Rows of one key are the same here, in any order.
+                f"{self.one('sum', 'min', 'count', 'first_value', 'last_value')}({key}) OVER ({by}{order} {self.frame('ROWS')})",
+                f"{self.one('lag', 'lead')}({key}, {self.random.randint(0, 2)}) OVER ({by}{order})",
+                f"nth_value({key}, {self.random.randint(1, 3)}) OVER ({by}{order} {self.frame('ROWS')})",
+                f"(- count(*) OVER ({by}{order} RANGE BETWEEN CURRENT ROW AND UNBOUNDED FOLLOWING))",
             )
         if kind == "DOUBLE":
             return f"avg({self.column('INT', scope)}) OVER ({by})"
         if kind == "TEXT":
             return f"min({self.column('TEXT', scope)}) OVER ({by})"
         return f"bool_or({self.column('BOOL', scope)}) OVER ({by})"
+
+
+    def frame(self, units):
+        begin, end = self.random.choice([
+            ("UNBOUNDED PRECEDING", "CURRENT ROW"), ("1 PRECEDING", "1 FOLLOWING"), ("CURRENT ROW", "UNBOUNDED FOLLOWING"),
+            ("2 PRECEDING", "1 PRECEDING"), ("1 FOLLOWING", "2 FOLLOWING"), ("UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING"),
+        ])
+        return f"{units} BETWEEN {begin} AND {end}"
 
 
 def qualified(scope):
@@ -427,6 +496,7 @@ def compared(options, database, seed):
 def exported(options):
     """DuckDB's copy of the trace's tables, as tq exports them."""
     database = duckdb.connect()
+    database.execute("SET order_by_non_integer_literal = true")
     for table, columns in TRACE_TABLES.items():
         path = options.work / f"differential-{table}.parquet"
         names = ", ".join(name for name, _ in columns)

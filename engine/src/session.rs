@@ -25,6 +25,7 @@ use tq_udfs::exactly::{EXACT, exactly};
 use tq_udfs::keeps_time::keeps_time;
 use tq_udfs::percentile::{PRECISE, precisely};
 use tq_udfs::plainly::plainly;
+use tq_udfs::ranks::{RANKS, signed};
 use tq_udfs::relation::notes::Note;
 use tq_udfs::ticks::Tick;
 use tq_udfs::time_slice::{SliceFrom, SliceTo};
@@ -247,8 +248,20 @@ fn merge_reserve(limit: usize, threads: usize) -> usize {
     (limit / (16 * threads.max(1))).min(10 * 1024 * 1024)
 }
 
-/// Functions of DataFusion that make dictionaries of numbers of texts in dictionaries.
-const PLAIN: [&str; 4] = ["character_length", "octet_length", "bit_length", "ascii"];
+/// Functions of DataFusion that make dictionaries of numbers of texts in dictionaries, and unsigned numbers of lists.
+const PLAIN: [&str; 11] = [
+    "character_length",
+    "octet_length",
+    "bit_length",
+    "ascii",
+    "array_length",
+    "array_ndims",
+    "array_dims",
+    "array_position",
+    "array_positions",
+    "cardinality",
+    "json_length",
+];
 
 /// Aggregates of DataFusion that make a time of times.
 const KEEP_TIME: [&str; 9] = [
@@ -294,6 +307,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     for name in PLAIN {
         let function = plainly(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
+    }
+    for name in RANKS {
+        let function = signed(context.state().udwf(name)?);
+        context.register_udwf(Arc::new(function))?;
     }
     for function in tq_udfs::window_functions() {
         context.register_udwf(function)?;

@@ -45,6 +45,7 @@ pub mod occupancy;
 pub mod percentile;
 pub mod permutation;
 pub mod plainly;
+pub mod ranks;
 pub mod ready;
 pub mod relation;
 mod retyped;

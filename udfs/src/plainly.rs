@@ -1,8 +1,8 @@
-//! `length`, `octet_length`, `bit_length` and `ascii` answer integers.
+//! `length`, `octet_length`, `bit_length` and `ascii` answer integers, and `array_length` and the like BIGINT.
 //!
 //! For texts in dictionaries, as names of tasks are, DataFusion's own answer dictionaries of integers, which unary `-`, `//`
-//! and `mod` do not take. [`plainly`] wraps one of them: everything is the wrapped function's, only such an answer is
-//! unpacked.
+//! and `mod` do not take; of lists they answer unsigned numbers, which unary `-` does not take either. [`plainly`] wraps one
+//! of them: everything is the wrapped function's, only such an answer is cast.
 
 use std::sync::Arc;
 
@@ -15,9 +15,18 @@ use datafusion_expr::{
 
 use crate::wrapped::of_wrapped;
 
-/// The same function, whose answers are no dictionaries.
+/// The same function, whose answers are neither dictionaries nor unsigned.
 pub fn plainly(function: Arc<ScalarUDF>) -> ScalarUDF {
     ScalarUDF::from(Plainly { function })
+}
+
+fn plain(data_type: &DataType) -> DataType {
+    match data_type {
+        DataType::Dictionary(_, values) => plain(values),
+        DataType::UInt64 => DataType::Int64,
+        DataType::List(item) => DataType::List(Arc::new(item.as_ref().clone().with_data_type(plain(item.data_type())))),
+        other => other.clone(),
+    }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -28,10 +37,8 @@ struct Plainly {
 impl ScalarUDFImpl for Plainly {
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let field = self.function.return_field_from_args(args)?;
-        Ok(match field.data_type() {
-            DataType::Dictionary(_, values) => Arc::new(field.as_ref().clone().with_data_type(values.as_ref().clone())),
-            _ => field,
-        })
+        let data_type = plain(field.data_type());
+        Ok(Arc::new(field.as_ref().clone().with_data_type(data_type)))
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -53,10 +60,7 @@ impl ScalarUDFImpl for Plainly {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        Ok(match self.function.return_type(types)? {
-            DataType::Dictionary(_, values) => *values,
-            plain => plain,
-        })
+        Ok(plain(&self.function.return_type(types)?))
     }
 
     of_wrapped! {

@@ -8,7 +8,7 @@
 //! It reaches every expression of a plan: subqueries, join conditions, window and aggregate arguments, extension nodes.
 //! Chains of many terms become one call ([`tq_udfs::checked::chain`]).
 //!
-//! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`).
+//! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`), and times without seconds (`seconds.rs`).
 //!
 //! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
 
@@ -26,7 +26,7 @@ use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, C
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::stack::grown;
-use crate::sql::{branches, equal};
+use crate::sql::{branches, equal, seconds};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -118,6 +118,9 @@ impl CheckedArithmetic {
             }
             Expr::Negative(argument) if argument.get_type(schema)?.is_integer() => {
                 Ok(Transformed::yes(call(&self.negate, vec![*argument])))
+            }
+            expr @ (Expr::Cast(_) | Expr::TryCast(_)) => {
+                seconds::rewrite(expr, schema)?.transform_data(|expr| equal::rewrite(expr, schema))
             }
             other => equal::rewrite(other, schema),
         }

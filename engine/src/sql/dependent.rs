@@ -23,15 +23,16 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{Column, DFSchema, Result};
+use datafusion::common::{Column, DFSchema, DataFusionError, Result, plan_datafusion_err, plan_err};
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::expr::Sort as SortExpr;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
-    Aggregate, BinaryExpr, Distinct, Expr, ExprFunctionExt, FetchType, Filter, Join, JoinType, Limit, LogicalPlan,
-    LogicalPlanBuilder, Operator, Projection, SkipType, SubqueryAlias, Window, lit,
+    Aggregate, BinaryExpr, Distinct, DistinctOn, Expr, ExprFunctionExt, FetchType, Filter, GroupingSet, Join, JoinType,
+    Limit, LogicalPlan, LogicalPlanBuilder, Operator, Projection, SkipType, SubqueryAlias, Window, cast, lit,
 };
 
+use crate::sql::scope::draws;
 use crate::sql::subqueries::outer_columns;
 
 /// What a subquery asks for, as far as it matters for how it may be answered.
@@ -105,6 +106,17 @@ fn is_equation(condition: &Expr) -> bool {
     }
 }
 
+/// Refuses a plan that draws random numbers where it is asked a second time.
+pub(super) fn asked_twice(plan: &LogicalPlan) -> Result<()> {
+    if draws(plan)? {
+        return plan_err!(
+            "rows with random values are asked more than once here, and each time drawn anew: \
+             `CREATE TABLE r AS …` keeps what was drawn"
+        );
+    }
+    Ok(())
+}
+
 /// A subquery that has become a relation of its own.
 pub(super) struct Unnested {
     pub plan: LogicalPlan,
@@ -123,17 +135,18 @@ pub(super) struct Unnesting<'a> {
 impl<'a> Unnesting<'a> {
     /// `outer` are columns of `around`.
     pub(super) fn new(outer: Vec<Column>, around: &LogicalPlan, names: &'a mut usize) -> Result<Self> {
+        asked_twice(around)?;
         let columns = outer.iter().cloned().map(Expr::Column);
         let domain = LogicalPlanBuilder::from(around.clone()).project(columns)?.distinct()?.build()?;
         Ok(Unnesting { outer, domain, names })
     }
 
-    /// The rows of a subquery for each value of the domain; `None` for operators that nothing is known of.
-    pub(super) fn unnest(&mut self, plan: &LogicalPlan) -> Result<Option<Unnested>> {
+    /// The rows of a subquery for each value of the domain. Operators of which nothing is known are refused.
+    pub(super) fn unnest(&mut self, plan: &LogicalPlan) -> Result<Unnested> {
         if !self.speaks(plan) {
             let Unnested { plan: domain, domain: columns } = self.domain()?;
             let plan = LogicalPlanBuilder::from(domain).cross_join(plan.clone())?.build()?;
-            return Ok(Some(Unnested { plan, domain: columns }));
+            return Ok(Unnested { plan, domain: columns });
         }
         Ok(match plan {
             LogicalPlan::Filter(filter) => self.over(&filter.input, |unnested, replace| {
@@ -146,8 +159,8 @@ impl<'a> Unnesting<'a> {
             })?,
             LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => self.one_row(aggregate)?,
             LogicalPlan::Aggregate(aggregate) => {
-                if aggregate.group_expr.iter().any(|expr| matches!(expr, Expr::GroupingSet(_))) {
-                    return Ok(None);
+                if aggregate.group_expr.iter().any(|expr| expr.contains_outer() || has_total(expr)) {
+                    return Err(refused("ROLLUP, CUBE or GROUPING SETS with an empty set"));
                 }
                 self.over(&aggregate.input, |unnested, replace| {
                     let groups = aggregate.group_expr.iter().map(replace).collect::<Result<Vec<_>>>()?;
@@ -157,17 +170,40 @@ impl<'a> Unnesting<'a> {
                 })?
             }
             LogicalPlan::Distinct(Distinct::All(input)) => {
-                let narrow = self.narrow(input)?;
-                narrow.map(|(plan, domain)| Unnested {
-                    plan: LogicalPlan::Distinct(Distinct::All(Arc::new(plan))),
-                    domain,
-                })
+                let (plan, domain) = self.narrow(input)?;
+                Unnested { plan: LogicalPlan::Distinct(Distinct::All(Arc::new(plan))), domain }
+            }
+            LogicalPlan::Distinct(Distinct::On(distinct)) => self.over(&distinct.input, |unnested, replace| {
+                let all = |exprs: &[Expr]| exprs.iter().map(replace).collect::<Result<Vec<_>>>();
+                let on = unnested.columns().chain(all(&distinct.on_expr)?.into_iter().map(Expr::unalias)).collect();
+                let columns = all(&distinct.select_expr)?.into_iter().chain(unnested.columns()).collect();
+                let sorted = |sort: &SortExpr| -> Result<SortExpr> {
+                    Ok(SortExpr { expr: replace(&sort.expr)?.unalias(), ..sort.clone() })
+                };
+                let by_domain = unnested.columns().map(|column| Ok(column.sort(true, false)));
+                let order = distinct.sort_expr.as_ref().map(|order| by_domain.chain(order.iter().map(sorted)));
+                let order = order.map(Iterator::collect::<Result<Vec<_>>>).transpose()?;
+                let distinct = DistinctOn::try_new(on, columns, order, Arc::new(unnested.plan.clone()))?;
+                Ok(LogicalPlan::Distinct(Distinct::On(distinct)))
+            })?,
+            LogicalPlan::Unnest(lists) => self.over(&lists.input, |unnested, _| {
+                let input = LogicalPlanBuilder::from(unnested.plan.clone());
+                input.unnest_columns_with_options(lists.exec_columns.clone(), lists.options.clone())?.build()
+            })?,
+            LogicalPlan::Values(values) => {
+                let row = |cells: &Vec<Expr>| {
+                    let named = cells.iter().zip(values.schema.fields());
+                    let named =
+                        named.map(|(cell, field)| cast(cell.clone(), field.data_type().clone()).alias(field.name()));
+                    LogicalPlanBuilder::empty(true).project(named)?.build().map(Arc::new)
+                };
+                self.union(plan, &values.values.iter().map(row).collect::<Result<Vec<_>>>()?)?
             }
             LogicalPlan::SubqueryAlias(alias) => {
-                let Some((plan, domain)) = self.narrow(&alias.input)? else { return Ok(None) };
+                let (plan, domain) = self.narrow(&alias.input)?;
                 let plan = LogicalPlan::SubqueryAlias(SubqueryAlias::try_new(Arc::new(plan), alias.alias.clone())?);
                 let rename = |column: Column| Column::new(Some(alias.alias.clone()), column.name);
-                Some(Unnested { plan, domain: domain.into_iter().map(rename).collect() })
+                Unnested { plan, domain: domain.into_iter().map(rename).collect() }
             }
             LogicalPlan::Window(window) => self.over(&window.input, |unnested, replace| {
                 let by_domain = |expr: &Expr| {
@@ -189,7 +225,7 @@ impl<'a> Unnesting<'a> {
             LogicalPlan::Sort(sort) if sort.fetch.is_none() => self.unnest(&sort.input)?,
             // ORDER BY what is not shown: the sort stands below the projection.
             LogicalPlan::Limit(limit) if matches!(limit.input.as_ref(), LogicalPlan::Projection(_)) => {
-                let LogicalPlan::Projection(projection) = limit.input.as_ref() else { return Ok(None) };
+                let LogicalPlan::Projection(projection) = limit.input.as_ref() else { return Err(refused("LIMIT")) };
                 let below = LogicalPlan::Limit(Limit { input: Arc::clone(&projection.input), ..limit.clone() });
                 let above = Projection::try_new(projection.expr.clone(), Arc::new(below))?;
                 self.unnest(&LogicalPlan::Projection(above))?
@@ -198,13 +234,16 @@ impl<'a> Unnesting<'a> {
                 let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
                     (limit.get_skip_type()?, limit.get_fetch_type()?)
                 else {
-                    return Ok(None);
+                    return Err(refused("a LIMIT that is no constant"));
                 };
                 self.first(&limit.input, skip, fetch)?
             }
             LogicalPlan::Join(join) => self.join(join)?,
             LogicalPlan::Union(union) => self.union(plan, &union.inputs)?,
-            _ => None,
+            // `FROM unnest(t.list)`, which stands beside nothing.
+            LogicalPlan::Subquery(lateral) => self.unnest(&lateral.subquery)?,
+            LogicalPlan::RecursiveQuery(_) => return Err(refused("WITH RECURSIVE")),
+            other => return Err(refused(&format!("`{}`", other.display()))),
         })
     }
 
@@ -232,18 +271,18 @@ impl<'a> Unnesting<'a> {
         &mut self,
         input: &LogicalPlan,
         node: impl FnOnce(&Unnested, &dyn Fn(&Expr) -> Result<Expr>) -> Result<LogicalPlan>,
-    ) -> Result<Option<Unnested>> {
-        let Some(unnested) = self.unnest(input)? else { return Ok(None) };
+    ) -> Result<Unnested> {
+        let unnested = self.unnest(input)?;
         let plan = node(&unnested, &|expr| self.replace(expr, &unnested.domain))?;
-        Ok(Some(Unnested { plan, domain: unnested.domain }))
+        Ok(Unnested { plan, domain: unnested.domain })
     }
 
     /// What an input has become, with its own columns and the domain's only.
-    fn narrow(&mut self, input: &LogicalPlan) -> Result<Option<(LogicalPlan, Vec<Column>)>> {
-        let Some(unnested) = self.unnest(input)? else { return Ok(None) };
+    fn narrow(&mut self, input: &LogicalPlan) -> Result<(LogicalPlan, Vec<Column>)> {
+        let unnested = self.unnest(input)?;
         let columns = input.schema().columns().into_iter().map(Expr::Column).chain(unnested.columns()).collect();
         let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(unnested.plan))?);
-        Ok(Some((plan, unnested.domain)))
+        Ok((plan, unnested.domain))
     }
 
     /// An expression with the domain's columns for the outer ones; the name stays.
@@ -262,8 +301,8 @@ impl<'a> Unnesting<'a> {
     }
 
     /// An aggregate without GROUP BY has a row where its input has none.
-    fn one_row(&mut self, aggregate: &Aggregate) -> Result<Option<Unnested>> {
-        let Some(unnested) = self.unnest(&aggregate.input)? else { return Ok(None) };
+    fn one_row(&mut self, aggregate: &Aggregate) -> Result<Unnested> {
+        let unnested = self.unnest(&aggregate.input)?;
         let found = format!("__found_{}", self.names);
         let columns = unnested.plan.schema().columns().into_iter().map(Expr::Column);
         let rows = LogicalPlanBuilder::from(unnested.plan.clone())
@@ -287,16 +326,16 @@ impl<'a> Unnesting<'a> {
         let calls = aggregate.aggr_expr.iter().map(of_rows).collect::<Result<Vec<_>>>()?;
         let groups = domain.iter().cloned().map(Expr::Column).collect();
         let plan = LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(plan), groups, calls)?);
-        Ok(Some(Unnested { plan, domain }))
+        Ok(Unnested { plan, domain })
     }
 
     /// LIMIT and OFFSET for each value of the domain, in the order of a sort below them.
-    fn first(&mut self, input: &LogicalPlan, skip: usize, fetch: Option<usize>) -> Result<Option<Unnested>> {
+    fn first(&mut self, input: &LogicalPlan, skip: usize, fetch: Option<usize>) -> Result<Unnested> {
         let (order, input) = match input {
             LogicalPlan::Sort(sort) => (sort.expr.as_slice(), sort.input.as_ref()),
             other => (&[][..], other),
         };
-        let Some(unnested) = self.unnest(input)? else { return Ok(None) };
+        let unnested = self.unnest(input)?;
         let sorted = |sort: &SortExpr| {
             let expr = self.replace(&sort.expr, &unnested.domain)?;
             Ok(SortExpr { expr: expr.unalias(), ..sort.clone() })
@@ -313,23 +352,22 @@ impl<'a> Unnesting<'a> {
         if let Some(fetch) = fetch {
             within = within.and(number.lt_eq(bound(skip.saturating_add(fetch))));
         }
-        Ok(Some(Unnested { plan: plan.filter(within)?.build()?, domain: unnested.domain }))
+        Ok(Unnested { plan: plan.filter(within)?.build()?, domain: unnested.domain })
     }
 
     /// Both sides have the domain, but for a side whose rows stay or go with those of the other.
-    fn join(&mut self, join: &Join) -> Result<Option<Unnested>> {
+    fn join(&mut self, join: &Join) -> Result<Unnested> {
         use JoinType::{Full, Inner, Left, LeftAnti, LeftMark, LeftSemi, Right, RightAnti, RightMark, RightSemi};
         if join.null_aware {
-            return Ok(None);
+            return Err(refused("NOT IN"));
         }
         let (of_left, of_right) = (self.speaks(&join.left), self.speaks(&join.right));
         let is_left_enough = !of_right && matches!(join.join_type, Inner | Left | LeftSemi | LeftAnti | LeftMark);
         let is_right_enough =
             !of_left && of_right && matches!(join.join_type, Inner | Right | RightSemi | RightAnti | RightMark);
         let plain = |plan: &Arc<LogicalPlan>| Unnested { plan: plan.as_ref().clone(), domain: vec![] };
-        let left = if is_right_enough { Some(plain(&join.left)) } else { self.unnest(&join.left)? };
-        let right = if is_left_enough { Some(plain(&join.right)) } else { self.unnest(&join.right)? };
-        let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
+        let left = if is_right_enough { plain(&join.left) } else { self.unnest(&join.left)? };
+        let right = if is_left_enough { plain(&join.right) } else { self.unnest(&join.right)? };
         let domain = if is_right_enough { right.domain.clone() } else { left.domain.clone() };
         let mut filters = join.filter.iter().map(|filter| self.replace(filter, &domain)).collect::<Result<Vec<_>>>()?;
         filters.iter_mut().for_each(|filter| *filter = filter.clone().unalias());
@@ -350,7 +388,7 @@ impl<'a> Unnesting<'a> {
             false,
         )?;
         let plan = LogicalPlan::Join(joined);
-        Ok(Some(match join.join_type {
+        Ok(match join.join_type {
             Right | RightSemi | RightAnti | RightMark => Unnested { plan, domain: right.domain },
             Full => {
                 *self.names += 1;
@@ -364,15 +402,15 @@ impl<'a> Unnesting<'a> {
                 Unnested { plan, domain: names.into_iter().map(Column::from_name).collect() }
             }
             _ => Unnested { plan, domain },
-        }))
+        })
     }
 
-    fn union(&mut self, plan: &LogicalPlan, inputs: &[Arc<LogicalPlan>]) -> Result<Option<Unnested>> {
+    fn union(&mut self, plan: &LogicalPlan, inputs: &[Arc<LogicalPlan>]) -> Result<Unnested> {
         *self.names += 1;
         let names: Vec<String> = (0..self.outer.len()).map(|at| format!("__domain_{}_{at}", self.names)).collect();
         let mut all: Option<LogicalPlanBuilder> = None;
         for input in inputs {
-            let Some((branch, domain)) = self.narrow(input)? else { return Ok(None) };
+            let (branch, domain) = self.narrow(input)?;
             let own = input.schema().columns().into_iter().map(Expr::Column);
             let own = own.zip(plan.schema().columns()).map(|(value, column)| value.alias(column.name));
             let domain = domain.into_iter().zip(&names).map(|(column, name)| Expr::Column(column).alias(name));
@@ -382,7 +420,7 @@ impl<'a> Unnesting<'a> {
                 Some(all) => all.union(branch.build()?)?,
             });
         }
-        let Some(all) = all else { return Ok(None) };
+        let Some(all) = all else { return Err(refused("UNION")) };
         let all = all.build()?;
         let named =
             all.schema().columns().into_iter().zip(plan.schema().iter()).map(|(column, (qualifier, field))| {
@@ -391,13 +429,29 @@ impl<'a> Unnesting<'a> {
         let domain: Vec<Column> = all.schema().columns().into_iter().skip(plan.schema().fields().len()).collect();
         let columns = named.chain(domain.iter().cloned().map(Expr::Column)).collect();
         let plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(all))?);
-        Ok(Some(Unnested { plan, domain }))
+        Ok(Unnested { plan, domain })
     }
 }
 
 impl Unnested {
     fn columns(&self) -> impl Iterator<Item = Expr> + '_ {
         self.domain.iter().cloned().map(Expr::Column)
+    }
+}
+
+/// An operator that cannot speak of the query around it.
+fn refused(what: &str) -> DataFusionError {
+    plan_datafusion_err!(
+        "a subquery with {what} speaks of the query around it: join what it needs of that query within it instead"
+    )
+}
+
+/// Whether groups have one of all rows, which is there without a row.
+fn has_total(group: &Expr) -> bool {
+    match group {
+        Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => sets.iter().any(Vec::is_empty),
+        Expr::GroupingSet(GroupingSet::Rollup(_) | GroupingSet::Cube(_)) => true,
+        _ => false,
     }
 }
 

@@ -9,7 +9,7 @@ use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::functions_nested::expr_fn::array_length;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, cast};
 
 /// Functions that would take the text of a list.
 const TAKES_TEXT: [&str; 13] = [
@@ -58,5 +58,5 @@ fn of_list(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             "`{name}` takes a text, found a list: `array_reverse(x)` and `x[1:2]` are lists, `array_to_string(x, ',')` is a text"
         );
     }
-    Ok(Transformed::yes(array_length(list.clone())))
+    Ok(Transformed::yes(cast(array_length(list.clone()), DataType::Int64)))
 }

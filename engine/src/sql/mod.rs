@@ -13,6 +13,7 @@
 //!
 //! DataFusion's own `SessionContext::sql` skips the rewriting: relation functions then know only `(SELECT …)` arguments.
 
+mod arrays;
 mod balance;
 mod bounded;
 mod branches;
@@ -39,6 +40,7 @@ mod long_constants;
 pub mod names;
 pub mod nearest;
 mod nullable;
+mod numbers;
 mod order;
 mod orders;
 pub mod parse;
@@ -50,6 +52,7 @@ pub mod relations;
 pub mod rewrite;
 mod rows;
 mod scope;
+mod seconds;
 mod set_operations;
 pub mod settings;
 mod spelling;

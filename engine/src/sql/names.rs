@@ -39,6 +39,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::sql::itself::{Said, is_itself, itself};
+use crate::sql::scope::normal;
 
 /// Encloses the number of a tag in a name: invisible, and in no name that somebody types.
 const TAG: char = '\u{2063}';
@@ -267,11 +268,6 @@ fn spelled(expr: &SqlExpr) -> String {
         ControlFlow::<()>::Continue(())
     });
     expr.to_string()
-}
-
-/// As DataFusion makes names of identifiers.
-fn normal(ident: &Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 
 impl VisitorMut for Marker<'_> {

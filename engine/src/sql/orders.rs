@@ -7,7 +7,11 @@
 //! ```text
 //! first_value(x), array_agg(x ORDER BY y)     first_value(x ORDER BY row_number() OVER ()), array_agg(x ORDER BY y)
 //! ```
+//!
+//! A key that stands in an ORDER BY once more says nothing, and DataFusion's aggregates panic at it (`first_value(x ORDER BY y, y DESC)`, and
+//! `DISTINCT ON`, which becomes that): it is left out.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
@@ -15,7 +19,8 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{DFSchema, Result};
 use datafusion::functions_window::row_number::row_number;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
-use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast, col};
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::{Aggregate, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast, col};
 
 /// The column of the numbers.
 const POSITION: &str = "__position";
@@ -26,13 +31,14 @@ const IN_TABLE_ORDER: [&str; 5] = ["array_agg", "string_agg", "first_value", "la
 /// Gives each aggregate without an order that of the table, where another one has an order; and distinct texts one type.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| {
-        let LogicalPlan::Aggregate(aggregate) = &plan else { return Ok(Transformed::no(plan)) };
+        let plan = once(plan)?;
+        let LogicalPlan::Aggregate(aggregate) = &plan.data else { return Ok(plan) };
         let calls = || aggregate.aggr_expr.iter().filter_map(call);
         let is_mixed = calls().any(|call| !call.params.order_by.is_empty()) && calls().any(is_in_table_order);
         let input_schema = aggregate.input.schema();
         let has_words = calls().any(|call| is_of_words(call, input_schema));
         if !is_mixed && !has_words {
-            return Ok(Transformed::no(plan));
+            return Ok(plan);
         }
         let input = match is_mixed {
             true => {
@@ -42,7 +48,7 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
             false => Arc::clone(&aggregate.input),
         };
         let changed = |expr: &Expr| {
-            changed(expr.clone(), &|call: &mut AggregateFunction| {
+            changed(expr.clone(), &mut |call: &mut AggregateFunction| {
                 if is_mixed && is_in_table_order(call) {
                     call.params.order_by = vec![Sort::new(col(POSITION), true, false)];
                 } else if is_of_words(call, input_schema) {
@@ -52,7 +58,7 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
         };
         let aggregates = aggregate.aggr_expr.iter().map(changed).collect();
         let grouped = Aggregate::try_new(input, aggregate.group_expr.clone(), aggregates)?;
-        let columns = grouped.schema.columns().into_iter().zip(plan.schema().columns());
+        let columns = grouped.schema.columns().into_iter().zip(aggregate.schema.columns());
         let columns: Vec<Expr> = columns
             .map(|(column, name)| match column == name {
                 true => Expr::Column(column),
@@ -63,6 +69,34 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::yes(plan))
     })
     .data()
+}
+
+/// A node whose orders name each key once.
+fn once(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Distinct(Distinct::On(mut distinct)) => {
+            let is_shorter = distinct.sort_expr.as_mut().is_some_and(is_shortened);
+            Ok(Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), is_shorter))
+        }
+        plan @ LogicalPlan::Aggregate(_) => {
+            let names = NamePreserver::new(&plan);
+            plan.map_expressions(|expr| {
+                let name = names.save(&expr);
+                let mut is_shorter = false;
+                let shortened = changed(expr, &mut |call| is_shorter |= is_shortened(&mut call.params.order_by));
+                Ok(Transformed::new_transformed(shortened, is_shorter).update_data(|expr| name.restore(expr)))
+            })
+        }
+        other => Ok(Transformed::no(other)),
+    }
+}
+
+/// Leaves the first of equal keys; whether there were some.
+fn is_shortened(order: &mut Vec<Sort>) -> bool {
+    let keys = order.len();
+    let mut known = HashSet::new();
+    order.retain(|key| known.insert(key.expr.clone()));
+    order.len() < keys
 }
 
 fn call(expr: &Expr) -> Option<&AggregateFunction> {
@@ -100,7 +134,7 @@ fn as_text(call: &mut AggregateFunction) {
     *value = text;
 }
 
-fn changed(expr: Expr, change: &impl Fn(&mut AggregateFunction)) -> Expr {
+fn changed(expr: Expr, change: &mut impl FnMut(&mut AggregateFunction)) -> Expr {
     match expr {
         Expr::AggregateFunction(mut call) => {
             change(&mut call);

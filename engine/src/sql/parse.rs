@@ -14,7 +14,7 @@ use crate::sql::balance::balance;
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::SqlError;
 use crate::sql::stack::deep;
-use crate::sql::{limits, perfetto, question};
+use crate::sql::{limits, numbers, perfetto, question};
 
 /// One statement of a text.
 #[derive(Debug)]
@@ -69,7 +69,8 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
         let Some(first) = spoken.next() else { continue };
         let last = spoken.next_back().unwrap_or(first);
         let Some(tokens) = perfetto::plain(tokens) else { continue };
-        let parsed = limits::check(&tokens).and_then(|()| deep(|| parse_tokens(&tokens)));
+        let parsed = numbers::decimal(tokens)
+            .and_then(|tokens| limits::check(&tokens).and_then(|()| deep(|| parse_tokens(&tokens))));
         let parsed = parsed.map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
         let text = &text[lines.offset(first.span.start)..lines.offset(last.span.end)];
         statements.push(Statement {

@@ -30,6 +30,7 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
 use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
 
+use crate::sql::arrays;
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::error_at;
 use crate::sql::perfetto;
@@ -87,16 +88,20 @@ impl VisitorMut for Rewriter {
     type Break = DataFusionError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
-        self.scopes.enter(query);
-        if let Err(error) = spelling::check_query(query).and_then(|()| windows::rewrite_order(query)) {
+        let entered = self.scopes.enter(query);
+        if let Err(error) =
+            entered.and_then(|()| spelling::check_query(query)).and_then(|()| windows::rewrite_order(query))
+        {
             return ControlFlow::Break(error);
         }
         set_operations::rewrite(query)
     }
 
     fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<DataFusionError> {
-        self.scopes.leave();
-        ControlFlow::Continue(())
+        match self.scopes.leave() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => ControlFlow::Break(error),
+        }
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<DataFusionError> {
@@ -112,7 +117,11 @@ impl VisitorMut for Rewriter {
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
-        match spelling::rewrite_expression(expr).and_then(|()| rows::rewrite(expr)) {
+        if let Expr::Function(call) = expr {
+            self.scopes.call(call);
+        }
+        match spelling::rewrite_expression(expr).and_then(|()| arrays::rewrite(expr)).and_then(|()| rows::rewrite(expr))
+        {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }
@@ -127,7 +136,7 @@ impl VisitorMut for Rewriter {
     }
 }
 
-fn rewrite_factor(factor: &mut TableFactor, within: &Rewriter) -> Result<()> {
+fn rewrite_factor(factor: &mut TableFactor, within: &mut Rewriter) -> Result<()> {
     let sample = match &*factor {
         TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. } => sample.as_ref(),
         _ => None,
@@ -141,7 +150,8 @@ fn rewrite_factor(factor: &mut TableFactor, within: &Rewriter) -> Result<()> {
     }
     call_instead_of_wrapper(factor);
     perfetto::relation_of_one(factor)?;
-    let TableFactor::Table { name, args: Some(arguments), .. } = factor else { return Ok(()) };
+    let TableFactor::Table { name, args, alias, .. } = factor else { return Ok(()) };
+    let Some(arguments) = args else { return within.scopes.relation(name, alias) };
     let Some(function) = find_function(name) else { return Ok(()) };
     let span = name.span();
     rewrite_arguments(function.as_ref(), &mut arguments.args, span, within)

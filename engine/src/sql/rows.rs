@@ -40,13 +40,6 @@ pub(super) fn rewrite_where(select: &mut Select) -> Result<()> {
 
 /// A question in any other place.
 pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
-    if let Expr::Function(call) = &*expr
-        && matches!(call.args, FunctionArguments::Subquery(_))
-        && call.name.to_string().eq_ignore_ascii_case("array")
-    {
-        let hint = "write `(SELECT array_agg(x ORDER BY …) FROM …)`";
-        return Err(error_at(call.name.span(), "`ARRAY(SELECT …)` is not supported", hint));
-    }
     let Some((row, subquery, negated)) = question(expr)? else { return Ok(()) };
     let marked = same(row, subquery, "SELECT 1 AS same FROM x", |select, same| {
         if let [SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_mut_slice() {
@@ -113,7 +106,12 @@ fn same(row: Vec<Expr>, subquery: Box<Query>, text: &str, put: impl FnOnce(&mut 
 }
 
 /// The query `text`, whose only relation becomes the subquery.
-fn over(subquery: Box<Query>, names: Vec<Ident>, text: &str, edit: impl FnOnce(&mut Select)) -> Result<Box<Query>> {
+pub(super) fn over(
+    subquery: Box<Query>,
+    names: Vec<Ident>,
+    text: &str,
+    edit: impl FnOnce(&mut Select),
+) -> Result<Box<Query>> {
     let mut query = Parser::new(&TqDialect).try_with_sql(text)?.parse_query()?;
     let columns = names.into_iter().map(|name| TableAliasColumnDef { name, data_type: None }).collect();
     let alias = TableAlias { explicit: true, name: Ident::new(ROW), columns, at: None };

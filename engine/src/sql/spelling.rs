@@ -10,12 +10,14 @@
 //! any_value(x ORDER BY y)         an error: the order would not matter
 //! to_char(t, 'YYYY-MM-DD')        an error: a format without % is answered as it stands
 //! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
+//! OVER (ORDER BY NULL …)          OVER (ORDER BY CAST(NULL AS BIGINT) …): RANGE n PRECEDING asks for a type that has distances
 //! ```
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, JoinConstraint,
-    JoinOperator, Query, Select, SelectFlavor, SelectItem, Spanned, Value, WildcardAdditionalOptions,
+    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
+    JoinConstraint, JoinOperator, Query, Select, SelectFlavor, SelectItem, Spanned, Value, WildcardAdditionalOptions,
+    WindowType,
 };
 
 use crate::sql::errors::error_at;
@@ -94,6 +96,17 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
             format!("the format '{text}' has no % and says nothing of the time"),
             hint,
         ));
+    }
+    if let Expr::Function(call) = expr
+        && let Some(WindowType::WindowSpec(window)) = &mut call.over
+    {
+        for key in &mut window.order_by {
+            if matches!(&key.expr, Expr::Value(literal) if literal.value == Value::Null) {
+                let (data_type, format) = (DataType::BigInt(None), None);
+                let null = Box::new(std::mem::replace(&mut key.expr, Expr::Identifier("".into())));
+                key.expr = Expr::Cast { kind: CastKind::Cast, expr: null, data_type, array: false, format };
+            }
+        }
     }
     if let Some(steps) = path_of_json(expr) {
         *expr = steps;

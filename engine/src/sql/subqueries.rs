@@ -24,13 +24,13 @@ use datafusion::common::cast::as_int64_array;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, plan_err};
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
-use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier};
+use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier, Sort as SortExpr};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
-use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
+use datafusion::logical_expr::utils::{conjunction, merge_schema, split_conjunction_owned};
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Distinct, Expr, ExprSchemable, FetchType, Filter, Join, JoinType, LogicalPlan,
-    LogicalPlanBuilder, Operator, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, SkipType, Sort,
-    Subquery, Volatility, lit, when,
+    BinaryExpr, ColumnarValue, Distinct, DistinctOn, Expr, ExprSchemable, FetchType, Filter, Join, JoinType,
+    LogicalPlan, LogicalPlanBuilder, Operator, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    SkipType, Sort, Subquery, Volatility, lit, when,
 };
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
@@ -63,6 +63,9 @@ impl Rewriter {
         if !has_subquery(&plan)? {
             return Ok(Transformed::no(plan));
         }
+        if let LogicalPlan::Distinct(Distinct::On(distinct)) = &plan {
+            return self.distinct_on(distinct).map(Transformed::yes);
+        }
         if let LogicalPlan::Sort(sort) = &plan
             && let Some(input) = with_columns_of_sort(sort)?
         {
@@ -86,6 +89,31 @@ impl Rewriter {
             other => other,
         };
         rewritten.recompute_schema().map(Transformed::yes)
+    }
+
+    /// `SELECT DISTINCT ON (a) (SELECT …) …`: subqueries stand in a projection, and what is distinct are its columns.
+    fn distinct_on(&mut self, distinct: &DistinctOn) -> Result<LogicalPlan> {
+        let mut values: Vec<Expr> = vec![];
+        let mut column = |expr: &Expr| {
+            let value = expr.clone().unalias();
+            let at = values.iter().position(|known| *known == value).unwrap_or_else(|| {
+                values.push(value);
+                values.len() - 1
+            });
+            Expr::Column(Column::from_name(format!("__distinct_{at}")))
+        };
+        let on = distinct.on_expr.iter().map(&mut column).collect();
+        let named = distinct.select_expr.iter().zip(distinct.schema.iter());
+        let columns =
+            named.map(|(expr, (relation, field))| column(expr).alias_qualified(relation.cloned(), field.name()));
+        let columns = columns.collect();
+        let order = distinct.sort_expr.iter().flatten();
+        let order: Vec<_> = order.map(|sort| SortExpr { expr: column(&sort.expr), ..sort.clone() }).collect();
+        let named = values.into_iter().enumerate().map(|(at, value)| value.alias(format!("__distinct_{at}"))).collect();
+        let below = LogicalPlan::Projection(Projection::try_new(named, Arc::clone(&distinct.input))?);
+        let below = Arc::new(self.node(below)?.data);
+        let order = distinct.sort_expr.is_some().then_some(order);
+        Ok(LogicalPlan::Distinct(Distinct::On(DistinctOn::try_new(on, columns, order, below)?)))
     }
 
     /// A node over one input, of whose expressions nothing is known.
@@ -146,7 +174,7 @@ impl Rewriter {
             return Ok(None);
         }
         let unnested = Unnesting::new(outer.clone(), &join.left, &mut self.joins)?.unnest(inner)?;
-        let Some(Unnested { plan: right, domain }) = unnested else { return Ok(None) };
+        let Unnested { plan: right, domain } = unnested;
         // Only its own columns and the domain, under the name that it has.
         let own = inner.schema().columns().into_iter().chain(domain.iter().cloned()).map(Expr::Column);
         let right = LogicalPlanBuilder::from(right).project(own)?;
@@ -169,6 +197,8 @@ impl Rewriter {
     fn join(&mut self, join: Join) -> Result<LogicalPlan> {
         let Some(condition) = join.filter.clone() else { return Ok(LogicalPlan::Join(join)) };
         let columns = join.schema.columns();
+        // A semi join shows one side only.
+        let both = merge_schema(&[&join.left, &join.right]);
         let (mut left, mut right) = (join.left.as_ref().clone(), join.right.as_ref().clone());
         let mut conditions = vec![];
         let mut of_both = vec![];
@@ -177,7 +207,7 @@ impl Rewriter {
             let is_asked = |condition: &Expr| -> Result<bool> {
                 let has_value = condition
                     .exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(subquery) if is_correlated(subquery))))?;
-                Ok(has_value || asks(condition, &join.schema)?)
+                Ok(has_value || asks(condition, &both)?)
             };
             if !is_asked(&condition)? {
                 conditions.push(condition);
@@ -188,7 +218,7 @@ impl Rewriter {
                     return Ok(Transformed::no(expr));
                 }
                 let mut spoken = spoken_of(&expr)?;
-                spoken.retain(|column| join.schema.has_column(column));
+                spoken.retain(|column| both.has_column(column));
                 for side in [&mut left, &mut right] {
                     if spoken.iter().all(|column| side.schema().has_column(column)) {
                         let mut below = Below::new(std::mem::take(side), &mut self.joins);
@@ -213,13 +243,13 @@ impl Rewriter {
                 let plan = LogicalPlanBuilder::from(left).join_on(right, JoinType::Inner, conditions)?.build()?;
                 self.filter(Filter::try_new(of_both, Arc::new(plan))?)?
             }
-            JoinType::Left => {
+            JoinType::Left | JoinType::LeftSemi | JoinType::LeftAnti => {
                 let (right, pairs) = self.pairs(of_both, &left, right)?;
-                LogicalPlanBuilder::from(left).join_on(right, JoinType::Left, [conditions, pairs].concat())?.build()?
+                LogicalPlanBuilder::from(left).join_on(right, join.join_type, [conditions, pairs].concat())?.build()?
             }
-            JoinType::Right => {
+            JoinType::Right | JoinType::RightSemi | JoinType::RightAnti => {
                 let (left, pairs) = self.pairs(of_both, &right, left)?;
-                LogicalPlanBuilder::from(left).join_on(right, JoinType::Right, [conditions, pairs].concat())?.build()?
+                LogicalPlanBuilder::from(left).join_on(right, join.join_type, [conditions, pairs].concat())?.build()?
             }
             JoinType::Full => self.full(&left, &right, &columns, &conditions, of_both)?,
             kind => return plan_err!("a subquery in ON of a {kind} JOIN that speaks of both sides"),
@@ -262,6 +292,8 @@ impl Rewriter {
     /// A condition that asks about both sides of an outer join, as keys: the pairs of values for which it holds are joined to the
     /// side that may be missing, and tell to which rows of the side that is kept it belongs.
     fn pairs(&mut self, condition: Expr, kept: &LogicalPlan, other: LogicalPlan) -> Result<(LogicalPlan, Vec<Expr>)> {
+        dependent::asked_twice(kept)?;
+        dependent::asked_twice(&other)?;
         let spoken: BTreeSet<Column> = spoken_of(&condition)?.into_iter().collect();
         let values = |side: &LogicalPlan| -> Result<(LogicalPlan, Vec<Column>)> {
             let columns: Vec<Column> =
@@ -347,6 +379,9 @@ impl Below<'_> {
         if !self.tells_null {
             return Ok(Some(found));
         }
+        if left_is_nullable || column_is_nullable {
+            dependent::asked_twice(&subquery.subquery)?;
+        }
         let mut case = when(found, lit(true));
         if left_is_nullable {
             let Some(rows) = self.some(subquery, None)? else { return Ok(None) };
@@ -370,7 +405,7 @@ impl Below<'_> {
                 .build()?,
         };
         if is_hard(subquery, self.plan.schema(), Asked::Rows)? {
-            let Some((right, mut on)) = self.unnested(&inner, &alias)? else { return Ok(None) };
+            let (right, mut on) = self.unnested(&inner, &alias)?;
             on.extend(condition.map(|condition| condition(Expr::Column(Column::new(Some(alias.as_str()), VALUE)))));
             return self.join_to(right, JoinType::LeftMark, on, &alias, "mark").map(Some);
         }
@@ -395,7 +430,7 @@ impl Below<'_> {
     fn value(&mut self, plan: &LogicalPlan) -> Result<Option<Expr>> {
         *self.joins += 1;
         let alias = format!("__subquery_{}", self.joins);
-        let Some((mut right, on)) = self.unnested(&named(plan)?, &alias)? else { return Ok(None) };
+        let (mut right, on) = self.unnested(&named(plan)?, &alias)?;
         if !has_one_row_at_most(plan)? {
             let columns = right.schema().columns().into_iter().map(Expr::Column).collect::<Vec<_>>();
             let (values, domain): (Vec<Expr>, Vec<Expr>) =
@@ -414,17 +449,17 @@ impl Below<'_> {
     }
 
     /// A subquery as a relation, and how its rows belong to those of the plan.
-    fn unnested(&mut self, inner: &LogicalPlan, alias: &str) -> Result<Option<(LogicalPlan, Vec<Expr>)>> {
+    fn unnested(&mut self, inner: &LogicalPlan, alias: &str) -> Result<(LogicalPlan, Vec<Expr>)> {
         let outer = dependent::spoken_of(inner, self.plan.schema())?;
         if outer.is_empty() {
             // It speaks of a query farther out, which will unnest the join.
-            return Ok(Some((LogicalPlanBuilder::from(inner.clone()).alias(alias)?.build()?, vec![])));
+            return Ok((LogicalPlanBuilder::from(inner.clone()).alias(alias)?.build()?, vec![]));
         }
         let unnested = Unnesting::new(outer.clone(), &self.plan, self.joins)?.unnest(inner)?;
-        let Some(Unnested { plan, domain }) = unnested else { return Ok(None) };
+        let Unnested { plan, domain } = unnested;
         let right = LogicalPlanBuilder::from(plan).alias(alias)?.build()?;
         let domain: Vec<Column> = domain.into_iter().map(|column| Column::new(Some(alias), column.name)).collect();
-        Ok(Some((right, equal(&outer, &domain))))
+        Ok((right, equal(&outer, &domain)))
     }
 
     /// Joins a relation to the plan; the answer is one of the columns that it brings.

@@ -109,6 +109,12 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT count(*) FILTER (WHERE n > 100) FROM (SELECT count(*) AS n FROM (VALUES (1)) t(x)) q",
         "error: aggregate_statistics",
     ),
+    ("scope", "WITH a AS (SELECT 1 AS x) SELECT * FROM (WITH a AS (SELECT 2 AS x) SELECT x FROM a)", "error: "),
+    ("scope", "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT 2 LIMIT 1) SELECT count(*) FROM t", "2"),
+    ("numbers", "SELECT 0b101", "0"),
+    ("seconds", "SELECT CAST('2024-01-01 10:00' AS TIMESTAMP)", "error: "),
+    ("arrays", "SELECT ARRAY(SELECT 1)", "error: "),
+    ("ranks", "SELECT -row_number() OVER ()", "error: "),
     ("rows", "SELECT (1, 2) IN (SELECT 1, 2)", "error: Error during planning: Too many columns!"),
     (
         "dependent",

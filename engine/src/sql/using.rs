@@ -43,6 +43,7 @@ use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::errors::{error_at, help_if_none};
 use crate::sql::names;
+use crate::sql::scope::normal;
 
 /// The alias of a join that is planned here begins so; its number follows. Nobody types this character.
 const MARK: &str = "\u{1}join ";
@@ -591,10 +592,6 @@ fn nested(table_with_joins: TableWithJoins, alias: Option<TableAlias>) -> TableF
 /// Stands for a moment where a factor is taken away.
 fn nothing() -> TableFactor {
     TableFactor::TableFunction { expr: SqlExpr::Identifier(Ident::new("")), alias: None }
-}
-
-fn normal(ident: &Ident) -> String {
-    if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() }
 }
 
 fn name_of(name: &ObjectName) -> Option<String> {

@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::errors::error_at;
 use crate::sql::nearest::nearest;
+use crate::sql::scope::normal;
 
 /// Replaces the windows that a query's ORDER BY names, which are those of its SELECT.
 pub(super) fn rewrite_order(query: &mut Query) -> Result<()> {
@@ -53,14 +54,6 @@ fn definitions(select: &Select) -> Result<Windows> {
         }
     }
     Ok(windows)
-}
-
-/// Unquoted names are lower case.
-fn normal(name: &Ident) -> String {
-    match name.quote_style {
-        Some(_) => name.value.clone(),
-        None => name.value.to_lowercase(),
-    }
 }
 
 fn named<'a>(windows: &'a Windows, name: &Ident) -> Result<&'a WindowSpec> {

@@ -63,9 +63,6 @@ fn named_twice(text: &str) -> Worded {
         let hint = format!("call one of them otherwise: `{name} AS another_name`");
         return Some((format!("SELECT has `{name}` twice"), Some(hint)));
     }
-    if let Some(name) = between(text, "WITH query name \"", "\" specified more than once") {
-        return Some((format!("WITH names `{name}` twice"), None));
-    }
     let name = between(text, "able '", "' already exists")?;
     let hint = "choose another name; a view is replaced by `CREATE OR REPLACE VIEW`".to_owned();
     Some((format!("there is a table `{name}` already"), Some(hint)))

@@ -290,8 +290,11 @@ of_pairs! {
         let dividend = of.sum_y.times(&of.spread_x).minus(&of.together.times(&of.sum_x));
         over(&dividend, &of.count.times(&of.spread_x))
     };
-    /// The share of the spread of `y` that the line explains.
-    R2, 2, [true, true, true], |of| over(&of.together.squared(), &of.spread_x.times(&of.spread_y));
+    /// The share of the spread of `y` that the line explains: all of it where there is none, as SQL:2016 (10.9) has it.
+    R2, 2, [true, true, true], |of| match of.spread_y.is_zero() && !of.spread_x.is_zero() {
+        true => Some(1.0),
+        false => over(&of.together.squared(), &of.spread_x.times(&of.spread_y)),
+    };
     /// Mean of `x`.
     AvgX, 1, [false, false, false], |of| over(&of.sum_x, &of.count);
     /// Mean of `y`.
