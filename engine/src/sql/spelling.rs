@@ -7,6 +7,9 @@
 //! t JOIN u                        an error: all pairs would be
 //! a SIMILAR TO 'x%'               an error: it would be a regular expression, found anywhere in `a`
 //! SELECT … FOR UPDATE             an error: nothing would be locked
+//! GROUP BY a WITH ROLLUP          an error: the rows of totals would be missing
+//! PREWHERE, CONNECT BY            an error: all rows would be answered
+//! FORMAT x, SETTINGS x, FOR XML   an error: it would be as if it were not there
 //! any_value(x ORDER BY y)         an error: the order would not matter
 //! to_char(t, 'YYYY-MM-DD')        an error: a format without % is answered as it stands
 //! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
@@ -16,8 +19,8 @@
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    JoinConstraint, JoinOperator, Query, Select, SelectFlavor, SelectItem, Spanned, Value, WildcardAdditionalOptions,
-    WindowType,
+    GroupByExpr, JoinConstraint, JoinOperator, Query, Select, SelectFlavor, SelectItem, Spanned, Value,
+    WildcardAdditionalOptions, WindowType,
 };
 
 use crate::sql::errors::error_at;
@@ -42,6 +45,18 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
             return Err(error_at(join.relation.span(), "JOIN without ON or USING", hint));
         }
     }
+    let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = &select.group_by;
+    if let Some(modifier) = modifiers.first() {
+        let hint = "`GROUP BY ROLLUP (a, b)`, `CUBE (a, b)` and `GROUPING SETS ((a), (b), ())` are";
+        return Err(error_at(select.group_by.span(), format!("`GROUP BY … {modifier}` is not supported"), hint));
+    }
+    if let Some(condition) = &select.prewhere {
+        return Err(error_at(condition.span(), "PREWHERE is not supported", "WHERE says the same"));
+    }
+    if !select.connect_by.is_empty() {
+        let hint = "`ancestors(tasks)` and `descendants(tasks)` follow parents, and `WITH RECURSIVE` whatever there is";
+        return Err(error_at(select.span(), "CONNECT BY is not supported", hint));
+    }
     for item in &select.projection {
         let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else { continue };
         if options.opt_ilike.is_some() {
@@ -57,6 +72,14 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
 
 /// Refuses what stands behind a query.
 pub(super) fn check_query(query: &Query) -> Result<()> {
+    let behind = [
+        query.for_clause.as_ref().map(|clause| (clause.to_string(), "`--format` says how an answer is written")),
+        query.format_clause.as_ref().map(|clause| (clause.to_string(), "`--format` says how an answer is written")),
+        query.settings.as_ref().map(|_| ("SETTINGS".to_owned(), "`SET name = value` is a statement of its own")),
+    ];
+    if let Some((what, hint)) = behind.into_iter().flatten().next() {
+        return Err(error_at(query.body.span(), format!("`{what}` is not supported"), hint));
+    }
     match query.locks.first() {
         Some(lock) => Err(error_at(
             query.body.span(),
