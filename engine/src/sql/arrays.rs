@@ -32,7 +32,7 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
     let order = match query.order_by.clone() {
         None => vec![],
         Some(OrderBy { kind: OrderByKind::Expressions(keys), interpolate: None }) => {
-            keys.into_iter().map(|key| of_answer(key, &mut query, &mut names)).collect::<Result<_>>()?
+            keys.into_iter().map(|key| of_answer(&key, &mut query, &mut names)).collect::<Result<_>>()?
         }
         Some(order) => return Err(refused(order.span())),
     };
@@ -45,7 +45,7 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
 }
 
 /// A key of the subquery's ORDER BY as one of its answer, to which it is added if need be.
-fn of_answer(key: OrderByExpr, query: &mut Query, names: &mut Vec<Ident>) -> Result<OrderByExpr> {
+fn of_answer(key: &OrderByExpr, query: &mut Query, names: &mut Vec<Ident>) -> Result<OrderByExpr> {
     let value = |name: Ident| OrderByExpr { expr: Expr::Identifier(name), ..key.clone() };
     let is_first = matches!(&key.expr, Expr::Value(position) if matches!(&position.value, Value::Number(digits, _) if digits == "1"));
     if is_first {

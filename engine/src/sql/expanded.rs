@@ -133,7 +133,8 @@ mod tests {
 
     #[test]
     fn what_doubles_is_counted_before_it_is_planned() {
-        let doubled: [(&str, fn(&str) -> String); 5] = [
+        type OfOne = fn(&str) -> String;
+        let doubled: [(&str, OfOne); 5] = [
             ("a join", |c| format!("SELECT a.x FROM {c} a JOIN {c} b ON a.x = b.x")),
             ("a union", |c| format!("SELECT x FROM {c} UNION ALL SELECT x FROM {c}")),
             ("values", |c| format!("SELECT (SELECT max(x) FROM {c}) + (SELECT min(x) FROM {c}) AS x")),
