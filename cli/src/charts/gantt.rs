@@ -215,10 +215,10 @@ impl Gantt {
         })
     }
 
-    /// Names tell nothing when there is one, and nothing that a legend could say when most differ.
+    /// Names tell nothing when there is one, and nothing that a legend could say when most differ; one kind tells less.
     fn kinds_tell_more(&self) -> bool {
         let (names, kinds) = (self.names.words.len(), self.kinds.words.len());
-        (names == 1 && kinds > 1) || (names > palette_limit(self.tasks) && kinds < names)
+        kinds > 1 && (names == 1 || (names > palette_limit(self.tasks) && kinds < names))
     }
 
     fn bars_become_bins(&mut self) {

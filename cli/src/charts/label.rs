@@ -260,14 +260,21 @@ fn of_python(name: &str) -> Option<String> {
     Some(format!("{file}{behind}"))
 }
 
-/// Whether a name is one of a C++ function: it has namespaces, or template arguments.
+/// Whether a name is one of a C++ function: it has namespaces, template arguments, or the types of its parameters.
 fn is_cpp(name: &str) -> bool {
+    let is_type = |c: char| c.is_ascii_alphanumeric() || "_:*&, ".contains(c);
+    let has_types = name.strip_suffix(')').and_then(|name| name.split_once('(')).is_some_and(|(function, types)| {
+        !function.contains(' ') && types.starts_with(|c: char| c.is_ascii_alphabetic()) && types.chars().all(is_type)
+    });
     let is_template = |at: usize| {
         let before = name[..at].chars().next_back();
         before.is_some_and(|c| c.is_alphanumeric() || c == '_') && name[at..].contains('>')
     };
     !name.starts_with(['<', '[', '#', '"'])
-        && (name.contains("::") || name.starts_with("void ") || name.match_indices('<').any(|(at, _)| is_template(at)))
+        && (has_types
+            || name.contains("::")
+            || name.starts_with("void ")
+            || name.match_indices('<').any(|(at, _)| is_template(at)))
 }
 
 /// Where the bracket at a place is closed; at the end of the name where it is not.
@@ -424,6 +431,11 @@ mod tests {
     fn long_names_are_short_for_people() {
         for (name, expected) in [
             ("gemm", "gemm"),
+            (
+                "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t(ncclDevComm*, unsigned long, ncclWork*)",
+                "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t",
+            ),
+            ("execute_context_1(888_788544)_generation_0(0)", "execute_context_1(888_788544)_generation_0(0)"),
             ("at::native::foo<int>(int)", "at::native::foo<int>(int)"),
             (FILL, "vectorized_elementwise_kernel"),
             (COPY, "elementwise_kernel"),

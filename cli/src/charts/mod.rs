@@ -48,6 +48,11 @@ impl Names {
         self.0.borrow_mut().0.of(names)
     }
 
+    /// Gives hues to names before there is a picture.
+    pub(crate) fn begin_with(&self, totals: &[(&str, i128)]) {
+        self.classes(totals);
+    }
+
     /// The class number of each name's colour, which follows from its total.
     fn classes(&self, totals: &[(&str, i128)]) -> Vec<usize> {
         self.0.borrow_mut().1.assign(totals)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, Schema};
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use tq_engine::queries::SavedQuery;
 use tq_udfs::ticks::time_text;
 
@@ -63,6 +63,9 @@ pub(super) fn address(number: usize) -> String {
 pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
     asker.tell_notes_once();
     let picture = picture(asker)?;
+    if with_pictures {
+        begin_with_names(asker, &picture)?;
+    }
     let mut renderer =
         Renderer { picture, asker, with_pictures, pictures: Vec::new(), asked: Vec::new(), late: Vec::new() };
     let mut pieces = Vec::new();
@@ -84,6 +87,23 @@ pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Re
     }
     let (text, left_out) = put_together(&pieces);
     Ok(Page { text, pictures: renderer.pictures, left_out, late: renderer.late })
+}
+
+/// The names that ran longest have the same hues in all pictures, whichever of them comes first.
+fn begin_with_names(asker: &mut Asker, picture: &Picture) -> Result<(), Failure> {
+    const LONGEST: &str = "SELECT name, CAST(sum(self_time) AS DOUBLE) AS total FROM self_time(working_tasks) \
+         GROUP BY name ORDER BY total DESC, name LIMIT 20";
+    let rows = match asker.collect(LONGEST, &Params::new()) {
+        Ok(rows) => rows,
+        // What is wrong or late is told where the page asks for it.
+        Err(Failure::Told(_)) => return Ok(()),
+        Err(failure) => return Err(failure),
+    };
+    let (names, totals) = (cast(rows.column(0), &DataType::Utf8)?, cast(rows.column(1), &DataType::Float64)?);
+    let names = names.as_string::<i32>().iter().map(Option::unwrap_or_default);
+    let totals = totals.as_primitive::<Float64Type>().iter().map(|total| total.unwrap_or_default() as i128);
+    picture.names.begin_with(&names.zip(totals).collect::<Vec<_>>());
+    Ok(())
 }
 
 /// What `--from` and `--to` have left of the traces.
