@@ -1,4 +1,4 @@
--- title: In a sentence: how long the longest run took, and how busy its locations were
+-- title: In a sentence: how long the longest run took, how busy its locations were, and with what most
 -- topic: facts
 -- needs: tasks
 --
@@ -10,7 +10,12 @@ WITH lanes AS (
   WHERE l.kind NOT IN ('executor', 'process', 'node')
   GROUP BY l.run, l.location
 ), full_runs AS (
-  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time FROM lanes GROUP BY run
+  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, count(*) FILTER (WHERE busy_time = 0) AS idle_lanes FROM lanes GROUP BY run
+), names AS (
+  SELECT run, name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER (PARTITION BY run) AS all_time
+  FROM self_time(working_tasks)
+  GROUP BY run, name
+  QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(self_time) DESC, name) = 1
 )
 SELECT CASE
        WHEN slice_from() IS NOT NULL OR slice_to() IS NOT NULL THEN 'The tasks that touch the slice'
@@ -20,12 +25,20 @@ SELECT CASE
      END
   || time_text(r.makespan) || ' from the first start to the last finish'
   || CASE
-       WHEN r.makespan = 0 OR f.lanes IS NULL THEN '.'
-       WHEN f.lanes = 1 THEN '; its one location was busy for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that.'
-       ELSE '; its ' || f.lanes || ' locations were busy for ' || round(100.0 * f.busy_time / f.lanes / r.makespan, 1) || ' % of that.'
-     END AS fact
+       WHEN r.makespan = 0 OR f.lanes IS NULL THEN ''
+       WHEN f.lanes = 1 THEN '; its one location was busy for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that'
+       ELSE '; its ' || f.lanes || ' locations were busy for ' || round(100.0 * f.busy_time / f.lanes / r.makespan, 1) || ' % of that on average'
+         || CASE f.idle_lanes WHEN 0 THEN '' ELSE ' (' || f.idle_lanes || ' of them never)' END
+     END
+  || CASE
+       WHEN n.total_time > 0 THEN ', most of all with ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
+         || time_text(n.total_time) || ' in ' || n.tasks || CASE WHEN n.tasks = 1 THEN ' task, ' ELSE ' tasks, ' END
+         || round(100.0 * n.total_time / n.all_time, 1) || ' % of all task time.'
+       ELSE '.'
+     END AS fact, n.name
 FROM runs r
 LEFT JOIN full_runs f ON f.run = r.run
+LEFT JOIN names n ON n.run = r.run
 WHERE r.makespan IS NOT NULL
 ORDER BY r.makespan DESC, r.run_number
 LIMIT 1

@@ -1,21 +1,28 @@
--- title: In a sentence: how much of the makespan the longest chain of dependent tasks takes
+-- title: In a sentence: how long the longest chain of dependent tasks takes, and what waits longest for a free location
 -- topic: facts
 -- needs: tasks, links.kind=dependency
 --
 WITH path AS (
   SELECT run, count(*) AS steps, max(path_time) AS path_time FROM critical_path() GROUP BY run
+), waits AS (
+  SELECT r.run, r.name, before.name AS released_by_name, count(*) AS tasks, sum(r.delay) AS waited_time
+  FROM ready() r
+  JOIN program_tasks before ON before.task = r.released_by
+  WHERE r.delay > 0
+  GROUP BY r.run, r.name, before.name
+  QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY sum(r.delay) DESC, r.name, before.name) = 1
 )
 SELECT 'The longest chain of dependent tasks'
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || p.run ELSE '' END || ' (' || p.steps || CASE WHEN p.steps = 1 THEN ' step) takes ' ELSE ' steps) takes ' END
   || time_text(p.path_time) || ', ' || round(100.0 * p.path_time / r.makespan, 1) || ' % of the makespan'
   || CASE
-       WHEN p.path_time >= 0.9 * r.makespan THEN ': the dependencies bound this run, more workers would hardly make it shorter.'
-       WHEN p.path_time > 0 THEN ': the dependencies alone would allow a run ' || round(1.0 * r.makespan / p.path_time, 1)
-         || ' times as fast; the rest is waiting, imbalance or overhead.'
-       ELSE '.'
-     END AS fact
+       WHEN w.waited_time IS NULL THEN ', and no task was ready before it started.'
+       ELSE '; tasks that were ready waited most for a free location between ' || w.released_by_name || ' and ' || w.name || ': '
+         || time_text(w.waited_time) || ' in ' || w.tasks || CASE WHEN w.tasks = 1 THEN ' task.' ELSE ' tasks together.' END
+     END AS fact, w.name, w.released_by_name
 FROM path p
 JOIN runs r ON r.run = p.run
+LEFT JOIN waits w ON w.run = p.run
 WHERE r.makespan > 0
 ORDER BY r.makespan DESC, r.run_number
 LIMIT 1

@@ -29,12 +29,12 @@ quarters AS (
   GROUP BY s.run, s.scope, b.t0, b.t1, b.t2, b.t3, b.t4),
 windows AS (
   SELECT run, scope, "window",
-    CASE "window" WHEN 'q2' THEN t1 WHEN 'q3' THEN t2 WHEN 'q4' THEN t3 ELSE t0 END AS window_start,
-    CASE "window" WHEN 'q1' THEN t1 WHEN 'q2' THEN t2 WHEN 'q3' THEN t3 ELSE t4 END AS window_finish,
+    CASE "window" WHEN 'q2' THEN t1 WHEN 'q3' THEN t2 WHEN 'q4' THEN t3 ELSE t0 END AS window_start_time,
+    CASE "window" WHEN 'q1' THEN t1 WHEN 'q2' THEN t2 WHEN 'q3' THEN t3 ELSE t4 END AS window_finish_time,
     CASE "window" WHEN 'q1' THEN busy1 WHEN 'q2' THEN busy2 WHEN 'q3' THEN busy3 WHEN 'q4' THEN busy4
-      ELSE busy1 + busy2 + busy3 + busy4 END AS busy
+      ELSE busy1 + busy2 + busy3 + busy4 END AS busy_time
   FROM quarters CROSS JOIN (VALUES ('whole'), ('q1'), ('q2'), ('q3'), ('q4')) AS names("window"))
-SELECT w.run, w.scope, w."window", w.scope || ' ' || w."window" AS label, p.threads, w.window_start, w.window_finish, w.busy,
-  CAST(w.busy AS DOUBLE) / nullif(p.threads * (w.window_finish - w.window_start), 0) AS occupancy
+SELECT w.run, w.scope, w."window", w.scope || ' ' || w."window" AS label, p.threads, w.window_start_time, w.window_finish_time, w.busy_time,
+  CAST(w.busy_time AS DOUBLE) / nullif(p.threads * (w.window_finish_time - w.window_start_time), 0) AS occupancy
 FROM windows w JOIN workers p ON p.run = w.run AND p.scope = w.scope
-ORDER BY w.run, length(w.scope), w.scope, w."window" <> 'whole', w.window_start
+ORDER BY w.run, length(w.scope), w.scope, w."window" <> 'whole', w.window_start_time

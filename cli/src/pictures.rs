@@ -1,5 +1,7 @@
 //! Pictures of answers: the one place between saved queries and `charts/`.
 
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::datatypes::SchemaRef;
 use tq_engine::queries::{Chart as ChartLine, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
@@ -7,7 +9,7 @@ use crate::ask::{Asker, Params};
 use crate::charts::Chart;
 use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
-use crate::output::{self, Format, Look, Picture};
+use crate::output::{self, Format, Look, Output, Picture};
 
 /// The charts of a header in its order, each with its line.
 ///
@@ -29,7 +31,7 @@ fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart,
     Chart::new(&line.kind, pairs).map_err(|error| Failure::from(error).in_file(&query.file(), Some(line.line as u64)))
 }
 
-/// The pictures of the charts of a saved query, in the order of its header.
+/// The pictures of the charts of a saved query, in the order of its header; without rows there is none.
 pub(crate) fn of_query(
     asker: &mut Asker,
     query: &SavedQuery,
@@ -40,7 +42,7 @@ pub(crate) fn of_query(
     for (chart, line) in charts(query, params)? {
         let picture = Picture { chart: Some(chart), ..picture.clone() };
         let placed = |failure: Failure| failure.in_file_of_chart(&query.file(), Some(line), query.statement.line);
-        drawn.push(draw(asker, &query.statement, params, picture).map_err(placed)?);
+        drawn.extend(draw(asker, &query.statement, params, picture).map_err(placed)?);
     }
     Ok(drawn)
 }
@@ -49,16 +51,46 @@ pub(crate) fn of_query(
 pub(crate) fn gantt_of_sql(asker: &mut Asker, text: &str, picture: Picture) -> Result<String, Failure> {
     let statements = sql::parse(text)?;
     let statement = statements.first().ok_or_else(|| Problem::internal("no statement"))?;
-    draw(asker, statement, &Params::new(), picture)
+    Ok(draw(asker, statement, &Params::new(), picture)?.unwrap_or_default())
 }
 
-/// Rows stream into the picture, which says what it wants of them.
-fn draw(asker: &mut Asker, statement: &Statement, params: &Params, picture: Picture) -> Result<String, Failure> {
+/// Rows stream into the picture, which says what it wants of them; `None` = there are none.
+fn draw(
+    asker: &mut Asker,
+    statement: &Statement,
+    params: &Params,
+    picture: Picture,
+) -> Result<Option<String>, Failure> {
     let buffer = Buffer::default();
     let arrange = Format::Svg.arrange(picture.chart.as_ref());
     let look = Look::plain(asker.session().tick());
-    let mut output = output::create(Format::Svg, buffer.writer(), &look, None, picture);
-    asker.run(statement, params, arrange, output.as_mut())?;
+    let mut output = Counted { output: output::create(Format::Svg, buffer.writer(), &look, None, picture), rows: 0 };
+    asker.run(statement, params, arrange, &mut output)?;
     output.close()?;
-    Ok(buffer.text())
+    Ok((output.rows > 0).then(|| buffer.text()))
+}
+
+/// An output that knows whether anything came.
+struct Counted {
+    output: Box<dyn Output>,
+    rows: usize,
+}
+
+impl Output for Counted {
+    fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
+        self.output.begin(schema)
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+        self.rows += batch.num_rows();
+        self.output.rows(batch)
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.output.end()
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        self.output.close()
+    }
 }

@@ -284,7 +284,7 @@ fn occupancy_equals_that_of_pandas() {
         let ours = rows(
             &session,
             &format!(
-                "SELECT scope, \"window\", threads, window_start, window_finish, busy, round(occupancy, 9) FROM ({sql})"
+                "SELECT scope, \"window\", threads, window_start_time, window_finish_time, busy_time, round(occupancy, 9) FROM ({sql})"
             ),
         );
         let theirs = expected.pick(&["scope", "window", "threads", "begin_ns", "end_ns", "busy_ns", "occupancy"]);

@@ -1,24 +1,28 @@
-//! `bar x=<number> y=<text>`: a horizontal bar per row, in the order of the rows, its value at the end.
+//! `bar x=<number> y=<text> [color=<text>]`: a horizontal bar per row, in the order of the rows, its value at the end.
+//!
+//! Names of tasks have their colours. Where `color` tells runs apart, the bars of a name stand together; of two runs the first is paler.
 
 use super::ChartError;
-use super::data::{Data, in_words};
-use super::palette::{assign, style};
+use super::data::{Data, Shares, Words, in_words};
+use super::label::fitted_apart;
+use super::palette::{PLAIN, style};
 use super::scale::Scale;
-use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, hues_legend, shown};
+use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, grey_note, hues_legend, shown};
 use super::spec::Chart;
-use super::svg::{FONT_SIZE, Rectangle, fitted, text_width};
+use super::svg::{FONT_SIZE, Rectangle, text_width};
 
 /// Bars that are drawn.
 const BARS_MAX: usize = 60;
 const ROW_HEIGHT: f64 = 19.0;
-const LABELS_MAX: f64 = 300.0;
-/// Room for the value behind the longest bar.
-const VALUE_WIDTH: f64 = 76.0;
+const LABELS_MAX: f64 = 400.0;
+
+const STYLE: &str = ".before{fill-opacity:.5}\n";
 
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
     let lengths = data.numbers(chart.column("x"))?;
     let labels = data.words_of_first(BARS_MAX, chart.column("y"))?;
     let colours = chart.get("color").map(|column| data.words_of_first(BARS_MAX, ("color", column))).transpose()?;
+    let colours = colours.filter(Words::are_several);
     let rows = lengths.values.len();
     let drawn = rows.min(BARS_MAX);
     let mut sheet = Sheet::new(
@@ -33,17 +37,42 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let (least, most) = (known().fold(f64::INFINITY, f64::min), known().fold(f64::NEG_INFINITY, f64::max));
     let scale = Scale::from_zero(lengths.quantity, least, most, 6);
 
-    let classes = colours.as_ref().map(|colours| {
-        let mut totals: Vec<(&str, i128)> = colours.words.iter().map(|word| (word.as_str(), 0)).collect();
-        for (&code, value) in colours.codes.iter().zip(values) {
-            totals[code as usize].1 += value.abs() as i128;
+    let runs = colours.as_ref().filter(|colours| colours.name == "run");
+    let mut order: Vec<usize> = (0..drawn).collect();
+    if let Some(runs) = runs {
+        let mut first = vec![usize::MAX; labels.words.len()];
+        for row in 0..drawn {
+            let place = &mut first[labels.codes[row] as usize];
+            *place = row.min(*place);
         }
-        assign(&totals)
-    });
-    if let (Some(colours), Some(classes)) = (&colours, &classes) {
-        let square = |class| Mark::Square(format!("f{class}"));
-        sheet.legend = LegendEntry::flow(hues_legend(&colours.words, classes, |_| String::new(), square));
+        order.sort_by_key(|&row| (first[labels.codes[row] as usize], runs.codes[row], row));
     }
+    let is_paired = runs.is_some_and(|runs| runs.words.len() == 2);
+    let square = |class| Mark::Square(format!("f{class}"));
+    let classes: Vec<String> = match &colours {
+        Some(colours) if !is_paired => {
+            let (classes, totals) = colours.classes(data.names, values);
+            sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &classes, &totals, false, square));
+            colours.codes.iter().map(|&code| format!("f{}", classes[code as usize])).collect()
+        }
+        _ => {
+            let classes = match labels.are_names() {
+                true => labels.classes(data.names, values).0,
+                false => vec![PLAIN; labels.words.len()],
+            };
+            sheet.notes.extend(grey_note(classes.iter().copied(), "name"));
+            let pale = |row: usize| {
+                if is_paired && colours.as_ref().is_some_and(|runs| runs.codes[row] == 0) { " before" } else { "" }
+            };
+            if let Some(runs) = runs {
+                let entry = |(at, run): (usize, &String)| {
+                    (square(format!("{PLAIN}{}", if at == 0 { " before" } else { "" })), run.clone())
+                };
+                sheet.legend = LegendEntry::flow(runs.labels.iter().enumerate().map(entry).collect());
+            }
+            (0..drawn).map(|row| format!("f{}{}", classes[labels.codes[row] as usize], pale(row))).collect()
+        }
+    };
     if rows > drawn {
         sheet.notes.push(format!("The first {drawn} of {} are drawn.", counted(rows, "row")));
     }
@@ -52,40 +81,44 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         sheet.notes.push(format!("{} without a value.", counted(missing, "bar")));
     }
 
-    let label_width = (0..drawn)
-        .map(|row| text_width(shown(&labels.words[labels.codes[row] as usize])))
-        .fold(0.0, f64::max)
-        .min(LABELS_MAX);
-    let left_room = if scale.from < 0.0 { VALUE_WIDTH } else { 0.0 };
+    let texts = fitted_apart(&labels.labels, LABELS_MAX);
+    let label_width = labels.codes.iter().map(|&code| text_width(&texts[code as usize])).fold(0.0, f64::max);
+    // Room for the values behind the bars.
+    let value_width = known().map(|value| text_width(&lengths.quantity.text(value))).fold(30.0, f64::max) + 10.0;
+    let left_room = if scale.from < 0.0 { value_width } else { 0.0 };
     let top = sheet.top() + 6.0;
     let plot = Plot {
         left: MARGIN + label_width + 8.0 + left_room,
-        right: WIDTH - MARGIN - VALUE_WIDTH,
+        right: WIDTH - MARGIN - value_width,
         top,
         bottom: top + drawn as f64 * ROW_HEIGHT + 4.0,
     };
-    Ok(sheet.draw(plot.bottom + 36.0, &style(), |svg| {
+    let shares = Shares::of(&lengths, lengths.values.iter().copied());
+    Ok(sheet.draw(plot.bottom + 36.0, &format!("{}{STYLE}", style()), |svg| {
         plot.x_axis(svg, &scale);
         plot.x_title(svg, plot.bottom + 33.0, &axis_title(&in_words(&lengths.name), &scale));
         let zero = plot.x(&scale, 0.0);
-        for (row, &value) in values.iter().enumerate() {
-            let y = plot.top + 3.0 + row as f64 * ROW_HEIGHT;
-            let label = shown(&labels.words[labels.codes[row] as usize]);
+        for (place, &row) in order.iter().enumerate() {
+            let (code, value) = (labels.codes[row] as usize, values[row]);
+            let y = plot.top + 3.0 + place as f64 * ROW_HEIGHT;
             let text = lengths.quantity.text(value);
             let base = y + (ROW_HEIGHT - 3.0) / 2.0 + FONT_SIZE * 0.35;
-            svg.words("ink", plot.left - left_room - 8.0, base, "end", &fitted(label, LABELS_MAX));
+            // Runs of one name share its label.
+            if place == 0 || runs.is_none() || labels.codes[order[place - 1]] as usize != code {
+                svg.words("ink", plot.left - left_room - 8.0, base, "end", &texts[code]);
+            }
             if value.is_nan() {
                 svg.words("pale", zero + 5.0, base, "start", &text);
                 continue;
             }
             let end = plot.x(&scale, value);
-            let class = classes
-                .as_ref()
-                .zip(colours.as_ref())
-                .map_or(0, |(classes, colours)| classes[colours.codes[row] as usize]);
             let rectangle =
                 Rectangle { x: zero.min(end), y, width: (end - zero).abs().max(0.7), height: ROW_HEIGHT - 3.0 };
-            svg.bar(&format!("f{class}"), rectangle, &format!("{label}: {text}"));
+            let of =
+                colours.as_ref().map(|colours| format!(", {}", shown(&colours.words[colours.codes[row] as usize])));
+            let name = shown(&labels.words[code]);
+            let tooltip = format!("{name}{}: {text}{}", of.unwrap_or_default(), shares.text(value));
+            svg.bar(&classes[row], rectangle, &tooltip);
             let (x, anchor) = if value < 0.0 { (end - 5.0, "end") } else { (end + 5.0, "start") };
             svg.words("pale", x, base, anchor, &text);
         }

@@ -2,13 +2,14 @@
 //!
 //! The box reaches from the first to the third quartile with a line at the median (linear interpolation between order
 //! statistics, as R's type 7 and NumPy have it); whiskers reach to the last values within 1.5 times the height of the box
-//! (Tukey), what lies beyond is an outlier. Outliers of one pixel are one dot.
+//! (Tukey), what lies beyond is an outlier. Outliers of one pixel are one dot. Unless told, the scale is logarithmic where most boxes would
+//! be flat on a linear one.
 
 use super::ChartError;
-use super::data::{Data, in_words};
-use super::palette::style;
+use super::data::{Data, Words, in_words};
+use super::palette::{PLAIN, style};
 use super::scale::Scale;
-use super::sheet::{Categories, MARGIN, Plot, Sheet, WIDTH, axis_title, counted, marks_width, rule, shown};
+use super::sheet::{Categories, MARGIN, Plot, Sheet, WIDTH, axis_title, counted, grey_note, marks_width, rule, shown};
 use super::spec::Chart;
 use super::svg::{Rectangle, number};
 
@@ -35,12 +36,16 @@ struct Summary {
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
     let categories = data.words(chart.column("x"))?;
     let values = data.numbers(chart.column("y"))?;
-    let is_log = chart.get("scale") == Some("log");
+    let is_log = match chart.get("scale") {
+        Some(scale) => scale == "log",
+        None => are_flat(&categories, &values.values),
+    };
     let subtitle = format!(
-        "{} by {}, {}; box: quartiles, line: median, whiskers: 1.5 × the box",
+        "{} by {}, {}{}; box: quartiles, line: median, whiskers: 1.5 × the box",
         in_words(&values.name),
         in_words(&categories.name),
-        counted(values.values.len(), "row")
+        counted(values.values.len(), "row"),
+        if is_log { ", logarithmic scale" } else { "" }
     );
     let mut sheet = Sheet::new(title, subtitle);
     let mut by_category: Vec<Vec<f64>> = vec![Vec::new(); categories.words.len()];
@@ -72,12 +77,14 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             counted(without_log, "value")
         ));
     }
-    let boxes: Vec<(String, Summary)> = order
-        .iter()
-        .map(|&code| {
-            (categories.words[code as usize].clone(), summary(std::mem::take(&mut by_category[code as usize])))
-        })
-        .collect();
+    let classes = match categories.are_names() {
+        true => categories.classes(data.names, &values.values).0,
+        false => vec![PLAIN; categories.words.len()],
+    };
+    sheet.notes.extend(grey_note(order.iter().map(|&code| classes[code as usize]), "name"));
+    let boxes: Vec<(usize, Summary)> =
+        order.iter().map(|&code| (code as usize, summary(std::mem::take(&mut by_category[code as usize])))).collect();
+    let all: usize = boxes.iter().map(|(_, summary)| summary.count).sum();
     let least = boxes
         .iter()
         .map(|(_, summary)| summary.outliers.first().copied().unwrap_or(summary.low).min(summary.low))
@@ -97,7 +104,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let left = MARGIN + marks_width(&scale) + 10.0;
     let step = ((WIDTH - MARGIN - left) / boxes.len() as f64).min(STEP_MAX);
     let plot = Plot { left, right: left + step * boxes.len() as f64, top, bottom: top + HEIGHT };
-    let labels: Vec<String> = boxes.iter().map(|(name, _)| name.clone()).collect();
+    let labels: Vec<String> = boxes.iter().map(|(code, _)| categories.labels[*code].clone()).collect();
     let names = Categories::new(&labels, step, categories.are_numbers());
     let names_height = names.height();
     let wide = Plot { right: WIDTH - MARGIN, ..plot };
@@ -105,13 +112,14 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         wide.y_axis(svg, &scale);
         plot.y_title(svg, &axis_title(&in_words(&values.name), &scale));
         let width = (step * 0.6).min(BOX_WIDTH_MAX);
-        for (index, (name, summary)) in boxes.iter().enumerate() {
+        for (index, (code, summary)) in boxes.iter().enumerate() {
+            let (name, class) = (&categories.words[*code], classes[*code]);
             let middle = plot.left + (index as f64 + 0.5) * step;
             let (from, to) = (middle - width / 2.0, middle + width / 2.0);
             let y = |value: f64| plot.y(&scale, at(value));
             let text = |value: f64| values.quantity.text(value);
             let tooltip = format!(
-                "{}: median {}, quartiles {} and {}, whiskers {} and {}, {}, {}",
+                "{}: median {}, quartiles {} and {}, whiskers {} and {}, {}, {}, {:.1} % of all",
                 shown(name),
                 text(summary.median),
                 text(summary.first),
@@ -119,15 +127,17 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
                 text(summary.low),
                 text(summary.high),
                 counted(summary.outliers.len(), "outlier"),
-                counted(summary.count, "value")
+                counted(summary.count, "value"),
+                100.0 * summary.count as f64 / all as f64
             );
+            let outline_class = format!("s{class} k");
             for (end, side) in [(summary.low, summary.first), (summary.high, summary.third)] {
-                rule(svg, "s0 k", (middle, y(side)), (middle, y(end)), "");
-                rule(svg, "s0 k", (middle - width / 4.0, y(end)), (middle + width / 4.0, y(end)), "");
+                rule(svg, &outline_class, (middle, y(side)), (middle, y(end)), &tooltip);
+                rule(svg, &outline_class, (middle - width / 4.0, y(end)), (middle + width / 4.0, y(end)), &tooltip);
             }
             let height = (y(summary.first) - y(summary.third)).max(1.0);
             let rectangle = Rectangle { x: from, y: y(summary.third), width, height };
-            svg.bar("f0 q", rectangle, &tooltip);
+            svg.bar(&format!("f{class} q"), rectangle, &tooltip);
             let outline = format!(
                 "M{} {}h{}v{}h-{}Z",
                 number(from),
@@ -136,13 +146,18 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
                 number(height),
                 number(width)
             );
-            svg.path("s0 k", &outline, "");
-            rule(svg, "s0 m", (from, y(summary.median)), (to, y(summary.median)), &tooltip);
+            svg.path(&outline_class, &outline, &tooltip);
+            rule(svg, &format!("s{class} m"), (from, y(summary.median)), (to, y(summary.median)), &tooltip);
             let mut last = f64::NAN;
             for &outlier in &summary.outliers {
                 let place = y(outlier).round();
                 if place != last {
-                    svg.dot("f0 o", (middle, place), 2.2, &format!("{}: {}", shown(name), text(outlier)));
+                    let times = match summary.median > 0.0 {
+                        true => format!(", {:.1} times the median", outlier / summary.median),
+                        false => String::new(),
+                    };
+                    let tooltip = format!("{}: {}{times}", shown(name), text(outlier));
+                    svg.dot(&format!("f{class} o"), (middle, place), 2.2, &tooltip);
                     last = place;
                 }
             }
@@ -150,6 +165,24 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         names.draw(svg, plot.bottom, |index| plot.left + (index as f64 + 0.5) * step);
         plot.x_title(svg, plot.bottom + names_height + 14.0, &in_words(&categories.name));
     }))
+}
+
+/// Whether most boxes would be lines on a linear scale, and hardly a value has no place on a logarithmic one.
+fn are_flat(categories: &Words, values: &[f64]) -> bool {
+    let mut by_category: Vec<Vec<f64>> = vec![Vec::new(); categories.words.len()];
+    let mut positive = 0;
+    for (&code, &value) in categories.codes.iter().zip(values).filter(|(_, value)| !value.is_nan()) {
+        by_category[code as usize].push(value);
+        positive += usize::from(value > 0.0);
+    }
+    let known: usize = by_category.iter().map(Vec::len).sum();
+    let most = by_category.iter().flatten().copied().fold(0.0, f64::max);
+    by_category.retain(|values| !values.is_empty());
+    by_category.truncate(BOXES_MAX);
+    let count = by_category.len();
+    let is_flat = |summary: &Summary| (summary.third - summary.first) / most * HEIGHT < 3.0;
+    let flat = by_category.into_iter().map(summary).filter(is_flat).count();
+    most > 0.0 && known > 3 && positive * 10 >= known * 9 && flat * 2 > count
 }
 
 /// Of values that are not empty.

@@ -9,8 +9,10 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
 use tq_udfs::ticks::{Tick, is_shown_as_time, is_time, time_text};
 
+use super::Names;
 use super::error::ChartError;
 use super::scale::Quantity;
+use super::sheet::shown;
 
 /// Words that are told apart; later ones share a code.
 const WORDS_MAX: usize = 1 << 16;
@@ -23,6 +25,8 @@ pub(crate) struct Data<'a> {
     pub(crate) schema: &'a SchemaRef,
     pub(crate) batches: &'a [RecordBatch],
     pub(crate) tick: Tick,
+    /// What names are called and coloured.
+    pub(crate) names: &'a Names,
 }
 
 /// A column of numbers.
@@ -42,6 +46,8 @@ pub(super) struct Words {
     pub(super) codes: Vec<u32>,
     /// By code, in the order in which they came.
     pub(super) words: Vec<String>,
+    /// By code: what is written where there is little room.
+    pub(super) labels: Vec<String>,
     /// By code, where the column is one of numbers.
     numbers: Option<Vec<f64>>,
     /// The column's name.
@@ -126,7 +132,11 @@ impl Data<'_> {
             }
         }
         let numbers = is_number(field.data_type()).then_some(interner.numbers);
-        Ok(Words { codes, words: interner.words, numbers, name: column.to_owned() })
+        let labels = match numbers.is_some() || is_time(field) {
+            true => interner.words.clone(),
+            false => self.names.labels(interner.words.iter().map(|word| shown(word))),
+        };
+        Ok(Words { codes, words: interner.words, labels, numbers, name: column.to_owned() })
     }
 
     /// A column where the chart names one.
@@ -143,6 +153,24 @@ impl Words {
     /// Whether there are two words at least.
     pub(super) fn are_several(&self) -> bool {
         self.words.len() > 1
+    }
+
+    /// Whether they are names of tasks, which have colours of their own.
+    pub(super) fn are_names(&self) -> bool {
+        self.name == "name" || self.name.starts_with("name_") || self.name.ends_with("_name")
+    }
+
+    /// The colour of each word, by the sums of its values.
+    pub(super) fn classes(&self, names: &Names, values: &[f64]) -> (Vec<usize>, Vec<f64>) {
+        let mut totals = vec![0.0; self.words.len()];
+        for (&code, value) in self.codes.iter().zip(values).filter(|(_, value)| !value.is_nan()) {
+            totals[code as usize] += value.abs();
+        }
+        let largest = totals.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
+        // Totals of any size as whole numbers: only their proportions count.
+        let whole = |total: &f64| (total / largest * 1e15) as i128;
+        let ranked: Vec<(&str, i128)> = self.words.iter().map(String::as_str).zip(totals.iter().map(whole)).collect();
+        (names.classes(&ranked), totals)
     }
 
     /// Whether the words are numbers.
@@ -261,6 +289,56 @@ pub(super) fn in_words(column: &str) -> String {
     column.replace('_', " ")
 }
 
+/// What part of something the values of a column are, for tooltips.
+#[derive(Debug)]
+pub(super) struct Shares {
+    is_share: bool,
+    whole: f64,
+    most: f64,
+}
+
+impl Shares {
+    /// Of some values of a column.
+    pub(super) fn of(numbers: &Numbers, values: impl Iterator<Item = f64>) -> Shares {
+        let name = &numbers.name;
+        // A sum of means is nothing.
+        const NO_SUMMANDS: [&str; 16] = [
+            "mean", "median", "avg", "average", "min", "max", "least", "most", "longest", "times", "per", "length",
+            "latency", "pressure", "running", "p95",
+        ];
+        let is_share =
+            ["share", "occupancy", "efficiency"].iter().any(|word| name.split('_').any(|part| part == *word));
+        let adds_up = matches!(numbers.quantity, Quantity::Time(_) | Quantity::Bytes | Quantity::Count)
+            && !name.split('_').any(|part| NO_SUMMANDS.contains(&part));
+        let (mut whole, mut most, mut least) = (0.0, 0.0, 0.0);
+        for value in values.filter(|value| !value.is_nan()) {
+            (whole, most, least) = (whole + value, f64::max(most, value), f64::min(least, value));
+        }
+        Shares { is_share, whole: if adds_up && least >= 0.0 { whole } else { 0.0 }, most }
+    }
+
+    /// Parts of the largest one, where sums mean nothing.
+    pub(super) fn of_largest(self) -> Shares {
+        Shares { whole: 0.0, ..self }
+    }
+
+    /// `, 12.5 % of all`.
+    pub(super) fn text(&self, value: f64) -> String {
+        let percent = |of: f64| format!("{:.1} %", 100.0 * value / of);
+        if value.is_nan() {
+            String::new()
+        } else if self.is_share {
+            format!(", {}", percent(1.0))
+        } else if self.whole > 0.0 {
+            format!(", {} of all", percent(self.whole))
+        } else if self.most > 0.0 && value >= 0.0 {
+            format!(", {} of the largest", percent(self.most))
+        } else {
+            String::new()
+        }
+    }
+}
+
 impl Quantity {
     /// What a column counts: its type and its name tell.
     fn of(field: &Field, tick: Tick) -> Quantity {
@@ -300,7 +378,7 @@ mod tests {
         let order = |sources: &[&str], targets: &[&str]| {
             let batch = batch(vec![("s", texts(sources)), ("t", texts(targets))]);
             let schema = batch.schema();
-            let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond };
+            let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &Names::default() };
             let (sources, targets) = (data.words(("y", "s")).unwrap(), data.words(("x", "t")).unwrap());
             let order = targets.in_order_within(&sources.codes);
             order.iter().map(|&code| targets.words[code as usize].clone()).collect::<Vec<_>>().join(" ")
@@ -318,7 +396,7 @@ mod tests {
             ("bin_time", Arc::new(Int64Array::from(vec![Some(1_500), None, Some(10)]))),
         ]);
         let schema = batch.schema();
-        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond };
+        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &Names::default() };
         assert_eq!(data.words(("x", "cores")).unwrap().in_order(), [1, 2, 0]);
         assert_eq!(data.words(("x", "bin_time")).unwrap().words, ["1.50 µs", "NULL", "10 ns"]);
         assert_eq!(data.words_of_first(2, ("x", "cores")).unwrap().words, ["16", "2"]);

@@ -3,15 +3,16 @@
 //! Values of a stack are its own, without those of the stacks below it, and stacks that occur several times are summed.
 //! Neighbours are sorted by name, as in every flame graph: width has a meaning, place from left to right has none.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::ChartError;
 use super::data::{Data, in_words};
-use super::palette::{assign, style};
+use super::label::Cuts;
+use super::palette::{HUES, style};
 use super::scale::Quantity;
-use super::sheet::{MARGIN, Sheet, WIDTH, counted, shown};
+use super::sheet::{MARGIN, Sheet, WIDTH, counted, grey_note, shown};
 use super::spec::Chart;
-use super::svg::{FONT_SIZE, Rectangle, Svg, fitted};
+use super::svg::{FONT_SIZE, Rectangle, Svg};
 
 const ROW_HEIGHT: f64 = 18.0;
 const DEPTH_MAX: usize = 64;
@@ -25,6 +26,15 @@ struct Frame {
     /// With everything below it.
     total: f64,
     below: BTreeMap<String, Frame>,
+}
+
+impl Frame {
+    fn names<'f>(&'f self, names: &mut BTreeSet<&'f str>) {
+        for (name, frame) in &self.below {
+            names.insert(name);
+            frame.names(names);
+        }
+    }
 }
 
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
@@ -66,8 +76,14 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }
     let totals: Vec<(&str, i128)> =
         own.iter().map(|(&name, &value)| (name, (value / root.total * 1e12) as i128)).collect();
-    let classes: BTreeMap<&str, usize> = totals.iter().map(|(name, _)| *name).zip(assign(&totals)).collect();
-    let look = Look { root: &root, classes: &classes, quantity: values.quantity };
+    let classes: BTreeMap<&str, usize> =
+        totals.iter().map(|(name, _)| *name).zip(data.names.classes(&totals)).collect();
+    let mut names = BTreeSet::from(["all"]);
+    root.names(&mut names);
+    let labels = data.names.labels(names.iter().map(|name| shown(name)));
+    let cuts = Cuts::new(labels.iter().map(String::as_str));
+    let labels: BTreeMap<&str, &str> = names.iter().copied().zip(labels.iter().map(String::as_str)).collect();
+    let look = Look { root: &root, classes: &classes, labels: &labels, cuts: &cuts, quantity: values.quantity };
     let depth = look.depth(&root);
     let narrow = look.narrow(&root);
     if left_out > 0 {
@@ -76,6 +92,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if too_deep > 0 {
         sheet.notes.push(format!("Cut to its first {DEPTH_MAX} frames: {}.", counted(too_deep, "deeper stack")));
     }
+    let class_of = |name: &&str| classes.get(name).copied().unwrap_or(HUES);
+    sheet.notes.extend(grey_note(names.iter().filter(|name| **name != "all").map(class_of), "name"));
     if narrow > 0 {
         sheet.notes.push(format!("{} narrower than a pixel not drawn.", counted(narrow, "frame")));
     }
@@ -89,6 +107,9 @@ struct Look<'a> {
     root: &'a Frame,
     /// By name: the names with the most time of their own have a hue.
     classes: &'a BTreeMap<&'a str, usize>,
+    /// By name: what is written on its frames, cut so that no two look alike.
+    labels: &'a BTreeMap<&'a str, &'a str>,
+    cuts: &'a Cuts,
     quantity: Quantity,
 }
 
@@ -112,7 +133,7 @@ impl Look<'_> {
     }
 
     fn frame(&self, svg: &mut Svg, name: &str, frame: &Frame, (x, y): (f64, f64)) {
-        let class = self.classes.get(name).copied().unwrap_or(super::palette::HUES);
+        let class = self.classes.get(name).copied().unwrap_or(HUES);
         let width = self.width(frame);
         let percent = 100.0 * frame.total / self.root.total;
         let tooltip = format!(
@@ -123,8 +144,7 @@ impl Look<'_> {
         );
         let drawn = if width > 3.0 { width - 0.6 } else { width };
         svg.bar(&format!("f{class}"), Rectangle { x, y, width: drawn, height: ROW_HEIGHT - 1.0 }, &tooltip);
-        let text = fitted(shown(name), drawn - 8.0);
-        if text == shown(name) || text.chars().count() >= 4 {
+        if let Some(text) = self.labels.get(name).and_then(|label| self.cuts.fit(label, drawn - 8.0)) {
             svg.words(&format!("t{class}"), x + 4.0, y + ROW_HEIGHT / 2.0 + FONT_SIZE * 0.3, "start", &text);
         }
         let mut x = x;

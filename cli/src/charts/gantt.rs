@@ -185,7 +185,7 @@ impl Gantt {
     }
 
     /// The picture. Lanes of `order` come first, in its order; the others follow by name.
-    pub(crate) fn draw(mut self, title: &str, order: &LaneOrder) -> String {
+    pub(crate) fn draw(mut self, title: &str, order: &LaneOrder, page: &super::Names) -> String {
         let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
         for lane in &mut self.lanes {
             lane.open.until(i64::MAX, |task, ticks| {
@@ -196,7 +196,7 @@ impl Gantt {
         if self.bars.is_some() {
             self.by_kind = self.kinds_tell_more();
         }
-        draw::draw(&self, title, order)
+        draw::draw(&self, title, order, page)
     }
 
     fn lane(&mut self, run: &str, location: &str) -> usize {
@@ -215,10 +215,10 @@ impl Gantt {
         })
     }
 
-    /// Names tell nothing when there is one, and nothing that a legend could say when most differ.
+    /// Names tell nothing when there is one, and nothing that a legend could say when most differ; one kind tells less.
     fn kinds_tell_more(&self) -> bool {
         let (names, kinds) = (self.names.words.len(), self.kinds.words.len());
-        (names == 1 && kinds > 1) || (names > palette_limit(self.tasks) && kinds < names)
+        kinds > 1 && (names == 1 || (names > palette_limit(self.tasks) && kinds < names))
     }
 
     fn bars_become_bins(&mut self) {

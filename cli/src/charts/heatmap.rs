@@ -4,12 +4,14 @@
 //! colours. More rows or columns than there is room for are drawn together, several as their mean; totals stay sums.
 
 use super::ChartError;
-use super::data::{Data, Words, in_words};
+use super::data::{Data, Shares, Words, in_words};
+use super::label::{fitted_apart, fitted_middle};
+use super::palette::HUES;
 use super::ramp::{Palette, Range, SHADES};
 use super::scale::Quantity;
 use super::sheet::{Categories, MARGIN, Sheet, WIDTH, counted, shown};
 use super::spec::Chart;
-use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, text_width};
+use super::svg::{FONT_SIZE, Rectangle, Svg, text_width};
 
 /// Columns and rows of a matrix, and where there are several panels.
 const CELLS_MAX: [(usize, usize); 2] = [(160, 128), (60, 48)];
@@ -73,7 +75,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let named = panels.is_some();
     let picture = Picture::new(&columns, &rows, matrices.len(), named, chart.flag("totals"), sheet.top());
     let style = format!("{}{}{STYLE}", super::palette::style(), palette.style());
-    let look = Look { picture: &picture, quantity: values.quantity, range, named };
+    let shares = Shares::of(&values, values.values.iter().copied());
+    let look = Look { picture: &picture, quantity: values.quantity, range, named, shares };
     Ok(sheet.draw(picture.bottom, &style, |svg| {
         look.key(svg, sheet.top());
         for (index, matrix) in matrices.iter().enumerate() {
@@ -84,6 +87,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
 
 /// The categories of rows or columns.
 struct Side {
+    /// What they are called, and what is written beside them.
+    words: Vec<String>,
     labels: Vec<String>,
     /// By row of the answer.
     places: Vec<usize>,
@@ -100,9 +105,12 @@ impl Side {
         for (index, &code) in order.iter().enumerate() {
             place[code as usize] = index / merged;
         }
-        let labels = order.chunks(merged).map(|codes| words.words[codes[0] as usize].clone()).collect();
+        let first = |of: &[String]| -> Vec<String> {
+            order.chunks(merged).map(|codes| shown(&of[codes[0] as usize]).to_owned()).collect()
+        };
+        let (labels, names) = (fitted_apart(&first(&words.labels), LABELS_MAX), first(&words.words));
         let places = words.codes.iter().map(|&code| place[code as usize]).collect();
-        Side { labels, places, merged, ordered: words.are_numbers() }
+        Side { words: names, labels, places, merged, ordered: words.are_numbers() }
     }
 }
 
@@ -154,7 +162,7 @@ impl<'a> Picture<'a> {
         let down = panels.div_ceil(across).max(1);
         let totals = if totals { TOTAL } else { 0.0 };
         let beside = if totals > 0.0 { totals + 66.0 } else { 0.0 };
-        let labels = rows.labels.iter().map(|label| text_width(shown(label))).fold(0.0, f64::max).min(LABELS_MAX) + 8.0;
+        let labels = rows.labels.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let room = (WIDTH - 2.0 * MARGIN - (across - 1) as f64 * BETWEEN) / across as f64;
         let cell_width = ((room - labels - beside) / columns.labels.len() as f64).min(CELL_WIDTH_MAX);
         let least = if down > 1 { 2.0 } else { 3.0 };
@@ -179,6 +187,7 @@ struct Look<'a> {
     quantity: Quantity,
     range: Range,
     named: bool,
+    shares: Shares,
 }
 
 impl Look<'_> {
@@ -202,7 +211,7 @@ impl Look<'_> {
         let width = cell_width * columns.labels.len() as f64;
         let height = cell_height * rows.labels.len() as f64;
         if self.named {
-            let name = fitted(shown(&matrix.name), width.max(160.0));
+            let name = fitted_middle(shown(&matrix.name), (width + totals).max(160.0));
             svg.words("ink bold", left, top - totals - 7.0, "start", &name);
         }
         let mut free_from = f64::MIN;
@@ -210,7 +219,7 @@ impl Look<'_> {
             let middle = top + (row as f64 + 0.5) * cell_height;
             if middle - FONT_SIZE / 2.0 >= free_from {
                 free_from = middle + FONT_SIZE / 2.0;
-                svg.words("pale", left - 6.0, middle + FONT_SIZE * 0.35, "end", &fitted(shown(label), LABELS_MAX));
+                svg.words("pale", left - 6.0, middle + FONT_SIZE * 0.35, "end", label);
             }
         }
         svg.bar("none", Rectangle { x: left, y: top, width, height }, "");
@@ -225,7 +234,8 @@ impl Look<'_> {
                 let (width, height) = (cell_width - gap_x, cell_height - gap_y);
                 let shade = self.range.shade(value);
                 let text = self.quantity.text(value);
-                let tooltip = format!("{}, {}: {text}", shown(&rows.labels[row]), shown(&columns.labels[column]));
+                let share = self.shares.text(value);
+                let tooltip = format!("{}, {}: {text}{share}", rows.words[row], columns.words[column]);
                 svg.bar(&format!("h{shade}"), Rectangle { x, y, width, height }, &tooltip);
                 if has_texts {
                     let base = y + height / 2.0 + FONT_SIZE * 0.35;
@@ -255,8 +265,8 @@ impl Look<'_> {
             let (x, y) = (left + width + 6.0, top + row as f64 * cell_height);
             let length = share(value, widest) * totals;
             let (text, height) = (self.quantity.text(value), (cell_height - 1.0).max(0.7));
-            let tooltip = format!("{}, all: {text}", shown(&rows.labels[row]));
-            svg.bar("f8", Rectangle { x, y, width: length, height }, &tooltip);
+            let tooltip = format!("{}, all: {text}{}", rows.words[row], self.shares.text(value));
+            svg.bar(&format!("f{HUES}"), Rectangle { x, y, width: length, height }, &tooltip);
             let middle = y + cell_height / 2.0;
             if middle - FONT_SIZE / 2.0 >= free_from {
                 free_from = middle + FONT_SIZE / 2.0;
@@ -267,9 +277,9 @@ impl Look<'_> {
             let length = share(value, highest) * (totals - 22.0);
             let x = left + column as f64 * cell_width;
             let text = self.quantity.text(value);
-            let tooltip = format!("all, {}: {text}", shown(&columns.labels[column]));
+            let tooltip = format!("all, {}: {text}{}", columns.words[column], self.shares.text(value));
             let rectangle = Rectangle { x, y: top - 6.0 - length, width: (cell_width - 1.0).max(0.7), height: length };
-            svg.bar("f8", rectangle, &tooltip);
+            svg.bar(&format!("f{HUES}"), rectangle, &tooltip);
             if text_width(&text) + 4.0 <= cell_width {
                 svg.words("pale", x + cell_width / 2.0, top - 10.0 - length, "middle", &text);
             }

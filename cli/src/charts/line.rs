@@ -8,14 +8,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::ChartError;
-use super::data::{Data, Numbers, Words, in_words};
-use super::palette::{HUES, assign, style};
+use super::data::{Data, Numbers, Shares, Words, in_words};
+use super::label::fitted_middle;
+use super::palette::{PLAIN, style};
 use super::scale::{Quantity, Scale};
 use super::sheet::{
     LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, hues_legend, marks_width, shown,
 };
 use super::spec::Chart;
-use super::svg::{Svg, fitted, number};
+use super::svg::{Svg, number};
 
 /// Fields that are drawn.
 const FIELDS_MAX: usize = 24;
@@ -72,8 +73,11 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
         let missing = columns.x.values.len() - known;
         sheet.notes.push(format!("{} without {} left out.", counted(missing, "row"), columns.x.name));
     }
-    let classes = columns.classes();
-    sheet.legend = LegendEntry::flow(columns.legend(&classes));
+    let (classes, totals) = match &columns.by {
+        Some(by) => by.classes(data.names, &columns.y.values),
+        None => (vec![PLAIN], Vec::new()),
+    };
+    sheet.legend = LegendEntry::flow(columns.legend(&classes, &totals));
     let mut fields = columns.fields();
     if fields.len() > FIELDS_MAX {
         sheet.notes.push(format!(
@@ -112,30 +116,13 @@ impl Columns {
         text
     }
 
-    /// The colour of each word of `by`: in their order while hues last, else the largest ones have them.
-    fn classes(&self) -> Vec<usize> {
-        let Some(by) = &self.by else { return vec![0] };
-        let mut classes = vec![0; by.words.len()];
-        if by.words.len() <= HUES {
-            for (place, code) in by.in_order().into_iter().enumerate() {
-                classes[code as usize] = place;
-            }
-            return classes;
-        }
-        let largest = self.y.values.iter().map(|value| value.abs()).fold(0.0, f64::max).max(f64::MIN_POSITIVE);
-        let mut totals: Vec<(&str, i128)> = by.words.iter().map(|word| (word.as_str(), 0)).collect();
-        for (&code, value) in by.codes.iter().zip(&self.y.values) {
-            totals[code as usize].1 += (value.abs() / largest * 1e12) as i128;
-        }
-        assign(&totals)
-    }
-
-    fn legend(&self, classes: &[usize]) -> Vec<(Mark, String)> {
+    fn legend(&self, classes: &[usize], totals: &[f64]) -> Vec<(Mark, String)> {
         let line = |class| Mark::Line(format!("s{class} w"));
+        let plain = || line(PLAIN.to_string());
         let mut entries = match (&self.by, &self.y2) {
-            (Some(by), _) => hues_legend(&by.words, classes, |_| String::new(), line),
-            (None, Some(_)) => vec![(line("0".to_owned()), format!("{} (left)", in_words(&self.y.name)))],
-            (None, None) if self.bound.is_some() => vec![(line("0".to_owned()), in_words(&self.y.name))],
+            (Some(by), _) => hues_legend(&by.labels, classes, totals, false, line),
+            (None, Some(_)) => vec![(plain(), format!("{} (left)", in_words(&self.y.name)))],
+            (None, None) if self.bound.is_some() => vec![(plain(), in_words(&self.y.name))],
             (None, None) => Vec::new(),
         };
         if let Some(y2) = &self.y2 {
@@ -266,7 +253,7 @@ impl<'a> Picture<'a> {
                 plot.right_axis(svg, y2);
             }
             if panel.is_some() {
-                let name = fitted(shown(name), plot.width());
+                let name = fitted_middle(shown(name), plot.width());
                 svg.words("ink bold", plot.left + plot.width() / 2.0, plot.top - 8.0, "middle", &name);
             }
             if index == 0 {
@@ -282,11 +269,11 @@ impl<'a> Picture<'a> {
                     svg.path(&format!("f{} a", self.classes[line]), &area, "");
                 }
                 let path = self.path(rows, &y.values, &self.y, plot, false);
-                svg.path(&format!("s{} w", self.classes[line]), &path, self.columns.name_of(line));
+                svg.path(&format!("s{} w", self.classes[line]), &path, &self.range(line, rows, y));
                 if let (Some(y2), Some(scale)) = (y2, &self.y2) {
                     let class = if self.columns.by.is_some() { self.classes[line] } else { 1 };
                     let path = self.path(rows, &y2.values, scale, plot, false);
-                    svg.path(&format!("s{class} d"), &path, &in_words(&y2.name));
+                    svg.path(&format!("s{class} d"), &path, &self.range(line, rows, y2));
                 }
             }
             if let Some(bound) = bound {
@@ -318,6 +305,7 @@ impl<'a> Picture<'a> {
         if rows.len() > DOTS_MAX {
             return;
         }
+        let shares = Shares::of(y, rows.iter().map(|&row| y.values[row])).of_largest();
         for &row in rows.iter().filter(|&&row| !y.values[row].is_nan()) {
             let place = (plot.x(&self.x, x.values[row]), plot.y(scale, y.values[row]));
             let name = self.columns.name_of(line);
@@ -328,10 +316,23 @@ impl<'a> Picture<'a> {
                 y.quantity.text(y.values[row]),
                 in_words(&x.name),
                 x.quantity.text(x.values[row])
-            );
+            ) + &shares.text(y.values[row]);
             // Steps are seen without dots, but have their tooltips.
             let class = if self.shape == Shape::Steps { "no".to_owned() } else { format!("f{class}") };
             svg.dot(&class, place, 2.6, &tooltip);
+        }
+    }
+
+    /// What a line shows, and between what it is.
+    fn range(&self, line: usize, rows: &[usize], y: &Numbers) -> String {
+        let known = rows.iter().map(|&row| y.values[row]).filter(|value| !value.is_nan());
+        let (least, most) =
+            known.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
+        let (name, text) = (self.columns.name_of(line), |value: f64| y.quantity.text(value));
+        let of = if name.is_empty() { String::new() } else { format!("{name}: ") };
+        match least <= most {
+            true => format!("{of}{} from {} to {}", in_words(&y.name), text(least), text(most)),
+            false => format!("{of}{}", in_words(&y.name)),
         }
     }
 

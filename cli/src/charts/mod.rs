@@ -2,7 +2,7 @@
 //!
 //! A chart is a kind and its columns ([`spec`], the `-- chart:` line of a saved query); [`Chart::draw`] takes the answer and
 //! gives the picture. One file per kind; [`data`] reads columns, [`scale`] and [`axis`] find round marks, [`sheet`] has what
-//! all pictures share, [`palette`] and [`ramp`] the colours, [`svg`] writes elements.
+//! all pictures share, [`palette`] and [`ramp`] the colours, [`label`] what names are called, [`svg`] writes elements.
 //!
 //! The same data gives the same bytes: decimals are fixed, and whatever has no order is sorted. Colours are classes with
 //! a light and a dark form, so that a picture is legible in both; no scripts, no fonts, no variables, since viewers
@@ -17,6 +17,7 @@ mod error;
 mod flame;
 pub(crate) mod gantt;
 mod heatmap;
+mod label;
 mod line;
 mod occupancy;
 mod palette;
@@ -30,9 +31,33 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 pub(crate) use data::Data;
 pub(crate) use error::ChartError;
 pub(crate) use spec::{Chart, KINDS};
+
+/// What the pictures and tables of a page share: a name has one label and one colour in all of them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Names(Rc<RefCell<(label::Labels, palette::Hues)>>);
+
+impl Names {
+    /// What names are called for people; none like another.
+    pub(crate) fn labels<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+        self.0.borrow_mut().0.of(names)
+    }
+
+    /// Gives hues to names before there is a picture.
+    pub(crate) fn begin_with(&self, totals: &[(&str, i128)]) {
+        self.classes(totals);
+    }
+
+    /// The class number of each name's colour, which follows from its total.
+    fn classes(&self, totals: &[(&str, i128)]) -> Vec<usize> {
+        self.0.borrow_mut().1.assign(totals)
+    }
+}
 
 impl Chart {
     /// The picture of an answer.

@@ -1,48 +1,94 @@
 //! Colours for names: the names with the most time get a hue each, the rest shares a grey.
 //!
 //! Which hue follows from the name, so that it is the same in the next picture and in that of another run: each name prefers one,
-//! and takes the next free one where another name has it.
+//! and takes the next free one where another name has it. Within a page, a name that has a hue keeps it ([`Hues`]).
 //!
-//! Hues are Paul Tol's *bright* and *vibrant* schemes, which people with any colour vision can tell apart; each has a
-//! lighter form for dark paper, and dark or light letters to stand on it.
+//! Hues are Paul Tol's *bright* and *vibrant* schemes, which people with any colour vision can tell apart, with a violet and a brown,
+//! and a pale form of each for names that follow; each has a form for dark paper, and dark or light letters to stand on it.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// The number of names with a hue of their own.
 pub(super) const HUES: usize = COLOURS.len();
+/// The class of marks whose colour tells nothing.
+pub(super) const PLAIN: usize = HUES + 1;
+/// Hues for the largest names; their pale forms follow.
+const STRONG: usize = HUES / 2;
 
-/// Fill on light paper, fill on dark paper, whether letters on it are dark.
-const COLOURS: [(&str, &str, bool); 8] = [
+/// Fill on light paper, fill on dark paper, whether letters on the first are dark.
+const COLOURS: [(&str, &str, bool); 20] = [
     ("#4477aa", "#6699cc", false),
-    ("#ee6677", "#f0808f", false),
+    ("#ee6677", "#f0808f", true),
     ("#228833", "#3fa652", false),
     ("#ccbb44", "#d6c75c", true),
     ("#66ccee", "#66ccee", true),
     ("#aa3377", "#cc6699", false),
     ("#ee7733", "#f0935c", true),
     ("#009988", "#33b3a6", false),
+    ("#7755bb", "#a48be0", false),
+    ("#8c5a2b", "#b98a5e", false),
+    ("#a9c3de", "#3f6390", true),
+    ("#f7bcc3", "#9c4a58", true),
+    ("#9fd3a8", "#2c6b38", true),
+    ("#ebe2ad", "#8a7f36", true),
+    ("#c3ebf8", "#3a7f96", true),
+    ("#dca6c6", "#7d3a60", true),
+    ("#f8cbad", "#9c5a30", true),
+    ("#93d5cc", "#1f736a", true),
+    ("#c9bbe8", "#5d4a94", true),
+    ("#cdb294", "#74512f", true),
 ];
 const OTHER: (&str, &str, bool) = ("#a5abb3", "#6e7681", true);
+const NEUTRAL: (&str, &str, bool) = ("#3d4f8f", "#a9b8f0", false);
 
-/// The class number of each name: its hue when it is among the first [`HUES`] in the order of total time (ties by name), else
-/// [`HUES`]. `totals` has a name and its time per entry.
-pub(super) fn assign(totals: &[(&str, i128)]) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..totals.len()).collect();
-    order.sort_by(|&a, &b| totals[b].1.cmp(&totals[a].1).then_with(|| totals[a].0.cmp(totals[b].0)));
-    order.truncate(HUES);
-    // The same names have the same hues, whichever of them is larger.
-    order.sort_by_key(|&index| totals[index].0);
-    let mut classes = vec![HUES; totals.len()];
-    let mut taken = [false; HUES];
-    for index in order {
-        let preferred = preferred(totals[index].0);
-        let free = (preferred..preferred + HUES).map(|hue| hue % HUES).find(|hue| !taken[*hue]);
-        if let Some(hue) = free {
-            taken[hue] = true;
-            classes[index] = hue;
+/// The hues of a page: which name has which.
+#[derive(Debug, Default)]
+pub(crate) struct Hues {
+    by_name: HashMap<String, usize>,
+}
+
+impl Hues {
+    /// The class number of each name: its hue when it has one on this page, or is among the largest (ties by name), else [`HUES`].
+    /// `totals` has a name and its time per entry.
+    pub(super) fn assign(&mut self, totals: &[(&str, i128)]) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..totals.len()).collect();
+        order.sort_by(|&a, &b| totals[b].1.cmp(&totals[a].1).then_with(|| totals[a].0.cmp(totals[b].0)));
+        let mut classes = vec![HUES; totals.len()];
+        let mut taken = [false; HUES];
+        for &index in &order {
+            if let Some(&hue) = self.by_name.get(totals[index].0)
+                && !std::mem::replace(&mut taken[hue], true)
+            {
+                classes[index] = hue;
+            }
         }
+        let all: i128 = totals.iter().map(|(_, total)| total).sum();
+        // What is hardly there needs no colour to be found by.
+        let is_small = |index: usize| totals[index].1.saturating_mul(100) < all;
+        order.retain(|&index| !self.by_name.contains_key(totals[index].0));
+        let strong = taken[..STRONG].iter().filter(|taken| !**taken).count();
+        let pale = taken[STRONG..].iter().filter(|taken| !**taken).count();
+        let (largest, others) = order.split_at(strong.min(order.len()));
+        let others: Vec<usize> = others.iter().copied().filter(|&index| !is_small(index)).take(pale).collect();
+        for (bank, names) in [(0, largest), (STRONG, others.as_slice())] {
+            // The same names have the same hues, whichever of them is larger.
+            let mut names = names.to_vec();
+            names.sort_by_key(|&index| totals[index].0);
+            for index in names {
+                let preferred = preferred(totals[index].0);
+                let hues = (preferred..preferred + STRONG).map(|hue| bank + hue % STRONG).filter(|hue| !taken[*hue]);
+                let of_page = |hue: &usize| self.by_name.values().any(|known| known == hue);
+                // Better one that no other name of the page has.
+                if let Some(hue) = hues.clone().find(|hue| !of_page(hue)).or_else(|| hues.clone().next()) {
+                    taken[hue] = true;
+                    classes[index] = hue;
+                    self.by_name.insert(totals[index].0.to_owned(), hue);
+                }
+            }
+        }
+        classes
     }
-    classes
 }
 
 /// The hue of a name where none of the others has it: FNV-1a, which no release changes.
@@ -51,14 +97,14 @@ fn preferred(name: &str) -> usize {
     const PRIME: u32 = 0x0100_0193;
     let hash = name.bytes().fold(BASIS, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(PRIME));
     // The low bits alone know little of the first letters.
-    ((hash ^ (hash >> 16)) % HUES as u32) as usize
+    ((hash ^ (hash >> 16)) % STRONG as u32) as usize
 }
 
 /// The classes: `f0`… fill, `s0`… stroke, `t0`… letters that stand on it.
 pub(super) fn style() -> String {
     let mut light = String::new();
     let mut dark = String::new();
-    for (index, (on_light, on_dark, dark_letters)) in COLOURS.iter().chain([&OTHER]).enumerate() {
+    for (index, (on_light, on_dark, dark_letters)) in COLOURS.iter().chain([&OTHER, &NEUTRAL]).enumerate() {
         let letters = if *dark_letters { "#1f2328" } else { "#ffffff" };
         let _ = write!(
             light,
@@ -73,22 +119,47 @@ pub(super) fn style() -> String {
 mod tests {
     use super::*;
 
+    fn names(count: usize, total: impl Fn(usize) -> i128) -> Vec<(String, i128)> {
+        (0..count).map(|n| (format!("n{n}"), total(n))).collect()
+    }
+
+    fn classes(hues: &mut Hues, totals: &[(String, i128)]) -> Vec<usize> {
+        hues.assign(&totals.iter().map(|(name, total)| (name.as_str(), *total)).collect::<Vec<_>>())
+    }
+
     #[test]
     fn the_longest_names_get_hues_and_ties_go_by_name() {
-        let totals: Vec<(String, i128)> = (0..10).map(|n| (format!("n{n}"), if n == 7 { 100 } else { 5 })).collect();
-        let totals: Vec<(&str, i128)> = totals.iter().map(|(name, total)| (name.as_str(), *total)).collect();
-        let classes = assign(&totals);
-        assert_eq!(classes[8..], [HUES, HUES]);
-        let mut hues = classes[..8].to_vec();
+        let totals = names(30, |n| if n == 7 { 100 } else { 5 });
+        let found = classes(&mut Hues::default(), &totals);
+        let mut hues: Vec<usize> = found.iter().copied().filter(|class| *class < HUES).collect();
         hues.sort_unstable();
-        assert_eq!(hues, [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(hues, (0..HUES).collect::<Vec<_>>());
+        assert!(found[7] < STRONG);
+        // Little has no hue once the strong ones are given away.
+        let little = classes(&mut Hues::default(), &names(30, |n| if n < STRONG { 1_000 } else { 1 }));
+        assert!(little[STRONG..].iter().all(|class| *class == HUES));
     }
 
     #[test]
     fn a_name_keeps_its_hue_when_others_grow() {
-        let run = |gemm, send| assign(&[("gemm", gemm), ("send", send), ("init", 3)]);
+        let run = |gemm, send| Hues::default().assign(&[("gemm", gemm), ("send", send), ("init", 3)]);
         assert_eq!(run(10, 1), run(1, 10));
-        let alone = assign(&[("gemm", 1)])[0];
+        let alone = Hues::default().assign(&[("gemm", 1)])[0];
         assert_eq!(alone, preferred("gemm"));
+    }
+
+    #[test]
+    fn a_name_has_one_hue_on_a_page() {
+        let mut page = Hues::default();
+        let first = classes(&mut page, &names(12, |n| n as i128 + 1));
+        // In the next picture others are much larger.
+        let mut totals = names(3, |_| 1);
+        totals.extend((0..40).map(|n| (format!("m{n}"), 1_000)));
+        let second = classes(&mut page, &totals);
+        assert_eq!(first[..3], second[..3]);
+        let mut hues: Vec<usize> = second.iter().copied().filter(|class| *class < HUES).collect();
+        hues.sort_unstable();
+        hues.dedup();
+        assert_eq!(hues.len(), second.iter().filter(|class| **class < HUES).count(), "no two share a hue");
     }
 }

@@ -1,5 +1,6 @@
 //! What all pictures share: size, title, legend, axes, notes below. One hand for all of them.
 
+use super::label::{fitted_apart, fitted_middle};
 use super::palette::HUES;
 use super::scale::Scale;
 use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, number, text_width};
@@ -49,23 +50,44 @@ impl Sheet {
 
     /// Where the plot may begin.
     pub(super) fn top(&self) -> f64 {
-        58.0 + self.legend.last().map_or(0, |entry| entry.line + 1) as f64 * 18.0
+        self.head() + self.legend.last().map_or(0, |entry| entry.line + 1) as f64 * 18.0
+    }
+
+    /// Where the legend begins.
+    fn head(&self) -> f64 {
+        24.0 + self.titles().len() as f64 * 19.0 + self.subtitles().len() as f64 * 15.0
+    }
+
+    fn titles(&self) -> Vec<String> {
+        // 15 pixels and bold.
+        lines(&self.title, (WIDTH - 2.0 * MARGIN) / 1.45)
+    }
+
+    fn subtitles(&self) -> Vec<String> {
+        lines(&self.subtitle, WIDTH - 2.0 * MARGIN)
     }
 
     /// The picture; `body` draws what stands between [`Sheet::top`] and `bottom`.
     pub(super) fn draw(&self, bottom: f64, style: &str, body: impl FnOnce(&mut Svg)) -> String {
-        let height = bottom + 10.0 + self.notes.len() as f64 * 15.0;
-        let mut svg = Svg::new(WIDTH, height, &self.title, style);
-        let title = fitted(&self.title, (WIDTH - 2.0 * MARGIN) / 1.4);
+        let notes: Vec<String> = self.notes.iter().flat_map(|note| lines(note, WIDTH - 2.0 * MARGIN)).collect();
+        let mut svg = Svg::new(WIDTH, bottom + 10.0 + notes.len() as f64 * 15.0, &self.title, style);
+        let mut y = 7.0;
         svg.raw("<g font-size=\"15\">");
-        svg.words("ink bold", MARGIN, 26.0, "start", &title);
+        for title in self.titles() {
+            y += 19.0;
+            svg.words("ink bold", MARGIN, y, "start", &title);
+        }
         svg.raw("</g>");
-        svg.words("pale", MARGIN, 43.0, "start", &fitted(&self.subtitle, WIDTH - 2.0 * MARGIN));
+        y += 2.0;
+        for subtitle in self.subtitles() {
+            y += 15.0;
+            svg.words("pale", MARGIN, y, "start", &subtitle);
+        }
         for entry in &self.legend {
-            entry.draw(&mut svg);
+            entry.draw(&mut svg, self.head() - 2.0);
         }
         body(&mut svg);
-        for (index, note) in self.notes.iter().enumerate() {
+        for (index, note) in notes.iter().enumerate() {
             svg.words("pale", MARGIN, bottom + 14.0 + index as f64 * 15.0, "start", note);
         }
         svg.finish()
@@ -73,7 +95,8 @@ impl Sheet {
 
     /// A picture of nothing, which says so.
     pub(super) fn empty(&self, why: &str) -> String {
-        self.draw(80.0, "", |svg| svg.words("pale", MARGIN, 74.0, "start", why))
+        let top = self.head();
+        self.draw(top + 22.0, "", |svg| svg.words("pale", MARGIN, top + 16.0, "start", why))
     }
 }
 
@@ -96,8 +119,8 @@ impl LegendEntry {
             .collect()
     }
 
-    fn draw(&self, svg: &mut Svg) {
-        let y = 56.0 + self.line as f64 * 18.0;
+    fn draw(&self, svg: &mut Svg, top: f64) {
+        let y = top + self.line as f64 * 18.0;
         match &self.mark {
             Mark::Square(class) => svg.bar(class, Rectangle { x: self.x, y, width: 11.0, height: 11.0 }, ""),
             Mark::Line(class) => svg.line(class, (self.x, y + 5.5), (self.x + 20.0, y + 5.5)),
@@ -115,29 +138,41 @@ impl Mark {
     }
 }
 
-/// The legend of words with classes from [`super::palette::assign`]: those with a hue in the order of the hues, then how
-/// many others share the grey.
+/// The legend of labels with classes of [`super::Names`]: those with a hue by their totals, then what shares the grey.
 pub(super) fn hues_legend(
-    words: &[String],
+    labels: &[String],
     classes: &[usize],
-    text: impl Fn(usize) -> String,
+    totals: &[f64],
+    with_shares: bool,
     mark: impl Fn(String) -> Mark,
 ) -> Vec<(Mark, String)> {
-    let mut entries: Vec<(Mark, String)> = (0..HUES)
-        .filter_map(|class| classes.iter().position(|&other| other == class))
-        .map(|index| {
-            (mark(classes[index].to_string()), format!("{}{}", fitted(shown(&words[index]), 180.0), text(index)))
-        })
+    const LABEL_MAX: f64 = 300.0;
+    let sum: f64 = totals.iter().sum();
+    let share = |total: f64| match with_shares && sum > 0.0 {
+        true => format!(" {:.1} %", 100.0 * total / sum),
+        false => String::new(),
+    };
+    let mut order: Vec<usize> = (0..labels.len()).collect();
+    order.sort_by(|&a, &b| totals[b].total_cmp(&totals[a]).then_with(|| labels[a].cmp(&labels[b])));
+    let (named, others): (Vec<usize>, Vec<usize>) = order.into_iter().partition(|&index| classes[index] != HUES);
+    let shown = named.iter().chain(others.first().filter(|_| others.len() == 1));
+    let texts: Vec<String> = shown.clone().map(|&index| labels[index].clone()).collect();
+    let mut entries: Vec<(Mark, String)> = (shown.zip(fitted_apart(&texts, LABEL_MAX)))
+        .map(|(&index, text)| (mark(classes[index].to_string()), format!("{text}{}", share(totals[index]))))
         .collect();
-    match classes.iter().filter(|&&class| class == HUES).count() {
-        0 => {}
-        1 => {
-            let index = classes.iter().position(|&class| class == HUES).unwrap_or_default();
-            entries.push((mark(HUES.to_string()), format!("{}{}", fitted(shown(&words[index]), 180.0), text(index))));
-        }
-        others => entries.push((mark(HUES.to_string()), format!("{others} others"))),
+    if others.len() > 1 {
+        let total = others.iter().map(|&index| totals[index]).sum();
+        entries.push((mark(HUES.to_string()), format!("{} others{}", grouped(others.len() as u64), share(total))));
     }
     entries
+}
+
+/// What a picture says of its grey marks.
+pub(super) fn grey_note(classes: impl Iterator<Item = usize>, what: &str) -> Option<String> {
+    let grey = classes.filter(|class| *class == HUES).count();
+    (grey > 0).then(|| {
+        format!("Grey: {} without a colour of their own, since there are more than colours.", counted(grey, what))
+    })
 }
 
 impl Plot {
@@ -229,8 +264,8 @@ enum Labels {
 impl Categories {
     /// Labels that stand `step` pixels apart. Those of an order (`ordered`: numbers, times) may be left out.
     pub(super) fn new(labels: &[String], step: f64, ordered: bool) -> Categories {
-        const LABEL_MAX: f64 = 150.0;
-        let labels: Vec<String> = labels.iter().map(|label| fitted(shown(label), LABEL_MAX)).collect();
+        const LABEL_MAX: f64 = 190.0;
+        let labels = fitted_apart(labels, LABEL_MAX);
         let widest = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
         let layout = if widest + 6.0 <= step {
             Labels::Flat
@@ -263,12 +298,27 @@ impl Categories {
                 Labels::Flat | Labels::Some(_) => svg.words("pale", x, bottom + 16.0, "middle", label),
                 Labels::Turned(degrees) => {
                     // The first ones must not leave the picture.
-                    let label = fitted(label, (x - 2.0) / degrees.to_radians().cos());
+                    let label = fitted_middle(label, (x - 2.0) / degrees.to_radians().cos());
                     svg.turned("pale", x + 4.0, bottom + 12.0, -degrees, &label);
                 }
             }
         }
     }
+}
+
+/// A text on lines that are not wider than so much, cut between words.
+fn lines(text: &str, width: f64) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if text_width(line) + text_width(" ") + text_width(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(fitted(word, width)),
+        }
+    }
+    lines
 }
 
 /// A name that is not empty.

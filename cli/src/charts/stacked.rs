@@ -7,14 +7,15 @@ use std::collections::HashMap;
 
 use super::ChartError;
 use super::data::{Data, Words, in_words};
-use super::palette::{HUES, assign, style};
+use super::label::fitted_middle;
+use super::palette::{HUES, style};
 use super::scale::{Quantity, Scale};
 use super::sheet::{
     Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, grouped, hues_legend, marks_width,
     shown,
 };
 use super::spec::Chart;
-use super::svg::{Rectangle, fitted};
+use super::svg::{FONT_SIZE, Rectangle, text_width};
 
 /// The height of the columns, and where there are several panels.
 const HEIGHT: [f64; 2] = [300.0, 150.0];
@@ -47,25 +48,18 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         return Ok(sheet.empty("no rows"));
     }
 
-    let mut totals = vec![0.0; colours.words.len()];
-    let mut left_out = 0usize;
-    for (&code, &value) in colours.codes.iter().zip(&heights.values) {
-        if value.is_nan() || (relative && value < 0.0) {
-            left_out += 1;
-        } else {
-            totals[code as usize] += value.abs();
-        }
-    }
-    let largest = totals.iter().copied().fold(0.0, f64::max);
-    // Totals of any size as whole numbers: only their order counts.
-    let whole = |total: f64| if largest > 0.0 { (total / largest * 1e15) as i128 } else { 0 };
-    let ranked: Vec<(&str, i128)> =
-        colours.words.iter().map(String::as_str).zip(totals.iter().map(|&total| whole(total))).collect();
-    let classes = assign(&ranked);
-    let sum: f64 = totals.iter().sum();
-    let share = |index: usize| if sum > 0.0 { format!(" {:.1} %", 100.0 * totals[index] / sum) } else { String::new() };
+    let counts = |value: f64| !value.is_nan() && !(relative && value < 0.0);
+    let left_out = heights.values.iter().filter(|value| !counts(**value)).count();
+    let counted_values: Vec<f64> =
+        heights.values.iter().map(|&value| if counts(value) { value } else { f64::NAN }).collect();
+    let (classes, totals) = colours.classes(data.names, &counted_values);
     let square = |class| Mark::Square(format!("f{class}"));
-    sheet.legend = LegendEntry::flow(hues_legend(&colours.words, &classes, share, square));
+    sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &classes, &totals, true, square));
+    // The color with the most lies at the bottom, what has no hue at the top.
+    let mut class_totals = [0.0; HUES + 1];
+    classes.iter().zip(&totals).for_each(|(&class, total)| class_totals[class] += total);
+    let mut upwards: Vec<usize> = (0..=HUES).collect();
+    upwards.sort_by(|&a, &b| (a == HUES).cmp(&(b == HUES)).then(class_totals[b].total_cmp(&class_totals[a])));
 
     let order = categories.in_order_within(&colours.codes);
     let mut place = vec![0usize; order.len()];
@@ -81,7 +75,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             columns_of[panel][place[category]][classes[colour]] += value;
         }
     }
-    let mut labels: Vec<String> = order.iter().map(|&code| categories.words[code as usize].clone()).collect();
+    let mut labels: Vec<String> = order.iter().map(|&code| categories.labels[code as usize].clone()).collect();
     let merged = labels.len().div_ceil(COLUMNS_MAX);
     if merged > 1 {
         columns_of.iter_mut().for_each(|columns| *columns = together(columns, merged));
@@ -147,14 +141,17 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
                     left,
                     plot.top - 8.0,
                     "start",
-                    &fitted(shown(&panels.words[panel as usize]), room),
+                    &fitted_middle(&panels.labels[panel as usize], room),
                 );
             }
             Plot { right: WIDTH - MARGIN, ..*plot }.y_axis(svg, &scale);
             for (index, column) in columns_of[panel as usize].iter().enumerate() {
                 let x = plot.left + index as f64 * step + gap / 2.0;
                 let (mut up, mut down) = (0.0, 0.0);
-                for (class, &part) in column.iter().enumerate().filter(|(_, part)| **part != 0.0) {
+                let whole: f64 = column.iter().map(|part| part.abs()).sum();
+                for (class, part) in
+                    upwards.iter().map(|&class| (class, column[class])).filter(|(_, part)| *part != 0.0)
+                {
                     let from = if part > 0.0 { &mut up } else { &mut down };
                     let (a, b) = (plot.y(&scale, *from), plot.y(&scale, *from + part));
                     *from += part;
@@ -162,9 +159,18 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
                     if height < 0.05 {
                         continue;
                     }
-                    let tooltip = format!("{}, {}: {}", shown(&labels[index]), class_name(class), quantity.text(part));
+                    let text = quantity.text(part);
+                    let share = match relative {
+                        true => String::new(),
+                        false => format!(", {:.1} % of its column", 100.0 * part.abs() / whole),
+                    };
+                    let tooltip = format!("{}, {}: {text}{share}", labels[index], class_name(class));
                     let rectangle = Rectangle { x, y: a.min(b), width: step - gap, height };
                     svg.bar(&format!("f{class}"), rectangle, &tooltip);
+                    if height >= FONT_SIZE + 3.0 && text_width(&text) + 4.0 <= step - gap {
+                        let base = a.min(b) + height / 2.0 + FONT_SIZE * 0.35;
+                        svg.words(&format!("t{class}"), x + (step - gap) / 2.0, base, "middle", &text);
+                    }
                 }
             }
         }

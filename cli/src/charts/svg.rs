@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::UnicodeWidthChar;
 
 use crate::output::visible::push_visible;
 
 /// Size of text in pixels.
 pub(super) const FONT_SIZE: f64 = 11.0;
-/// The usual width of a character of system fonts at [`FONT_SIZE`]; estimates only decide where things go.
-const CHARACTER_WIDTH: f64 = 6.2;
+/// The width of a column of characters that are no ASCII at [`FONT_SIZE`]; estimates only decide where things go.
+const CHARACTER_WIDTH: f64 = 6.8;
 
 /// A picture that grows element by element.
 pub(super) struct Svg {
@@ -161,9 +161,22 @@ pub(super) fn escape(text: &str) -> String {
     escaped
 }
 
-/// About how wide a text is.
+/// About how wide a text is, rather too wide than too narrow: the fonts of systems differ.
 pub(super) fn text_width(text: &str) -> f64 {
-    text.width() as f64 * CHARACTER_WIDTH
+    text.chars().map(character_width).sum()
+}
+
+fn character_width(c: char) -> f64 {
+    match c {
+        'i' | 'j' | 'l' | '|' | '\'' | '.' | ',' | ':' | ';' | '!' | '·' | ' ' | '\u{a0}' => 3.6,
+        'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 4.6,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' | '—' | '→' => 10.2,
+        '<' | '>' | '=' | '+' | '~' | '×' | '#' | 'G' | 'H' | 'N' | 'O' | 'Q' | 'U' | 'D' => 8.6,
+        '_' | 's' | 'c' | 'k' | 'v' | 'x' | 'y' | 'z' | 'I' | 'J' => 6.0,
+        'A'..='Z' => 7.4,
+        c if c.is_ascii() => 6.8,
+        c => c.width().unwrap_or(0) as f64 * CHARACTER_WIDTH,
+    }
 }
 
 /// The text, cut with `…` to about that width.
@@ -171,16 +184,12 @@ pub(super) fn fitted(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    for c in text.chars() {
-        kept.push(c);
-        if text_width(&kept) + CHARACTER_WIDTH > width {
-            kept.pop();
-            break;
-        }
-    }
-    kept.push('…');
-    kept
+    let mut left = width - text_width("…");
+    let fits = |c: &char| {
+        left -= character_width(*c);
+        left >= 0.0
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@
 use super::ChartError;
 use super::axis::axis;
 use super::data::{Data, Words};
-use super::palette::{assign, style};
+use super::label::Cuts;
+use super::palette::style;
 use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, counted, hues_legend, shown};
 use super::spec::Chart;
-use super::svg::{FONT_SIZE, Rectangle, Svg, fitted};
+use super::svg::{FONT_SIZE, Rectangle, Svg};
 use tq_udfs::ticks::{Tick, time_text};
 
 /// The bands from top to bottom: role and label.
@@ -78,16 +79,21 @@ pub(super) fn draw(_chart: &Chart, title: &str, data: &Data<'_>) -> Result<Strin
     }
     let by_kind = kinds.as_ref().is_some_and(|kinds| kinds.words.len() > 1);
     let words = if by_kind { &kinds } else { &names };
-    let words: Vec<String> = words.as_ref().map_or_else(|| vec!["task".to_owned()], |words| words.words.clone());
+    let one = || vec!["task".to_owned()];
+    let (words, labels) =
+        words.as_ref().map_or_else(|| (one(), one()), |words| (words.words.clone(), words.labels.clone()));
     let mut totals: Vec<(&str, i128)> = words.iter().map(|word| (word.as_str(), 0)).collect();
     for bar in &bars {
         totals[if by_kind { bar.kind } else { bar.name } as usize].1 += i128::from(bar.finish) - i128::from(bar.start);
     }
-    let classes = assign(&totals);
-    sheet.legend =
-        LegendEntry::flow(hues_legend(&words, &classes, |_| String::new(), |class| Mark::Square(format!("f{class}"))));
+    let classes = data.names.classes(&totals);
+    let totals: Vec<f64> = totals.iter().map(|(_, total)| *total as f64).collect();
+    let square = |class| Mark::Square(format!("f{class}"));
+    sheet.legend = LegendEntry::flow(hues_legend(&labels, &classes, &totals, false, square));
     bars.sort_by_key(|bar| (bar.band, bar.row, bar.start, -bar.finish, bar.name));
-    let names = names.map(|names| names.words).unwrap_or_else(|| vec![String::new()]);
+    let (names, labels) =
+        names.map(|names| (names.words, names.labels)).unwrap_or_else(|| (vec![String::new()], vec![String::new()]));
+    let cuts = Cuts::new(labels.iter().map(String::as_str));
     let view = View::new(&bars, sheet.top() + 8.0, data.tick);
     let hidden = view.hidden(&bars);
     if hidden > 0 {
@@ -97,7 +103,9 @@ pub(super) fn draw(_chart: &Chart, title: &str, data: &Data<'_>) -> Result<Strin
         view.frame(svg);
         for bar in view.visible(&bars) {
             let class = classes[if by_kind { bar.kind } else { bar.name } as usize];
-            view.bar(svg, bar, class, shown(&names[bar.name as usize]));
+            view.bar(svg, bar, class, shown(&names[bar.name as usize]), &|width| {
+                cuts.fit(&labels[bar.name as usize], width)
+            });
         }
     }))
 }
@@ -182,7 +190,7 @@ impl View {
         self.plot.x_title(svg, self.plot.bottom + 31.0, &format!("time since the origin of the run ({})", axis.unit));
     }
 
-    fn bar(&self, svg: &mut Svg, bar: &Bar, class: usize, name: &str) {
+    fn bar(&self, svg: &mut Svg, bar: &Bar, class: usize, name: &str, label: &dyn Fn(f64) -> Option<String>) {
         let Some((top, height, _)) = self.bands[bar.band] else { return };
         let (x, end) = (self.x(bar.start), self.x(bar.finish));
         let width = (end - x).max(0.7);
@@ -190,11 +198,12 @@ impl View {
         let gap = if height >= 6.0 { 1.0 } else { 0.0 };
         let y = top + bar.row as f64 * height;
         let duration = time_text(bar.finish - bar.start, self.tick);
-        let tooltip = format!("{name}: {duration} from {}", time_text(bar.start, self.tick));
+        let share = 100.0 * (bar.finish as f64 - bar.start as f64) / (self.to as f64 - self.from as f64);
+        let start = time_text(bar.start, self.tick);
+        let tooltip = format!("{name}: {duration} from {start}, {share:.1} % of the time shown");
         svg.bar(&format!("f{class}"), Rectangle { x, y, width: drawn, height: height - gap }, &tooltip);
-        let fits = fitted(name, drawn - 6.0);
-        if height >= 12.0 && (fits == name || fits.chars().count() >= 6) {
-            svg.words(&format!("t{class}"), x + 3.0, y + height / 2.0 + FONT_SIZE * 0.3, "start", &fits);
+        if let Some(label) = label(drawn - 6.0).filter(|_| height >= 12.0) {
+            svg.words(&format!("t{class}"), x + 3.0, y + height / 2.0 + FONT_SIZE * 0.3, "start", &label);
         }
     }
 }

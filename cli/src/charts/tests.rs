@@ -62,7 +62,7 @@ fn picture(line: &str, rows: usize) -> String {
     // Cut into batches as a query would.
     let batches: Vec<RecordBatch> =
         (0..rows).step_by(8_192).map(|from| batch.slice(from, (rows - from).min(8_192))).collect();
-    let data = Data { schema: &schema, batches: &batches, tick: Tick::Nanosecond };
+    let data = Data { schema: &schema, batches: &batches, tick: Tick::Nanosecond, names: &Names::default() };
     Chart::parse(line).unwrap().draw("A title & more", &data).unwrap()
 }
 
@@ -115,7 +115,7 @@ fn columns_that_are_missing_or_wrong_are_named() {
     let wrong = |line: &str| {
         let batch = answer(3);
         let schema = batch.schema();
-        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond };
+        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &Names::default() };
         Chart::parse(line).unwrap().draw("", &data).unwrap_err().to_string()
     };
     assert_eq!(wrong("bar x=name y=name"), "the chart's x=name must be numbers, and `name` is text");

@@ -7,7 +7,7 @@ use datafusion::arrow::datatypes::SchemaRef;
 use tq_udfs::ticks::Tick;
 
 use super::{Output, Writer, only_one};
-use crate::charts::{Chart, Data};
+use crate::charts::{Chart, Data, Names};
 use crate::errors::Failure;
 
 pub(crate) struct ChartOutput {
@@ -15,6 +15,7 @@ pub(crate) struct ChartOutput {
     tick: Tick,
     title: String,
     chart: Chart,
+    names: Names,
     answer: Option<Answer>,
 }
 
@@ -26,8 +27,8 @@ struct Answer {
 }
 
 impl ChartOutput {
-    pub(crate) fn new(writer: Writer, tick: Tick, title: String, chart: Chart) -> ChartOutput {
-        ChartOutput { writer, tick, title, chart, answer: None }
+    pub(crate) fn new(writer: Writer, tick: Tick, title: String, chart: Chart, names: Names) -> ChartOutput {
+        ChartOutput { writer, tick, title, chart, names, answer: None }
     }
 }
 
@@ -37,7 +38,7 @@ impl Output for ChartOutput {
             return Err(only_one("svg"));
         }
         // What is wrong with the columns is said before the query runs, with the names of all of them.
-        self.chart.draw(&self.title, &Data { schema, batches: &[], tick: self.tick })?;
+        self.chart.draw(&self.title, &Data { schema, batches: &[], tick: self.tick, names: &self.names })?;
         let columns = self.chart.columns();
         let kept: Vec<usize> = (0..schema.fields().len())
             .filter(|&index| columns.contains(&schema.field(index).name().as_str()))
@@ -56,7 +57,8 @@ impl Output for ChartOutput {
 
     fn end(&mut self) -> Result<(), Failure> {
         if let Some(Answer { schema, batches, .. }) = &self.answer {
-            let picture = self.chart.draw(&self.title, &Data { schema, batches, tick: self.tick })?;
+            let picture =
+                self.chart.draw(&self.title, &Data { schema, batches, tick: self.tick, names: &self.names })?;
             self.writer.write_all(picture.as_bytes())?;
         }
         Ok(self.writer.flush()?)

@@ -34,8 +34,8 @@ use tq_engine::trace::temporary::Registered;
 use tq_udfs::ticks::Tick;
 
 use crate::ask::Arrange;
-use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
+use crate::charts::{Chart, Names};
 use crate::errors::{Failure, Problem, reason};
 use crate::outputs;
 
@@ -200,6 +200,8 @@ pub(crate) struct Picture {
     pub(crate) chart: Option<Chart>,
     /// What the outlined tasks of a Gantt chart are; the critical path unless told.
     pub(crate) outlined: Option<&'static str>,
+    /// What names are called and coloured; pictures of one page share it.
+    pub(crate) names: Names,
 }
 
 /// The output of a format.
@@ -225,7 +227,7 @@ pub(crate) fn create(
         }
         Format::Svg => match picture.chart {
             Some(chart) if chart.kind() != "gantt" => {
-                Box::new(chart::ChartOutput::new(writer, look.tick, picture.title, chart))
+                Box::new(chart::ChartOutput::new(writer, look.tick, picture.title, chart, picture.names))
             }
             _ => Box::new(svg::Svg::new(writer, look.tick, picture)),
         },

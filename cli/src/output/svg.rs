@@ -122,7 +122,8 @@ impl Output for Svg {
 
     fn end(&mut self) -> Result<(), Failure> {
         if let Some(gantt) = self.gantt.take() {
-            self.writer.write_all(gantt.draw(&self.picture.title, &self.picture.order).as_bytes())?;
+            self.writer
+                .write_all(gantt.draw(&self.picture.title, &self.picture.order, &self.picture.names).as_bytes())?;
         }
         Ok(self.writer.flush()?)
     }

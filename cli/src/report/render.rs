@@ -1,10 +1,11 @@
 //! Questions become markdown: sentences, tables, pictures. What cannot be answered leaves no trace but a reason.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
 use tq_engine::queries::SavedQuery;
 use tq_udfs::ticks::time_text;
 
@@ -15,12 +16,15 @@ use crate::commands::query::picture;
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
 use crate::output::Picture;
+use crate::output::cells::Kind;
 use crate::output::markdown::{self, escape, escape_line};
 use crate::output::visible::{is_hidden, visible_lines};
 use crate::pictures;
 
 /// Rows of a table; more are counted.
 const ROWS_SHOWN: usize = 15;
+/// What is said where rows would be.
+const NO_ROWS: &str = "*No rows.*";
 /// Sentences of a block of facts.
 const FACTS: usize = 3;
 
@@ -59,6 +63,9 @@ pub(super) fn address(number: usize) -> String {
 pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
     asker.tell_notes_once();
     let picture = picture(asker)?;
+    if with_pictures {
+        begin_with_names(asker, &picture)?;
+    }
     let mut renderer =
         Renderer { picture, asker, with_pictures, pictures: Vec::new(), asked: Vec::new(), late: Vec::new() };
     let mut pieces = Vec::new();
@@ -80,6 +87,23 @@ pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Re
     }
     let (text, left_out) = put_together(&pieces);
     Ok(Page { text, pictures: renderer.pictures, left_out, late: renderer.late })
+}
+
+/// The names that ran longest have the same hues in all pictures, whichever of them comes first.
+fn begin_with_names(asker: &mut Asker, picture: &Picture) -> Result<(), Failure> {
+    const LONGEST: &str = "SELECT name, CAST(sum(self_time) AS DOUBLE) AS total FROM self_time(working_tasks) \
+         GROUP BY name ORDER BY total DESC, name LIMIT 20";
+    let rows = match asker.collect(LONGEST, &Params::new()) {
+        Ok(rows) => rows,
+        // What is wrong or late is told where the page asks for it.
+        Err(Failure::Told(_)) => return Ok(()),
+        Err(failure) => return Err(failure),
+    };
+    let (names, totals) = (cast(rows.column(0), &DataType::Utf8)?, cast(rows.column(1), &DataType::Float64)?);
+    let names = names.as_string::<i32>().iter().map(Option::unwrap_or_default);
+    let totals = totals.as_primitive::<Float64Type>().iter().map(|total| total.unwrap_or_default() as i128);
+    picture.names.begin_with(&names.zip(totals).collect::<Vec<_>>());
+    Ok(())
 }
 
 /// What `--from` and `--to` have left of the traces.
@@ -196,7 +220,14 @@ impl Renderer<'_> {
             return Ok(Piece::Text(String::new()));
         }
         if has_chart && !block.table && self.with_pictures {
-            for svg in pictures::of_query(self.asker, query, &params, &self.picture_of(query))? {
+            let drawn = pictures::of_query(self.asker, query, &params, &self.picture_of(query))?;
+            if drawn.is_empty() && block.if_rows {
+                return Ok(Piece::LeftOut("there is nothing to show".to_owned()));
+            }
+            if drawn.is_empty() && !block.both {
+                add(&mut text, NO_ROWS);
+            }
+            for svg in drawn {
                 self.pictures
                     .push(Drawn { name: if query.name.is_empty() { "picture" } else { &query.name }.to_owned(), svg });
                 let title = if query.title().is_empty() { &self.picture.title } else { query.title() };
@@ -246,7 +277,7 @@ impl Renderer<'_> {
             }
             let params = self.params(question)?;
             let answer = self.answer(&question.query, &params)?;
-            let sentences = sentences(&answer)?;
+            let sentences = self.sentences(&answer)?;
             if !sentences.is_empty() {
                 self.note(question);
             }
@@ -264,7 +295,7 @@ impl Renderer<'_> {
 
     fn table(&self, answer: &RecordBatch) -> Result<String, Failure> {
         if answer.num_rows() == 0 {
-            return Ok("*No rows.*".to_owned());
+            return Ok(NO_ROWS.to_owned());
         }
         let mut shown = answer.slice(0, answer.num_rows().min(ROWS_SHOWN));
         // In a page about one run, its name in every row says nothing.
@@ -274,11 +305,52 @@ impl Renderer<'_> {
         {
             shown.remove_column(run);
         }
+        let shown = self.with_labels(&shown)?;
         let mut text = markdown::table(&shown, self.asker.session().tick())?;
         if answer.num_rows() > shown.num_rows() {
             let _ = writeln!(text, "\n… and {}.", counted(answer.num_rows() - shown.num_rows(), "more row"));
         }
         Ok(text)
+    }
+
+    /// The rows with names of tasks as people read them.
+    fn with_labels(&self, rows: &RecordBatch) -> Result<RecordBatch, Failure> {
+        let mut columns = rows.columns().to_vec();
+        let mut fields: Vec<Field> = rows.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+        for (field, column) in fields.iter_mut().zip(&mut columns) {
+            let is_name = |part| part == "name" || part == "range";
+            if Kind::of(field) != Kind::Text || !field.name().split('_').any(is_name) {
+                continue;
+            }
+            let texts = cast(column, &DataType::Utf8)?;
+            let texts = texts.as_string::<i32>();
+            let mut labels = self.picture.names.labels(texts.iter().flatten()).into_iter();
+            let labels: StringArray = texts.iter().map(|text| text.and_then(|_| labels.next())).collect();
+            *field = field.clone().with_data_type(DataType::Utf8);
+            *column = Arc::new(labels);
+        }
+        let schema = Schema::new_with_metadata(fields, rows.schema().metadata().clone());
+        Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options(rows))?)
+    }
+
+    /// The texts of the first column, without empty ones. Further columns are names in them, which become what people read.
+    fn sentences(&self, answer: &RecordBatch) -> Result<Vec<String>, Failure> {
+        if answer.num_columns() == 0 {
+            return Ok(Vec::new());
+        }
+        let columns = answer.columns().iter().map(|column| cast(column, &DataType::Utf8));
+        let columns = columns.collect::<Result<Vec<ArrayRef>, _>>()?;
+        let text = |column: usize, row: usize| {
+            let texts = columns[column].as_string::<i32>();
+            texts.is_valid(row).then(|| texts.value(row)).filter(|text| !text.is_empty())
+        };
+        let sentence = |row: usize| {
+            let names = (1..columns.len()).filter_map(|column| text(column, row));
+            let labels = self.picture.names.labels(names.clone());
+            let named = |sentence: String, (name, label): (&str, String)| sentence.replace(name, &label);
+            text(0, row).map(|sentence| names.zip(labels).fold(sentence.to_owned(), named))
+        };
+        Ok((0..answer.num_rows()).filter_map(sentence).collect())
     }
 
     /// What `{{…}}` stands for.
@@ -300,13 +372,8 @@ fn code(name: &str) -> String {
     if name.contains(|c: char| c == '`' || is_hidden(c)) { escape(name) } else { format!("`{name}`") }
 }
 
-/// The texts of the first column, without empty ones.
-fn sentences(answer: &RecordBatch) -> Result<Vec<String>, Failure> {
-    if answer.num_columns() == 0 {
-        return Ok(Vec::new());
-    }
-    let texts = cast(answer.column(0), &DataType::Utf8)?;
-    Ok(texts.as_string::<i32>().iter().flatten().filter(|text| !text.is_empty()).map(str::to_owned).collect())
+fn options(rows: &RecordBatch) -> RecordBatchOptions {
+    RecordBatchOptions::new().with_row_count(Some(rows.num_rows()))
 }
 
 #[cfg(test)]

@@ -16,9 +16,9 @@ fn a_report_is_a_page_with_pictures() {
     expect![[r#"
         # run
 
-        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that.
-        - The longest chain of dependent tasks (2 steps) takes 50.0 µs, 62.5 % of the makespan: the dependencies alone would allow a run 1.6 times as fast; the rest is waiting, imbalance or overhead.
-        - Most task time went into b: 54.5 %, 60.0 µs in 1 task. The longest single task, b on E0/W1, took 60.0 µs.
+        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that on average, most of all with b: 60.0 µs in 1 task, 54.5 % of all task time.
+        - The longest chain of dependent tasks (2 steps) takes 50.0 µs, 62.5 % of the makespan; tasks that were ready waited most for a free location between a and c: 10.0 µs in 1 task.
+        - Look next at why locations idle (see Who works and who idles): the longest time, 20.0 µs, E0/W0 ran nothing until the end.
 
         ![What ran where and when, the longest chain of dependent tasks outlined](page.timeline-with-path.svg)
 
@@ -108,7 +108,7 @@ fn a_report_is_a_page_with_pictures() {
 
         ---
 
-        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-took-the-time`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-next`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
     "#]].assert_eq(&place.read("page.md"));
     assert!(place.read("page.timeline-with-path.svg").contains("critical path"));
     let piped = place.tq("report run.json").stdout;
@@ -155,7 +155,7 @@ fn a_template_of_ones_own() {
     expect![[r#"
         # About run
 
-        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that.
+        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that on average, most of all with b: 60.0 µs in 1 task, 54.5 % of all task time.
 
         ## Tasks
 
@@ -282,7 +282,7 @@ fn a_slice_is_said_and_the_extension_tells_html() {
 
         Only what touches the time from 45.0 µs to 70.0 µs is here; what sticks out of it counts with its whole length.
 
-        - The tasks that touch the slice span 60.0 µs from the first start to the last finish; its 2 locations were busy for 58.3 % of that.
+        - The tasks that touch the slice span 60.0 µs from the first start to the last finish; its 2 locations were busy for 58.3 % of that on average, most of all with b: 60.0 µs in 1 task, 85.7 % of all task time.
         --- exit 0
     "#]]);
     place.tq("report run.json --template facts.md -o facts.html --quiet").check(&expect![[r#"

@@ -6,11 +6,13 @@ use std::fmt::Write;
 use tq_udfs::ticks::time_text;
 
 use super::{Bar, Gantt, Lane, LaneOrder, Row};
+use crate::charts::Names;
 use crate::charts::axis::axis;
 use crate::charts::data::natural;
-use crate::charts::palette::{HUES, assign, style};
-use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, shown};
-use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, fitted, number, text_width};
+use crate::charts::label::{Cuts, fitted_apart};
+use crate::charts::palette::{HUES, style};
+use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, hues_legend, shown};
+use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, number, text_width};
 
 const LABELS_MAX: f64 = 200.0;
 /// What the rows of all lanes share.
@@ -50,23 +52,24 @@ struct Layout<'a> {
     classes: Vec<usize>,
 }
 
-pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder) -> String {
+pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) -> String {
     let mut sheet = Sheet::new(title, subtitle(gantt));
     if gantt.tasks == 0 {
         return sheet.empty("no tasks with times");
     }
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
-    let classes = assign(&totals);
-    sheet.legend = legend(&totals, &classes, (!gantt.path.bars().is_empty()).then_some(gantt.outlined));
+    let classes = page.classes(&totals);
+    let of_path = (!gantt.path.bars().is_empty()).then_some(gantt.outlined);
+    sheet.legend = legend(&totals, &classes, of_path, page);
     let layout = Layout::new(gantt, order, sheet.top(), classes);
     sheet.notes = notes(&layout);
     sheet.draw(layout.bottom + 36.0, &format!("{STYLE}{}", style()), |svg| {
         layout.axis(svg);
         layout.labels(svg);
         match &gantt.bars {
-            Some(bars) => layout.bars(svg, bars),
-            None => layout.bins(svg),
+            Some(bars) => layout.bars(svg, bars, page),
+            None => layout.bins(svg, &totals),
         }
         layout.path(svg);
     })
@@ -185,13 +188,13 @@ impl<'a> Layout<'a> {
 
     fn labels(&self, svg: &mut Svg) {
         let mut free_from = f64::MIN;
-        for (lane, y) in self.drawn() {
+        let labels: Vec<String> = self.drawn().map(|(lane, _)| label(self.gantt, lane)).collect();
+        for ((lane, y), label) in self.drawn().zip(fitted_apart(&labels, LABELS_MAX)) {
             let middle = y + lane.rows.len().min(self.rows_cap) as f64 * self.row_height / 2.0;
             if middle - FONT_SIZE / 2.0 < free_from {
                 continue;
             }
             free_from = middle + FONT_SIZE / 2.0;
-            let label = fitted(&label(self.gantt, lane), LABELS_MAX);
             svg.words("ink", self.left - 8.0, middle + FONT_SIZE * 0.35, "end", &label);
         }
     }
@@ -207,8 +210,10 @@ impl<'a> Layout<'a> {
         rows
     }
 
-    fn bars(&self, svg: &mut Svg, bars: &[Bar]) {
+    fn bars(&self, svg: &mut Svg, bars: &[Bar], page: &Names) {
         let rows = self.rows();
+        let labels = page.labels(self.gantt.names.words.iter().map(|name| shown(name)));
+        let cuts = Cuts::new(labels.iter().map(String::as_str));
         let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
         for bar in bars {
             let Some(&y) = rows.get(&(bar.lane, bar.row)) else { continue };
@@ -221,17 +226,17 @@ impl<'a> Layout<'a> {
             let name = shown(&self.gantt.names.words[bar.name as usize]);
             let start = time_text(bar.start, self.gantt.tick);
             let duration = time_text(bar.finish - bar.start, self.gantt.tick);
-            let tooltip = format!("{name}: {duration} from {start}");
+            let tooltip = format!("{name}: {duration} from {start}, {}", self.share(bar.start, bar.finish));
             svg.bar(&format!("f{class}"), Rectangle { x, y, width: drawn, height }, &tooltip);
-            let fits = fitted(name, drawn - 6.0);
-            if self.row_height >= 11.0 && (fits == name || fits.chars().count() >= 6) {
-                svg.words(&format!("t{class}"), x + 3.0, y + height / 2.0 + FONT_SIZE * 0.35, "start", &fits);
+            let label = cuts.fit(&labels[bar.name as usize], drawn - 6.0).filter(|_| self.row_height >= 11.0);
+            if let Some(label) = label {
+                svg.words(&format!("t{class}"), x + 3.0, y + height / 2.0 + FONT_SIZE * 0.35, "start", &label);
             }
         }
     }
 
     /// Stretches of one colour and shade as one path each: a stretch costs ten bytes.
-    fn bins(&self, svg: &mut Svg) {
+    fn bins(&self, svg: &mut Svg, totals: &[(&str, i128)]) {
         let mut merged = 1;
         while self.stretches(merged).map(|stretches| stretches.len()).sum::<usize>() > STRETCHES_MAX {
             merged *= 2;
@@ -250,11 +255,37 @@ impl<'a> Layout<'a> {
                 let _ = write!(path, "M{} {}h{}", tenth(x), tenth(y), tenth((end - x).max(BAR_MIN)));
             }
         }
+        let tooltips = self.tooltips(totals);
         svg.raw(&format!("<g stroke-width=\"{}\" shape-rendering=\"crispEdges\">", number(height)));
         for ((class, shade), path) in paths {
-            svg.raw(&format!("<path class=\"s{class} o{shade}\" d=\"{path}\"/>"));
+            svg.path(&format!("s{class} o{shade}"), &path, &tooltips[class]);
         }
         svg.raw("</g>");
+    }
+
+    /// By class: which names have it, how long they ran themselves, and which share that is.
+    fn tooltips(&self, totals: &[(&str, i128)]) -> Vec<String> {
+        let all: i128 = totals.iter().map(|(_, total)| total).sum();
+        let of_class = |class: usize| {
+            let of: Vec<&(&str, i128)> = totals
+                .iter()
+                .zip(&self.classes)
+                .filter(|(_, other)| **other == class)
+                .map(|(total, _)| total)
+                .collect();
+            let sum: i128 = of.iter().map(|(_, total)| total).sum();
+            let name =
+                if let [(name, _)] = of.as_slice() { shown(name).to_owned() } else { counted(of.len(), "other") };
+            let time = time_text(i64::try_from(sum).unwrap_or(i64::MAX), self.gantt.tick);
+            format!("{name}: {time}, {:.1} % of the busy time", 100.0 * sum as f64 / all.max(1) as f64)
+        };
+        (0..=HUES).map(of_class).collect()
+    }
+
+    /// Which part of the time that is shown a span is.
+    fn share(&self, start: i64, finish: i64) -> String {
+        let part = finish as f64 - start as f64;
+        format!("{:.1} % of the time shown", 100.0 * part / (self.to as f64 - self.from as f64))
     }
 
     /// The stretches of each drawn row, `merged` bins taken together.
@@ -298,7 +329,11 @@ impl<'a> Layout<'a> {
             let width = (end - x - 0.5).max(BAR_MIN);
             // An outline of something so narrow would cover its neighbours.
             let class = if width < 4.0 { "n" } else { "p" };
-            svg.bar(class, Rectangle { x, y, width, height: self.row_height - gap }, "");
+            let duration = time_text(bar.finish.saturating_sub(bar.start), self.gantt.tick);
+            let start = time_text(bar.start, self.gantt.tick);
+            let (what, share) = (self.gantt.outlined, self.share(bar.start, bar.finish));
+            let tooltip = format!("{what}: {duration} from {start}, {share}");
+            svg.bar(class, Rectangle { x, y, width, height: self.row_height - gap }, &tooltip);
         }
     }
 }
@@ -334,25 +369,11 @@ fn label(gantt: &Gantt, lane: &Lane) -> String {
 }
 
 /// The names with a hue, longest first, with their share of the time in which lanes were busy, then the others, then what is outlined.
-fn legend(totals: &[(&str, i128)], classes: &[usize], outlined: Option<&str>) -> Vec<LegendEntry> {
-    let sum: i128 = totals.iter().map(|(_, total)| total).sum();
-    let share =
-        |total: i128| if sum > 0 { format!(" {:.1} %", 100.0 * total as f64 / sum as f64) } else { String::new() };
-    let square = |class: usize| Mark::Square(format!("f{class}"));
-    let mut named: Vec<usize> = (0..classes.len()).filter(|&index| classes[index] < HUES).collect();
-    named.sort_by(|&a, &b| totals[b].1.cmp(&totals[a].1).then_with(|| totals[a].0.cmp(totals[b].0)));
-    let entry = |index: usize| {
-        let (name, total) = totals[index];
-        (square(classes[index]), format!("{}{}", fitted(shown(name), 180.0), share(total)))
-    };
-    let mut texts: Vec<(Mark, String)> = named.into_iter().map(entry).collect();
-    let others: Vec<usize> = (0..classes.len()).filter(|&index| classes[index] == HUES).collect();
-    if !others.is_empty() {
-        let total = others.iter().map(|&index| totals[index].1).sum();
-        texts.push((square(HUES), format!("{} others{}", others.len(), share(total))));
-    }
-    if let Some(what) = outlined {
-        texts.push((Mark::Square("p".to_owned()), what.to_owned()));
-    }
-    LegendEntry::flow(texts)
+fn legend(totals: &[(&str, i128)], classes: &[usize], outlined: Option<&str>, page: &Names) -> Vec<LegendEntry> {
+    let labels = page.labels(totals.iter().map(|(name, _)| shown(name)));
+    let totals: Vec<f64> = totals.iter().map(|(_, total)| *total as f64).collect();
+    let square = |class: String| Mark::Square(format!("f{class}"));
+    let mut entries = hues_legend(&labels, classes, &totals, true, square);
+    entries.extend(outlined.map(|what| (Mark::Square("p".to_owned()), what.to_owned())));
+    LegendEntry::flow(entries)
 }

@@ -28,7 +28,7 @@ pub(crate) fn draw(title: &str, data: &Data<'_>) -> Result<String, ChartError> {
             on_path: word(&on_path, row) == "true",
         });
     }
-    Ok(gantt.draw(title, &LaneOrder::default()))
+    Ok(gantt.draw(title, &LaneOrder::default(), data.names))
 }
 
 fn word(words: &Option<Words>, row: usize) -> &str {

@@ -1,6 +1,7 @@
 //! Tests of rows, bins and the bounds of a picture.
 
 use super::*;
+use crate::charts::Names;
 
 fn span(location: &str, name: &str, start: i64, finish: i64) -> (String, String, i64, i64) {
     (location.to_owned(), name.to_owned(), start, finish)
@@ -62,7 +63,7 @@ fn a_window_is_filled_and_tooltips_tell_whole_tasks() {
         }
         assert_eq!((gantt.first_start, gantt.last_finish), (400, 500));
         assert_eq!(gantt.bars.is_none(), count > 0);
-        let picture = gantt.draw("t", &LaneOrder::default());
+        let picture = gantt.draw("t", &LaneOrder::default(), &Names::default());
         assert_eq!(picture.contains("long: 1.00 ms from 0 s"), count == 0, "{picture}");
         assert!(picture.contains("100 ns are shown"), "{picture}");
     }
@@ -87,10 +88,10 @@ fn bins_keep_the_sum_of_busy_ticks() {
 
 #[test]
 fn pictures_stay_small_and_say_what_they_leave_out() {
-    let few = chart(&spans(3, 2, 100)).draw("few", &LaneOrder::default());
+    let few = chart(&spans(3, 2, 100)).draw("few", &LaneOrder::default(), &Names::default());
     assert_eq!(few.matches("<rect class=\"f").count(), 3 + legend_entries(&few));
     for (count, lanes) in [(2_000, 50), (60_000, 8), (60_000, 500)] {
-        let picture = chart(&spans(count, lanes, 1_000)).draw("many", &LaneOrder::default());
+        let picture = chart(&spans(count, lanes, 1_000)).draw("many", &LaneOrder::default(), &Names::default());
         assert!(picture.len() < 500_000, "{count} tasks on {lanes} lanes: {} bytes", picture.len());
         assert_eq!(picture.contains("further locations"), lanes == 500);
     }
@@ -104,7 +105,7 @@ fn legend_entries(picture: &str) -> usize {
 fn extreme_times_do_not_overflow() {
     let spans =
         [span("w", "a", i64::MIN, i64::MIN + 1), span("w", "b", 0, i64::MAX), span("w", "c", i64::MAX, i64::MAX)];
-    let picture = chart(&spans).draw("extreme", &LaneOrder::default());
+    let picture = chart(&spans).draw("extreme", &LaneOrder::default(), &Names::default());
     assert!(!picture.contains("NaN") && !picture.contains("inf"));
 }
 
@@ -112,12 +113,13 @@ fn extreme_times_do_not_overflow() {
 fn nothing_to_draw_is_said() {
     let mut gantt = chart(&[]);
     gantt.add(Span { run: "r", location: "w", name: "a", kind: "", times: None, on_path: false });
-    assert!(gantt.draw("empty", &LaneOrder::default()).contains("no tasks with times"));
+    assert!(gantt.draw("empty", &LaneOrder::default(), &Names::default()).contains("no tasks with times"));
 }
 
 #[test]
 fn names_cannot_break_the_picture() {
-    let picture = chart(&[span("<w>", "a & \"b\" </svg>", 0, 10)]).draw("t<i>tle", &LaneOrder::default());
+    let picture =
+        chart(&[span("<w>", "a & \"b\" </svg>", 0, 10)]).draw("t<i>tle", &LaneOrder::default(), &Names::default());
     assert_eq!(picture.matches("</svg>").count(), 1);
     assert!(picture.contains("a &amp; &quot;b&quot;") && picture.contains("t&lt;i&gt;tle"));
 }
@@ -126,7 +128,7 @@ fn names_cannot_break_the_picture() {
 fn lanes_follow_the_given_order_and_then_their_numbers() {
     let spans: Vec<_> = ["w10", "w9", "main", "w2"].iter().map(|lane| span(lane, "a", 0, 1)).collect();
     let order = LaneOrder { lanes: vec![("r".to_owned(), "main".to_owned())] };
-    let picture = chart(&spans).draw("order", &order);
+    let picture = chart(&spans).draw("order", &order, &Names::default());
     let at = |label: &str| picture.find(&format!(">{label}</text>")).unwrap();
     assert!(at("main") < at("w2") && at("w2") < at("w9") && at("w9") < at("w10"));
 }
@@ -134,6 +136,6 @@ fn lanes_follow_the_given_order_and_then_their_numbers() {
 #[test]
 fn the_same_tasks_give_the_same_bytes() {
     let spans = spans(5_000, 20, 77);
-    let draw = || chart(&spans).draw("same", &LaneOrder::default());
+    let draw = || chart(&spans).draw("same", &LaneOrder::default(), &Names::default());
     assert_eq!(draw(), draw());
 }

@@ -1,0 +1,26 @@
+-- title: In a sentence: what the streams of the devices waited for, and which collective waited longest for a late rank
+-- topic: facts
+-- needs: tasks.kind=kernel
+--
+-- As gpu-idle-gaps has it: gaps are where nothing of a stream runs between two of its kernels or copies.
+WITH work AS (
+  SELECT t.* FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
+  WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
+), launches AS (
+  SELECT k.target AS task, max(c.start) AS launch_time
+  FROM links k JOIN program_tasks c ON c.task = k.source
+  WHERE k.kind = 'launch'
+  GROUP BY k.target
+), named AS (
+  SELECT g.duration, CASE WHEN l.launch_time >= g.start THEN 'the host, which launched their next kernel only then'
+      WHEN g.duration < us(30) THEN 'the start of a kernel that was launched already' ELSE 'something else than a launch' END AS waits_for
+  FROM gaps(work) g LEFT JOIN launches l ON l.task = g.task_after
+)
+SELECT 'Idle streams waited mostly for ' || waits_for || ': ' || time_text(sum(duration)) || ' in ' || count(*)
+  || CASE WHEN count(*) = 1 THEN ' gap, ' ELSE ' gaps, ' END || round(100.0 * sum(duration) / sum(sum(duration)) OVER (), 1)
+  || ' % of the time between their tasks.' AS fact
+FROM named
+GROUP BY waits_for
+HAVING sum(duration) > 0
+ORDER BY sum(duration) DESC, waits_for
+LIMIT 1

@@ -1,0 +1,27 @@
+-- title: In a sentence: which location idled longest, and what came before and then
+-- topic: facts
+-- needs: tasks, no links.kind=dependency, no tasks.kind=req_in
+--
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+WITH idle AS (
+  SELECT g.run, g.location, g.duration, before.name AS name_before, after.name AS name_after
+  FROM gaps(working_tasks, from => slice_from(), to => slice_to(), ends => true) g
+  JOIN runs r ON r.run = g.run
+  LEFT JOIN working_tasks before ON before.task = g.task_before
+  LEFT JOIN working_tasks after ON after.task = g.task_after
+  WHERE g.duration > 0
+  ORDER BY g.duration DESC, r.run_number, g.location, g.start
+  LIMIT 1
+)
+SELECT 'No link says what waits for what; the longest idle stretch is ' || time_text(duration) || ' on ' || location
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END
+  || CASE
+       WHEN coalesce(name_before, '') <> '' AND coalesce(name_after, '') <> '' THEN ', between ' || name_before || ' and ' || name_after || '.'
+       WHEN coalesce(name_after, '') <> '' THEN ', before its first task, ' || name_after || '.'
+       WHEN coalesce(name_before, '') <> '' THEN ', after its last task, ' || name_before || '.'
+       ELSE '.'
+     END AS fact, name_before, name_after
+FROM idle
+UNION ALL
+SELECT 'Nothing waited: no location ever idled, so the run is as long as its work.' AS fact, NULL AS name_before, NULL AS name_after
+WHERE NOT EXISTS (SELECT 1 FROM idle) AND EXISTS (SELECT 1 FROM working_tasks WHERE duration > 0)

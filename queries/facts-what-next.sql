@@ -1,0 +1,43 @@
+-- title: In a sentence: where to look next, by what keeps the longest run from being shorter
+-- topic: facts
+-- needs: tasks, no tasks.kind=req_in
+--
+-- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+WITH lanes AS (
+  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
+  FROM working_locations l
+  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
+  WHERE l.kind NOT IN ('executor', 'process', 'node')
+  GROUP BY l.run, l.location
+), spread AS (
+  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance,
+    first_value(location ORDER BY busy_time DESC, location) AS busiest
+  FROM lanes
+  GROUP BY run
+), idle AS (
+  SELECT g.run, g.location, g.start, g.duration, after.name
+  FROM gaps(working_tasks, from => slice_from(), to => slice_to(), ends => true) g
+  LEFT JOIN working_tasks after ON after.task = g.task_after
+  QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY g.duration DESC, g.location, g.start) = 1
+), spans AS (
+  SELECT name, self_time, row_number() OVER (ORDER BY self_time DESC, task) AS place, run, location
+  FROM self_time(working_tasks)
+  WHERE run = (SELECT run FROM runs WHERE makespan IS NOT NULL ORDER BY makespan DESC, run_number LIMIT 1)
+)
+SELECT 'Look next at '
+  || CASE
+       WHEN s.lanes > 1 AND s.imbalance >= 1.25 AND s.busy_time > 0 THEN 'how the work is spread (see Who works and who idles): the busiest location, '
+         || s.busiest || ', worked ' || time_text(s.most_time) || ', ' || round(s.imbalance, 2) || ' times the mean.'
+       WHEN s.busy_time < 0.8 * s.lanes * r.makespan AND i.duration IS NOT NULL THEN 'why locations idle (see Who works and who idles): the longest time, '
+         || time_text(i.duration) || ', ' || i.location || ' ran nothing '
+         || CASE WHEN coalesce(i.name, '') = '' THEN 'until the end.' ELSE 'before ' || i.name || '.' END
+       ELSE 'the longest single piece of work (see Where the time went): ' || CASE WHEN t.name = '' THEN 'a task without a name' ELSE t.name END
+         || CASE WHEN coalesce(t.location, '') = '' THEN '' ELSE ' on ' || t.location END || ' took ' || time_text(t.self_time) || ' itself.'
+     END AS fact, i.name AS name_after, t.name AS task_name
+FROM runs r
+JOIN spread s ON s.run = r.run
+JOIN spans t ON t.run = r.run AND t.place = 1
+LEFT JOIN idle i ON i.run = r.run
+WHERE r.makespan > 0
+ORDER BY r.makespan DESC, r.run_number
+LIMIT 1
