@@ -23,7 +23,7 @@ use toml::{Table, Value};
 
 use crate::args;
 use crate::errors::{Failure, Problem, did_you_mean};
-use crate::repl::Settings;
+use crate::settings::Settings;
 
 /// Defaults of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,8 +3,8 @@
 use tq_engine::queries::{Chart as ChartLine, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
-use crate::ask::{Asker, Params};
 use crate::charts::Chart;
+use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
 use crate::output::{self, Format, Look, Picture};
@@ -31,7 +31,7 @@ fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart,
 
 /// The pictures of the charts of a saved query, in the order of its header.
 pub(crate) fn of_query(
-    asker: &mut Asker,
+    connection: &mut Connection,
     query: &SavedQuery,
     params: &Params,
     picture: &Picture,
@@ -40,25 +40,30 @@ pub(crate) fn of_query(
     for (chart, line) in charts(query, params)? {
         let picture = Picture { chart: Some(chart), ..picture.clone() };
         let placed = |failure: Failure| failure.in_file_of_chart(&query.file(), Some(line), query.statement.line);
-        drawn.push(draw(asker, &query.statement, params, picture).map_err(placed)?);
+        drawn.push(draw(connection, &query.statement, params, picture).map_err(placed)?);
     }
     Ok(drawn)
 }
 
 /// The Gantt chart of SQL of ours.
-pub(crate) fn gantt_of_sql(asker: &mut Asker, text: &str, picture: Picture) -> Result<String, Failure> {
+pub(crate) fn gantt_of_sql(connection: &mut Connection, text: &str, picture: Picture) -> Result<String, Failure> {
     let statements = sql::parse(text)?;
     let statement = statements.first().ok_or_else(|| Problem::internal("no statement"))?;
-    draw(asker, statement, &Params::new(), picture)
+    draw(connection, statement, &Params::new(), picture)
 }
 
 /// Rows stream into the picture, which says what it wants of them.
-fn draw(asker: &mut Asker, statement: &Statement, params: &Params, picture: Picture) -> Result<String, Failure> {
+fn draw(
+    connection: &mut Connection,
+    statement: &Statement,
+    params: &Params,
+    picture: Picture,
+) -> Result<String, Failure> {
     let buffer = Buffer::default();
     let arrange = Format::Svg.arrange(picture.chart.as_ref());
-    let look = Look::plain(asker.session().tick());
+    let look = Look::plain(connection.session().tick());
     let mut output = output::create(Format::Svg, buffer.writer(), &look, None, picture);
-    asker.run(statement, params, arrange, output.as_mut())?;
+    connection.run(statement, params, arrange, output.as_mut())?;
     output.close()?;
     Ok(buffer.text())
 }

@@ -13,9 +13,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
 use crate::errors::{Failure, Problem, last_panic};
+use crate::memory;
 use crate::signals::Interrupts;
 use crate::timeout;
-use crate::watch as memory_watch;
 
 /// How long a query may take to stop before its runtime is abandoned.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -59,7 +59,7 @@ impl QueryRuntime {
         };
         let (sender, mut receiver) = mpsc::channel(IN_FLIGHT);
         let mut interrupts = self.interrupts.arm();
-        let mut memory = memory_watch::arm();
+        let mut memory = memory::arm();
         let mut out_of_memory = false;
         let mut task = queries.spawn(work(sender));
         let outcome = self.front.block_on(async {
@@ -95,7 +95,7 @@ impl QueryRuntime {
                 queries.shutdown_background();
             }
             if out_of_memory {
-                memory_watch::settle();
+                memory::settle();
             }
             return outcome;
         }

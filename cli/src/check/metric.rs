@@ -47,8 +47,8 @@ struct Change {
 
 /// `sides`: the baseline and the new one, each with its answer.
 pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Result<Verdict, Failure> {
-    let tick = sides[1].1.asker.session().tick();
-    if sides[0].1.asker.session().tick() != tick {
+    let tick = sides[1].1.connection.session().tick();
+    if sides[0].1.connection.session().tick() != tick {
         return Err(Problem::new("the baseline counts in other ticks than the traces")
             .hint("`SELECT run, time_unit FROM runs` tells which: compare traces of one unit")
             .into());

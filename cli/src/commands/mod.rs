@@ -13,12 +13,12 @@ use std::io::{self, Write};
 
 use crate::errors::Failure;
 use crate::output::Spelling;
-use crate::output::runner::harmless;
-use crate::output::visible::{visible, visible_lines};
+use crate::text::runner::harmless;
+use crate::text::visible::{visible, visible_lines};
 
 /// Writes text for people to stdout, in which a CI system finds no commands; a closed pipe is no error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    if crate::output::runner::is_listening() {
+    if crate::text::runner::is_listening() {
         return print_as_it_is(&harmless(text, Spelling::Escape));
     }
     print_as_it_is(text)

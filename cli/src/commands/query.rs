@@ -12,13 +12,13 @@ use tq_engine::sql::{self, Statement};
 use tq_udfs::ticks::Tick;
 
 use crate::args::{OpenArgs, QueryArgs};
-use crate::ask::{Asker, Params};
 use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
+use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem, did_you_mean};
+use crate::files::{Inputs, Outputs};
 use crate::output::chrome::{Chrome, LOCATIONS, Places};
 use crate::output::{self, Destination, Format, Look, Picture};
-use crate::outputs::{Inputs, Outputs};
 use crate::{library, pictures, statements};
 
 /// What is asked.
@@ -55,14 +55,14 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             }
         }
     };
-    let mut asker = Asker::open(&open)?;
+    let mut connection = Connection::open(&open)?;
     let mut picture =
-        if format == Format::Svg { Picture { chart, ..picture(&mut asker)? } } else { Picture::default() };
-    let tick = asker.session().tick();
+        if format == Format::Svg { Picture { chart, ..picture(&mut connection)? } } else { Picture::default() };
+    let tick = connection.session().tick();
     let (statements, params, file) = match question {
         Question::Sql { statements, file } => (statements, plain_params, file),
         Question::Saved(query) => {
-            asker.meets(&query)?;
+            connection.meets(&query)?;
             query.title().clone_into(&mut picture.title);
             (vec![query.statement.clone()], query.bind(&args.params, tick)?, Some(query.file()))
         }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     let arrange = format.arrange(picture.chart.as_ref());
     let mut output: Box<dyn output::Output> = match format {
         Format::Chrome => {
-            let places = Places::of(&asker.collect(LOCATIONS, &Params::new())?)?;
+            let places = Places::of(&connection.collect(LOCATIONS, &Params::new())?)?;
             Box::new(Chrome::new(writer, tick, places))
         }
         _ => output::create(format, writer, &look, target, picture),
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             Some(file) => failure.in_file_of_chart(file, chart_line, statement.line),
             None => failure,
         };
-        asker.run(statement, &params, arrange, output.as_mut()).map_err(placed)?;
+        connection.run(statement, &params, arrange, output.as_mut()).map_err(placed)?;
     }
     output.close()?;
     drop(output);
@@ -232,13 +232,13 @@ fn params(given: &[(String, String)], statements: &[Statement]) -> Result<Params
 }
 
 /// The title of a picture, and the order in which the traces want their locations.
-pub(crate) fn picture(asker: &mut Asker) -> Result<Picture, Failure> {
+pub(crate) fn picture(connection: &mut Connection) -> Result<Picture, Failure> {
     use datafusion::arrow::array::AsArray;
     use datafusion::arrow::compute::cast;
     use datafusion::arrow::datatypes::DataType;
-    let names: Vec<&str> = asker.session().runs().iter().map(|run| run.name.as_str()).collect();
+    let names: Vec<&str> = connection.session().runs().iter().map(|run| run.name.as_str()).collect();
     let title = names.join(", ");
-    let rows = asker.collect(
+    let rows = connection.collect(
         "SELECT locations.run, location FROM locations JOIN runs ON runs.run = locations.run \
          ORDER BY run_number, sort_index, location",
         &Params::new(),
@@ -249,5 +249,5 @@ pub(crate) fn picture(asker: &mut Asker) -> Result<Picture, Failure> {
     let lanes = (runs.iter().zip(locations.iter()))
         .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
         .collect();
-    Ok(Picture { title, order: LaneOrder { lanes }, slice: asker.session().slice(), ..Picture::default() })
+    Ok(Picture { title, order: LaneOrder { lanes }, slice: connection.session().slice(), ..Picture::default() })
 }

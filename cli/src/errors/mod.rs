@@ -14,8 +14,8 @@ use std::sync::Mutex;
 
 use tq_engine::sql::{SqlError, nearest};
 
-use crate::output::visible::visible;
-use crate::talk;
+use crate::terminal;
+use crate::text::visible::visible;
 
 /// Why a command ended without its answer.
 #[derive(Debug)]
@@ -192,15 +192,15 @@ impl Problem {
     fn tell(&self) {
         let place = self.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
         let mut lines = self.message.trim_end().lines();
-        talk::error(&format!("{place}{}", lines.next().unwrap_or_default()));
+        terminal::error(&format!("{place}{}", lines.next().unwrap_or_default()));
         for line in lines {
-            talk::line(&format!("       {line}"));
+            terminal::line(&format!("       {line}"));
         }
         if let Some(excerpt) = &self.excerpt {
-            excerpt.lines().iter().for_each(|line| talk::line(line));
+            excerpt.lines().iter().for_each(|line| terminal::line(line));
         }
         for hint in &self.hints {
-            talk::hint(hint);
+            terminal::hint(hint);
         }
     }
 }

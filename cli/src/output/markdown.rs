@@ -7,9 +7,9 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use tq_udfs::ticks::Tick;
 
-use super::visible::push_visible;
 use super::{Cells, Output, Writer, cells};
 use crate::errors::Failure;
+use crate::text::visible::push_visible;
 
 pub(crate) struct Markdown {
     writer: Writer,

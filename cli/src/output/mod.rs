@@ -14,11 +14,9 @@ mod delimited;
 mod json;
 pub(crate) mod markdown;
 mod parquet;
-pub(crate) mod runner;
 pub(crate) mod svg;
 pub(crate) mod table;
 mod unique;
-pub(crate) mod visible;
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -33,14 +31,15 @@ use tq_engine::trace::Slice;
 use tq_engine::trace::temporary::Registered;
 use tq_udfs::ticks::Tick;
 
-use crate::ask::Arrange;
 use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
+use crate::connection::Arrange;
 use crate::errors::{Failure, Problem, reason};
-use crate::outputs;
+use crate::files;
+use crate::text::runner;
 
+pub(crate) use crate::text::runner::Spelling;
 pub(crate) use cells::Cells;
-pub(crate) use runner::Spelling;
 pub(crate) use table::TableOutput;
 
 /// Where bytes go.
@@ -96,7 +95,7 @@ pub(crate) struct Look {
 impl Look {
     /// As stdout is.
     pub(crate) fn of_stdout(tick: Tick) -> Look {
-        let (width, colours) = (crate::talk::terminal_width(), crate::talk::colours(&io::stdout()));
+        let (width, colours) = (crate::terminal::width(), crate::terminal::colours(&io::stdout()));
         Look { tick, width, colours, people: true, expanded: false }
     }
 
@@ -245,7 +244,7 @@ pub(crate) struct Destination {
 pub(crate) fn stdout(spelling: Spelling) -> Writer {
     let stdout = BufWriter::with_capacity(64 << 10, io::stdout());
     let is_for_people = matches!(spelling, Spelling::Escape | Spelling::Reference) && runner::is_listening();
-    match is_for_people || outputs::stdout_is_a_log() {
+    match is_for_people || files::stdout_is_a_log() {
         true => Box::new(runner::Guarded::new(stdout, spelling)),
         false => Box::new(stdout),
     }
@@ -264,7 +263,7 @@ impl Destination {
             let destination = Destination { rename: None, _registered: None };
             return Ok((destination, Box::new(BufWriter::new(Named { file, path: path.to_owned() }))));
         }
-        let (file, partial) = outputs::beside(path).map_err(failed)?.into_parts();
+        let (file, partial) = files::beside(path).map_err(failed)?.into_parts();
         let registered = Registered::new(&partial);
         let destination = Destination { rename: Some((partial, path.to_owned())), _registered: Some(registered) };
         Ok((destination, Box::new(BufWriter::new(Named { file, path: path.to_owned() }))))

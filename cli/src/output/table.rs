@@ -25,10 +25,10 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::buffer::Buffer;
 use super::cells::{Kind, kinds};
-use super::visible::{visible, visible_lines};
 use super::{Cells, Look, Output, Writer};
 use crate::errors::Failure;
 use crate::open::plural;
+use crate::text::visible::{visible, visible_lines};
 
 /// Rows that decide the widths.
 const SAMPLE: usize = 1_000;

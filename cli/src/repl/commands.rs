@@ -4,7 +4,7 @@ use tq_engine::sql::nearest;
 
 use crate::commands::listed;
 use crate::errors::{Failure, Problem};
-use crate::talk::terminal_width;
+use crate::terminal;
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub(super) const COMMANDS: &[Command] = &[
 pub(super) fn help() -> String {
     let entries: Vec<(String, String)> =
         COMMANDS.iter().map(|command| (command.usage.to_owned(), command.help.to_owned())).collect();
-    let mut text = listed(&entries, terminal_width());
+    let mut text = listed(&entries, terminal::width());
     text.push_str(
         "\n\
 SQL ends with `;` and may take several lines; Tab completes names, Up brings back what you typed.

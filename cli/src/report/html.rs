@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use crate::output::visible::visible_lines;
+use crate::text::visible::visible_lines;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}\

@@ -9,7 +9,7 @@ use super::{ROWS_SHOWN, details, one_line, totals};
 use crate::commands::counted;
 use crate::errors::Failure;
 use crate::output::markdown::{escape, fenced, table};
-use crate::output::visible::visible;
+use crate::text::visible::visible;
 
 pub(super) fn summary(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = format!("## tq check\n\n{}\n\n| | query | check |\n| --- | --- | --- |\n", totals(outcomes));

@@ -39,7 +39,7 @@ use super::cells::{Kind, kinds};
 use super::{Cells, Output, Writer, only_one, svg};
 use crate::errors::Failure;
 use crate::open::plural;
-use crate::talk;
+use crate::terminal;
 
 /// Columns that are not arguments: those of `tasks`, which the trace itself shows.
 const KNOWN: [&str; 14] = [
@@ -683,14 +683,14 @@ impl Output for Chrome {
         text.push_str("\n]}\n");
         self.writer.write_all(text.as_bytes())?;
         if self.left_out > 0 {
-            talk::note(&format!(
+            terminal::note(&format!(
                 "{} {} without a start (or time, or value), or with a finish before it, cannot be shown",
                 self.left_out,
                 plural(self.left_out, "row")
             ));
         }
         if self.unbound > 0 {
-            talk::note(&format!(
+            terminal::note(&format!(
                 "{} {} of asynchronous tasks cannot be shown: a flow needs a thread",
                 self.unbound,
                 plural(self.unbound, "link")

@@ -18,7 +18,7 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Format;
+use crate::output::Format;
 
 static TOLD: AtomicBool = AtomicBool::new(false);
 

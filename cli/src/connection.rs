@@ -25,7 +25,7 @@ use crate::errors::{Failure, Problem};
 use crate::output::Output;
 use crate::progress::Running;
 use crate::runtime::QueryRuntime;
-use crate::{open, statements, talk};
+use crate::{open, statements, terminal};
 
 /// Values of `$name`.
 pub(crate) type Params = Vec<(String, ScalarValue)>;
@@ -34,7 +34,7 @@ pub(crate) type Params = Vec<(String, ScalarValue)>;
 pub(crate) type Arrange = fn(DataFrame) -> Result<DataFrame, DataFusionError>;
 
 /// A session with its queries.
-pub(crate) struct Asker {
+pub(crate) struct Connection {
     session: Arc<Session>,
     runtime: QueryRuntime,
     /// Notes that were told, where one is told once only.
@@ -48,18 +48,18 @@ enum Part {
     Rows(RecordBatch),
 }
 
-impl Asker {
+impl Connection {
     /// Opens the traces of a command line.
-    pub(crate) fn open(args: &OpenArgs) -> Result<Asker, Failure> {
+    pub(crate) fn open(args: &OpenArgs) -> Result<Connection, Failure> {
         let session = Arc::new(open::open(args)?);
         let runtime = QueryRuntime::new(open::threads(args))?;
-        Ok(Asker { session, runtime, told: None, running: Running::default() })
+        Ok(Connection { session, runtime, told: None, running: Running::default() })
     }
 
     /// Without traces: functions and empty tables.
-    pub(crate) fn empty() -> Result<Asker, Failure> {
+    pub(crate) fn empty() -> Result<Connection, Failure> {
         let session = Arc::new(open::empty()?);
-        Ok(Asker { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
+        Ok(Connection { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
     }
 
     /// From now on a note is told once, however many queries have it: for pages that ask much.
@@ -237,7 +237,7 @@ impl Asker {
         for note in self.session.take_notes() {
             let note = note.to_string();
             if self.told.as_mut().is_none_or(|told| told.insert(note.clone())) {
-                talk::note(&note);
+                terminal::note(&note);
             }
         }
         Ok(answered??)
