@@ -13,6 +13,7 @@ mod config;
 mod connection;
 mod errors;
 mod files;
+mod format;
 mod functions;
 mod library;
 mod memory;
@@ -44,6 +45,7 @@ static ALLOCATOR: memory::Net = memory::Net;
 
 fn main() -> ExitCode {
     errors::keep_panics_quiet();
+    commands::completions::answer();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(error),

@@ -12,8 +12,9 @@ use tq_engine::session::{RunSummary, Session};
 use tq_engine::trace::{Progress, Severity};
 
 use crate::args::OpenArgs;
-use crate::errors::{self, Failure, Problem, did_you_mean};
+use crate::errors::{self, Failure, Problem};
 use crate::text::visible::visible;
+use crate::text::words::plural;
 use crate::{config, memory, terminal};
 
 /// An import shorter than this stays silent.
@@ -140,22 +141,6 @@ fn nothing_lost(runs: &[RunSummary]) -> Result<(), Failure> {
             .into()),
         None => Ok(()),
     }
-}
-
-/// The error for a name that is not in a list: `no table `taks`; did you mean `tasks`?`
-pub(crate) fn unknown_name<'a>(
-    kind: &str,
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    list: &str,
-) -> Failure {
-    Problem::new(format!("no {kind} `{name}`{}", did_you_mean(name, known)))
-        .hint(format!("`{list}` lists the {kind}s"))
-        .into()
-}
-
-pub(crate) fn plural(count: u64, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
 
 /// Three quarters of the machine's memory.

@@ -1,13 +1,49 @@
 //! Pictures of answers: the one place between saved queries and `charts/`.
 
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
 use tq_engine::queries::{Chart as ChartLine, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
 use crate::charts::Chart;
+use crate::charts::gantt::LaneOrder;
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
+use crate::format::Format;
 use crate::output::buffer::Buffer;
-use crate::output::{self, Format, Look, Picture};
+use crate::output::chrome::places::{LOCATIONS, Places};
+use crate::output::{self, Look, Picture};
+
+/// What an output of that format wants to know of the session before a query runs.
+pub(crate) fn surroundings(connection: &mut Connection, format: Format) -> Result<Picture, Failure> {
+    match format {
+        Format::Svg => of_session(connection),
+        Format::Chrome => {
+            let places = Places::of(&connection.collect(LOCATIONS, &Params::new())?)?;
+            Ok(Picture { places, ..Picture::default() })
+        }
+        _ => Ok(Picture::default()),
+    }
+}
+
+/// The title of a picture, and the order in which the traces want their locations.
+pub(crate) fn of_session(connection: &mut Connection) -> Result<Picture, Failure> {
+    let names: Vec<&str> = connection.session().runs().iter().map(|run| run.name.as_str()).collect();
+    let title = names.join(", ");
+    let rows = connection.collect(
+        "SELECT locations.run, location FROM locations JOIN runs ON runs.run = locations.run \
+         ORDER BY run_number, sort_index, location",
+        &Params::new(),
+    )?;
+    let text = |column: usize| cast(rows.column(column), &DataType::Utf8);
+    let (runs, locations) = (text(0)?, text(1)?);
+    let (runs, locations) = (runs.as_string::<i32>(), locations.as_string::<i32>());
+    let lanes = (runs.iter().zip(locations.iter()))
+        .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
+        .collect();
+    Ok(Picture { title, order: LaneOrder { lanes }, slice: connection.session().slice(), ..Picture::default() })
+}
 
 /// The charts of a header in its order, each with its line.
 ///
@@ -60,10 +96,9 @@ fn draw(
     picture: Picture,
 ) -> Result<String, Failure> {
     let buffer = Buffer::default();
-    let arrange = Format::Svg.arrange(picture.chart.as_ref());
     let look = Look::plain(connection.session().tick());
     let mut output = output::create(Format::Svg, buffer.writer(), &look, None, picture);
-    connection.run(statement, params, arrange, output.as_mut())?;
+    connection.run(statement, params, output.as_mut())?;
     output.close()?;
     Ok(buffer.text())
 }

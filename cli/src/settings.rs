@@ -3,6 +3,7 @@
 use tq_engine::sql::nearest;
 
 use crate::errors::{Failure, Problem};
+use crate::text::words::bytes_text;
 
 /// How answers are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,16 +33,7 @@ pub(crate) const SETTINGS: [(&str, &str, &str); 6] = [
 /// The line of `\set` about the memory of the session.
 pub(crate) fn memory(bytes: usize) -> String {
     let (_, values, meaning) = SETTINGS[SETTINGS.len() - 1];
-    format!("  {:<10}{:<8}{meaning} ({values})\n", "memory", shown(bytes))
-}
-
-/// Bytes as `\set memory` takes them; rounded where they are many.
-fn shown(bytes: usize) -> String {
-    match bytes {
-        bytes if bytes >= 10_000_000_000 => format!("{}GB", bytes / 1_000_000_000),
-        bytes if bytes >= 1_000_000_000 => format!("{:.1}GB", bytes as f64 / 1e9),
-        bytes => format!("{}MB", bytes / 1_000_000),
-    }
+    format!("  {:<10}{:<8}{meaning} ({values})\n", "memory", bytes_text(bytes))
 }
 
 impl Default for Settings {

@@ -16,10 +16,10 @@ use tq_engine::sql;
 use super::csv::{self, Difference};
 use super::{Evidence, Verdict, params, type_in_words};
 use crate::args::CheckArgs;
-use crate::commands::counted;
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
 use crate::files;
+use crate::text::words::counted;
 
 /// The answer as conditions see it, and its column with the number of the row.
 const ANSWER: &str = "tq_answer";

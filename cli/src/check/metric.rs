@@ -17,9 +17,9 @@ use tq_udfs::permutation::{self, Significance, Tail, median};
 use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_field};
 
 use super::{Evidence, Side, Verdict, type_in_words};
-use crate::commands::counted;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::Cells;
+use crate::text::words::counted;
 
 /// A change less probable than this among splits of noise is none.
 const SIGNIFICANT: f64 = 0.05;

@@ -27,7 +27,7 @@ use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
 use crate::files::{Inputs, Outputs};
-use crate::{library, output, pictures, text};
+use crate::{library, output, pictures, text, timeout};
 
 pub(crate) use explain::path_of;
 pub(crate) use print::table;
@@ -83,7 +83,7 @@ struct Side {
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    args.timeout.start();
+    timeout::start(args.timeout);
     // Checks only ask, wherever their SQL stands.
     let args = &CheckArgs { open: OpenArgs { read_only: true, ..args.open.clone() }, ..args.clone() };
     if args.github {

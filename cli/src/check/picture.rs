@@ -8,7 +8,6 @@ use datafusion::arrow::compute::{cast, max, min};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 
 use super::{Outcome, Verdict};
-use crate::commands::query::picture;
 use crate::connection::Connection;
 use crate::errors::Failure;
 use crate::output::Picture;
@@ -28,7 +27,7 @@ pub(super) fn draw_failed(
         let Verdict::Failed(evidence) = &outcome.verdict else { continue };
         let stretch = evidence.rows.as_ref().map(Stretch::of).transpose()?.unwrap_or_default();
         let title = format!("{}: {}", outcome.query, outcome.what);
-        let of_session = picture(connection)?;
+        let of_session = pictures::of_session(connection)?;
         let text = pictures::gantt_of_sql(
             connection,
             &stretch.sql(),

@@ -7,8 +7,7 @@ use tq_engine::queries::{Library, Origin, QueryError, SavedQuery, library as fil
 use super::{Outcome, Verdict};
 use crate::args::CheckArgs;
 use crate::errors::{Failure, Problem, did_you_mean};
-use crate::library;
-use crate::terminal;
+use crate::{library, terminal};
 
 /// The checks of a command line in their order. A file that cannot be read is a check that could not run.
 pub(super) struct Suite {

@@ -22,11 +22,12 @@ use tq_udfs::ticks::{Tick, mean_time_text};
 
 use crate::args::{DiffArgs, DiffFormat, OpenArgs};
 use crate::check::{STANDARD, path_of, table};
-use crate::commands::{counted, print};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
-use crate::library;
+use crate::output::print;
 use crate::text::visible::visible;
+use crate::text::words::counted;
+use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
 const TABLES: [(&str, &str, &str); 2] = [
@@ -44,7 +45,7 @@ struct Measure {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
-    args.timeout.start();
+    timeout::start(args.timeout);
     let [base, new] = args.open.traces.as_slice() else {
         let given = counted(args.open.traces.len(), "trace");
         return Err(Problem::new(format!("`tq diff` compares one trace with another, and has {given}"))

@@ -6,10 +6,10 @@ use std::fmt::Write;
 use tq_engine::importers::{FormatDoc, importers};
 
 use crate::args::DocsArgs;
-use crate::commands::{listed, print, wrapped};
-use crate::errors::Failure;
-use crate::open::unknown_name;
+use crate::errors::{Failure, unknown_name};
+use crate::output::print;
 use crate::terminal;
+use crate::text::words::{listed, wrapped};
 
 pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
     let formats: Vec<&FormatDoc> = importers().iter().map(|importer| importer.doc()).collect();

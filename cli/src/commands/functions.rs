@@ -4,13 +4,12 @@
 use std::fmt::Write;
 
 use crate::args::DocsArgs;
-use crate::commands::{listed, print, wrapped};
 use crate::connection::{Connection, Params};
-use crate::errors::Failure;
+use crate::errors::{Failure, unknown_name};
 use crate::functions::{Function, Kind, Origin, all};
-use crate::open::unknown_name;
-use crate::output::{Look, markdown, table};
+use crate::output::{Look, markdown, print, table};
 use crate::terminal;
+use crate::text::words::{listed, wrapped};
 
 pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
     let mut connection = Connection::empty()?;
@@ -60,9 +59,8 @@ fn list(functions: &[Function]) -> String {
     text
 }
 
-/// What the operators do has names too, but nobody types them.
 fn is_ours(function: &Function) -> bool {
-    function.origin == Origin::Tq && !function.name.starts_with("checked_")
+    function.origin == Origin::Tq && function.is_for_people()
 }
 
 fn page(connection: &mut Connection, function: &Function) -> Result<String, Failure> {

@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::args::{Args, ManArgs};
-use crate::commands::print;
 use crate::errors::{Failure, Problem};
 use crate::files;
+use crate::output::print;
 
 pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
     let directory = &args.directory;

@@ -9,11 +9,11 @@ use tq_engine::queries::{Library, Origin, ParamType, SavedQuery};
 use tq_udfs::ticks::{Tick, time_text};
 
 use crate::args::QueriesArgs;
-use crate::commands::{listed, print};
 use crate::errors::{Failure, Problem};
-use crate::library;
-use crate::terminal;
+use crate::output::print;
 use crate::text::visible::{visible, visible_lines};
+use crate::text::words::listed;
+use crate::{library, terminal};
 
 /// Where queries without a topic are listed.
 const NO_TOPIC: &str = "other";

@@ -1,10 +1,10 @@
 //! `tq tables [NAME]`: the tables that every session has, whatever was opened.
 
 use crate::args::NameArgs;
-use crate::commands::{listed, print, wrapped};
-use crate::errors::Failure;
-use crate::open::unknown_name;
+use crate::errors::{Failure, unknown_name};
+use crate::output::print;
 use crate::terminal;
+use crate::text::words::{listed, wrapped};
 use tq_engine::tables::{ColumnType, TABLES, VIEWS};
 
 pub(crate) fn run(args: &NameArgs) -> Result<(), Failure> {

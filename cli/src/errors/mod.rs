@@ -1,11 +1,13 @@
 //! What goes wrong, in the words that users read: what, where, and what to type next.
 //!
 //! [`import`] words what can happen to a trace, [`chart`] to a chart, [`queries`] to a saved query, the engine's `SqlError` what
-//! can happen to a statement; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
+//! can happen to a statement, [`writing`] to an answer; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
 
 mod chart;
 pub(crate) mod import;
 pub(crate) mod queries;
+pub(crate) mod timeout;
+mod writing;
 
 use std::io;
 use std::ops::Range;
@@ -163,6 +165,18 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = 
     nearest(name, candidates).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
+/// The error for a name that is not in a list: `no table `taks`; did you mean `tasks`?`
+pub(crate) fn unknown_name<'a>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    list: &str,
+) -> Failure {
+    Problem::new(format!("no {kind} `{name}`{}", did_you_mean(name, known)))
+        .hint(format!("`{list}` lists the {kind}s"))
+        .into()
+}
+
 impl Problem {
     pub(crate) fn new(message: impl Into<String>) -> Problem {
         Problem { message: message.into(), ..Problem::default() }
@@ -187,6 +201,10 @@ impl Problem {
     /// A file of ours that could not be read or written.
     pub(crate) fn file(doing: &str, path: &std::path::Path, error: &io::Error) -> Problem {
         Problem::new(format!("cannot {doing} `{}`: {}", path.display(), reason(error)))
+    }
+
+    pub(crate) fn no_threads(error: &io::Error) -> Problem {
+        Problem::new(format!("cannot start threads for queries: {error}"))
     }
 
     fn tell(&self) {

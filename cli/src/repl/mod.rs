@@ -9,6 +9,8 @@
 mod assistant;
 mod commands;
 mod complete;
+mod example;
+mod greeting;
 mod highlight;
 mod pager;
 mod plot;
@@ -29,22 +31,23 @@ use tq_engine::queries::header::has_header;
 use tq_engine::queries::{Library, Origin, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
-use crate::args::{self, Args, Command, LibraryArgs, OpenArgs};
-use crate::commands::print;
+use crate::args::{Args, Command, LibraryArgs, OpenArgs};
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
 use crate::files::{Inputs, Outputs};
-use crate::open::plural;
+use crate::format::Format;
 use crate::output::buffer::Buffer;
-use crate::output::{self, Destination, Format, Look, Output, Picture, Spelling};
+use crate::output::{self, Destination, Look, Output, Picture, print};
 use crate::progress::{self, Meter};
 use crate::settings::{self, Settings};
-use crate::text::visible::visible;
-use crate::{config, library, memory, terminal};
+use crate::text::runner::Spelling;
+use crate::text::words;
+use crate::{config, library, memory, pictures, terminal};
 
 use assistant::{Assistant, Enter};
 use commands::Action;
 use complete::Words;
+use example::Example;
 use shown::{LastAnswer, Shown};
 
 /// Lines of history that are kept.
@@ -56,6 +59,8 @@ const INCLUDES_MAX: usize = 16;
 struct Prompt {
     connection: Connection,
     open: OpenArgs,
+    /// The trace that is open, where it is ours.
+    example: Option<Example>,
     settings: Settings,
     library: Library,
     words: Arc<Mutex<Words>>,
@@ -84,6 +89,7 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
     let mut prompt = Prompt {
         connection: Connection::open(args)?,
         open: args.clone(),
+        example: None,
         settings: config::get().prompt.clone(),
         library: library::open(&LibraryArgs::default())?,
         words: Arc::default(),
@@ -97,7 +103,7 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
 
 impl Prompt {
     fn interact(&mut self) -> Result<(), Failure> {
-        print(&self.greeting()?)?;
+        self.greet()?;
         let colours = terminal::colours(&io::stdout());
         let config = Config::builder()
             .auto_add_history(true)
@@ -215,7 +221,7 @@ impl Prompt {
             let look = Look::of_stdout(self.connection.session().tick());
             let mut output =
                 output::create(Format::Csv, output::stdout(Spelling::Stop), &look, None, Picture::default());
-            self.connection.run(statement, params, Format::Csv.arrange(None), output.as_mut())?;
+            self.connection.run(statement, params, output.as_mut())?;
             output.close()?;
         }
         let elapsed = shown_from.unwrap_or_else(Instant::now) - started;
@@ -236,7 +242,7 @@ impl Prompt {
         let look = Look { people, expanded, ..Look::of_stdout(self.connection.session().tick()) };
         let mut shown = Shown::new(buffer.writer(), look, self.settings.rows);
         let meter = Meter::start(self.connection.running());
-        let answered = self.connection.run(statement, params, Ok, &mut shown);
+        let answered = self.connection.run(statement, params, &mut shown);
         drop(meter);
         answered?;
         shown.close()?;
@@ -248,15 +254,11 @@ impl Prompt {
 
     fn write(&mut self, statement: &Statement, params: &Params, path: &Path) -> Result<(), Failure> {
         let format = output::choose(None, Some(path))?;
-        let picture = if format == Format::Svg {
-            crate::commands::query::picture(&mut self.connection)?
-        } else {
-            Picture::default()
-        };
-        let (destination, writer) = Destination::open(Some(path), Spelling::of(format))?;
+        let picture = pictures::surroundings(&mut self.connection, format)?;
+        let (destination, writer) = Destination::open(Some(path), format.spelling())?;
         let look = Look::plain(self.connection.session().tick());
         let mut output = output::create(format, writer, &look, Some(path), picture);
-        self.connection.run(statement, params, format.arrange(None), output.as_mut())?;
+        self.connection.run(statement, params, output.as_mut())?;
         output.close()?;
         drop(output);
         destination.commit()?;
@@ -383,17 +385,24 @@ impl Prompt {
 
     /// `\open`: other traces, same options.
     fn reopen(&mut self, rest: &str) -> Result<(), Failure> {
-        let traces = library::words(rest)?;
+        let mut traces = library::words(rest)?;
+        let mut example = None;
+        if traces == ["example"] && !Path::new("example").exists() {
+            traces = vec![example.insert(Example::write()?).trace()];
+        }
         if traces.is_empty() {
-            return Err(Problem::new("`\\open` needs a trace").hint("e.g. `\\open base=a.json new=b.json`").into());
+            return Err(Problem::new("`\\open` needs a trace")
+                .hint("e.g. `\\open base=a.json new=b.json`, or `\\open example`")
+                .into());
         }
         let open = OpenArgs { traces, ..self.open.clone() };
         // The traces that are open stay so when the new ones cannot be read.
         self.connection = Connection::open(&open)?;
         self.open = open;
+        self.example = example;
         self.last = None;
         self.learn_words();
-        print(&self.greeting()?)
+        self.greet()
     }
 
     fn explain(&mut self, text: &str) -> Result<(), Failure> {
@@ -451,7 +460,7 @@ impl Prompt {
     /// `\set memory 8GB`: another limit from now on, for other traces too.
     fn set_memory(&mut self, rest: &str) -> Result<(), Failure> {
         let value = rest.trim_start().trim_start_matches("memory").trim();
-        let bytes = args::bytes(value).map_err(|why| Problem::new(format!("`memory` is not `{value}`: {why}")))?;
+        let bytes = words::bytes(value).map_err(|why| Problem::new(format!("`memory` is not `{value}`: {why}")))?;
         self.connection.session().set_memory_limit(bytes);
         memory::over(bytes);
         self.open.memory = Some(bytes);
@@ -478,44 +487,16 @@ impl Prompt {
     /// `\set max-value 256MB`: from now on, for other traces too.
     fn set_max_value(&mut self, rest: &str) -> Result<(), Failure> {
         let value = rest.trim_start().trim_start_matches("max-value").trim();
-        let bytes =
-            crate::args::bytes(value).map_err(|why| Problem::new(format!("`max-value` is not `{value}`: {why}")))?;
+        let bytes = words::bytes(value).map_err(|why| Problem::new(format!("`max-value` is not `{value}`: {why}")))?;
         self.connection.session().set_max_value(bytes);
         self.open.max_value = Some(bytes);
         Ok(())
     }
 
     /// What was opened, and how to go on.
-    fn greeting(&mut self) -> Result<String, Failure> {
-        const RUNS_SHOWN: usize = 8;
-        let mut text = format!("tq {}\n", env!("CARGO_PKG_VERSION"));
-        let runs = self
-            .connection
-            .collect("SELECT run, format, tasks, locations, makespan FROM runs ORDER BY run_number", &Params::new())?;
-        let cells = output::Cells::new(&runs)?;
-        let tick = self.connection.session().tick();
-        for row in 0..runs.num_rows().min(RUNS_SHOWN) {
-            let cell = |column| cells.shown(column, row, tick).map(Option::unwrap_or_default);
-            let count = |column, word: &str| -> Result<String, Failure> {
-                let number = cell(column)?;
-                Ok(format!("{number} {}", plural(number.parse().unwrap_or(0), word)))
-            };
-            let makespan = cell(4)?;
-            let makespan = if makespan.is_empty() { String::new() } else { format!(", makespan {makespan}") };
-            let (name, format) = (visible(&cell(0)?).into_owned(), cell(1)?);
-            text.push_str(&format!(
-                "{name} ({format}): {} on {}{makespan}\n",
-                count(2, "task")?,
-                count(3, "location")?
-            ));
-        }
-        match runs.num_rows() {
-            0 => text.push_str("No trace is open; `tq TRACE` opens one.\n"),
-            all if all > RUNS_SHOWN => text.push_str(&format!("… and {} more runs\n", all - RUNS_SHOWN)),
-            _ => {}
-        }
-        text.push_str("Type SQL and end it with `;`. \\d shows tables, \\f functions, \\run saved queries, \\? help, \\q leaves.\n");
-        Ok(text)
+    fn greet(&mut self) -> Result<(), Failure> {
+        let offers = io::stdin().is_terminal() && io::stdout().is_terminal() && !terminal::is_quiet();
+        print(&greeting::text(&mut self.connection, &self.library, offers)?)
     }
 
     /// Names for completion; they change with every CREATE.

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use tq_engine::queries::Library;
 
-use crate::commands::{listed, tables as documented};
+use crate::commands::tables as documented;
 use crate::connection::{Connection, Params};
-use crate::errors::Failure;
-use crate::open::unknown_name;
+use crate::errors::{Failure, unknown_name};
 use crate::output::cells::Cells;
 use crate::terminal;
+use crate::text::words::listed;
 
 /// All saved queries by topic.
 pub(super) fn list(library: &Library) -> Result<String, Failure> {

@@ -18,13 +18,15 @@ use crate::args::{OpenArgs, ReportArgs};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
 use crate::files::{self, Inputs, Outputs};
-use crate::output::{Destination, Format, Spelling};
-use crate::{library, terminal};
+use crate::format::Format;
+use crate::output::Destination;
+use crate::text::runner::Spelling;
+use crate::{library, terminal, timeout};
 
 use render::{Drawn, Page, address};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    args.timeout.start();
+    timeout::start(args.timeout);
     if args.open.traces.is_empty() {
         return Err(Problem::new("a report needs a trace").hint("`tq report TRACE`").into());
     }
@@ -60,7 +62,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     } else {
         with_pictures_beside(&page, file.as_deref())?
     };
-    write_page(file.as_deref(), &text, if is_html { Spelling::Reference } else { Spelling::of(Format::Markdown) })?;
+    write_page(file.as_deref(), &text, if is_html { Spelling::Reference } else { Format::Markdown.spelling() })?;
     // The built-in template has sections for every kind of trace; what one's own left out is worth a word.
     if args.template.is_some() {
         for (section, reason) in &page.left_out {

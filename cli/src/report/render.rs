@@ -9,8 +9,6 @@ use tq_engine::queries::SavedQuery;
 use tq_udfs::ticks::time_text;
 
 use super::template::{Block, Part, Question};
-use crate::commands::counted;
-use crate::commands::query::picture;
 use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
@@ -18,6 +16,7 @@ use crate::output::Picture;
 use crate::output::markdown::{self, escape, escape_line};
 use crate::pictures;
 use crate::text::visible::{is_hidden, visible_lines};
+use crate::text::words::counted;
 
 /// Rows of a table; more are counted.
 const ROWS_SHOWN: usize = 15;
@@ -58,7 +57,7 @@ pub(super) fn address(number: usize) -> String {
 /// Asks everything. Without pictures, rows are shown where a chart would be.
 pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
     connection.tell_notes_once();
-    let picture = picture(connection)?;
+    let picture = pictures::of_session(connection)?;
     let mut renderer =
         Renderer { picture, connection, with_pictures, pictures: Vec::new(), asked: Vec::new(), late: Vec::new() };
     let mut pieces = Vec::new();

@@ -14,11 +14,12 @@ use tq_udfs::ticks::Tick;
 
 use super::{Outcome, Verdict};
 use crate::args::CheckArgs;
-use crate::commands::{counted, print as print_text, print_as_it_is};
 use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
-use crate::output::{self, Look, Output, Spelling, TableOutput};
+use crate::output::{self, Look, Output, TableOutput, print as print_text, print_as_it_is};
+use crate::text::runner::Spelling;
 use crate::text::visible::visible;
+use crate::text::words::counted;
 use crate::{files, terminal};
 
 /// Rows that are shown of those that offend.

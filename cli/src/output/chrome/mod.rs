@@ -17,7 +17,7 @@
 //! Ids, names and clock of a Chrome trace stay as they were, and metadata says what the locations of another one were ([`places`]): both
 //! read back as the same tables.
 
-mod places;
+pub(crate) mod places;
 mod text;
 
 use std::collections::{HashMap, HashSet};
@@ -25,21 +25,21 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, Schema, SchemaRef};
 use datafusion::common::Column;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{Expr, cast};
 use tq_udfs::ticks::Tick;
 
-use self::places::{Known, Sort, TQ_LOCATION};
-pub(crate) use self::places::{LOCATIONS, Places};
+use self::places::{Known, Places, Sort, TQ_LOCATION};
 use self::text::{json, members, microseconds};
-use super::cells::{Kind, kinds};
-use super::{Cells, Output, Writer, only_one, svg};
+use super::cells::{Cells, Kind, kinds};
+use super::svg;
+use super::writer::{Output, Preparation, Writer, only_one};
 use crate::errors::Failure;
-use crate::open::plural;
 use crate::terminal;
+use crate::text::words::plural;
 
 /// Columns that are not arguments: those of `tasks`, which the trace itself shows.
 const KNOWN: [&str; 14] = [
@@ -62,7 +62,7 @@ const KNOWN: [&str; 14] = [
 const START: &str = "start";
 const FINISH: &str = "finish";
 
-/// What the next rows are.
+/// What rows are, by their columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rows {
     Tasks,
@@ -81,9 +81,6 @@ pub(crate) struct Chrome {
     left_out: u64,
     /// Links whose ends are no slices of a thread.
     unbound: u64,
-    rows: Rows,
-    /// What is still to be asked for.
-    wanted: Vec<Rows>,
     /// The links that were asked for themselves: source, target, kind, name.
     links: Vec<(i64, i64, String, String)>,
     /// The tasks at their ends: others are not shown.
@@ -96,8 +93,6 @@ pub(crate) struct Chrome {
     shown_processes: HashSet<String>,
     /// From the first start to the last finish of what is shown.
     stretch: Option<(i64, i64)>,
-    /// Whether that is where all tasks are: then counters and instants around them belong to it.
-    shows_all: bool,
     threads: i64,
     flows: u64,
     /// Tasks that were written.
@@ -157,8 +152,6 @@ impl Chrome {
             events: 0,
             left_out: 0,
             unbound: 0,
-            rows: Rows::Tasks,
-            wanted: Vec::new(),
             links: Vec::new(),
             only: None,
             shown: HashMap::new(),
@@ -166,13 +159,18 @@ impl Chrome {
             locations: HashMap::new(),
             shown_processes: HashSet::new(),
             stretch: None,
-            shows_all: false,
             threads,
             flows: 0,
             tasks: 0,
             trees: 0,
             tree_of: HashMap::new(),
         }
+    }
+
+    /// Whether all tasks are shown: then counters and instants around them belong to them.
+    fn shows_all(&self) -> bool {
+        let both = self.stretch.zip(self.places.extent);
+        both.is_some_and(|((from, to), (first, last))| from <= first && last <= to)
     }
 
     fn event(&mut self, event: &str, text: &mut String) {
@@ -422,12 +420,12 @@ impl Chrome {
                 self.left_out += 1;
                 continue;
             }
-            if !self.shows_all && self.stretch.is_some_and(|(from, to)| time < from || to < time) {
+            if !self.shows_all() && self.stretch.is_some_and(|(from, to)| time < from || to < time) {
                 continue;
             }
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
             let process = self.process_of(&run, &location, text);
-            if !self.shows_all && self.stretch.is_some() && !self.shown_processes.contains(&process) {
+            if !self.shows_all() && self.stretch.is_some() && !self.shown_processes.contains(&process) {
                 continue;
             }
             let mut name = columns.text("name", row)?;
@@ -453,7 +451,7 @@ impl Chrome {
         for row in 0..batch.num_rows() {
             let time = times.value(row);
             let is_outside = self.stretch.is_none_or(|(from, to)| time < from || to < time);
-            if times.is_null(row) || (is_outside && !self.shows_all) {
+            if times.is_null(row) || (is_outside && !self.shows_all()) {
                 continue;
             }
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
@@ -565,25 +563,44 @@ fn own_phase(args: &mut String) -> Option<String> {
     Some(phase.to_string())
 }
 
-/// What the rows of a result are, by its columns.
-fn rows_of(has: impl Fn(&str) -> bool) -> Rows {
-    if has(START) && (has(FINISH) || has("duration")) {
-        Rows::Tasks
-    } else if has("source") && has("target") {
-        Rows::Links
-    } else if has("time") && has("value") {
-        Rows::Counters
-    } else {
-        Rows::Tasks
+impl Rows {
+    fn of(schema: &Schema) -> Rows {
+        let has = |name: &str| schema.column_with_name(name).is_some();
+        if has(START) && (has(FINISH) || has("duration")) {
+            Rows::Tasks
+        } else if has("source") && has("target") {
+            Rows::Links
+        } else if has("time") {
+            if has("value") { Rows::Counters } else { Rows::Events }
+        } else {
+            Rows::Tasks
+        }
+    }
+}
+
+/// What the session knows of tasks that are told apart by `task`, and the tasks at the ends of links.
+fn beside(schema: &Schema) -> &'static [&'static str] {
+    match Rows::of(schema) {
+        Rows::Tasks if schema.column_with_name("task").is_some() => &[
+            "SELECT source, target, kind, name FROM links",
+            // Those of Kineto's instants come with the instants.
+            "SELECT c.run, c.location, c.name, c.time, c.value FROM counters c \
+             LEFT ANTI JOIN (SELECT DISTINCT run, time FROM events WHERE name = '[memory]') m \
+             ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
+             ORDER BY c.time",
+            "SELECT run, location, name, kind, task, time, args FROM events WHERE time IS NOT NULL ORDER BY time",
+        ],
+        Rows::Links => &["SELECT * FROM tasks ORDER BY start, finish DESC, task"],
+        _ => &[],
     }
 }
 
 /// Tasks are sorted by start, the longer and then the smaller one first, and get `start` and `finish` beside whatever else the
 /// result has. Counters are sorted by time.
-pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
+fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
     let by = |name: &str, ascending| Expr::Column(Column::from_name(name)).sort(ascending, false);
     let has = |name: &str| frame.schema().fields().iter().any(|field| field.name() == name);
-    let (first, sort) = match rows_of(has) {
+    let (first, sort) = match Rows::of(frame.schema().as_arrow()) {
         Rows::Links => return Ok(frame),
         Rows::Counters => {
             let cell = |name: &str, data_type| cast(Expr::Column(Column::from_name(name)), data_type).alias(name);
@@ -611,22 +628,16 @@ pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
 }
 
 impl Output for Chrome {
+    fn preparation(&self) -> Preparation {
+        Preparation { arrange, beside }
+    }
+
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
         if self.results > 0 {
             return Err(only_one("chrome"));
         }
         self.results += 1;
-        let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
-        self.rows = rows_of(has);
-        // Taken from the end.
-        self.wanted = match self.rows {
-            Rows::Tasks if has("task") => vec![Rows::Events, Rows::Counters, Rows::Links],
-            Rows::Links => {
-                self.only = Some(HashSet::new());
-                vec![Rows::Tasks]
-            }
-            _ => Vec::new(),
-        };
+        self.only = (Rows::of(schema) == Rows::Links).then(HashSet::new);
         let mut beside = std::mem::take(&mut self.places.beside);
         beside.remove("traceEvents");
         if self.places.are_unknown() {
@@ -645,34 +656,13 @@ impl Output for Chrome {
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         let mut text = String::new();
-        match self.rows {
+        match Rows::of(batch.schema_ref()) {
             Rows::Tasks => self.tasks(batch, &mut text)?,
             Rows::Links => self.links(batch, &mut text)?,
             Rows::Counters => self.counters(batch, &mut text)?,
             Rows::Events => self.instants(batch, &mut text)?,
         }
         Ok(self.writer.write_all(text.as_bytes())?)
-    }
-
-    fn further(&mut self) -> Option<&'static str> {
-        if let (Some((from, to)), Some((first, last))) = (self.stretch, self.places.extent) {
-            self.shows_all = from <= first && last <= to;
-        }
-        self.rows = self.wanted.pop()?;
-        Some(match self.rows {
-            Rows::Tasks => "SELECT * FROM tasks ORDER BY start, finish DESC, task",
-            Rows::Links => "SELECT source, target, kind, name FROM links",
-            // Those of Kineto's instants come with the instants.
-            Rows::Counters => {
-                "SELECT c.run, c.location, c.name, c.time, c.value FROM counters c \
-                 LEFT ANTI JOIN (SELECT DISTINCT run, time FROM events WHERE name = '[memory]') m \
-                 ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
-                 ORDER BY c.time"
-            }
-            Rows::Events => {
-                "SELECT run, location, name, kind, task, time, args FROM events WHERE time IS NOT NULL ORDER BY time"
-            }
-        })
     }
 
     fn end(&mut self) -> Result<(), Failure> {
@@ -711,7 +701,7 @@ mod tests {
     use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     #[test]
     fn a_trace_is_valid_json_whose_threads_nest() {
