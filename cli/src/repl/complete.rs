@@ -117,7 +117,7 @@ impl Words {
         }
         let mut all = BTreeMap::new();
         for function in functions::all(session) {
-            if function.name.starts_with("checked_") {
+            if !function.is_for_people() {
                 continue;
             }
             let known = Function {
