@@ -4,8 +4,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::text::runner::Spelling;
-use crate::text::runner::harmless;
+use crate::text::runner::{Spelling, harmless};
 use crate::text::visible::visible;
 
 /// Whether a stream may be coloured.
@@ -32,17 +31,21 @@ pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn warning(message: &str) {
-    if QUIET.load(Ordering::Relaxed) {
+    if is_quiet() {
         return;
     }
     labelled("warning", "1;33", message);
 }
 
 pub(crate) fn note(message: &str) {
-    if QUIET.load(Ordering::Relaxed) {
+    if is_quiet() {
         return;
     }
     labelled("note", "1;36", message);
@@ -54,7 +57,7 @@ pub(crate) fn hint(message: &str) {
 
 /// What was done, without a label.
 pub(crate) fn done(message: &str) {
-    if !QUIET.load(Ordering::Relaxed) {
+    if !is_quiet() {
         line(message);
     }
 }
