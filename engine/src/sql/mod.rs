@@ -26,8 +26,10 @@ pub mod dialect;
 mod elsewhere;
 mod equal;
 mod errors;
+mod fractions;
 mod guards;
 mod headings;
+mod immutable;
 mod instead;
 mod itself;
 mod json;
@@ -58,7 +60,6 @@ mod stale;
 pub mod stop;
 mod subqueries;
 mod system;
-mod unchanged;
 mod unfit;
 mod using;
 mod windows;
@@ -172,6 +173,7 @@ async fn try_plan(
         question::must_only_ask(&plan)?;
     }
     limits::check_plan(&plan)?;
+    fractions::note(context, &plan)?;
     Ok(plan)
 }
 
