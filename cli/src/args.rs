@@ -7,8 +7,8 @@ use clap_complete::Shell;
 use tq_engine::queries::MetricTolerance;
 use tq_engine::time::GivenTime;
 
-use crate::output::Format;
-use crate::timeout::TimeoutArgs;
+use crate::format::Format;
+use crate::text::words::{bytes, duration};
 
 /// Answers questions about execution traces in SQL.
 #[derive(Debug, Parser)]
@@ -58,7 +58,7 @@ pub(crate) enum Command {
     Tables(NameArgs),
     /// List the saved queries by topic, describe one, or search them
     Queries(QueriesArgs),
-    /// Print a completion script for a shell
+    /// Print what makes a shell complete commands, saved queries and functions
     Completions(CompletionsArgs),
     /// Write the manual pages into a directory
     Man(ManArgs),
@@ -140,6 +140,14 @@ pub(crate) struct QueryArgs {
     /// Write to a file instead of standard output
     #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+}
+
+/// How long a question may take.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct TimeoutArgs {
+    /// How long each query may take, e.g. `30s`, `500ms` or `2m`; reading the traces does not count [default: any time]
+    #[arg(long, value_name = "DURATION", value_parser = duration)]
+    pub(crate) timeout: Option<std::time::Duration>,
 }
 
 /// Where saved queries are looked for.
@@ -303,8 +311,9 @@ pub(crate) struct NameArgs {
 /// `tq completions`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    tq completions bash > ~/.local/share/bash-completion/completions/tq\n  \
-    tq completions fish > ~/.config/fish/completions/tq.fish")]
+    source <(tq completions bash)      in ~/.bashrc; zsh likewise in ~/.zshrc\n  \
+    tq completions fish | source       in ~/.config/fish/config.fish\n\n\
+    The shell asks tq itself, so it knows the saved queries of the project that you are in.")]
 pub(crate) struct CompletionsArgs {
     /// The shell to complete for
     #[arg(value_name = "SHELL", value_enum)]
@@ -354,44 +363,9 @@ fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
-pub(crate) fn bytes(text: &str) -> Result<usize, String> {
-    const UNITS: [(&str, u64); 10] = [
-        ("", 1),
-        ("b", 1),
-        ("kb", 1_000),
-        ("mb", 1_000_000),
-        ("gb", 1_000_000_000),
-        ("tb", 1_000_000_000_000),
-        ("kib", 1 << 10),
-        ("mib", 1 << 20),
-        ("gib", 1 << 30),
-        ("tib", 1 << 40),
-    ];
-    let help = || "write it like `8GB` or `512MiB`".to_owned();
-    let text = text.trim();
-    let unit_at = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
-    let unit = text[unit_at..].trim().to_ascii_lowercase();
-    // People also write `8G`.
-    let unit = if matches!(unit.as_str(), "k" | "m" | "g" | "t") { format!("{unit}b") } else { unit };
-    let (_, factor) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(help)?;
-    let number: f64 = text[..unit_at].parse().map_err(|_| help())?;
-    let bytes = number * *factor as f64;
-    if (1e6..=1e18).contains(&bytes) { Ok(bytes as usize) } else { Err("at least 1MB is needed".to_owned()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn bytes_read_as_people_write_them() {
-        assert_eq!(bytes("8GB"), Ok(8_000_000_000));
-        assert_eq!(bytes("1.5 GiB"), Ok(3 << 29));
-        assert_eq!(bytes("512m"), Ok(512_000_000));
-        for wrong in ["", "GB", "8 parsecs", "-1GB", "12"] {
-            assert!(bytes(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn the_table_of_commands_is_consistent() {

@@ -21,9 +21,9 @@ use std::sync::OnceLock;
 
 use toml::{Table, Value};
 
-use crate::args;
 use crate::errors::{Failure, Problem, did_you_mean};
-use crate::repl::Settings;
+use crate::settings::Settings;
+use crate::text::words::bytes;
 
 /// Defaults of a user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,10 +77,10 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
     for (key, value) in &table {
         match (key.as_str(), value) {
             ("memory", Value::String(text)) => {
-                config.memory = Some(args::bytes(text).map_err(|why| wrong(key, format!("`memory`: {why}")))?);
+                config.memory = Some(bytes(text).map_err(|why| wrong(key, format!("`memory`: {why}")))?);
             }
             ("max-value", Value::String(text)) => {
-                config.max_value = Some(args::bytes(text).map_err(|why| wrong(key, format!("`max-value`: {why}")))?);
+                config.max_value = Some(bytes(text).map_err(|why| wrong(key, format!("`max-value`: {why}")))?);
             }
             ("threads", Value::Integer(threads @ 1..=1024)) => config.threads = usize::try_from(*threads).ok(),
             ("quiet", Value::Boolean(quiet)) => config.quiet = *quiet,

@@ -56,6 +56,11 @@ impl Kind {
 }
 
 impl Function {
+    /// What the operators do has names too, but nobody types them.
+    pub(crate) fn is_for_people(&self) -> bool {
+        !self.name.starts_with("checked_")
+    }
+
     /// The first sentence: what lists show.
     pub(crate) fn summary(&self) -> String {
         let text = self.description.split("\n\n").next().unwrap_or_default().replace('\n', " ");

@@ -6,27 +6,30 @@
 //! place. Exit status: 0 answered, 1 a check did not hold, 2 no answer, 130 interrupted.
 
 mod args;
-mod ask;
 mod charts;
 mod check;
 mod commands;
 mod config;
+mod connection;
 mod errors;
+mod files;
+mod format;
 mod functions;
 mod library;
+mod memory;
 mod open;
 mod output;
-mod outputs;
 mod pictures;
 mod progress;
 mod repl;
 mod report;
 mod runtime;
+mod settings;
 mod signals;
 mod statements;
-mod talk;
+mod terminal;
+mod text;
 mod timeout;
-mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
@@ -39,10 +42,11 @@ use args::{Args, Command};
 use errors::Failure;
 
 #[global_allocator]
-static ALLOCATOR: watch::Net = watch::Net;
+static ALLOCATOR: memory::Net = memory::Net;
 
 fn main() -> ExitCode {
     errors::keep_panics_quiet();
+    commands::completions::answer();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return usage(error),
@@ -65,7 +69,7 @@ fn run(args: Args) -> Result<(), Failure> {
     signals::listen()?;
     config::load()?;
     if args.quiet || config::get().quiet {
-        talk::be_quiet();
+        terminal::be_quiet();
     }
     match args.command {
         None => repl::run(&args.open),
@@ -97,13 +101,13 @@ fn usage(mut error: clap::Error) -> ExitCode {
         error.remove(ContextKind::Suggested);
     }
     // A file may be called `::error::`, and `*` puts it on the command line. Whoever does not listen is told by the status.
-    if output::runner::is_listening() && error.use_stderr() {
-        error.render().to_string().lines().for_each(talk::line);
+    if text::runner::is_listening() && error.use_stderr() {
+        error.render().to_string().lines().for_each(terminal::line);
     } else {
         let _ = error.print();
     }
     if let Some(given) = of_query {
-        talk::hint(&format!("`tq query TRACE…` takes `{given}`"));
+        terminal::hint(&format!("`tq query TRACE…` takes `{given}`"));
     }
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }
 }

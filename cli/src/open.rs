@@ -12,9 +12,10 @@ use tq_engine::session::{RunSummary, Session};
 use tq_engine::trace::{Progress, Severity};
 
 use crate::args::OpenArgs;
-use crate::errors::{self, Failure, Problem, did_you_mean};
-use crate::output::visible::visible;
-use crate::{config, talk, timeout, watch};
+use crate::errors::{self, Failure, Problem};
+use crate::text::visible::visible;
+use crate::text::words::plural;
+use crate::{config, memory, terminal, timeout};
 
 /// An import shorter than this stays silent.
 const PROGRESS_AFTER: Duration = Duration::from_secs(1);
@@ -38,7 +39,7 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     options.to = args.to;
     options.read_only = args.read_only || config::get().read_only;
     check_window(args)?;
-    watch::over(options.memory_limit);
+    memory::over(options.memory_limit);
     let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
     options.progress = meter.clone().map(|meter| meter as Arc<dyn Progress>);
     let opened = timeout::open(options);
@@ -47,7 +48,7 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     }
     let session = opened.map_err(|error| errors::import::word(&error, &args.traces))?;
     for note in session.opening_notes() {
-        talk::note(note);
+        terminal::note(note);
     }
     let mut read: HashMap<_, u64> = HashMap::new();
     for run in session.runs() {
@@ -56,11 +57,11 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     }
     for run in session.runs() {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
-            talk::warning(&summary);
+            terminal::warning(&summary);
         }
         // A wrong guess makes all answers wrong by a thousand; and nobody runs another program in silence.
         for told in run.stats.iter().filter(|stat| TOLD.contains(&stat.finding.what)) {
-            talk::note(&told.example);
+            terminal::note(&told.example);
         }
     }
     if args.strict {
@@ -140,22 +141,6 @@ fn nothing_lost(runs: &[RunSummary]) -> Result<(), Failure> {
             .into()),
         None => Ok(()),
     }
-}
-
-/// The error for a name that is not in a list: `no table `taks`; did you mean `tasks`?`
-pub(crate) fn unknown_name<'a>(
-    kind: &str,
-    name: &str,
-    known: impl IntoIterator<Item = &'a str>,
-    list: &str,
-) -> Failure {
-    Problem::new(format!("no {kind} `{name}`{}", did_you_mean(name, known)))
-        .hint(format!("`{list}` lists the {kind}s"))
-        .into()
-}
-
-pub(crate) fn plural(count: u64, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
 }
 
 /// Three quarters of the machine's memory.

@@ -1,15 +1,49 @@
 //! Pictures of answers: the one place between saved queries and `charts/`.
 
-use datafusion::arrow::array::RecordBatch;
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use tq_engine::queries::{Chart as ChartLine, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
-use crate::ask::{Asker, Params};
 use crate::charts::Chart;
+use crate::charts::gantt::LaneOrder;
+use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
+use crate::format::Format;
 use crate::output::buffer::Buffer;
-use crate::output::{self, Format, Look, Output, Picture};
+use crate::output::chrome::places::{LOCATIONS, Places};
+use crate::output::{self, Look, Output, Picture, Preparation};
+
+/// What an output of that format wants to know of the session before a query runs.
+pub(crate) fn surroundings(connection: &mut Connection, format: Format) -> Result<Picture, Failure> {
+    match format {
+        Format::Svg => of_session(connection),
+        Format::Chrome => {
+            let places = Places::of(&connection.collect(LOCATIONS, &Params::new())?)?;
+            Ok(Picture { places, ..Picture::default() })
+        }
+        _ => Ok(Picture::default()),
+    }
+}
+
+/// The title of a picture, and the order in which the traces want their locations.
+pub(crate) fn of_session(connection: &mut Connection) -> Result<Picture, Failure> {
+    let names: Vec<&str> = connection.session().runs().iter().map(|run| run.name.as_str()).collect();
+    let title = names.join(", ");
+    let rows = connection.collect(
+        "SELECT locations.run, location FROM locations JOIN runs ON runs.run = locations.run \
+         ORDER BY run_number, sort_index, location",
+        &Params::new(),
+    )?;
+    let text = |column: usize| cast(rows.column(column), &DataType::Utf8);
+    let (runs, locations) = (text(0)?, text(1)?);
+    let (runs, locations) = (runs.as_string::<i32>(), locations.as_string::<i32>());
+    let lanes = (runs.iter().zip(locations.iter()))
+        .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
+        .collect();
+    Ok(Picture { title, order: LaneOrder { lanes }, slice: connection.session().slice(), ..Picture::default() })
+}
 
 /// The charts of a header in its order, each with its line.
 ///
@@ -33,7 +67,7 @@ fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart,
 
 /// The pictures of the charts of a saved query, in the order of its header; without rows there is none.
 pub(crate) fn of_query(
-    asker: &mut Asker,
+    connection: &mut Connection,
     query: &SavedQuery,
     params: &Params,
     picture: &Picture,
@@ -42,30 +76,29 @@ pub(crate) fn of_query(
     for (chart, line) in charts(query, params)? {
         let picture = Picture { chart: Some(chart), ..picture.clone() };
         let placed = |failure: Failure| failure.in_file_of_chart(&query.file(), Some(line), query.statement.line);
-        drawn.extend(draw(asker, &query.statement, params, picture).map_err(placed)?);
+        drawn.extend(draw(connection, &query.statement, params, picture).map_err(placed)?);
     }
     Ok(drawn)
 }
 
 /// The Gantt chart of SQL of ours.
-pub(crate) fn gantt_of_sql(asker: &mut Asker, text: &str, picture: Picture) -> Result<String, Failure> {
+pub(crate) fn gantt_of_sql(connection: &mut Connection, text: &str, picture: Picture) -> Result<String, Failure> {
     let statements = sql::parse(text)?;
     let statement = statements.first().ok_or_else(|| Problem::internal("no statement"))?;
-    Ok(draw(asker, statement, &Params::new(), picture)?.unwrap_or_default())
+    Ok(draw(connection, statement, &Params::new(), picture)?.unwrap_or_default())
 }
 
 /// Rows stream into the picture, which says what it wants of them; `None` = there are none.
 fn draw(
-    asker: &mut Asker,
+    connection: &mut Connection,
     statement: &Statement,
     params: &Params,
     picture: Picture,
 ) -> Result<Option<String>, Failure> {
     let buffer = Buffer::default();
-    let arrange = Format::Svg.arrange(picture.chart.as_ref());
-    let look = Look::plain(asker.session().tick());
+    let look = Look::plain(connection.session().tick());
     let mut output = Counted { output: output::create(Format::Svg, buffer.writer(), &look, None, picture), rows: 0 };
-    asker.run(statement, params, arrange, &mut output)?;
+    connection.run(statement, params, &mut output)?;
     output.close()?;
     Ok((output.rows > 0).then(|| buffer.text()))
 }
@@ -77,6 +110,10 @@ struct Counted {
 }
 
 impl Output for Counted {
+    fn preparation(&self) -> Preparation {
+        self.output.preparation()
+    }
+
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
         self.output.begin(schema)
     }

@@ -6,16 +6,15 @@
 //! [`PATIENCE`] is left behind together with its runtime, and the next query gets a new one; the session is tied to none.
 
 use std::future::Future;
-use std::io;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc;
 
+use crate::errors::timeout::late;
 use crate::errors::{Failure, Problem, last_panic};
 use crate::signals::Interrupts;
-use crate::timeout;
-use crate::watch as memory_watch;
+use crate::{memory, timeout};
 
 /// How long a query may take to stop before its runtime is abandoned.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -35,7 +34,7 @@ pub(crate) struct QueryRuntime {
 impl QueryRuntime {
     pub(crate) fn new(threads: usize) -> Result<QueryRuntime, Failure> {
         let interrupts = Interrupts::listen()?;
-        let front = Builder::new_current_thread().enable_time().build().map_err(|error| no_threads(&error))?;
+        let front = Builder::new_current_thread().enable_time().build().map_err(|error| Problem::no_threads(&error))?;
         Ok(QueryRuntime { threads, queries: None, front, interrupts })
     }
 
@@ -59,11 +58,11 @@ impl QueryRuntime {
         };
         let (sender, mut receiver) = mpsc::channel(IN_FLIGHT);
         let mut interrupts = self.interrupts.arm();
-        let mut memory = memory_watch::arm();
+        let mut memory = memory::arm();
         let mut out_of_memory = false;
         let mut task = queries.spawn(work(sender));
         let outcome = self.front.block_on(async {
-            let mut late = std::pin::pin!(late());
+            let mut late = std::pin::pin!(overtime());
             loop {
                 tokio::select! {
                     biased;
@@ -95,7 +94,7 @@ impl QueryRuntime {
                 queries.shutdown_background();
             }
             if out_of_memory {
-                memory_watch::settle();
+                memory::settle();
             }
             return outcome;
         }
@@ -110,7 +109,7 @@ impl QueryRuntime {
             .thread_stack_size(STACK_BYTES)
             .enable_all()
             .build()
-            .map_err(|error| no_threads(&error))
+            .map_err(|error| Problem::no_threads(&error).into())
     }
 }
 
@@ -124,14 +123,10 @@ impl Drop for QueryRuntime {
 }
 
 /// Comes when the time for a question is over; never, without `--timeout`.
-async fn late() -> Problem {
+async fn overtime() -> Problem {
     let Some(limit) = timeout::limit() else { return std::future::pending().await };
     tokio::time::sleep(limit).await;
-    timeout::late(limit)
-}
-
-pub(crate) fn no_threads(error: &io::Error) -> Failure {
-    Problem::new(format!("cannot start threads for queries: {error}")).into()
+    late(limit)
 }
 
 #[cfg(test)]

@@ -16,8 +16,7 @@ use tokio::runtime::Builder;
 use tokio::sync::watch;
 use tq_engine::trace::temporary;
 
-use crate::errors::Failure;
-use crate::runtime::no_threads;
+use crate::errors::{Failure, Problem};
 
 /// What a shell says of a process that ended by a signal: 128 and the number of the signal.
 const BY_SIGNAL: i32 = 128;
@@ -63,7 +62,8 @@ impl Interrupts {
         if let Some(interrupts) = INTERRUPTS.get() {
             return Ok(interrupts);
         }
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|error| no_threads(&error))?;
+        let runtime =
+            Builder::new_current_thread().enable_all().build().map_err(|error| Problem::no_threads(&error))?;
         let interrupts = INTERRUPTS.get_or_init(|| {
             Arc::new(Interrupts {
                 count: watch::Sender::new(0),
@@ -75,12 +75,12 @@ impl Interrupts {
         // Heard before anything is done that a signal should tidy up.
         let signals = {
             let _inside = runtime.enter();
-            Signals::heard().map_err(|error| no_threads(&error))?
+            Signals::heard().map_err(|error| Problem::no_threads(&error))?
         };
         std::thread::Builder::new()
             .name("tq-signals".to_owned())
             .spawn(move || runtime.block_on(interrupts.forever(signals)))
-            .map_err(|error| no_threads(&error))?;
+            .map_err(|error| Problem::no_threads(&error))?;
         Ok(interrupts)
     }
 

@@ -8,6 +8,8 @@
 #[path = "cli/checks.rs"]
 mod checks;
 mod chrome;
+#[path = "cli/completions.rs"]
+mod completions;
 #[path = "cli/diff.rs"]
 mod diff;
 #[path = "cli/ends.rs"]
@@ -288,7 +290,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (34 in all)
+        hint: there is counters, events, executions, import_stats, links, locations, messages, parent_links, program_locations, program_tasks, runs, tasks, … (34 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"

@@ -20,20 +20,28 @@ const PATIENCE_MS: u64 = 120_000;
 /// `tq run.json` in a terminal, after its greeting.
 fn prompt(place: &TempDir) -> PtySession {
     std::fs::write(place.path().join("run.json"), TRACE).unwrap();
+    let mut session = started(place, "run.json");
+    session.exp_string("run (tfprof): 3 tasks on 3 locations, makespan 80.0 ").unwrap();
+    session.exp_string("E0/W1 was busiest, 75 %").unwrap();
+    session.exp_string("Worth asking:").unwrap();
+    session.exp_string("\\run load-imbalance").unwrap();
+    session.exp_string("tq> ").unwrap();
+    session
+}
+
+/// `tq` with arguments in a terminal.
+fn started(place: &TempDir, arguments: &str) -> PtySession {
     let mut command = Command::new("sh");
     command
         .arg("-c")
-        .arg(format!("stty cols 80 rows 24; exec '{}' run.json", env!("CARGO_BIN_EXE_tq")))
+        .arg(format!("stty cols 80 rows 24; exec '{}' {arguments}", env!("CARGO_BIN_EXE_tq")))
         .current_dir(place.path())
         .env("TERM", "xterm")
         .env("NO_COLOR", "1")
         .env("PAGER", "cat")
         .env("XDG_STATE_HOME", place.path().join("state"))
         .env("XDG_CONFIG_HOME", place.path().join("config"));
-    let mut session = spawn_command(command, Some(PATIENCE_MS)).unwrap();
-    session.exp_string("run (tfprof): 3 tasks on 3 locations").unwrap();
-    session.exp_string("tq> ").unwrap();
-    session
+    spawn_command(command, Some(PATIENCE_MS)).unwrap()
 }
 
 /// Waits for an answer and for the prompt behind it.
@@ -127,4 +135,25 @@ fn ctrl_c_ends_the_query_and_not_the_prompt() {
     // Only a query that runs shows this; earlier the editor would take the key.
     session.exp_string("Ctrl-C ends it").unwrap();
     interrupt(session);
+}
+
+#[test]
+fn whoever_has_no_trace_gets_one_to_play_with() {
+    let place = TempDir::new().unwrap();
+    let mut session = started(&place, "");
+    session.exp_string("No trace is open").unwrap();
+    expect(&mut session, "`\\open example` opens a small one");
+    enter(&mut session, "\\open example");
+    session.exp_string("example (tfprof): 576 tasks on ").unwrap();
+    expect(&mut session, "\\run critical-path-by-name");
+    enter(&mut session, "SELECT count(*) AS tasks FROM tasks;");
+    expect(&mut session, "576");
+    enter(&mut session, "\\q");
+    session.exp_eof().unwrap();
+    // Quiet is quiet.
+    let mut session = started(&place, "-q");
+    let greeting = session.exp_string("tq> ").unwrap();
+    assert!(greeting.contains("No trace is open") && !greeting.contains("example"), "{greeting}");
+    enter(&mut session, "\\q");
+    session.exp_eof().unwrap();
 }

@@ -2,8 +2,6 @@
 
 use tq_udfs::ticks::{Tick, mean_time_text};
 
-use super::sheet::grouped;
-
 /// What a number counts; decides units and the finest step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Quantity {
@@ -226,6 +224,19 @@ impl Steps {
         let text = format!("{value:.decimals$}");
         if text.trim_start_matches(['-', '0', '.']).is_empty() { text.trim_start_matches('-').to_owned() } else { text }
     }
+}
+
+/// `1234567` as `1 234 567`.
+pub(super) fn grouped(count: u64) -> String {
+    let digits = count.to_string();
+    let mut text = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            text.push('\u{a0}');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 #[cfg(test)]

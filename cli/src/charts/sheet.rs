@@ -2,7 +2,7 @@
 
 use super::label::{fitted_apart, fitted_middle};
 use super::palette::HUES;
-use super::scale::Scale;
+use super::scale::{Scale, grouped};
 use super::svg::{FONT_SIZE, Rectangle, Svg, fitted, number, text_width};
 
 pub(super) const WIDTH: f64 = 1_080.0;
@@ -324,19 +324,6 @@ fn lines(text: &str, width: f64) -> Vec<String> {
 /// A name that is not empty.
 pub(super) fn shown(name: &str) -> &str {
     if name.is_empty() { "(unnamed)" } else { name }
-}
-
-/// `1234567` as `1 234 567`.
-pub(super) fn grouped(count: u64) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push('\u{a0}');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `1 row`, `5 000 000 rows`.

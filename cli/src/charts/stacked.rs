@@ -9,10 +9,9 @@ use super::ChartError;
 use super::data::{Data, Words, in_words};
 use super::label::fitted_middle;
 use super::palette::{HUES, style};
-use super::scale::{Quantity, Scale};
+use super::scale::{Quantity, Scale, grouped};
 use super::sheet::{
-    Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, grouped, hues_legend, marks_width,
-    shown,
+    Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, hues_legend, marks_width, shown,
 };
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, text_width};

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::output::visible::push_visible;
+use crate::text::visible::push_visible;
 
 /// Size of text in pixels.
 pub(super) const FONT_SIZE: f64 = 11.0;

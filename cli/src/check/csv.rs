@@ -4,9 +4,11 @@ use std::collections::HashMap;
 
 use datafusion::arrow::array::RecordBatch;
 
-use crate::commands::counted;
 use crate::errors::Failure;
-use crate::output::{self, Format, Look, Picture, buffer::Buffer};
+use crate::format::Format;
+use crate::output::buffer::Buffer;
+use crate::output::{self, Look, Picture};
+use crate::text::words::counted;
 
 /// What makes two answers different.
 #[derive(Debug, PartialEq, Eq)]

@@ -16,10 +16,10 @@ use tq_engine::sql;
 use super::csv::{self, Difference};
 use super::{Evidence, Verdict, params, type_in_words};
 use crate::args::CheckArgs;
-use crate::ask::Asker;
-use crate::commands::counted;
+use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
-use crate::outputs;
+use crate::files;
+use crate::text::words::counted;
 
 /// The answer as conditions see it, and its column with the number of the row.
 const ANSWER: &str = "tq_answer";
@@ -29,7 +29,7 @@ pub(super) fn verdict(
     expect: &Expect,
     query: &SavedQuery,
     answer: &RecordBatch,
-    asker: &mut Asker,
+    connection: &mut Connection,
     args: &CheckArgs,
 ) -> Result<Verdict, Failure> {
     let count = answer.num_rows();
@@ -45,7 +45,7 @@ pub(super) fn verdict(
         }
         Expectation::EveryRow(condition) => {
             let placed = |failure: Failure| without_excerpt(failure, query, expect.line, condition);
-            let offending = offending(condition, query, answer, asker, args).map_err(placed)?;
+            let offending = offending(condition, query, answer, connection, args).map_err(placed)?;
             every_row(&offending, answer)
         }
         Expectation::SameAs(file) => same_as(file, query, answer, args).map_err(|failure| match failure {
@@ -73,11 +73,11 @@ fn offending(
     condition: &str,
     query: &SavedQuery,
     answer: &RecordBatch,
-    asker: &mut Asker,
+    connection: &mut Connection,
     args: &CheckArgs,
 ) -> Result<Vec<u64>, Failure> {
-    let params = params(query, args, asker.session().tick())?;
-    let context = asker.session().context();
+    let params = params(query, args, connection.session().tick())?;
+    let context = connection.session().context();
     let registered = context.deregister_table(ANSWER).and_then(|_| context.register_batch(ANSWER, numbered(answer)?));
     registered.map_err(|error| Problem::internal(&error.strip_backtrace()))?;
     // Beside the number of the row, an aggregate is an error and no way to look at all rows at once.
@@ -85,7 +85,7 @@ fn offending(
     let text = format!("SELECT {ROW}, (\n{condition}\n) AS tq_held FROM {ANSWER}");
     let statements = sql::parse(&text)?;
     let held = match statements.as_slice() {
-        [statement] => asker.answer(statement, &params)?,
+        [statement] => connection.answer(statement, &params)?,
         _ => return Err(Problem::new("it is not one condition").into()),
     };
     let (rows, held) = (held.column(0).as_primitive::<Int64Type>(), held.column(1));
@@ -142,7 +142,7 @@ fn same_as(file: &str, query: &SavedQuery, answer: &RecordBatch, args: &CheckArg
         if let Some(folder) = resolved.parent() {
             fs::create_dir_all(folder).map_err(|error| Problem::file("write", &path, &error))?;
         }
-        outputs::write(&resolved, &current)?;
+        files::write(&resolved, &current)?;
         return Ok(Verdict::Held(format!("wrote {}", counted(answer.num_rows(), "row"))));
     }
     let unread = |error: &io::Error| Problem::file("read", &path, error).hint("`--bless` writes it from this answer");

@@ -10,7 +10,7 @@ use datafusion::arrow::datatypes::{DataType, Int64Type};
 
 use super::{Outcome, Side, Verdict};
 use crate::args::{CheckArgs, OpenArgs};
-use crate::ask::{Asker, Params};
+use crate::connection::{Connection, Params};
 use crate::errors::Failure;
 use crate::library;
 
@@ -60,13 +60,13 @@ pub(super) fn add_to_changes(
 
 fn explain(open: &OpenArgs, args: &CheckArgs) -> Result<Option<String>, Failure> {
     let Some(query) = library::open(&args.library)?.find(EXPLANATION)? else { return Ok(None) };
-    let mut asker = Asker::open(open)?;
-    if !asker.unmet(&query)?.is_empty() {
+    let mut connection = Connection::open(open)?;
+    if !connection.unmet(&query)?.is_empty() {
         return Ok(None);
     }
-    let tick = asker.session().tick();
+    let tick = connection.session().tick();
     let params = query.bind(&[], tick)?;
-    let answer = asker.answer(&query.statement, &params)?;
+    let answer = connection.answer(&query.statement, &params)?;
     let shown = answer.slice(0, answer.num_rows().min(ROWS_SHOWN));
     Ok(Some(super::print::table(&shown, tick)?))
 }
@@ -76,7 +76,7 @@ fn typical(side: &mut Side, traces: &[String]) -> Result<Option<String>, Failure
     if side.runs != traces.len() {
         return Ok(None);
     }
-    let rows = side.asker.collect(
+    let rows = side.connection.collect(
         "SELECT CAST(run_number AS BIGINT) AS run_number FROM runs ORDER BY makespan NULLS LAST, run_number",
         &Params::new(),
     )?;

@@ -12,7 +12,7 @@ use tq_udfs::ticks::Tick;
 use super::{Outcome, Verdict, print, unread};
 use crate::args::CheckArgs;
 use crate::errors::{Failure, Problem};
-use crate::watch;
+use crate::memory;
 
 /// The checks of a suite, shared with whoever ends the process.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ impl Ledger {
         let pages = Pages { reading: None, tick: Tick::Nanosecond, done: Vec::new(), left: VecDeque::new() };
         let ledger = Ledger(Arc::new(Mutex::new(pages)));
         let (at_the_end, args) = (ledger.clone(), args.clone());
-        watch::last_words(Some(Box::new(move |problem| at_the_end.close(problem, &args))));
+        memory::last_words(Some(Box::new(move |problem| at_the_end.close(problem, &args))));
         ledger
     }
 

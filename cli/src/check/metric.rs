@@ -17,9 +17,9 @@ use tq_udfs::permutation::{self, Significance, Tail, median};
 use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_field};
 
 use super::{Evidence, Side, Verdict, type_in_words};
-use crate::commands::counted;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::Cells;
+use crate::text::words::counted;
 
 /// A change less probable than this among splits of noise is none.
 const SIGNIFICANT: f64 = 0.05;
@@ -47,8 +47,8 @@ struct Change {
 
 /// `sides`: the baseline and the new one, each with its answer.
 pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Result<Verdict, Failure> {
-    let tick = sides[1].1.asker.session().tick();
-    if sides[0].1.asker.session().tick() != tick {
+    let tick = sides[1].1.connection.session().tick();
+    if sides[0].1.connection.session().tick() != tick {
         return Err(Problem::new("the baseline counts in other ticks than the traces")
             .hint("`SELECT run, time_unit FROM runs` tells which: compare traces of one unit")
             .into());

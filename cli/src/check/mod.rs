@@ -24,11 +24,11 @@ use tq_engine::queries::{Need, SavedQuery};
 use tq_udfs::ticks::Tick;
 
 use crate::args::{CheckArgs, OpenArgs};
-use crate::ask::{Asker, Params};
+use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
-use crate::outputs::{Inputs, Outputs};
-use crate::{library, output, pictures, watch};
+use crate::files::{Inputs, Outputs};
+use crate::{library, memory, output, pictures, text, timeout};
 
 pub(crate) use explain::path_of;
 use ledger::Ledger;
@@ -79,17 +79,17 @@ struct Evidence {
 
 /// A side of the comparison.
 struct Side {
-    asker: Asker,
+    connection: Connection,
     /// Whether the answers of several runs can only be told apart by their column `run`.
     runs: usize,
 }
 
 pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
-    args.timeout.start();
+    timeout::start(args.timeout);
     // Checks only ask, wherever their SQL stands.
     let args = &CheckArgs { open: OpenArgs { read_only: true, ..args.open.clone() }, ..args.clone() };
     if args.github {
-        output::runner::listens();
+        text::runner::listens();
     }
     if args.open.traces.is_empty() {
         let problem = Problem::new("a check needs a trace").hint("`tq check TRACE… --query FILE.sql`");
@@ -128,18 +128,18 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let (true, Some(base)) = (is_standard, &mut base) {
         standard::keep_answerable(&mut suite, [&mut new, base])?;
     }
-    ledger.begin(suite.entries, new.asker.session().tick());
+    ledger.begin(suite.entries, new.connection.session().tick());
     while let Some(query) = ledger.next() {
         ledger.answered(check(&query, &mut new, base.as_mut(), args)?);
     }
     let mut outcomes = ledger.done();
-    watch::last_words(None);
+    memory::last_words(None);
     let pictures = match &args.picture {
         // A picture that takes too long does not take the verdicts along.
-        Some(file) => match not_interrupted(picture::draw_failed(&outcomes, &mut new.asker, file))? {
+        Some(file) => match not_interrupted(picture::draw_failed(&outcomes, &mut new.connection, file))? {
             Ok(pictures) => pictures,
             Err(problem) if problem.is_late => {
-                crate::talk::warning(&format!("no picture: {}", problem.message));
+                crate::terminal::warning(&format!("no picture: {}", problem.message));
                 Vec::new()
             }
             Err(problem) => return Err(problem.into()),
@@ -149,9 +149,9 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(base) = &mut base {
         explain::add_to_changes(&mut outcomes, args, base, &mut new)?;
     }
-    print::print(&outcomes, args, new.asker.session().tick())?;
+    print::print(&outcomes, args, new.connection.session().tick())?;
     for file in pictures {
-        crate::talk::done(&format!("drew {}", file.display()));
+        crate::terminal::done(&format!("drew {}", file.display()));
     }
     verdict_of_all(&outcomes)
 }
@@ -209,21 +209,21 @@ fn verdict_of_all(outcomes: &[Outcome]) -> Result<(), Failure> {
 
 impl Side {
     fn open(args: &OpenArgs) -> Result<Side, Failure> {
-        let asker = Asker::open(args)?;
-        let runs = asker.session().runs().len();
-        Ok(Side { asker, runs })
+        let connection = Connection::open(args)?;
+        let runs = connection.session().runs().len();
+        Ok(Side { connection, runs })
     }
 
     /// The answer of a query; `Err(Ok(…))` is what the traces lack.
     fn answer(&mut self, query: &SavedQuery, args: &CheckArgs) -> Result<Result<RecordBatch, Vec<Need>>, Failure> {
-        let unmet = self.asker.unmet(query)?;
+        let unmet = self.connection.unmet(query)?;
         if !unmet.is_empty() {
             return Ok(Err(unmet));
         }
-        let params = params(query, args, self.asker.session().tick())?;
+        let params = params(query, args, self.connection.session().tick())?;
         pictures::charts(query, &params)?;
         let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
-        Ok(Ok(self.asker.answer(&query.statement, &params).map_err(placed)?))
+        Ok(Ok(self.connection.answer(&query.statement, &params).map_err(placed)?))
     }
 }
 
@@ -254,7 +254,7 @@ fn check(
     let mut outcomes = Vec::new();
     for expect in &query.header.expects {
         let verdict = match &answer {
-            Ok(Ok(batch)) => told(expect::verdict(expect, query, batch, &mut new.asker, args))?,
+            Ok(Ok(batch)) => told(expect::verdict(expect, query, batch, &mut new.connection, args))?,
             Ok(Err(unmet)) => lacking(query, unmet, "these traces", args.allow_skip),
             Err(problem) => Verdict::NotRun(Box::new(problem.clone())),
         };

@@ -8,27 +8,33 @@ use datafusion::arrow::compute::{cast, max, min};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 
 use super::{Outcome, Verdict};
-use crate::ask::Asker;
-use crate::commands::query::picture;
+use crate::connection::Connection;
 use crate::errors::Failure;
 use crate::output::Picture;
-use crate::{outputs, pictures};
+use crate::{files, pictures};
 
 /// Tasks that are outlined one by one.
 const MARKS_MAX: usize = 1_000;
 
 /// Draws one picture for each failed check with rows: FILE.svg, FILE-2.svg and so on.
-pub(super) fn draw_failed(outcomes: &[Outcome], asker: &mut Asker, file: &Path) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn draw_failed(
+    outcomes: &[Outcome],
+    connection: &mut Connection,
+    file: &Path,
+) -> Result<Vec<PathBuf>, Failure> {
     let mut drawn = Vec::new();
     for outcome in outcomes {
         let Verdict::Failed(evidence) = &outcome.verdict else { continue };
         let stretch = evidence.rows.as_ref().map(Stretch::of).transpose()?.unwrap_or_default();
         let title = format!("{}: {}", outcome.query, outcome.what);
-        let of_session = picture(asker)?;
-        let text =
-            pictures::gantt_of_sql(asker, &stretch.sql(), Picture { title, outlined: Some("offends"), ..of_session })?;
+        let of_session = pictures::of_session(connection)?;
+        let text = pictures::gantt_of_sql(
+            connection,
+            &stretch.sql(),
+            Picture { title, outlined: Some("offends"), ..of_session },
+        )?;
         let file = numbered(file, drawn.len() + 1);
-        outputs::write(&file, &text)?;
+        files::write(&file, &text)?;
         drawn.push(file);
     }
     Ok(drawn)

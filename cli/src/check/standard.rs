@@ -29,7 +29,7 @@ pub(super) fn suite(library: &Library, tolerance: Option<MetricTolerance>) -> Re
 pub(super) fn keep_answerable(suite: &mut Suite, sides: [&mut Side; 2]) -> Result<(), Failure> {
     let [new, base] = sides;
     let mut is_answerable = |query: &SavedQuery| -> Result<bool, Failure> {
-        Ok(new.asker.unmet(query)?.is_empty() && base.asker.unmet(query)?.is_empty())
+        Ok(new.connection.unmet(query)?.is_empty() && base.connection.unmet(query)?.is_empty())
     };
     let mut kept = Vec::new();
     for entry in std::mem::take(&mut suite.entries) {

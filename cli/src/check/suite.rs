@@ -7,8 +7,7 @@ use tq_engine::queries::{Library, Origin, QueryError, SavedQuery, library as fil
 use super::{Outcome, Verdict};
 use crate::args::CheckArgs;
 use crate::errors::{Failure, Problem, did_you_mean};
-use crate::library;
-use crate::talk;
+use crate::{library, terminal};
 
 /// The checks of a command line in their order. A file that cannot be read is a check that could not run.
 pub(super) struct Suite {
@@ -84,7 +83,7 @@ impl Suite {
                 .hint("e.g. `-- expect no rows`, `-- expect every row: occupancy > 0.8`");
             self.entries.push(Err(not_run(&query.name, query.file(), 1, problem)));
         } else if let Origin::File(path) = &query.origin {
-            talk::note(&format!("{} checks nothing: its header has no `expect` and no `metric`", path.display()));
+            terminal::note(&format!("{} checks nothing: its header has no `expect` and no `metric`", path.display()));
         }
     }
 

@@ -21,12 +21,13 @@ use tq_engine::queries::{Library, SavedQuery};
 use tq_udfs::ticks::{Tick, mean_time_text};
 
 use crate::args::{DiffArgs, DiffFormat, OpenArgs};
-use crate::ask::Asker;
 use crate::check::{STANDARD, path_of, table};
-use crate::commands::{counted, print};
+use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
-use crate::library;
-use crate::output::visible::visible;
+use crate::output::print;
+use crate::text::visible::visible;
+use crate::text::words::counted;
+use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
 const TABLES: [(&str, &str, &str); 2] = [
@@ -44,7 +45,7 @@ struct Measure {
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
-    args.timeout.start();
+    timeout::start(args.timeout);
     let [base, new] = args.open.traces.as_slice() else {
         let given = counted(args.open.traces.len(), "trace");
         return Err(Problem::new(format!("`tq diff` compares one trace with another, and has {given}"))
@@ -52,9 +53,9 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             .into());
     };
     let traces = vec![format!("base={}", path_of(base)), format!("new={}", path_of(new))];
-    let mut asker = Asker::open(&OpenArgs { traces, read_only: true, ..args.open.clone() })?;
-    asker.tell_notes_once();
-    let runs = asker.session().runs();
+    let mut connection = Connection::open(&OpenArgs { traces, read_only: true, ..args.open.clone() })?;
+    connection.tell_notes_once();
+    let runs = connection.session().runs();
     if runs.len() != 2 {
         let message = format!("`tq diff` compares one run with another, and the two traces hold {}", runs.len());
         return Err(Problem::new(message)
@@ -64,17 +65,17 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let library = library::open(&args.library)?;
     let mut measures = Vec::new();
     for (name, query) in STANDARD {
-        if let Some(answer) = answer(&mut asker, &library, query)? {
+        if let Some(answer) = answer(&mut connection, &library, query)? {
             measures.extend(measure(name, &answer)?);
         }
     }
     let mut tables = Vec::new();
     for (key, title, query) in TABLES {
-        if let Some(answer) = answer(&mut asker, &library, query)? {
+        if let Some(answer) = answer(&mut connection, &library, query)? {
             tables.push((key, title, answer));
         }
     }
-    let tick = asker.session().tick();
+    let tick = connection.session().tick();
     match args.format {
         DiffFormat::Text => print(&text([base, new], &measures, &tables, tick)?),
         DiffFormat::Json => print(&format!("{:#}\n", document([base, new], &measures, &tables, tick)?)),
@@ -82,14 +83,14 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
 }
 
 /// The answer of a saved query; `None` where the runs lack what it needs.
-fn answer(asker: &mut Asker, library: &Library, name: &str) -> Result<Option<RecordBatch>, Failure> {
+fn answer(connection: &mut Connection, library: &Library, name: &str) -> Result<Option<RecordBatch>, Failure> {
     let Some(query) = library.find(name)? else { return Ok(None) };
-    if !asker.unmet(&query)?.is_empty() {
+    if !connection.unmet(&query)?.is_empty() {
         return Ok(None);
     }
-    let params = query.bind(&[], asker.session().tick())?;
+    let params = query.bind(&[], connection.session().tick())?;
     let placed = |failure: Failure| failure.in_file(&SavedQuery::file(&query), Some(query.statement.line));
-    asker.answer(&query.statement, &params).map(Some).map_err(placed)
+    connection.answer(&query.statement, &params).map(Some).map_err(placed)
 }
 
 /// The second column of an answer with a row for each run; `None` where one of them has no value.

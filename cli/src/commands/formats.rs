@@ -6,10 +6,10 @@ use std::fmt::Write;
 use tq_engine::importers::{FormatDoc, importers};
 
 use crate::args::DocsArgs;
-use crate::commands::{listed, print, wrapped};
-use crate::errors::Failure;
-use crate::open::unknown_name;
-use crate::talk::terminal_width;
+use crate::errors::{Failure, unknown_name};
+use crate::output::print;
+use crate::terminal;
+use crate::text::words::{listed, wrapped};
 
 pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
     let formats: Vec<&FormatDoc> = importers().iter().map(|importer| importer.doc()).collect();
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
         let entries: Vec<(String, String)> =
             formats.iter().map(|format| (format.name.to_owned(), format.title.to_owned())).collect();
         let mut text = String::from("Formats, recognised by content; `.gz` and `.zst` files are unpacked:\n");
-        text.push_str(&listed(&entries, terminal_width()));
+        text.push_str(&listed(&entries, terminal::width()));
         text.push_str("`tq formats NAME` describes one.\n");
         return print(&text);
     };
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
 }
 
 fn describe(format: &FormatDoc) -> String {
-    let width = terminal_width().unwrap_or(100);
+    let width = terminal::width().unwrap_or(100);
     let mut text = format!("{}: {}\n", format.name, format.title);
     if !format.dialects.is_empty() {
         text.push_str("\nReads\n");

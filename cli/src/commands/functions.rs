@@ -4,29 +4,28 @@
 use std::fmt::Write;
 
 use crate::args::DocsArgs;
-use crate::ask::{Asker, Params};
-use crate::commands::{listed, print, wrapped};
-use crate::errors::Failure;
+use crate::connection::{Connection, Params};
+use crate::errors::{Failure, unknown_name};
 use crate::functions::{Function, Kind, Origin, all};
-use crate::open::unknown_name;
-use crate::output::{Look, markdown, table};
-use crate::talk::terminal_width;
+use crate::output::{Look, markdown, print, table};
+use crate::terminal;
+use crate::text::words::{listed, wrapped};
 
 pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
-    let mut asker = Asker::empty()?;
+    let mut connection = Connection::empty()?;
     if args.markdown {
-        return print(&book(&mut asker)?);
+        return print(&book(&mut connection)?);
     }
-    print(&text(&mut asker, args.name.as_deref())?)
+    print(&text(&mut connection, args.name.as_deref())?)
 }
 
 /// The list, or the page of one function.
-pub(crate) fn text(asker: &mut Asker, name: Option<&str>) -> Result<String, Failure> {
-    let functions = all(asker.session());
+pub(crate) fn text(connection: &mut Connection, name: Option<&str>) -> Result<String, Failure> {
+    let functions = all(connection.session());
     let Some(name) = name else { return Ok(list(&functions)) };
     let wanted = name.to_lowercase();
     let is_it = |function: &&Function| function.name == wanted || function.aliases.contains(&wanted);
-    let pages = functions.iter().filter(is_it).map(|function| page(asker, function));
+    let pages = functions.iter().filter(is_it).map(|function| page(connection, function));
     let pages = pages.collect::<Result<Vec<String>, Failure>>()?;
     if pages.is_empty() {
         let names: Vec<&str> = functions.iter().map(|function| function.name.as_str()).collect();
@@ -42,8 +41,8 @@ fn list(functions: &[Function]) -> String {
         .filter(|function| is_ours(function))
         .map(|function| (function.syntax.lines().next().unwrap_or_default().to_owned(), function.summary()))
         .collect();
-    text.push_str(&listed(&ours, terminal_width()));
-    let width = terminal_width().unwrap_or(100);
+    text.push_str(&listed(&ours, terminal::width()));
+    let width = terminal::width().unwrap_or(100);
     for (origin, title) in [(Origin::Json, "For JSON (`args`)"), (Origin::DataFusion, "Of SQL and DataFusion")] {
         let mut names: Vec<&str> = functions
             .iter()
@@ -60,13 +59,12 @@ fn list(functions: &[Function]) -> String {
     text
 }
 
-/// What the operators do has names too, but nobody types them.
 fn is_ours(function: &Function) -> bool {
-    function.origin == Origin::Tq && !function.name.starts_with("checked_")
+    function.origin == Origin::Tq && function.is_for_people()
 }
 
-fn page(asker: &mut Asker, function: &Function) -> Result<String, Failure> {
-    let width = terminal_width().unwrap_or(100);
+fn page(connection: &mut Connection, function: &Function) -> Result<String, Failure> {
+    let width = terminal::width().unwrap_or(100);
     let mut text = format!("{}  ({} function)\n", function.syntax, function.kind.word());
     if !function.aliases.is_empty() {
         let _ = writeln!(text, "also: {}", function.aliases.join(", "));
@@ -81,8 +79,8 @@ fn page(asker: &mut Asker, function: &Function) -> Result<String, Failure> {
     let _ = writeln!(text, "\nExample\n  {}", example.trim().lines().collect::<Vec<_>>().join("\n  "));
     // DataFusion's examples come with answers of their own, and need tables that are not there.
     if function.origin == Origin::Tq {
-        let answer = asker.collect(example, &Params::new())?;
-        let look = Look { width: Some(width.saturating_sub(2)), ..Look::of_stdout(asker.session().tick()) };
+        let answer = connection.collect(example, &Params::new())?;
+        let look = Look { width: Some(width.saturating_sub(2)), ..Look::of_stdout(connection.session().tick()) };
         let answer = table::text(&answer, look)?;
         let _ = writeln!(text, "\n  {}", answer.trim_end().replace('\n', "\n  "));
     }
@@ -90,12 +88,12 @@ fn page(asker: &mut Asker, function: &Function) -> Result<String, Failure> {
 }
 
 /// `docs/functions.md`: every function of ours, by kind.
-fn book(asker: &mut Asker) -> Result<String, Failure> {
+fn book(connection: &mut Connection) -> Result<String, Failure> {
     let mut text = String::from(
         "# Functions\n\nWritten by `tq functions --markdown`; `tq functions NAME` shows one, `\\f NAME` does at the prompt. \
          Times are ticks (`SHOW tq.time_unit`), spans are half-open `[start, finish)`. Every example stands on its own.\n",
     );
-    let functions = all(asker.session());
+    let functions = all(connection.session());
     for (kind, title, how) in [
         (
             Kind::Relation,
@@ -118,8 +116,8 @@ fn book(asker: &mut Asker) -> Result<String, Failure> {
                 let _ = writeln!(text, "- `{name}`: {meaning}");
             }
             if let Some(example) = &function.example {
-                let answer = asker.collect(example, &Params::new())?;
-                let answer = markdown::table(&answer, asker.session().tick())?;
+                let answer = connection.collect(example, &Params::new())?;
+                let answer = markdown::table(&answer, connection.session().tick())?;
                 let _ = write!(text, "\n```sql\n{}\n```\n\n{answer}", example.trim());
             }
         }

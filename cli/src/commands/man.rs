@@ -5,9 +5,9 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::args::{Args, ManArgs};
-use crate::commands::print;
 use crate::errors::{Failure, Problem};
-use crate::outputs;
+use crate::files;
+use crate::output::print;
 
 pub(crate) fn run(args: &ManArgs) -> Result<(), Failure> {
     let directory = &args.directory;
@@ -27,6 +27,6 @@ fn page(command: &clap::Command, name: &str, directory: &Path) -> Result<String,
     // clap wants names that live as long as the program; there are a dozen of them.
     let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
     clap_mangen::Man::new(command.clone().name(name)).render(&mut text)?;
-    outputs::write(&path, &String::from_utf8_lossy(&text))?;
+    files::write(&path, &String::from_utf8_lossy(&text))?;
     Ok(path.display().to_string())
 }

@@ -9,11 +9,11 @@ use tq_engine::queries::{Library, Origin, ParamType, SavedQuery};
 use tq_udfs::ticks::{Tick, time_text};
 
 use crate::args::QueriesArgs;
-use crate::commands::{listed, print};
 use crate::errors::{Failure, Problem};
-use crate::library;
-use crate::output::visible::{visible, visible_lines};
-use crate::talk::{self, terminal_width};
+use crate::output::print;
+use crate::text::visible::{visible, visible_lines};
+use crate::text::words::listed;
+use crate::{library, terminal};
 
 /// Where queries without a topic are listed.
 const NO_TOPIC: &str = "other";
@@ -58,12 +58,12 @@ fn by_topic(library: &Library, is_wanted: impl Fn(&SavedQuery) -> bool) -> Strin
                 topics.entry(topic.to_owned()).or_default().push((name.to_owned(), sentence(&query)));
             }
             Ok(None) => {}
-            Err(error) => talk::warning(&broken(name, error.into())),
+            Err(error) => terminal::warning(&broken(name, error.into())),
         }
     }
     let mut text = String::new();
     for (topic, entries) in topics {
-        let _ = write!(text, "\n{}\n{}", visible(&topic), listed(&entries, terminal_width()));
+        let _ = write!(text, "\n{}\n{}", visible(&topic), listed(&entries, terminal::width()));
     }
     text
 }
@@ -141,7 +141,7 @@ pub(crate) fn describe(query: &SavedQuery) -> String {
             Origin::File(path) => path.display().to_string(),
         },
     );
-    text.push_str(&listed(&facts, terminal_width()));
+    text.push_str(&listed(&facts, terminal::width()));
     let _ = write!(text, "\n{};\n", visible_lines(&query.statement.text));
     text
 }

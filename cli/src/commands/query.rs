@@ -12,14 +12,13 @@ use tq_engine::sql::{self, Statement};
 use tq_udfs::ticks::Tick;
 
 use crate::args::{OpenArgs, QueryArgs};
-use crate::ask::{Asker, Params};
 use crate::charts::Chart;
-use crate::charts::gantt::LaneOrder;
+use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem, did_you_mean};
-use crate::output::chrome::{Chrome, LOCATIONS, Places};
-use crate::output::{self, Destination, Format, Look, Picture};
-use crate::outputs::{Inputs, Outputs};
-use crate::{library, pictures, statements};
+use crate::files::{Inputs, Outputs};
+use crate::format::Format;
+use crate::output::{self, Destination, Look, Picture};
+use crate::{library, pictures, statements, timeout};
 
 /// What is asked.
 enum Question {
@@ -30,7 +29,7 @@ enum Question {
 }
 
 pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
-    args.timeout.start();
+    timeout::start(args.timeout);
     let chart = args.chart.as_deref().map(Chart::parse).transpose()?;
     let format = output::choose(args.format.or(chart.as_ref().map(|_| Format::Svg)), args.output.as_deref())?;
     if chart.is_some() && format != Format::Svg {
@@ -55,36 +54,28 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             }
         }
     };
-    let mut asker = Asker::open(&open)?;
-    let mut picture =
-        if format == Format::Svg { Picture { chart, ..picture(&mut asker)? } } else { Picture::default() };
-    let tick = asker.session().tick();
+    let mut connection = Connection::open(&open)?;
+    let mut picture = Picture { chart, ..pictures::surroundings(&mut connection, format)? };
+    let tick = connection.session().tick();
     let (statements, params, file) = match question {
         Question::Sql { statements, file } => (statements, plain_params, file),
         Question::Saved(query) => {
-            asker.meets(&query)?;
+            connection.meets(&query)?;
             query.title().clone_into(&mut picture.title);
             (vec![query.statement.clone()], query.bind(&args.params, tick)?, Some(query.file()))
         }
     };
 
     let target = args.output.as_deref();
-    let (destination, writer) = Destination::open(target, output::Spelling::of(format))?;
+    let (destination, writer) = Destination::open(target, format.spelling())?;
     let look = if target.is_some() { Look::plain(tick) } else { Look::of_stdout(tick) };
-    let arrange = format.arrange(picture.chart.as_ref());
-    let mut output: Box<dyn output::Output> = match format {
-        Format::Chrome => {
-            let places = Places::of(&asker.collect(LOCATIONS, &Params::new())?)?;
-            Box::new(Chrome::new(writer, tick, places))
-        }
-        _ => output::create(format, writer, &look, target, picture),
-    };
+    let mut output = output::create(format, writer, &look, target, picture);
     for statement in &statements {
         let placed = |failure: Failure| match &file {
             Some(file) => failure.in_file_of_chart(file, chart_line, statement.line),
             None => failure,
         };
-        asker.run(statement, &params, arrange, output.as_mut()).map_err(placed)?;
+        connection.run(statement, &params, output.as_mut()).map_err(placed)?;
     }
     output.close()?;
     drop(output);
@@ -229,25 +220,4 @@ fn params(given: &[(String, String)], statements: &[Statement]) -> Result<Params
         }
     }
     Ok(given.iter().map(|(name, value)| (name.clone(), statements::typed(value))).collect())
-}
-
-/// The title of a picture, and the order in which the traces want their locations.
-pub(crate) fn picture(asker: &mut Asker) -> Result<Picture, Failure> {
-    use datafusion::arrow::array::AsArray;
-    use datafusion::arrow::compute::cast;
-    use datafusion::arrow::datatypes::DataType;
-    let names: Vec<&str> = asker.session().runs().iter().map(|run| run.name.as_str()).collect();
-    let title = names.join(", ");
-    let rows = asker.collect(
-        "SELECT locations.run, location FROM locations JOIN runs ON runs.run = locations.run \
-         ORDER BY run_number, sort_index, location",
-        &Params::new(),
-    )?;
-    let text = |column: usize| cast(rows.column(column), &DataType::Utf8);
-    let (runs, locations) = (text(0)?, text(1)?);
-    let (runs, locations) = (runs.as_string::<i32>(), locations.as_string::<i32>());
-    let lanes = (runs.iter().zip(locations.iter()))
-        .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
-        .collect();
-    Ok(Picture { title, order: LaneOrder { lanes }, slice: asker.session().slice(), ..Picture::default() })
 }

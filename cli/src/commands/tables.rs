@@ -1,10 +1,10 @@
 //! `tq tables [NAME]`: the tables that every session has, whatever was opened.
 
 use crate::args::NameArgs;
-use crate::commands::{listed, print, wrapped};
-use crate::errors::Failure;
-use crate::open::unknown_name;
-use crate::talk::terminal_width;
+use crate::errors::{Failure, unknown_name};
+use crate::output::print;
+use crate::terminal;
+use crate::text::words::{listed, wrapped};
 use tq_engine::tables::{ColumnType, TABLES, VIEWS};
 
 pub(crate) fn run(args: &NameArgs) -> Result<(), Failure> {
@@ -26,7 +26,7 @@ fn list() -> String {
     let entries: Vec<(String, String)> = tables.chain(views).collect();
     format!(
         "Tables of every session:\n{}`tq tables NAME` lists the columns of one.\n",
-        listed(&entries, terminal_width())
+        listed(&entries, terminal::width())
     )
 }
 
@@ -45,6 +45,6 @@ pub(crate) fn page(name: &str) -> Option<String> {
             let columns = view.columns.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
             (view.description, columns.collect())
         };
-    let heading = wrapped(&format!("{name}: {description}"), terminal_width().unwrap_or(100)).join("\n");
-    Some(format!("{heading}\n\n{}", listed(&columns, terminal_width())))
+    let heading = wrapped(&format!("{name}: {description}"), terminal::width().unwrap_or(100)).join("\n");
+    Some(format!("{heading}\n\n{}", listed(&columns, terminal::width())))
 }

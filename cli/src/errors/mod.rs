@@ -1,11 +1,13 @@
 //! What goes wrong, in the words that users read: what, where, and what to type next.
 //!
 //! [`import`] words what can happen to a trace, [`chart`] to a chart, [`queries`] to a saved query, the engine's `SqlError` what
-//! can happen to a statement; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
+//! can happen to a statement, [`writing`] to an answer; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
 
 mod chart;
 pub(crate) mod import;
 pub(crate) mod queries;
+pub(crate) mod timeout;
+mod writing;
 
 use std::io;
 use std::ops::Range;
@@ -14,8 +16,8 @@ use std::sync::Mutex;
 
 use tq_engine::sql::{SqlError, nearest};
 
-use crate::output::visible::visible;
-use crate::talk;
+use crate::terminal;
+use crate::text::visible::visible;
 
 /// Why a command ended without its answer.
 #[derive(Debug)]
@@ -163,6 +165,18 @@ pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = 
     nearest(name, candidates).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
 }
 
+/// The error for a name that is not in a list: `no table `taks`; did you mean `tasks`?`
+pub(crate) fn unknown_name<'a>(
+    kind: &str,
+    name: &str,
+    known: impl IntoIterator<Item = &'a str>,
+    list: &str,
+) -> Failure {
+    Problem::new(format!("no {kind} `{name}`{}", did_you_mean(name, known)))
+        .hint(format!("`{list}` lists the {kind}s"))
+        .into()
+}
+
 impl Problem {
     pub(crate) fn new(message: impl Into<String>) -> Problem {
         Problem { message: message.into(), ..Problem::default() }
@@ -189,18 +203,22 @@ impl Problem {
         Problem::new(format!("cannot {doing} `{}`: {}", path.display(), reason(error)))
     }
 
+    pub(crate) fn no_threads(error: &io::Error) -> Problem {
+        Problem::new(format!("cannot start threads for queries: {error}"))
+    }
+
     fn tell(&self) {
         let place = self.place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default();
         let mut lines = self.message.trim_end().lines();
-        talk::error(&format!("{place}{}", lines.next().unwrap_or_default()));
+        terminal::error(&format!("{place}{}", lines.next().unwrap_or_default()));
         for line in lines {
-            talk::line(&format!("       {line}"));
+            terminal::line(&format!("       {line}"));
         }
         if let Some(excerpt) = &self.excerpt {
-            excerpt.lines().iter().for_each(|line| talk::line(line));
+            excerpt.lines().iter().for_each(|line| terminal::line(line));
         }
         for hint in &self.hints {
-            talk::hint(hint);
+            terminal::hint(hint);
         }
     }
 }

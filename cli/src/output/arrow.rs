@@ -11,7 +11,8 @@ use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::writer::{FileWriter, StreamWriter};
 
-use super::{Output, Writer, only_one, unique};
+use super::unique;
+use super::writer::{Output, Writer, only_one};
 use crate::errors::Failure;
 
 pub(super) struct Arrow {
@@ -86,7 +87,7 @@ mod tests {
     use datafusion::arrow::ipc::reader::{FileReader, StreamReader};
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     #[test]
     fn both_forms_read_back_whatever_the_dictionaries() {

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Writer;
+use super::writer::Writer;
 
 /// Collects what is written to its [`Buffer::writer`]s.
 #[derive(Clone, Default)]
@@ -33,4 +33,15 @@ impl Write for Buffer {
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
+}
+
+/// Writes batches as one result.
+#[cfg(test)]
+pub(crate) fn write(output: &mut dyn super::writer::Output, batches: &[datafusion::arrow::array::RecordBatch]) {
+    output.begin(&batches[0].schema()).unwrap();
+    for batch in batches {
+        output.rows(batch).unwrap();
+    }
+    output.end().unwrap();
+    output.close().unwrap();
 }

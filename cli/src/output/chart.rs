@@ -6,7 +6,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use tq_udfs::ticks::Tick;
 
-use super::{Output, Writer, only_one};
+use super::writer::{Output, Writer, only_one};
 use crate::charts::{Chart, Data, Names};
 use crate::errors::Failure;
 

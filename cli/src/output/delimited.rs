@@ -9,7 +9,8 @@ use std::io::Write;
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 
-use super::{Cells, Output, Writer};
+use super::cells::Cells;
+use super::writer::{Output, Writer};
 use crate::errors::Failure;
 
 pub(super) struct Delimited {
@@ -91,7 +92,7 @@ mod tests {
     use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     #[test]
     fn null_and_empty_stay_apart_and_special_cells_are_quoted() {

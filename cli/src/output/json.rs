@@ -6,7 +6,8 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::json::writer::{LineDelimited, WriterBuilder};
 
-use super::{Output, Writer, only_one, unique};
+use super::unique;
+use super::writer::{Output, Writer, only_one};
 use crate::errors::Failure;
 
 pub(super) struct Json {
@@ -75,7 +76,7 @@ mod tests {
     use datafusion::arrow::datatypes::Int32Type;
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     fn batch(rows: usize) -> RecordBatch {
         let names: DictionaryArray<Int32Type> = vec![Some("a\n\"b"), None].into_iter().collect();

@@ -7,9 +7,11 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use tq_udfs::ticks::Tick;
 
-use super::visible::push_visible;
-use super::{Cells, Output, Writer, cells};
+use super::cells;
+use super::cells::Cells;
+use super::writer::{Output, Writer};
 use crate::errors::Failure;
+use crate::text::visible::push_visible;
 
 pub(crate) struct Markdown {
     writer: Writer,
@@ -129,7 +131,7 @@ mod tests {
     use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     #[test]
     fn names_are_no_markup() {

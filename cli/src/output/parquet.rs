@@ -7,7 +7,8 @@ use datafusion::parquet::basic::{Compression, ZstdLevel};
 use datafusion::parquet::errors::ParquetError;
 use datafusion::parquet::file::properties::WriterProperties;
 
-use super::{Output, Writer, only_one, unique};
+use super::unique;
+use super::writer::{Output, Writer, only_one};
 use crate::errors::{Failure, Problem};
 
 pub(super) struct Parquet {
@@ -70,7 +71,7 @@ mod tests {
     use tq_udfs::ticks::{is_time, time_field};
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     #[test]
     fn a_file_reads_back_with_its_times() {

@@ -15,7 +15,7 @@ use datafusion::error::{DataFusionError, Result};
 use datafusion::logical_expr::{Expr, cast, lit};
 use tq_udfs::ticks::Tick;
 
-use super::{Output, Picture, Writer, only_one};
+use super::writer::{Output, Picture, Preparation, Writer, only_one};
 use crate::charts::gantt::{Gantt, Span};
 use crate::errors::Failure;
 
@@ -41,7 +41,7 @@ impl Svg {
 
 /// Reduces the query to what a chart reads, sorted by start; the longer of two that start together comes first, so that
 /// what it encloses goes below it.
-pub(crate) fn arrange(frame: DataFrame) -> Result<DataFrame> {
+fn arrange(frame: DataFrame) -> Result<DataFrame> {
     let (start, finish) =
         span(&frame, "svg draws tasks", "; `--chart` draws other results, e.g. `--chart 'bar x=duration y=name'`")?;
     let dictionary = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
@@ -97,6 +97,10 @@ pub(super) fn column(frame: &DataFrame, name: &str) -> Option<Expr> {
 }
 
 impl Output for Svg {
+    fn preparation(&self) -> Preparation {
+        Preparation { arrange, ..Preparation::default() }
+    }
+
     fn begin(&mut self, _schema: &SchemaRef) -> Result<(), Failure> {
         if self.gantt.is_some() { Ok(()) } else { Err(only_one("svg")) }
     }

@@ -24,11 +24,11 @@ use datafusion::arrow::datatypes::SchemaRef;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use super::buffer::Buffer;
-use super::cells::{Kind, kinds};
-use super::visible::{visible, visible_lines};
-use super::{Cells, Look, Output, Writer};
+use super::cells::{Cells, Kind, kinds};
+use super::writer::{Look, Output, Writer};
 use crate::errors::Failure;
-use crate::open::plural;
+use crate::text::visible::{visible, visible_lines};
+use crate::text::words::plural;
 
 /// Rows that decide the widths.
 const SAMPLE: usize = 1_000;
@@ -455,7 +455,7 @@ mod tests {
     use tq_udfs::ticks::Tick;
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     fn batch() -> RecordBatch {
         RecordBatch::try_from_iter([

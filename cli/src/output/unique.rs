@@ -32,7 +32,7 @@ mod tests {
     use datafusion::arrow::array::{ArrayRef, Int64Array};
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     fn batch(names: &[&str]) -> RecordBatch {
         let column = |number| Arc::new(Int64Array::from(vec![number])) as ArrayRef;

@@ -2,9 +2,9 @@
 
 use tq_engine::sql::nearest;
 
-use crate::commands::listed;
 use crate::errors::{Failure, Problem};
-use crate::talk::terminal_width;
+use crate::terminal;
+use crate::text::words::listed;
 
 /// What a command does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,13 @@ pub(super) const COMMANDS: &[Command] = &[
         "the last answer as bars or a line",
     ),
     command(&["\\report"], Action::Report, Argument::File, "\\report [FILE]", "write the report of the open traces"),
-    command(&["\\open"], Action::Open, Argument::File, "\\open TRACE…", "open other traces instead"),
+    command(
+        &["\\open"],
+        Action::Open,
+        Argument::File,
+        "\\open TRACE…",
+        "open other traces instead; `\\open example` a small one",
+    ),
     command(&["\\explain"], Action::Explain, Argument::Sql, "\\explain SQL;", "how a statement would be answered"),
     command(
         &["\\watch"],
@@ -132,7 +138,7 @@ pub(super) const COMMANDS: &[Command] = &[
 pub(super) fn help() -> String {
     let entries: Vec<(String, String)> =
         COMMANDS.iter().map(|command| (command.usage.to_owned(), command.help.to_owned())).collect();
-    let mut text = listed(&entries, terminal_width());
+    let mut text = listed(&entries, terminal::width());
     text.push_str(
         "\n\
 SQL ends with `;` and may take several lines; Tab completes names, Up brings back what you typed.

@@ -15,10 +15,10 @@ use tq_engine::sql::dialect::TqDialect;
 use tq_engine::tables::{TABLES, VIEWS};
 
 use super::commands::{Argument, COMMANDS, parse};
-use super::settings::SETTINGS;
 use crate::charts::KINDS;
 use crate::functions::{self, Kind};
-use crate::output::visible::is_hidden;
+use crate::settings::SETTINGS;
+use crate::text::visible::is_hidden;
 
 /// Words of SQL, sorted.
 pub(super) const KEYWORDS: [&str; 58] = [
@@ -117,7 +117,7 @@ impl Words {
         }
         let mut all = BTreeMap::new();
         for function in functions::all(session) {
-            if function.name.starts_with("checked_") {
+            if !function.is_for_people() {
                 continue;
             }
             let known = Function {

@@ -9,11 +9,12 @@
 mod assistant;
 mod commands;
 mod complete;
+mod example;
+mod greeting;
 mod highlight;
 mod pager;
 mod plot;
 mod saved;
-mod settings;
 mod shown;
 
 use std::io::{self, IsTerminal, Read};
@@ -30,22 +31,23 @@ use tq_engine::queries::header::has_header;
 use tq_engine::queries::{Library, Origin, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
-use crate::args::{self, Args, Command, LibraryArgs, OpenArgs};
-use crate::ask::{Asker, Params};
-use crate::commands::print;
+use crate::args::{Args, Command, LibraryArgs, OpenArgs};
+use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
-use crate::open::plural;
+use crate::files::{Inputs, Outputs};
+use crate::format::Format;
 use crate::output::buffer::Buffer;
-use crate::output::visible::visible;
-use crate::output::{self, Destination, Format, Look, Output, Picture, Spelling};
-use crate::outputs::{Inputs, Outputs};
+use crate::output::{self, Destination, Look, Output, Picture, print};
 use crate::progress::{self, Meter};
-use crate::{config, library, talk, watch};
+use crate::settings::{self, Settings};
+use crate::text::runner::Spelling;
+use crate::text::words;
+use crate::{config, library, memory, pictures, terminal};
 
 use assistant::{Assistant, Enter};
 use commands::Action;
 use complete::Words;
-pub(crate) use settings::Settings;
+use example::Example;
 use shown::{LastAnswer, Shown};
 
 /// Lines of history that are kept.
@@ -55,8 +57,10 @@ const INCLUDES_MAX: usize = 16;
 
 /// The prompt's state.
 struct Prompt {
-    asker: Asker,
+    connection: Connection,
     open: OpenArgs,
+    /// The trace that is open, where it is ours.
+    example: Option<Example>,
     settings: Settings,
     library: Library,
     words: Arc<Mutex<Words>>,
@@ -83,8 +87,9 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
             .into());
     }
     let mut prompt = Prompt {
-        asker: Asker::open(args)?,
+        connection: Connection::open(args)?,
         open: args.clone(),
+        example: None,
         settings: config::get().prompt.clone(),
         library: library::open(&LibraryArgs::default())?,
         words: Arc::default(),
@@ -98,8 +103,8 @@ pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
 
 impl Prompt {
     fn interact(&mut self) -> Result<(), Failure> {
-        print(&self.greeting()?)?;
-        let colours = talk::colours(&io::stdout());
+        self.greet()?;
+        let colours = terminal::colours(&io::stdout());
         let config = Config::builder()
             .auto_add_history(true)
             .history_ignore_dups(true)
@@ -121,11 +126,11 @@ impl Prompt {
         }
         self.learn_words();
         let result = loop {
-            match watch::while_idle(|| editor.readline("tq> ")) {
+            match memory::while_idle(|| editor.readline("tq> ")) {
                 Ok(text) => match self.answer(&text) {
                     Ok(Next::Go) => {}
                     Ok(Next::Leave) => break Ok(()),
-                    Err(Failure::Interrupted) => talk::line("interrupted"),
+                    Err(Failure::Interrupted) => terminal::line("interrupted"),
                     Err(Failure::BrokenPipe) => break Err(Failure::BrokenPipe),
                     Err(failure) => failure.tell(),
                 },
@@ -139,7 +144,7 @@ impl Prompt {
             // Two prompts at once must not lose each other's lines, so appending comes first.
             let saved = if file.exists() { editor.append_history(file) } else { editor.save_history(file) };
             if let Err(error) = saved {
-                talk::warning(&format!("the history was not saved to `{}`: {error}", file.display()));
+                terminal::warning(&format!("the history was not saved to `{}`: {error}", file.display()));
             }
         }
         result
@@ -213,16 +218,16 @@ impl Prompt {
             shown_from = Some(Instant::now());
             pager::show(&text, self.settings.pager)?;
         } else {
-            let look = Look::of_stdout(self.asker.session().tick());
+            let look = Look::of_stdout(self.connection.session().tick());
             let mut output =
                 output::create(Format::Csv, output::stdout(Spelling::Stop), &look, None, Picture::default());
-            self.asker.run(statement, params, Format::Csv.arrange(None), output.as_mut())?;
+            self.connection.run(statement, params, output.as_mut())?;
             output.close()?;
         }
         let elapsed = shown_from.unwrap_or_else(Instant::now) - started;
         if self.settings.timing {
-            let rows = self.asker.running().rows();
-            talk::line(&match elapsed < Duration::from_secs(1) {
+            let rows = self.connection.running().rows();
+            terminal::line(&match elapsed < Duration::from_secs(1) {
                 true => format!("Time: {:.1} ms", elapsed.as_secs_f64() * 1e3),
                 false => format!("Time: {}", progress::line(rows, elapsed)),
             });
@@ -234,10 +239,10 @@ impl Prompt {
     fn table(&mut self, statement: &Statement, params: &Params) -> Result<String, Failure> {
         let buffer = Buffer::default();
         let Settings { people, expanded, .. } = self.settings;
-        let look = Look { people, expanded, ..Look::of_stdout(self.asker.session().tick()) };
+        let look = Look { people, expanded, ..Look::of_stdout(self.connection.session().tick()) };
         let mut shown = Shown::new(buffer.writer(), look, self.settings.rows);
-        let meter = Meter::start(self.asker.running());
-        let answered = self.asker.run(statement, params, Ok, &mut shown);
+        let meter = Meter::start(self.connection.running());
+        let answered = self.connection.run(statement, params, &mut shown);
         drop(meter);
         answered?;
         shown.close()?;
@@ -249,16 +254,15 @@ impl Prompt {
 
     fn write(&mut self, statement: &Statement, params: &Params, path: &Path) -> Result<(), Failure> {
         let format = output::choose(None, Some(path))?;
-        let picture =
-            if format == Format::Svg { crate::commands::query::picture(&mut self.asker)? } else { Picture::default() };
-        let (destination, writer) = Destination::open(Some(path), Spelling::of(format))?;
-        let look = Look::plain(self.asker.session().tick());
+        let picture = pictures::surroundings(&mut self.connection, format)?;
+        let (destination, writer) = Destination::open(Some(path), format.spelling())?;
+        let look = Look::plain(self.connection.session().tick());
         let mut output = output::create(format, writer, &look, Some(path), picture);
-        self.asker.run(statement, params, format.arrange(None), output.as_mut())?;
+        self.connection.run(statement, params, output.as_mut())?;
         output.close()?;
         drop(output);
         destination.commit()?;
-        talk::line(&format!("Written to {}.", path.display()));
+        terminal::line(&format!("Written to {}.", path.display()));
         Ok(())
     }
 
@@ -270,18 +274,18 @@ impl Prompt {
             Action::Help => self.show(&commands::help())?,
             Action::Timing => {
                 self.settings.timing = !self.settings.timing;
-                talk::line(if self.settings.timing { "Timing is on." } else { "Timing is off." });
+                terminal::line(if self.settings.timing { "Timing is on." } else { "Timing is off." });
             }
             Action::Expanded => {
                 self.settings.expanded = !self.settings.expanded;
-                talk::line(if self.settings.expanded { "Rows are lists." } else { "Rows are lines of a table." });
+                terminal::line(if self.settings.expanded { "Rows are lists." } else { "Rows are lines of a table." });
             }
             Action::Tables => {
-                let text = saved::tables(&mut self.asker, name)?;
+                let text = saved::tables(&mut self.connection, name)?;
                 self.show(&text)?;
             }
             Action::Functions => {
-                let text = crate::commands::functions::text(&mut self.asker, name)?;
+                let text = crate::commands::functions::text(&mut self.connection, name)?;
                 self.show(&text)?;
             }
             Action::Include => return self.include(rest),
@@ -344,10 +348,10 @@ impl Prompt {
 
     /// A saved query with the values that were given.
     fn answer_saved(&mut self, query: &SavedQuery, given: &[(String, String)]) -> Result<(), Failure> {
-        self.asker.meets(query)?;
-        let params = query.bind(given, self.asker.session().tick())?;
+        self.connection.meets(query)?;
+        let params = query.bind(given, self.connection.session().tick())?;
         if io::stdout().is_terminal() {
-            talk::line(query.title());
+            terminal::line(query.title());
         }
         self.ask(&query.statement, &params)
             .map_err(|failure| failure.in_file(&query.file(), Some(query.statement.line)))
@@ -361,8 +365,8 @@ impl Prompt {
             false => Problem::new("`\\plot` draws on a terminal; answers that go into a pipe are not kept")
                 .hint("`tq query TRACE -c 'SELECT …' --chart 'bar x=… y=…' -o picture.svg` draws into a file"),
         })?;
-        let width = talk::terminal_width().unwrap_or(WIDTH);
-        print(&plot::draw(last, words, width, self.asker.session().tick())?)
+        let width = terminal::width().unwrap_or(WIDTH);
+        print(&plot::draw(last, words, width, self.connection.session().tick())?)
     }
 
     /// The report of the open traces, as `tq report` writes it.
@@ -381,17 +385,24 @@ impl Prompt {
 
     /// `\open`: other traces, same options.
     fn reopen(&mut self, rest: &str) -> Result<(), Failure> {
-        let traces = library::words(rest)?;
+        let mut traces = library::words(rest)?;
+        let mut example = None;
+        if traces == ["example"] && !Path::new("example").exists() {
+            traces = vec![example.insert(Example::write()?).trace()];
+        }
         if traces.is_empty() {
-            return Err(Problem::new("`\\open` needs a trace").hint("e.g. `\\open base=a.json new=b.json`").into());
+            return Err(Problem::new("`\\open` needs a trace")
+                .hint("e.g. `\\open base=a.json new=b.json`, or `\\open example`")
+                .into());
         }
         let open = OpenArgs { traces, ..self.open.clone() };
         // The traces that are open stay so when the new ones cannot be read.
-        self.asker = Asker::open(&open)?;
+        self.connection = Connection::open(&open)?;
         self.open = open;
+        self.example = example;
         self.last = None;
         self.learn_words();
-        print(&self.greeting()?)
+        self.greet()
     }
 
     fn explain(&mut self, text: &str) -> Result<(), Failure> {
@@ -418,12 +429,12 @@ impl Prompt {
         loop {
             if io::stdout().is_terminal() {
                 let text = self.table(&statement, &Params::new())?;
-                let clear = if talk::colours(&io::stdout()) { "\x1b[2J\x1b[H" } else { "" };
+                let clear = if terminal::colours(&io::stdout()) { "\x1b[2J\x1b[H" } else { "" };
                 print(&format!("{clear}Every {seconds} s, until Ctrl-C:\n{text}"))?;
             } else {
                 self.ask(&statement, &Params::new())?;
             }
-            self.asker.wait(Duration::from_secs_f64(seconds))?;
+            self.connection.wait(Duration::from_secs_f64(seconds))?;
         }
     }
 
@@ -437,7 +448,7 @@ impl Prompt {
                 Err(Problem::new(format!("`\\set {name}` needs a value")).hint("`\\set` lists the settings").into())
             }
             _ => {
-                let session = self.asker.session();
+                let session = self.connection.session();
                 let value = session.max_value() / 1_000_000;
                 let of_value =
                     format!("  max-value   {value}MB    the longest text or list that a function makes (bytes)\n");
@@ -449,9 +460,9 @@ impl Prompt {
     /// `\set memory 8GB`: another limit from now on, for other traces too.
     fn set_memory(&mut self, rest: &str) -> Result<(), Failure> {
         let value = rest.trim_start().trim_start_matches("memory").trim();
-        let bytes = args::bytes(value).map_err(|why| Problem::new(format!("`memory` is not `{value}`: {why}")))?;
-        self.asker.session().set_memory_limit(bytes);
-        watch::over(bytes);
+        let bytes = words::bytes(value).map_err(|why| Problem::new(format!("`memory` is not `{value}`: {why}")))?;
+        self.connection.session().set_memory_limit(bytes);
+        memory::over(bytes);
         self.open.memory = Some(bytes);
         Ok(())
     }
@@ -476,50 +487,22 @@ impl Prompt {
     /// `\set max-value 256MB`: from now on, for other traces too.
     fn set_max_value(&mut self, rest: &str) -> Result<(), Failure> {
         let value = rest.trim_start().trim_start_matches("max-value").trim();
-        let bytes =
-            crate::args::bytes(value).map_err(|why| Problem::new(format!("`max-value` is not `{value}`: {why}")))?;
-        self.asker.session().set_max_value(bytes);
+        let bytes = words::bytes(value).map_err(|why| Problem::new(format!("`max-value` is not `{value}`: {why}")))?;
+        self.connection.session().set_max_value(bytes);
         self.open.max_value = Some(bytes);
         Ok(())
     }
 
     /// What was opened, and how to go on.
-    fn greeting(&mut self) -> Result<String, Failure> {
-        const RUNS_SHOWN: usize = 8;
-        let mut text = format!("tq {}\n", env!("CARGO_PKG_VERSION"));
-        let runs = self
-            .asker
-            .collect("SELECT run, format, tasks, locations, makespan FROM runs ORDER BY run_number", &Params::new())?;
-        let cells = output::Cells::new(&runs)?;
-        let tick = self.asker.session().tick();
-        for row in 0..runs.num_rows().min(RUNS_SHOWN) {
-            let cell = |column| cells.shown(column, row, tick).map(Option::unwrap_or_default);
-            let count = |column, word: &str| -> Result<String, Failure> {
-                let number = cell(column)?;
-                Ok(format!("{number} {}", plural(number.parse().unwrap_or(0), word)))
-            };
-            let makespan = cell(4)?;
-            let makespan = if makespan.is_empty() { String::new() } else { format!(", makespan {makespan}") };
-            let (name, format) = (visible(&cell(0)?).into_owned(), cell(1)?);
-            text.push_str(&format!(
-                "{name} ({format}): {} on {}{makespan}\n",
-                count(2, "task")?,
-                count(3, "location")?
-            ));
-        }
-        match runs.num_rows() {
-            0 => text.push_str("No trace is open; `tq TRACE` opens one.\n"),
-            all if all > RUNS_SHOWN => text.push_str(&format!("… and {} more runs\n", all - RUNS_SHOWN)),
-            _ => {}
-        }
-        text.push_str("Type SQL and end it with `;`. \\d shows tables, \\f functions, \\run saved queries, \\? help, \\q leaves.\n");
-        Ok(text)
+    fn greet(&mut self) -> Result<(), Failure> {
+        let offers = io::stdin().is_terminal() && io::stdout().is_terminal() && !terminal::is_quiet();
+        print(&greeting::text(&mut self.connection, &self.library, offers)?)
     }
 
     /// Names for completion; they change with every CREATE.
     fn learn_words(&self) {
         if let Ok(mut words) = self.words.lock() {
-            *words = Words::of(self.asker.session(), &self.library);
+            *words = Words::of(self.connection.session(), &self.library);
         }
     }
 }

@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::commands::print;
 use crate::errors::Failure;
+use crate::output::print;
 use crate::signals::without_interrupts;
 
 /// Prints a text, through `$PAGER` (else `less`) where it is longer than the terminal is high.

@@ -17,7 +17,7 @@ use super::shown::LastAnswer;
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::Cells;
 use crate::output::cells::Kind;
-use crate::output::visible::visible;
+use crate::text::visible::visible;
 
 /// Bars that are drawn.
 const BARS_MAX: usize = 40;

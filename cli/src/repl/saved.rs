@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use tq_engine::queries::Library;
 
-use crate::ask::{Asker, Params};
-use crate::commands::{listed, tables as documented};
-use crate::errors::Failure;
-use crate::open::unknown_name;
+use crate::commands::tables as documented;
+use crate::connection::{Connection, Params};
+use crate::errors::{Failure, unknown_name};
 use crate::output::cells::Cells;
-use crate::talk::terminal_width;
+use crate::terminal;
+use crate::text::words::listed;
 
 /// All saved queries by topic.
 pub(super) fn list(library: &Library) -> Result<String, Failure> {
@@ -24,14 +24,14 @@ pub(super) fn list(library: &Library) -> Result<String, Failure> {
     }
     let topic = |(topic, queries): (&String, &Vec<(String, String)>)| {
         let topic = if topic.is_empty() { "other" } else { topic };
-        format!("{topic}\n{}", listed(queries, terminal_width()))
+        format!("{topic}\n{}", listed(queries, terminal::width()))
     };
     Ok(format!("{}\n`\\run NAME` answers one.\n", topics.iter().map(topic).collect::<Vec<_>>().join("\n")))
 }
 
 /// `\d`: all tables with their rows and meaning. `\d NAME`: its columns.
-pub(super) fn tables(asker: &mut Asker, name: Option<&str>) -> Result<String, Failure> {
-    let names = asker.collect(
+pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<String, Failure> {
+    let names = connection.collect(
         "SELECT t.table_name, d.description \
          FROM information_schema.tables t LEFT JOIN docs.tables d ON d.name = t.table_name \
          WHERE t.table_schema = 'main' ORDER BY d.name IS NULL, t.table_name",
@@ -49,14 +49,14 @@ pub(super) fn tables(asker: &mut Asker, name: Option<&str>) -> Result<String, Fa
     let Some(name) = name else {
         let mut counted = Vec::new();
         for (table, description) in found {
-            let rows = count(asker, &table)?.to_string();
+            let rows = count(connection, &table)?.to_string();
             counted.push((table, rows, description));
         }
         let names = counted.iter().map(|(table, ..)| table.chars().count()).max().unwrap_or(0);
         let digits = counted.iter().map(|(_, rows, _)| rows.len()).max().unwrap_or(0);
         let entry = |(table, rows, description)| (format!("{table:<names$}  {rows:>digits$}"), description);
         let entries: Vec<(String, String)> = counted.into_iter().map(entry).collect();
-        return Ok(format!("Tables, with their rows:\n{}", listed(&entries, terminal_width())));
+        return Ok(format!("Tables, with their rows:\n{}", listed(&entries, terminal::width())));
     };
     let name = name.to_lowercase();
     if let Some(page) = documented::page(&name) {
@@ -65,7 +65,7 @@ pub(super) fn tables(asker: &mut Asker, name: Option<&str>) -> Result<String, Fa
     if !found.iter().any(|(table, _)| *table == name) {
         return Err(unknown_name("table", &name, found.iter().map(|(table, _)| table.as_str()), "\\d"));
     }
-    let columns = asker.collect(&format!("DESCRIBE {}", quoted(&name)), &Params::new())?;
+    let columns = connection.collect(&format!("DESCRIBE {}", quoted(&name)), &Params::new())?;
     let cells = Cells::new(&columns)?;
     let mut entries = Vec::new();
     for row in 0..columns.num_rows() {
@@ -74,11 +74,11 @@ pub(super) fn tables(asker: &mut Asker, name: Option<&str>) -> Result<String, Fa
         cells.exact(1, row, &mut data_type)?;
         entries.push((column, data_type));
     }
-    Ok(format!("{name}\n\n{}", listed(&entries, terminal_width())))
+    Ok(format!("{name}\n\n{}", listed(&entries, terminal::width())))
 }
 
-fn count(asker: &mut Asker, table: &str) -> Result<String, Failure> {
-    let rows = asker.collect(&format!("SELECT count(*) FROM {}", quoted(table)), &Params::new())?;
+fn count(connection: &mut Connection, table: &str) -> Result<String, Failure> {
+    let rows = connection.collect(&format!("SELECT count(*) FROM {}", quoted(table)), &Params::new())?;
     let mut text = String::new();
     Cells::new(&rows)?.exact(0, 0, &mut text)?;
     Ok(text)

@@ -15,16 +15,18 @@ use std::path::{Path, PathBuf};
 use tq_engine::paths::read_text;
 
 use crate::args::{OpenArgs, ReportArgs};
-use crate::ask::Asker;
+use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
-use crate::output::{Destination, Format, Spelling};
-use crate::outputs::{self, Inputs, Outputs};
-use crate::{library, talk};
+use crate::files::{self, Inputs, Outputs};
+use crate::format::Format;
+use crate::output::Destination;
+use crate::text::runner::Spelling;
+use crate::{library, terminal, timeout};
 
 use render::{Drawn, Page, address};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    args.timeout.start();
+    timeout::start(args.timeout);
     if args.open.traces.is_empty() {
         return Err(Problem::new("a report needs a trace").hint("`tq report TRACE`").into());
     }
@@ -43,14 +45,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(file) = &args.output {
         of_a_page(file)?;
     }
-    let mut asker = Asker::open(&args.open)?;
-    let page = render::page(&mut asker, &parts, !args.tables)?;
+    let mut connection = Connection::open(&args.open)?;
+    let page = render::page(&mut connection, &parts, !args.tables)?;
     if page.text.trim().is_empty() {
         let reasons = page.left_out.iter().map(|(section, reason)| format!("`{section}` is left out: {reason}"));
         let nothing = Problem::new("there is nothing on the page");
         return Err(reasons.fold(nothing, Problem::hint).into());
     }
-    let file = page_file(args, &asker);
+    let file = page_file(args, &connection);
     // A page in a pipe has nothing beside it.
     let is_html = args.html || file.as_deref().is_some_and(|file| is_of(file, "html") || is_of(file, "htm"));
     let text = if is_html {
@@ -60,11 +62,11 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     } else {
         with_pictures_beside(&page, file.as_deref())?
     };
-    write_page(file.as_deref(), &text, if is_html { Spelling::Reference } else { Spelling::of(Format::Markdown) })?;
+    write_page(file.as_deref(), &text, if is_html { Spelling::Reference } else { Format::Markdown.spelling() })?;
     // The built-in template has sections for every kind of trace; what one's own left out is worth a word.
     if args.template.is_some() {
         for (section, reason) in &page.left_out {
-            talk::note(&format!("the section `{section}` is left out: {reason}"));
+            terminal::note(&format!("the section `{section}` is left out: {reason}"));
         }
     }
     // The page is there for what it has, and the status says that it is not all.
@@ -72,8 +74,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         Failure::from(late.clone()).tell();
     }
     if let Some(file) = &file {
-        talk::done(&format!("wrote {}", file.display()));
-        talk::done(&format!("next: `tq {}` opens the prompt", args.open.traces.join(" ")));
+        terminal::done(&format!("wrote {}", file.display()));
+        terminal::done(&format!("next: `tq {}` opens the prompt", args.open.traces.join(" ")));
     }
     if page.late.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
 }
@@ -115,13 +117,13 @@ fn is_of(file: &Path, extension: &str) -> bool {
 }
 
 /// Where the page goes; `None` = standard output.
-fn page_file(args: &ReportArgs, asker: &Asker) -> Option<PathBuf> {
+fn page_file(args: &ReportArgs, connection: &Connection) -> Option<PathBuf> {
     match &args.output {
         Some(file) if file == Path::new("-") => None,
         Some(file) => Some(file.clone()),
         None if !io::stdout().is_terminal() => None,
         None => {
-            let name = asker.session().runs().first().map_or("trace", |run| run.name.as_str());
+            let name = connection.session().runs().first().map_or("trace", |run| run.name.as_str());
             let name: String =
                 name.chars().map(|c| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '_' }).collect();
             Some(PathBuf::from(format!("{name}.report.{}", if args.html { "html" } else { "md" })))
@@ -139,7 +141,7 @@ fn with_pictures_beside(page: &Page, file: Option<&Path>) -> Result<String, Fail
     let file = file.unwrap_or(Path::new("report.md"));
     let mut addresses = Vec::new();
     for (name, picture) in file_names(file, &page.pictures).into_iter().zip(&page.pictures) {
-        outputs::write(&name, &picture.svg)?;
+        files::write(&name, &picture.svg)?;
         let name = name.file_name().map(|name| name.to_string_lossy().replace(' ', "%20")).unwrap_or_default();
         addresses.push(name);
     }

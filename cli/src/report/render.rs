@@ -10,16 +10,15 @@ use tq_engine::queries::SavedQuery;
 use tq_udfs::ticks::time_text;
 
 use super::template::{Block, Part, Question};
-use crate::ask::{Asker, Params};
-use crate::commands::counted;
-use crate::commands::query::picture;
+use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
 use crate::output::Picture;
 use crate::output::cells::Kind;
 use crate::output::markdown::{self, escape, escape_line};
-use crate::output::visible::{is_hidden, visible_lines};
 use crate::pictures;
+use crate::text::visible::{is_hidden, visible_lines};
+use crate::text::words::counted;
 
 /// Rows of a table; more are counted.
 const ROWS_SHOWN: usize = 15;
@@ -60,16 +59,16 @@ pub(super) fn address(number: usize) -> String {
 }
 
 /// Asks everything. Without pictures, rows are shown where a chart would be.
-pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
-    asker.tell_notes_once();
-    let picture = picture(asker)?;
+pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
+    connection.tell_notes_once();
+    let picture = pictures::of_session(connection)?;
     if with_pictures {
-        begin_with_names(asker, &picture)?;
+        begin_with_names(connection, &picture)?;
     }
     let mut renderer =
-        Renderer { picture, asker, with_pictures, pictures: Vec::new(), asked: Vec::new(), late: Vec::new() };
+        Renderer { picture, connection, with_pictures, pictures: Vec::new(), asked: Vec::new(), late: Vec::new() };
     let mut pieces = Vec::new();
-    let mut slice = slice_in_words(renderer.asker);
+    let mut slice = slice_in_words(renderer.connection);
     for part in parts {
         pieces.push(match part {
             Part::Heading(level, line) => Piece::Heading(*level, line.clone()),
@@ -90,10 +89,10 @@ pub(super) fn page(asker: &mut Asker, parts: &[Part], with_pictures: bool) -> Re
 }
 
 /// The names that ran longest have the same hues in all pictures, whichever of them comes first.
-fn begin_with_names(asker: &mut Asker, picture: &Picture) -> Result<(), Failure> {
+fn begin_with_names(connection: &mut Connection, picture: &Picture) -> Result<(), Failure> {
     const LONGEST: &str = "SELECT name, CAST(sum(self_time) AS DOUBLE) AS total FROM self_time(working_tasks) \
          GROUP BY name ORDER BY total DESC, name LIMIT 20";
-    let rows = match asker.collect(LONGEST, &Params::new()) {
+    let rows = match connection.collect(LONGEST, &Params::new()) {
         Ok(rows) => rows,
         // What is wrong or late is told where the page asks for it.
         Err(Failure::Told(_)) => return Ok(()),
@@ -107,8 +106,8 @@ fn begin_with_names(asker: &mut Asker, picture: &Picture) -> Result<(), Failure>
 }
 
 /// What `--from` and `--to` have left of the traces.
-fn slice_in_words(asker: &Asker) -> Option<String> {
-    let (slice, tick) = (asker.session().slice(), asker.session().tick());
+fn slice_in_words(connection: &Connection) -> Option<String> {
+    let (slice, tick) = (connection.session().slice(), connection.session().tick());
     let time = |ticks: i64| time_text(ticks, tick);
     let stretch = match (slice.from.map(time), slice.to.map(time)) {
         (None, None) => return None,
@@ -175,7 +174,7 @@ fn reason(pieces: &[Piece]) -> Option<&str> {
 }
 
 struct Renderer<'a> {
-    asker: &'a mut Asker,
+    connection: &'a mut Connection,
     /// Runs and the order of locations.
     picture: Picture,
     with_pictures: bool,
@@ -206,7 +205,7 @@ impl Renderer<'_> {
             return self.facts(&block.questions);
         }
         let Some(question) = block.questions.first() else { return Ok(Piece::Text(String::new())) };
-        let unmet = self.asker.unmet(&question.query)?;
+        let unmet = self.connection.unmet(&question.query)?;
         if !unmet.is_empty() {
             return Ok(Piece::LeftOut(format!("it needs {}", needs_in_words(&unmet))));
         }
@@ -220,7 +219,7 @@ impl Renderer<'_> {
             return Ok(Piece::Text(String::new()));
         }
         if has_chart && !block.table && self.with_pictures {
-            let drawn = pictures::of_query(self.asker, query, &params, &self.picture_of(query))?;
+            let drawn = pictures::of_query(self.connection, query, &params, &self.picture_of(query))?;
             if drawn.is_empty() && block.if_rows {
                 return Ok(Piece::LeftOut("there is nothing to show".to_owned()));
             }
@@ -251,12 +250,12 @@ impl Renderer<'_> {
     }
 
     fn params(&self, question: &Question) -> Result<Params, Failure> {
-        Ok(question.query.bind(&question.given, self.asker.session().tick())?)
+        Ok(question.query.bind(&question.given, self.connection.session().tick())?)
     }
 
     fn answer(&mut self, query: &SavedQuery, params: &Params) -> Result<RecordBatch, Failure> {
         let placed = |failure: Failure| failure.in_file(&query.file(), Some(query.statement.line));
-        self.asker.answer(&query.statement, params).map_err(placed)
+        self.connection.answer(&query.statement, params).map_err(placed)
     }
 
     fn note(&mut self, question: &Question) {
@@ -272,7 +271,7 @@ impl Renderer<'_> {
             if facts.len() >= FACTS {
                 break;
             }
-            if !self.asker.unmet(&question.query)?.is_empty() {
+            if !self.connection.unmet(&question.query)?.is_empty() {
                 continue;
             }
             let params = self.params(question)?;
@@ -299,14 +298,14 @@ impl Renderer<'_> {
         }
         let mut shown = answer.slice(0, answer.num_rows().min(ROWS_SHOWN));
         // In a page about one run, its name in every row says nothing.
-        if self.asker.session().runs().len() == 1
+        if self.connection.session().runs().len() == 1
             && shown.num_columns() > 1
             && let Ok(run) = shown.schema().index_of("run")
         {
             shown.remove_column(run);
         }
         let shown = self.with_labels(&shown)?;
-        let mut text = markdown::table(&shown, self.asker.session().tick())?;
+        let mut text = markdown::table(&shown, self.connection.session().tick())?;
         if answer.num_rows() > shown.num_rows() {
             let _ = writeln!(text, "\n… and {}.", counted(answer.num_rows() - shown.num_rows(), "more row"));
         }
@@ -355,7 +354,7 @@ impl Renderer<'_> {
 
     /// What `{{…}}` stands for.
     fn filled_in(&self, text: &str) -> String {
-        let runs: Vec<String> = self.asker.session().runs().iter().map(|run| escape(&run.name)).collect();
+        let runs: Vec<String> = self.connection.session().runs().iter().map(|run| escape(&run.name)).collect();
         let asked: Vec<String> = self.asked.iter().map(|name| code(name)).collect();
         let shown = match runs.as_slice() {
             [first, .., last] if runs.len() > 6 => format!("{} runs, {first} … {last}", runs.len()),

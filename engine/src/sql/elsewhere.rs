@@ -1,7 +1,7 @@
-//! Functions of other databases, and how their question is asked here.
+//! Names of other databases and tools, and how their question is asked here.
 //!
-//! A name that is not known is looked for here before the nearest of our own names is offered: `max_by` is not meant to be `max`.
-//! What stands in back quotes is SQL; a test plans each of them.
+//! A name that is not known is looked for here before the nearest of our own names is offered: `max_by` is not meant to be `max`, and
+//! `tid` not `id`. What stands in back quotes is SQL; a test plans each of them.
 
 /// Names, separated by spaces, and the hint for them.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -29,7 +29,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "write `string_to_array(name, ',')`, or `split_part(name, ',', 1)` for one part",
     ),
     ("printf format sprintf format_string", "put it together: `name || ': ' || round(0.123, 2)`"),
-    ("strftime formatdatetime format_datetime date_to_string", "write `to_char(now(), '%Y-%m-%d %H:%M')`"),
+    (
+        "strftime formatdatetime format_datetime date_to_string",
+        "`time_text(start)` shows a time of the trace; a date is written by `to_char(now(), '%Y-%m-%d %H:%M')`",
+    ),
     ("strptime str_to_date parse_datetime parse_timestamp", "write `to_timestamp('2026-01-31', '%Y-%m-%d')`"),
     (
         "percentile_disc quantile_disc quantile percentile quantiles quantileexact",
@@ -71,8 +74,60 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("date_diff datediff timestampdiff", "subtract them: `finish - start`"),
     ("time_bucket date_bucket width_bucket tostartofinterval", "write `start / ms(10) * ms(10)`, and group by that"),
     ("histogram", "group by a width: `duration / ms(1) * ms(1)`, with `count(*)` beside it"),
+    ("trace_start", "write `min(start)`"),
+    ("trace_end", "write `max(finish)`"),
+    ("trace_dur trace_duration", "write `max(finish) - min(start)`"),
+    ("time_from_ns time_from_us time_from_ms time_from_s", "write `us(5)`, `ms(5)` or `s(5)`"),
+    ("time_to_ns time_to_us time_to_ms time_to_s", "write `to_us(duration)`, `to_ms(duration)` or `to_s(duration)`"),
+    ("format_duration human_readable_duration", "write `time_text(duration)`"),
     ("to_json parse_json json json_parse", "a text is JSON as it stands: `args->>'key'`"),
 ];
+
+/// What tools call one thing, in the order in which our own names are offered. Perfetto's are names of ours in its schema.
+const COLUMNS: &[&str] = &[
+    "duration dur elapsed length latency runtime time_taken",
+    "start time send_time ts begin timestamp start_time begin_time start_ts start_us start_ns t0",
+    "finish receive_time end stop end_time finish_time stop_time end_ts finish_ts end_us end_ns t1",
+    "location track_id utid tid pid thread thread_id thread_name process process_id rank worker core cpu gpu device stream lane track node \
+     resource pe",
+    "kind category cat type",
+    "name cname label function func op event task_name slice_name",
+    "source src sender from_rank",
+    "target dst dest receiver to_rank",
+    "bytes size size_bytes message_size",
+    "args arg_set_id arguments metadata attributes",
+    "parent parent_id",
+    "depth level stack_depth",
+    "run trace experiment file",
+];
+
+/// What tools call one table.
+const TABLES: &[&str] = &[
+    "tasks spans span regions activities functions kernels intervals",
+    "locations threads processes ranks workers devices streams cores nodes lanes pes resources tracks",
+    "links edges dependencies deps flows arrows",
+    "messages comms communications communication sends packets",
+    "counters metrics samples gauges",
+    "events instants markers marks points",
+    "runs traces recordings experiments files",
+];
+
+/// The first of the names that are there that means the same as the name of another tool.
+fn same<'a>(groups: &[&'static str], name: &str, there: &[&'a str]) -> Option<&'a str> {
+    let name = name.to_lowercase();
+    let group = groups.iter().find(|group| group.split_whitespace().any(|known| known == name))?;
+    group.split_whitespace().find_map(|ours| there.iter().copied().find(|there| *there == ours))
+}
+
+/// The column that another tool calls so.
+pub(super) fn column_like<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
+    same(COLUMNS, name, there)
+}
+
+/// The table that another tool calls so.
+pub(super) fn table_like<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
+    same(TABLES, name, there)
+}
 
 /// What to write instead of a function that other databases have.
 pub(super) fn instead(name: &str) -> Option<&'static str> {

@@ -18,11 +18,11 @@ use std::sync::Arc;
 use datafusion::common::{Column, DataFusionError, Diagnostic, SchemaError, Span as PlanSpan};
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
-use datafusion::sql::sqlparser::ast::{Query, Set, Statement as SqlStatement, Visit, Visitor};
+use datafusion::sql::sqlparser::ast::{Query, SelectItem, Set, Statement as SqlStatement, Visit, Visitor};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
-use crate::sql::elsewhere::{FILES_ARE_OPENED, instead};
+use crate::sql::elsewhere::{FILES_ARE_OPENED, column_like, instead, table_like};
 use crate::sql::names::without_tags;
 use crate::sql::nearest::nearest;
 use crate::sql::parse::{Lines, Statement};
@@ -238,6 +238,17 @@ impl Names<'_> {
         self.functions().iter().any(|function| function == name)
     }
 
+    /// Whether the statement gives a column of its answer this name.
+    fn is_alias(&self, name: &str) -> bool {
+        let Some(ParsedStatement::Statement(statement)) = self.statement.map(|statement| &statement.parsed) else {
+            return false;
+        };
+        let SqlStatement::Query(query) = statement.as_ref() else { return false };
+        let Some(select) = query.body.as_select() else { return false };
+        let is_it = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias.value == name);
+        select.projection.iter().any(is_it)
+    }
+
     /// Whether the statement gives a setting a value.
     fn is_set(&self) -> bool {
         let Some(ParsedStatement::Statement(statement)) = self.statement.map(|statement| &statement.parsed) else {
@@ -274,7 +285,7 @@ fn describe(
     }
     match root {
         DataFusionError::SchemaError(schema_error, _) => match schema_error.as_ref() {
-            SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields, place),
+            SchemaError::FieldNotFound { field, valid_fields } => no_column(field, valid_fields, place, names),
             SchemaError::AmbiguousReference { field } => ambiguous(&field.name, possible),
             SchemaError::DuplicateQualifiedField { qualifier, .. } => (
                 format!("FROM has `{qualifier}` twice", qualifier = qualifier.table()),
@@ -382,7 +393,12 @@ fn json_key_hint(root: &DataFusionError, place: Option<&Place>) -> Option<String
     is_bare.then(|| format!("a key of JSON stands in single quotes: `{operator}'{}'`", field.name))
 }
 
-fn no_column(field: &Column, valid: &[Column], place: Option<&Place>) -> (String, Option<String>) {
+fn no_column(
+    field: &Column,
+    valid: &[Column],
+    place: Option<&Place>,
+    statement: &Names<'_>,
+) -> (String, Option<String>) {
     let mut relations: Vec<String> =
         valid.iter().filter_map(|column| Some(column.relation.as_ref()?.table().to_owned())).collect();
     relations.sort();
@@ -394,7 +410,12 @@ fn no_column(field: &Column, valid: &[Column], place: Option<&Place>) -> (String
         let known: Vec<&str> = relations.iter().map(String::as_str).collect();
         let hint = nearest(relation.table(), known.iter().copied())
             .map(|near| format!("did you mean `{near}.{}`?", field.name))
-            .or_else(|| list(&known).map(|known| format!("FROM has {known}")));
+            .or_else(|| match known.as_slice() {
+                [only] => {
+                    Some(format!("write `{only}.{}`, or call it so: `FROM {only} AS {}`", field.name, relation.table()))
+                }
+                _ => list(&known).map(|known| format!("FROM has {known}")),
+            });
         return (format!("FROM has nothing that is called `{relation}`"), hint);
     }
     let message = match &field.relation {
@@ -406,16 +427,37 @@ fn no_column(field: &Column, valid: &[Column], place: Option<&Place>) -> (String
         place.source_line.chars().nth(before) == Some('"')
     });
     let names: Vec<&str> = valid.iter().map(|column| column.name.as_str()).collect();
-    let hint = match nearest(&field.name, names.iter().copied()) {
-        Some(near) if near.to_lowercase() != *near => format!("did you mean `\"{near}\"`, with its double quotes?"),
-        Some(near) => format!("did you mean `{near}`?"),
-        None if in_double_quotes => format!("a text needs single quotes: '{}'", field.name),
-        None => match list(&names) {
+    let is_alone = field.relation.is_none();
+    let near = column_like(&field.name, &names).or_else(|| nearest(&field.name, names.iter().copied()));
+    let as_text =
+        (is_alone && (in_double_quotes || place.is_some_and(is_compared))).then(|| format!("'{}'", field.name));
+    let hint = match (near, as_text) {
+        _ if is_alone && statement.is_alias(&field.name) => {
+            format!(
+                "`{}` is what SELECT calls its answer, and not known here yet: repeat what it stands for, or ask a subquery",
+                field.name
+            )
+        }
+        (Some(near), _) if near.to_lowercase() != *near => {
+            format!("did you mean `\"{near}\"`, with its double quotes?")
+        }
+        (Some(near), Some(text)) => format!("did you mean `{near}`, or the text {text} in single quotes?"),
+        (Some(near), None) => format!("did you mean `{near}`?"),
+        (None, Some(text)) => format!("a text needs single quotes: {text}"),
+        (None, None) => match list(&names) {
             Some(names) => format!("there is {names}"),
             None => return (message, None),
         },
     };
     (message, Some(hint))
+}
+
+/// Whether what stands at a place is compared with something before it, as texts are.
+fn is_compared(place: &Place) -> bool {
+    let column = usize::try_from(place.column.saturating_sub(1)).unwrap_or(0);
+    let before: String = place.source_line.chars().take(column).collect();
+    let before = before.trim_end().to_lowercase();
+    ["=", "<>", "~", " like", " ilike", "in ("].iter().any(|operator| before.ends_with(operator))
 }
 
 fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
@@ -437,8 +479,18 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
     if names.is_function(given) || names.is_window_function(given) {
         return (message, Some(format!("`{given}` is a function of values: `SELECT {given}(…) FROM …`")));
     }
-    let known: Vec<&str> = tables.iter().map(String::as_str).collect();
-    let hint = match (nearest(given, known.iter().copied()), nearest(given, function_names())) {
+    let mut known: Vec<&str> = tables.iter().map(String::as_str).collect();
+    // Those that are named alone come first.
+    known.sort_by_key(|name| name.contains('.'));
+    let own: Vec<&str> = known.iter().copied().filter(|name| !name.contains('.')).collect();
+    let last = given.rsplit('.').next().unwrap_or_default();
+    let near = own
+        .iter()
+        .copied()
+        .find(|own| *own == last)
+        .or_else(|| table_like(last, &own))
+        .or_else(|| nearest(given, known.iter().copied()));
+    let hint = match (near, nearest(given, function_names())) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, Some(function)) => format!("did you mean the function `{function}()`?"),
         (None, None) => match list(&known) {
@@ -526,6 +578,8 @@ const INSTEAD: &[(&str, &str)] = &[
     ),
     ("summarize", "ask for `count(*)`, `min(x)`, `max(x)`, `approx_distinct(x)` of the columns"),
     ("create macro", "write a view, or a CTE"),
+    ("rlike", "write `name ~ 'a.*'`"),
+    ("show databases", "`SHOW TABLES` lists the tables"),
 ];
 
 fn not_supported(text: &str) -> (String, Option<String>) {
@@ -533,7 +587,10 @@ fn not_supported(text: &str) -> (String, Option<String>) {
         return correlated();
     }
     let lower = text.to_lowercase();
-    let hint = INSTEAD.iter().find(|(clause, _)| lower.contains(clause)).map(|(_, instead)| (*instead).to_owned());
+    let hint = match lower.as_str() {
+        "top" => Some("write `LIMIT 5` at the end".to_owned()),
+        _ => INSTEAD.iter().find(|(clause, _)| lower.contains(clause)).map(|(_, instead)| (*instead).to_owned()),
+    };
     // The rest of these messages is the syntax tree, hundreds of characters long.
     let tree = text.find(['{', '(']).filter(|_| text.len() > 80);
     let short = tree.map_or(text, |end| &text[..end]).trim().trim_end_matches(':');
@@ -692,9 +749,20 @@ fn misplaced_select(place: &Place) -> Option<String> {
 /// What was probably meant where the parser stumbled.
 fn keyword_hint(found: &str, place: &Place) -> Option<String> {
     let upper = found.to_uppercase();
+    if place.source_line.trim_start().to_uppercase().starts_with("PRAGMA") {
+        return Some("`DESCRIBE tasks` lists the columns of a table, `SHOW ALL` the settings".to_owned());
+    }
     match upper.as_str() {
         "GROUP" | "ORDER" | "PARTITION" => return Some(format!("write `{upper} BY`")),
         "SELECT" => return misplaced_select(place),
+        "ISNULL" => return Some("write `IS NULL`".to_owned()),
+        "NOTNULL" => return Some("write `IS NOT NULL`".to_owned()),
+        "CONTAINS" => return Some("write `LIKE '%a%'`, or `contains(name, 'a')`".to_owned()),
+        "WHERE" if place.source_line.to_uppercase().contains("GROUP BY") => {
+            return Some("WHERE stands before GROUP BY; of groups, `HAVING` asks".to_owned());
+        }
+        "[" => return Some("a list stands in parentheses: `('a', 'b')`".to_owned()),
+        "." => return Some("`SHOW TABLES` and `DESCRIBE tasks` in SQL, `\\d` at the prompt".to_owned()),
         "HELP" => return Some("`tq --help` lists the commands of tq, `\\?` those of its prompt".to_owned()),
         _ => {}
     }

@@ -28,8 +28,10 @@ mod elsewhere;
 mod equal;
 mod errors;
 mod expanded;
+mod fractions;
 mod guards;
 mod headings;
+mod immutable;
 mod instead;
 mod itself;
 mod json;
@@ -62,7 +64,6 @@ mod stale;
 pub mod stop;
 mod subqueries;
 mod system;
-mod unchanged;
 mod unfit;
 mod using;
 mod windows;
@@ -177,6 +178,7 @@ async fn try_plan(
         question::must_only_ask(&plan)?;
     }
     limits::check_plan(&plan)?;
+    fractions::note(context, &plan)?;
     Ok(plan)
 }
 

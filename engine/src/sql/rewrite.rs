@@ -33,6 +33,7 @@ use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
 use crate::sql::arrays;
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::error_at;
+use crate::sql::immutable::refuse_changes;
 use crate::sql::perfetto;
 use crate::sql::relations::{find_function, parameter_of};
 use crate::sql::rows;
@@ -40,7 +41,6 @@ use crate::sql::scope::{self, Scopes};
 use crate::sql::set_operations;
 use crate::sql::settings;
 use crate::sql::spelling;
-use crate::sql::unchanged::refuse_changes;
 use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
 

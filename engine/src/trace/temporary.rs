@@ -45,7 +45,7 @@ impl TemporaryFolder {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(crate) fn new() -> io::Result<TemporaryFolder> {
+    pub fn new() -> io::Result<TemporaryFolder> {
         sweep(&std::env::temp_dir());
         let folder = TempDir::with_prefix(PREFIX)?;
         let registered = Registered::new(folder.path());
@@ -58,7 +58,7 @@ impl TemporaryFolder {
     }
 
     /// A file in it.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::{Outcome, Verdict};
 use super::one_line;
-use crate::output::runner::annotation;
-use crate::output::visible::visible;
+use crate::text::runner::annotation;
+use crate::text::visible::visible;
 
 pub(super) fn annotations(outcomes: &[Outcome]) -> Vec<String> {
     let of = |outcome: &Outcome| {

@@ -7,7 +7,7 @@ use tq_udfs::ticks::Tick;
 use super::super::{Outcome, Verdict};
 use super::{details, one_line};
 use crate::errors::Failure;
-use crate::output::visible::push_visible;
+use crate::text::visible::push_visible;
 
 pub(super) fn document(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");

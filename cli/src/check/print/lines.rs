@@ -7,7 +7,7 @@ use tq_udfs::ticks::Tick;
 use super::super::{Outcome, Verdict};
 use super::{details, one_line, totals};
 use crate::errors::Failure;
-use crate::output::visible::visible;
+use crate::text::visible::visible;
 
 pub(super) fn lines(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = String::new();

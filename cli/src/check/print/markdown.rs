@@ -6,10 +6,10 @@ use tq_udfs::ticks::Tick;
 
 use super::super::{Outcome, Verdict};
 use super::{ROWS_SHOWN, details, one_line, totals};
-use crate::commands::counted;
 use crate::errors::Failure;
 use crate::output::markdown::{escape, fenced, table};
-use crate::output::visible::visible;
+use crate::text::visible::visible;
+use crate::text::words::counted;
 
 pub(super) fn summary(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = format!("## tq check\n\n{}\n\n| | query | check |\n| --- | --- | --- |\n", totals(outcomes));

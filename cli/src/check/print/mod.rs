@@ -14,12 +14,13 @@ use tq_udfs::ticks::Tick;
 
 use super::{Outcome, Verdict};
 use crate::args::CheckArgs;
-use crate::commands::{counted, print as print_text, print_as_it_is};
 use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
-use crate::output::visible::visible;
-use crate::output::{self, Look, Output, Spelling, TableOutput};
-use crate::{outputs, talk};
+use crate::output::{self, Look, Output, TableOutput, print as print_text, print_as_it_is};
+use crate::text::runner::Spelling;
+use crate::text::visible::visible;
+use crate::text::words::counted;
+use crate::{files, terminal};
 
 /// Rows that are shown of those that offend.
 const ROWS_SHOWN: usize = 10;
@@ -27,7 +28,7 @@ const ROWS_SHOWN: usize = 10;
 /// Writes everything that was asked for.
 pub(super) fn print(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Result<(), Failure> {
     if let Some(file) = &args.junit {
-        outputs::write(file, &junit::document(outcomes, tick)?)?;
+        files::write(file, &junit::document(outcomes, tick)?)?;
     }
     if let Some(Some(file)) = &args.markdown {
         append(file, &markdown::summary(outcomes, tick)?)?;
@@ -35,9 +36,9 @@ pub(super) fn print(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Resul
     let instead = matches!(args.markdown, Some(None));
     if args.github {
         let annotations = github::annotations(outcomes);
-        // Beside a summary in stdout they go where talk goes; the runner reads both.
+        // Beside a summary in stdout they go where messages go; the runner reads both.
         if instead {
-            annotations.iter().for_each(|annotation| talk::command(annotation));
+            annotations.iter().for_each(|annotation| terminal::command(annotation));
         } else {
             print_as_it_is(&annotations.iter().map(|annotation| format!("{annotation}\n")).collect::<String>())?;
         }

@@ -18,7 +18,7 @@
 //! `tq` of the events what Chrome has no word for (roles, units, what belongs to which task), and `tq_tasks` at the end which tasks
 //! belong to which others. Both read back as the same tables.
 
-mod places;
+pub(crate) mod places;
 mod text;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -26,21 +26,21 @@ use std::fmt::Write as _;
 use std::io::Write;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Float64Type, Int64Type, Schema, SchemaRef};
 use datafusion::common::Column;
 use datafusion::dataframe::DataFrame;
 use datafusion::error::Result as PlanResult;
 use datafusion::logical_expr::{Expr, cast};
 use tq_udfs::ticks::Tick;
 
-use self::places::{Known, Sort, TQ, TQ_LOCATION};
-pub(crate) use self::places::{LOCATIONS, Places};
+use self::places::{Known, Places, Sort, TQ, TQ_LOCATION};
 use self::text::{json, members, microseconds};
-use super::cells::{Kind, kinds};
-use super::{Cells, Output, Writer, only_one, svg};
+use super::cells::{Cells, Kind, kinds};
+use super::svg;
+use super::writer::{Output, Preparation, Writer, only_one};
 use crate::errors::Failure;
-use crate::open::plural;
-use crate::talk;
+use crate::terminal;
+use crate::text::words::plural;
 
 /// Columns that are not arguments: those of `tasks`, which the trace itself shows.
 const KNOWN: [&str; 14] = [
@@ -66,7 +66,7 @@ const PARENTS_OF_AN_EVENT: usize = 10_000;
 const START: &str = "start";
 const FINISH: &str = "finish";
 
-/// What the next rows are.
+/// What rows are, by their columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rows {
     Tasks,
@@ -86,9 +86,6 @@ pub(crate) struct Chrome {
     /// Links whose ends are no slices of a thread.
     unbound: u64,
     losses: Losses,
-    rows: Rows,
-    /// What is still to be asked for.
-    wanted: Vec<Rows>,
     /// The links that were asked for themselves.
     links: Vec<Link>,
     /// The tasks at their ends: others are not shown.
@@ -101,8 +98,6 @@ pub(crate) struct Chrome {
     shown_processes: HashSet<String>,
     /// From the first start to the last finish of what is shown.
     stretch: Option<(i64, i64)>,
-    /// Whether that is where all tasks are: then counters and instants around them belong to it.
-    shows_all: bool,
     threads: i64,
     flows: u64,
     /// Tasks that were written: of a Chrome trace, or of each process that shows a run of another one.
@@ -187,8 +182,6 @@ impl Chrome {
             left_out: 0,
             unbound: 0,
             losses: Losses::default(),
-            rows: Rows::Tasks,
-            wanted: Vec::new(),
             links: Vec::new(),
             only: None,
             shown: HashMap::new(),
@@ -196,7 +189,6 @@ impl Chrome {
             locations: HashMap::new(),
             shown_processes: HashSet::new(),
             stretch: None,
-            shows_all: false,
             threads,
             flows: 0,
             tasks: BTreeMap::new(),
@@ -204,6 +196,12 @@ impl Chrome {
             trees: 0,
             tree_of: HashMap::new(),
         }
+    }
+
+    /// Whether all tasks are shown: then counters and instants around them belong to them.
+    fn shows_all(&self) -> bool {
+        let both = self.stretch.zip(self.places.extent);
+        both.is_some_and(|((from, to), (first, last))| from <= first && last <= to)
     }
 
     fn event(&mut self, event: &str, text: &mut String) {
@@ -523,12 +521,12 @@ impl Chrome {
                 self.left_out += 1;
                 continue;
             }
-            if !self.shows_all && self.stretch.is_some_and(|(from, to)| time < from || to < time) {
+            if !self.shows_all() && self.stretch.is_some_and(|(from, to)| time < from || to < time) {
                 continue;
             }
             let (run, location) = (columns.text("run", row)?, columns.text("location", row)?);
             let process = self.process_of(&run, &location, text);
-            if !self.shows_all && self.stretch.is_some() && !self.shown_processes.contains(&process) {
+            if !self.shows_all() && self.stretch.is_some() && !self.shown_processes.contains(&process) {
                 continue;
             }
             let mut name = columns.text("name", row)?;
@@ -557,7 +555,7 @@ impl Chrome {
             let has_time = times.is_valid(row);
             let time = if has_time { times.value(row) } else { self.stretch.map_or(0, |(from, _)| from) };
             let is_outside = self.stretch.is_none_or(|(from, to)| time < from || to < time);
-            if (is_outside && !self.shows_all) || (!has_time && !self.places.are_told()) {
+            if (is_outside && !self.shows_all()) || (!has_time && !self.places.are_told()) {
                 self.losses.events += u64::from(!has_time);
                 continue;
             }
@@ -694,25 +692,59 @@ fn own_phase(args: &mut String) -> Option<String> {
     Some(phase.to_string())
 }
 
-/// What the rows of a result are, by its columns.
-fn rows_of(has: impl Fn(&str) -> bool) -> Rows {
-    if has(START) && (has(FINISH) || has("duration")) {
-        Rows::Tasks
-    } else if has("source") && has("target") {
-        Rows::Links
-    } else if has("time") && has("value") {
-        Rows::Counters
-    } else {
-        Rows::Tasks
+impl Rows {
+    fn of(schema: &Schema) -> Rows {
+        let has = |name: &str| schema.column_with_name(name).is_some();
+        if has(START) && (has(FINISH) || has("duration")) {
+            Rows::Tasks
+        } else if has("source") && has("target") {
+            Rows::Links
+        } else if has("time") {
+            if has("value") { Rows::Counters } else { Rows::Events }
+        } else {
+            Rows::Tasks
+        }
+    }
+}
+
+/// What the session knows of tasks that are told apart by `task`, and the tasks at the ends of links. Of a Chrome trace, the counters
+/// of Kineto's instants come with the instants.
+fn beside(schema: &Schema) -> &'static [&'static str] {
+    beside_with(
+        schema,
+        &[
+            LINKS,
+            "SELECT c.run, c.location, c.name, c.time, c.value FROM counters c \
+             LEFT ANTI JOIN (SELECT DISTINCT run, time FROM events WHERE name = '[memory]') m \
+             ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
+             ORDER BY c.time",
+            EVENTS,
+        ],
+    )
+}
+
+/// Likewise, of a trace that was no Chrome trace.
+fn beside_told(schema: &Schema) -> &'static [&'static str] {
+    beside_with(schema, &[LINKS, "SELECT * FROM counters ORDER BY time NULLS FIRST", EVENTS])
+}
+
+const LINKS: &str = "SELECT source, target, kind, name, args FROM links";
+const EVENTS: &str = "SELECT run, location, name, kind, task, time, args FROM events ORDER BY time NULLS FIRST";
+
+fn beside_with(schema: &Schema, of_tasks: &'static [&'static str]) -> &'static [&'static str] {
+    match Rows::of(schema) {
+        Rows::Tasks if schema.column_with_name("task").is_some() => of_tasks,
+        Rows::Links => &["SELECT * FROM tasks ORDER BY start, finish DESC, task"],
+        _ => &[],
     }
 }
 
 /// Tasks are sorted by start, the longer and then the smaller one first, and get `start` and `finish` beside whatever else the
 /// result has. Counters are sorted by time.
-pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
+fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
     let by = |name: &str, ascending| Expr::Column(Column::from_name(name)).sort(ascending, false);
     let has = |name: &str| frame.schema().fields().iter().any(|field| field.name() == name);
-    let (first, sort) = match rows_of(has) {
+    let (first, sort) = match Rows::of(frame.schema().as_arrow()) {
         Rows::Links => return Ok(frame),
         Rows::Counters => {
             let cell = |name: &str, data_type| cast(Expr::Column(Column::from_name(name)), data_type).alias(name);
@@ -740,25 +772,20 @@ pub(super) fn arrange(frame: DataFrame) -> PlanResult<DataFrame> {
 }
 
 impl Output for Chrome {
+    fn preparation(&self) -> Preparation {
+        Preparation { arrange, beside: if self.places.are_told() { beside_told } else { beside } }
+    }
+
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
         if self.results > 0 {
             return Err(only_one("chrome"));
         }
         self.results += 1;
-        let has = |name: &str| schema.fields().iter().any(|field| field.name() == name);
-        self.rows = rows_of(has);
-        // Taken from the end.
-        self.wanted = match self.rows {
-            Rows::Tasks if has("task") => {
-                self.losses.messages = self.places.messages.unsigned_abs();
-                vec![Rows::Events, Rows::Counters, Rows::Links]
-            }
-            Rows::Links => {
-                self.only = Some(HashSet::new());
-                vec![Rows::Tasks]
-            }
-            _ => Vec::new(),
-        };
+        let rows = Rows::of(schema);
+        self.only = (rows == Rows::Links).then(HashSet::new);
+        if rows == Rows::Tasks && schema.column_with_name("task").is_some() {
+            self.losses.messages = self.places.messages.unsigned_abs();
+        }
         let mut beside = std::mem::take(&mut self.places.beside);
         beside.remove("traceEvents");
         if self.places.are_unknown() {
@@ -777,36 +804,13 @@ impl Output for Chrome {
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         let mut text = String::new();
-        match self.rows {
+        match Rows::of(batch.schema_ref()) {
             Rows::Tasks => self.tasks(batch, &mut text)?,
             Rows::Links => self.links(batch, &mut text)?,
             Rows::Counters => self.counters(batch, &mut text)?,
             Rows::Events => self.instants(batch, &mut text)?,
         }
         Ok(self.writer.write_all(text.as_bytes())?)
-    }
-
-    fn further(&mut self) -> Option<&'static str> {
-        self.shows_all = match (self.stretch, self.places.extent) {
-            (Some((from, to)), Some((first, last))) => from <= first && last <= to,
-            // There are no tasks to be shown.
-            (None, None) => true,
-            _ => self.shows_all,
-        };
-        self.rows = self.wanted.pop()?;
-        Some(match self.rows {
-            Rows::Tasks => "SELECT * FROM tasks ORDER BY start, finish DESC, task",
-            Rows::Links => "SELECT source, target, kind, name, args FROM links",
-            Rows::Counters if self.places.are_told() => "SELECT * FROM counters ORDER BY time NULLS FIRST",
-            // Those of Kineto's instants come with the instants.
-            Rows::Counters => {
-                "SELECT c.run, c.location, c.name, c.time, c.value FROM counters c \
-                 LEFT ANTI JOIN (SELECT DISTINCT run, time FROM events WHERE name = '[memory]') m \
-                 ON m.run = c.run AND m.time = c.time AND (c.name LIKE 'Bytes %' OR c.name LIKE 'Total %') \
-                 ORDER BY c.time"
-            }
-            Rows::Events => "SELECT run, location, name, kind, task, time, args FROM events ORDER BY time NULLS FIRST",
-        })
     }
 
     fn end(&mut self) -> Result<(), Failure> {
@@ -818,14 +822,14 @@ impl Output for Chrome {
         text.push_str("\n]}\n");
         self.writer.write_all(text.as_bytes())?;
         if self.left_out > 0 {
-            talk::note(&format!(
+            terminal::note(&format!(
                 "{} {} without a start (or time, or value), or with a finish before it, cannot be shown",
                 self.left_out,
                 plural(self.left_out, "row")
             ));
         }
         if self.unbound > 0 {
-            talk::note(&format!(
+            terminal::note(&format!(
                 "{} {} of asynchronous tasks cannot be shown: a flow needs a thread",
                 self.unbound,
                 plural(self.unbound, "link")
@@ -838,7 +842,7 @@ impl Output for Chrome {
             (arguments, format!("arguments of {arguments} {}", plural(arguments, "link"))),
         ];
         for (_, what) in losses.iter().filter(|(count, _)| *count > 0) {
-            talk::note(&format!("{what} cannot be shown: a Chrome trace has no place for them"));
+            terminal::note(&format!("{what} cannot be shown: a Chrome trace has no place for them"));
         }
         Ok(self.writer.flush()?)
     }
@@ -855,7 +859,7 @@ mod tests {
     use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray};
 
     use super::*;
-    use crate::output::testing::{Buffer, write};
+    use crate::output::buffer::{Buffer, write};
 
     #[test]
     fn a_trace_is_valid_json_whose_threads_nest() {

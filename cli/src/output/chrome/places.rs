@@ -71,7 +71,7 @@ pub(super) struct Known {
 }
 
 /// The locations of the session, where they are those of one Chrome trace.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Places {
     known: HashMap<String, Known>,
     /// What is added to times: the trace's own clock at tick 0.

@@ -95,8 +95,13 @@ fn info(ranks: &[&Rank], builder: &mut RunBuilder) {
     let asked =
         |rank: &&Rank| rank.infos.iter().find(|(key, _)| key == "nb_cores").and_then(|(_, value)| value.parse().ok());
     let cores: Option<Vec<i64>> = ranks.iter().map(asked).collect();
-    let workers =
-        || ranks.iter().flat_map(|rank| &rank.lanes).filter(|lane| Sort::of(&lane.name) == Sort::Worker).count();
+    let workers = || {
+        ranks
+            .iter()
+            .flat_map(|rank| &rank.lanes)
+            .filter(|lane| StreamKind::of(&lane.name) == StreamKind::Worker)
+            .count()
+    };
     builder.info.cores =
         cores.map(|cores| cores.iter().sum()).or_else(|| i64::try_from(workers()).ok().filter(|n| *n > 0));
     // What all ranks say alike is said of the run; the machine's topology stays with its rank.
@@ -149,7 +154,7 @@ fn missing_ranks(parts: &[Part], messages: &Messages, builder: &mut RunBuilder) 
 
 /// What a stream is, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sort {
+enum StreamKind {
     Worker,
     Communication,
     /// Device and stream; the first two copy to and from the device.
@@ -157,28 +162,28 @@ enum Sort {
     Other,
 }
 
-impl Sort {
-    fn of(name: &str) -> Sort {
+impl StreamKind {
+    fn of(name: &str) -> StreamKind {
         if name.starts_with("PaRSEC Thread") {
-            return Sort::Worker;
+            return StreamKind::Worker;
         }
         if name.starts_with("Comm thread") {
-            return Sort::Communication;
+            return StreamKind::Communication;
         }
         let gpu = name.strip_prefix("GPU ").and_then(|numbers| {
             let (device, stream) = numbers.split_once('-')?;
             Some((device.parse().ok()?, stream.parse().ok()?))
         });
-        gpu.map_or(Sort::Other, |(device, stream)| Sort::Gpu(device, stream))
+        gpu.map_or(StreamKind::Other, |(device, stream)| StreamKind::Gpu(device, stream))
     }
 
     /// `locations.kind` and `role`.
     fn words(self) -> (&'static str, &'static str) {
         match self {
-            Sort::Worker => ("worker", "compute"),
-            Sort::Communication => ("thread", "communication"),
-            Sort::Gpu(_, 0 | 1) => ("stream", "communication"),
-            Sort::Gpu(..) | Sort::Other => ("stream", "compute"),
+            StreamKind::Worker => ("worker", "compute"),
+            StreamKind::Communication => ("thread", "communication"),
+            StreamKind::Gpu(_, 0 | 1) => ("stream", "communication"),
+            StreamKind::Gpu(..) | StreamKind::Other => ("stream", "compute"),
         }
     }
 }
@@ -243,10 +248,10 @@ fn append_locations(
             ..below(process(part.rank), "process", process(part.rank), "compute")
         });
         for (index, lane) in part.profile.iter().flat_map(|profile| &profile.lanes).enumerate() {
-            let sort = Sort::of(&lane.name);
+            let sort = StreamKind::of(&lane.name);
             let (kind, role) = sort.words();
             let mut place = below(stream(part.rank, index), kind, lane.name.clone(), role);
-            if let Sort::Gpu(number, _) = sort {
+            if let StreamKind::Gpu(number, _) = sort {
                 let location = device(part.rank, number);
                 place.parent = Some(location.clone());
                 if !places.iter().any(|place| place.location == location) {
@@ -536,9 +541,9 @@ fn counters(ranks: &[&Rank], builder: &mut RunBuilder) -> Result<(), ImportError
         let mut units = Vec::new();
         for reading in &rank.readings {
             // Memory belongs to the device, else to the process, whichever stream took and whichever gave it back.
-            let location = match Sort::of(&rank.lanes[reading.lane as usize].name) {
+            let location = match StreamKind::of(&rank.lanes[reading.lane as usize].name) {
                 _ if !reading.is_memory => stream(rank.rank, reading.lane as usize),
-                Sort::Gpu(number, _) => device(rank.rank, number),
+                StreamKind::Gpu(number, _) => device(rank.rank, number),
                 _ => process(rank.rank),
             };
             columns[0].push(word("location", &location));
@@ -594,10 +599,10 @@ mod tests {
 
     #[test]
     fn streams_are_told_by_their_names() {
-        assert_eq!(Sort::of("PaRSEC Thread 0 of VP 0 Bound on 0x00000003"), Sort::Worker);
-        assert_eq!(Sort::of("Comm thread"), Sort::Communication);
-        assert_eq!(Sort::of("GPU 1-2"), Sort::Gpu(1, 2));
-        assert_eq!(Sort::of("GPU of mine"), Sort::Other);
+        assert_eq!(StreamKind::of("PaRSEC Thread 0 of VP 0 Bound on 0x00000003"), StreamKind::Worker);
+        assert_eq!(StreamKind::of("Comm thread"), StreamKind::Communication);
+        assert_eq!(StreamKind::of("GPU 1-2"), StreamKind::Gpu(1, 2));
+        assert_eq!(StreamKind::of("GPU of mine"), StreamKind::Other);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use tq_engine::sql::nearest;
 
 use crate::errors::{Failure, Problem};
+use crate::text::words::bytes_text;
 
 /// How answers are shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +21,7 @@ pub(crate) struct Settings {
 }
 
 /// Name, values and meaning of each setting. `memory` is one of the session, and no way to show answers.
-pub(super) const SETTINGS: [(&str, &str, &str); 6] = [
+pub(crate) const SETTINGS: [(&str, &str, &str); 6] = [
     ("rows", "a number, or all", "rows that are shown of an answer"),
     ("pager", "on or off", "show long answers with $PAGER, or less"),
     ("times", "people or ticks", "times with units, or as they are stored"),
@@ -30,18 +31,9 @@ pub(super) const SETTINGS: [(&str, &str, &str); 6] = [
 ];
 
 /// The line of `\set` about the memory of the session.
-pub(super) fn memory(bytes: usize) -> String {
+pub(crate) fn memory(bytes: usize) -> String {
     let (_, values, meaning) = SETTINGS[SETTINGS.len() - 1];
-    format!("  {:<10}{:<8}{meaning} ({values})\n", "memory", shown(bytes))
-}
-
-/// Bytes as `\set memory` takes them; rounded where they are many.
-fn shown(bytes: usize) -> String {
-    match bytes {
-        bytes if bytes >= 10_000_000_000 => format!("{}GB", bytes / 1_000_000_000),
-        bytes if bytes >= 1_000_000_000 => format!("{:.1}GB", bytes as f64 / 1e9),
-        bytes => format!("{}MB", bytes / 1_000_000),
-    }
+    format!("  {:<10}{:<8}{meaning} ({values})\n", "memory", bytes_text(bytes))
 }
 
 impl Default for Settings {
@@ -80,7 +72,7 @@ impl Settings {
     }
 
     /// All settings with their values.
-    pub(super) fn list(&self) -> String {
+    pub(crate) fn list(&self) -> String {
         let word = |on: bool| if on { "on" } else { "off" }.to_owned();
         let value = |name: &str| match name {
             "rows" => self.rows.map_or("all".to_owned(), |rows| rows.to_string()),

@@ -18,8 +18,6 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Format;
-
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// `--github`: a runner reads what is printed, whatever the environment says.
@@ -49,17 +47,6 @@ pub(crate) enum Spelling {
 }
 
 impl Spelling {
-    /// The one of a format.
-    pub(crate) fn of(format: Format) -> Spelling {
-        match format {
-            Format::Table => Spelling::Escape,
-            Format::Markdown | Format::Svg => Spelling::Reference,
-            Format::Json | Format::Ndjson | Format::Chrome => Spelling::Json,
-            Format::Csv | Format::Tsv => Spelling::Stop,
-            Format::Parquet | Format::Arrow => Spelling::Bytes,
-        }
-    }
-
     fn colon(self) -> &'static str {
         match self {
             Spelling::Escape => "\\u{3a}",

@@ -19,7 +19,7 @@ use tq_engine::trace::temporary::Registered;
 
 use crate::args::OpenArgs;
 use crate::errors::{Failure, Problem};
-use crate::output::runner;
+use crate::text::runner;
 
 /// Whether a CI system may read standard output for commands: a file is no log. What is for people is spelt for it in files too, for
 /// somebody may print them later.

@@ -1,4 +1,4 @@
-//! Asking: a session, the runtime that its queries run on, and the one way in which statements become rows.
+//! A connection: a session, the runtime that its queries run on, and the one way in which statements become rows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -22,19 +22,16 @@ use tq_engine::sql::{self, SqlError, Statement};
 use crate::args::OpenArgs;
 use crate::errors::queries::unmet;
 use crate::errors::{Failure, Problem};
-use crate::output::Output;
+use crate::output::{Output, Preparation};
 use crate::progress::Running;
 use crate::runtime::QueryRuntime;
-use crate::{open, statements, talk};
+use crate::{open, statements, terminal};
 
 /// Values of `$name`.
 pub(crate) type Params = Vec<(String, ScalarValue)>;
 
-/// What an output does to a query before it is executed: an order, fewer columns.
-pub(crate) type Arrange = fn(DataFrame) -> Result<DataFrame, DataFusionError>;
-
 /// A session with its queries.
-pub(crate) struct Asker {
+pub(crate) struct Connection {
     session: Arc<Session>,
     runtime: QueryRuntime,
     /// Notes that were told, where one is told once only.
@@ -48,18 +45,18 @@ enum Part {
     Rows(RecordBatch),
 }
 
-impl Asker {
+impl Connection {
     /// Opens the traces of a command line.
-    pub(crate) fn open(args: &OpenArgs) -> Result<Asker, Failure> {
+    pub(crate) fn open(args: &OpenArgs) -> Result<Connection, Failure> {
         let session = Arc::new(open::open(args)?);
         let runtime = QueryRuntime::new(open::threads(args))?;
-        Ok(Asker { session, runtime, told: None, running: Running::default() })
+        Ok(Connection { session, runtime, told: None, running: Running::default() })
     }
 
     /// Without traces: functions and empty tables.
-    pub(crate) fn empty() -> Result<Asker, Failure> {
+    pub(crate) fn empty() -> Result<Connection, Failure> {
         let session = Arc::new(open::empty()?);
-        Ok(Asker { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
+        Ok(Connection { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
     }
 
     /// From now on a note is told once, however many queries have it: for pages that ask much.
@@ -87,13 +84,15 @@ impl Asker {
         &mut self,
         statement: &Statement,
         params: &Params,
-        arrange: Arrange,
         output: &mut dyn Output,
     ) -> Result<(), Failure> {
+        let Preparation { arrange, beside } = output.preparation();
+        let mut queries: &[&str] = &[];
         let mut begun = false;
         let mut expected = None;
         self.stream(statement, params, arrange, &mut |part| match part {
             Part::Schema(schema) => {
+                queries = beside(&schema);
                 expected = (!schema.fields().is_empty()).then_some(schema);
                 Ok(())
             }
@@ -113,8 +112,8 @@ impl Asker {
         if !begun {
             return Ok(());
         }
-        while let Some(sql) = output.further() {
-            for statement in sql::parse(sql)? {
+        for query in queries {
+            for statement in sql::parse(query)? {
                 self.stream(&statement, &Params::new(), Ok, &mut |part| match part {
                     Part::Schema(_) => Ok(()),
                     Part::Rows(batch) => output.rows(&batch),
@@ -199,7 +198,7 @@ impl Asker {
         &mut self,
         statement: &Statement,
         params: &Params,
-        arrange: Arrange,
+        arrange: fn(DataFrame) -> Result<DataFrame, DataFusionError>,
         take: &mut dyn FnMut(Part) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let wanted = statements::placeholders(&statement.text);
@@ -237,7 +236,7 @@ impl Asker {
         for note in self.session.take_notes() {
             let note = note.to_string();
             if self.told.as_mut().is_none_or(|told| told.insert(note.clone())) {
-                talk::note(&note);
+                terminal::note(&note);
             }
         }
         Ok(answered??)

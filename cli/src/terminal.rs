@@ -1,12 +1,11 @@
-//! Talk goes to stderr: errors, warnings, notes, hints. Colour only on a terminal and only where the sense does not
-//! depend on it; `NO_COLOR` is honoured.
+//! The terminal: its width and colours, and what is said on it. Errors, warnings, notes and hints go to stderr. Colour only on a
+//! terminal and only where the sense does not depend on it; `NO_COLOR` is honoured.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::output::Spelling;
-use crate::output::runner::harmless;
-use crate::output::visible::visible;
+use crate::text::runner::{Spelling, harmless};
+use crate::text::visible::visible;
 
 /// Whether a stream may be coloured.
 pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
@@ -16,7 +15,7 @@ pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
 }
 
 /// The columns of the terminal that stdout is, if it is one.
-pub(crate) fn terminal_width() -> Option<usize> {
+pub(crate) fn width() -> Option<usize> {
     if !io::stdout().is_terminal() {
         return None;
     }
@@ -32,17 +31,21 @@ pub(crate) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
+pub(crate) fn is_quiet() -> bool {
+    QUIET.load(Ordering::Relaxed)
+}
+
 static QUIET: AtomicBool = AtomicBool::new(false);
 
 pub(crate) fn warning(message: &str) {
-    if QUIET.load(Ordering::Relaxed) {
+    if is_quiet() {
         return;
     }
     labelled("warning", "1;33", message);
 }
 
 pub(crate) fn note(message: &str) {
-    if QUIET.load(Ordering::Relaxed) {
+    if is_quiet() {
         return;
     }
     labelled("note", "1;36", message);
@@ -54,7 +57,7 @@ pub(crate) fn hint(message: &str) {
 
 /// What was done, without a label.
 pub(crate) fn done(message: &str) {
-    if !QUIET.load(Ordering::Relaxed) {
+    if !is_quiet() {
         line(message);
     }
 }

@@ -1,0 +1,23 @@
+//! The words for what took longer than `--timeout` allows.
+
+use std::path::Path;
+use std::time::Duration;
+
+use super::Problem;
+use crate::text::words::duration_text;
+
+/// What is said of a question that took longer.
+pub(crate) fn late(limit: Duration) -> Problem {
+    let limit = duration_text(limit);
+    let problem = Problem::new(format!("the query took longer than {limit}, the limit of `--timeout`"));
+    let problem = problem.hint("give it more time, or ask for less: fewer runs, a time slice with `--from` and `--to`, a join with a condition");
+    Problem { is_late: true, ..problem }
+}
+
+/// What is said of traces that took longer to read.
+pub(crate) fn late_reading(path: &Path, limit: Duration) -> Problem {
+    let (path, limit) = (path.display(), duration_text(limit));
+    let problem = Problem::new(format!("{path}: reading took longer than {limit}, the limit of `--timeout`"));
+    let problem = problem.hint("give it more time; a small file that takes long holds something that does not end, as a view of a database can");
+    Problem { is_late: true, ..problem }
+}
