@@ -17,7 +17,7 @@ use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
 use crate::paths::held_by;
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
-use crate::trace::{Budget, Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
+use crate::trace::{Budget, Progress, Run, Slice, Source, Stat, findings, stem};
 
 /// `--option align=messages`: the one option that is no format's.
 const ALIGN_OPTION: &str = "align";
@@ -208,12 +208,9 @@ fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source
     let Some(nsys) = report::nsys_of(std::env::var_os("PATH").as_deref()) else { return Ok((source, Vec::new())) };
     let made = report::export(&nsys, source.local_file()?.path())?;
     let example = format!("{}: `{} export` wrote a temporary database of it", path.display(), nsys.display());
-    let stats = vec![Stat { finding: EXPORTED, count: 1, example }];
+    let stats = vec![Stat { finding: findings::EXPORTED_BY_NSYS, count: 1, example }];
     Ok((Source::of_made_file(path, made, options.progress.clone(), budget)?, stats))
 }
-
-/// A report was read through the database that its own program makes of it.
-const EXPORTED: Finding = Finding::info("exported_by_nsys", Stage::Import);
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
 /// files that nobody recognises are no runs; the latter are counted, and so are compressed files that break off before
@@ -272,12 +269,8 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
         return Err(nothing_in(&spec.path, &paths));
     };
     let found = [
-        (Finding::info("file_not_recognised", Stage::Import), strangers, ""),
-        (
-            Finding::lost("truncated", Stage::Recording),
-            cut_off,
-            ": the compressed file breaks off before its first byte",
-        ),
+        (findings::FILE_NOT_RECOGNISED, strangers, ""),
+        (findings::TRUNCATED, cut_off, ": the compressed file breaks off before its first byte"),
     ];
     for (finding, files, what) in found {
         if let Some(example) = files.first() {
@@ -324,15 +317,15 @@ fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
 /// Counts files whose compressed stream does not decode or has a wrong checksum, and those that break off behind the last byte
 /// that their reader needed; it counts the others itself.
 fn note_damage(sources: &[Source], stats: &mut Vec<Stat>) {
-    let is_known = stats.iter().any(|stat| stat.finding.what == "truncated");
+    let is_known = stats.iter().any(|stat| stat.finding == findings::TRUNCATED);
     let damaged: Vec<String> = sources
         .iter()
         .filter_map(|source| Some(format!("{}: {}", source.path().display(), source.damage()?)))
         .filter(|damage| !(is_known && damage.contains(" breaks off ")))
         .collect();
     if let Some(example) = damaged.first() {
-        let finding = Finding::lost("damaged_stream", Stage::Recording);
-        stats.push(Stat { finding, count: damaged.len() as u64, example: example.clone() });
+        let (finding, count) = (findings::DAMAGED_STREAM, damaged.len() as u64);
+        stats.push(Stat { finding, count, example: example.clone() });
     }
 }
 

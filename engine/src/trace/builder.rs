@@ -24,9 +24,10 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use tq_udfs::ticks::Tick;
 
 use super::assemble::{self, Chunk, WordColumn, assemble};
+use super::findings;
 use super::identity;
 use super::reach;
-use super::stats::{Finding, Stage, Stat, Stats};
+use super::stats::{Stat, Stats};
 use super::words::Words;
 use crate::error::ImportError;
 use crate::tables::{ColumnType, Table};
@@ -337,8 +338,7 @@ impl RunBuilder {
                 .try_grow(assembled.copied)
                 .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
             if let Some((position, start, finish)) = assembled.backwards.first {
-                let finding = Finding::repaired("finish_before_start", Stage::Recording);
-                self.stats.note(finding, assembled.backwards.count, || {
+                self.stats.note(findings::FINISH_BEFORE_START, assembled.backwards.count, || {
                     format!("task {position}: start {start}, finish {finish}; finish is NULL")
                 });
             }
@@ -403,7 +403,7 @@ impl RunBuilder {
     fn within_reach(&mut self, table: Table, name: &str, times: ArrayRef) -> ArrayRef {
         let Some((within, count, (row, time))) = reach::cut(&times) else { return times };
         let position = self.rows(table) + row as u64;
-        self.stats.note(reach::BAD_TIME, count, || {
+        self.stats.note(findings::TIME_IS_NULL, count, || {
             format!("row {position} of {table}: {name} {time} lies beyond ±2^62 ticks; it is NULL")
         });
         within
@@ -588,7 +588,7 @@ mod tests {
         assert_eq!(column(&run, Table::Tasks, "finish"), [Some(1), None, Some(7), None, None]);
         assert_eq!(column(&run, Table::Tasks, "duration"), [Some(1), None, None, None, None]);
         // i64::MIN and i64::MAX are no times: any two of those have a difference.
-        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("bad_time", 2));
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("time_is_null", 2));
         assert_eq!((run.stats[1].finding.what, run.stats[1].count), ("finish_before_start", 1));
         assert_eq!(run.stats[1].example, "task 1: start 5, finish 4; finish is NULL");
     }
@@ -611,7 +611,7 @@ mod tests {
         assert_eq!(column(&run, Table::Tasks, "finish"), [Some(most), None, None, None, Some(9), None]);
         assert_eq!(column(&run, Table::Tasks, "duration"), [Some(i64::MAX), None, None, None, Some(9), None]);
         assert_eq!(column(&run, Table::Events, "time"), [None, None]);
-        assert_eq!((run.stats[0].finding.what, run.stats[0].count, run.stats.len()), ("bad_time", 7, 1));
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count, run.stats.len()), ("time_is_null", 7, 1));
         let example = "row 2 of tasks: start -4611686018427387905 lies beyond ±2^62 ticks; it is NULL";
         assert_eq!(run.stats[0].example, example);
     }
@@ -620,7 +620,7 @@ mod tests {
     fn books_that_do_not_balance_are_a_loss() {
         let mut trace = builder(0);
         trace.stats.records(5);
-        trace.stats.left_out(Finding::lost("torn_line", Stage::Recording), 1, || "line 4".to_owned());
+        trace.stats.left_out(findings::TORN_LINES, 1, || "line 4".to_owned());
         trace.append(Table::Events, 3, vec![("time", Cells::Integer(7))]).expect("appends");
         trace.append_derived(Table::Links, 9, vec![]).expect("appends");
         let stats = trace.finish(1).expect("finishes").stats;

@@ -13,15 +13,10 @@ use super::overall::SubRun;
 use super::papi::{MAIN, Sections, counter_name};
 use super::physical::{Buffers, Type};
 use super::send::{Mostly, Nodes, Sends, Stamps};
-use super::{
-    BAD_LINES, BLANK_LINES, CRLF_LINES, MAIN_LINES, MESSAGES_WITHOUT_TIME, MIXED_RUNS, NODE_CONFLICTS, OTHER_LINES,
-    OTHER_PE, PHASES_FAR_APART, ROUNDED, TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES,
-    TRAILING_COMMA_LINES,
-};
 use crate::error::ImportError;
 use crate::importers::ImportContext;
 use crate::tables::Table;
-use crate::trace::{Cells, Location, RunBuilder, in_order};
+use crate::trace::{Cells, Location, RunBuilder, findings, in_order};
 
 /// Rows that wait for the origin.
 struct Waiting {
@@ -98,7 +93,7 @@ impl Reading {
     pub(super) fn end_file(&mut self, name: &str, phase: Option<&str>, in_order: bool) {
         let stamps = std::mem::replace(&mut self.stamps, Stamps::none());
         let backwards = if in_order { stamps.backwards } else { 0 };
-        self.builder.stats.note(TIME_STEPS_BACKWARDS, backwards, || name.to_owned());
+        self.builder.stats.note(findings::TIME_STEPS_BACKWARDS, backwards, || name.to_owned());
         if stamps.first != NO_TIME {
             let (name, phase) = (name.to_owned(), phase.map(str::to_owned));
             self.files.push(FileStamps { name, phase, least: stamps.least, most: stamps.most });
@@ -119,13 +114,15 @@ impl Reading {
             Mostly::One(_) => block.targets.len(),
             Mostly::Each(sources) => sources.iter().filter(|source| **source != pe).count(),
         };
-        self.builder.stats.note(OTHER_PE, others as u64, || format!("{file}: sends of another PE than the file's"));
+        self.builder.stats.note(findings::OTHER_PE_THAN_THE_FILES, others as u64, || {
+            format!("{file}: sends of another PE than the file's")
+        });
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
         if let Some((pe, node)) = block.own_node {
             self.nodes.correct(pe, node);
         }
-        self.builder.stats.note(MESSAGES_WITHOUT_TIME, block.without_time, || file.to_owned());
+        self.builder.stats.note(findings::MESSAGES_WITHOUT_TIME, block.without_time, || file.to_owned());
         let rows = block.targets.len();
         let mut cells = vec![
             ("source", mostly_words(block.sources)),
@@ -150,7 +147,9 @@ impl Reading {
     ) -> Result<(), ImportError> {
         self.tally(file, &block.tally);
         let others = block.sections.iter().filter(|section| section.target != pe).count();
-        self.builder.stats.note(OTHER_PE, others as u64, || format!("{file}: work of another PE than the file's"));
+        self.builder.stats.note(findings::OTHER_PE_THAN_THE_FILES, others as u64, || {
+            format!("{file}: work of another PE than the file's")
+        });
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
         if let Some((pe, node)) = block.own_node.filter(|own| own.0 == pe) {
@@ -160,7 +159,7 @@ impl Reading {
         self.counters_of(block, first)?;
         let handled: Vec<_> = block.sections.iter().filter(|section| section.mailbox != MAIN).collect();
         let mains = (block.sections.len() - handled.len()) as u64;
-        self.builder.stats.left_out(MAIN_LINES, mains, || format!("{file}: they become counters"));
+        self.builder.stats.left_out(findings::MAIN_LINES, mains, || format!("{file}: they become counters"));
         let mut args = StringBuilder::with_capacity(handled.len(), handled.len() * 32);
         let mut text = String::new();
         for section in &handled {
@@ -236,9 +235,9 @@ impl Reading {
     pub(super) fn take_buffers(&mut self, file: &str, block: Buffers) -> Result<(), ImportError> {
         let stats = &mut self.builder.stats;
         stats.records(block.lines);
-        stats.left_out(OTHER_LINES, block.foreign, || format!("{file}: output of others"));
+        stats.left_out(findings::OTHER_LINES, block.foreign, || format!("{file}: output of others"));
         let torn = block.example.unwrap_or_default();
-        stats.left_out(TORN_PIECES, block.torn, || format!("{file}: `{torn}`"));
+        stats.left_out(findings::TORN_PIECES, block.torn, || format!("{file}: `{torn}`"));
         for buffer in &block.buffers {
             self.pes = self.pes.max(buffer.source.max(buffer.target) + 1);
         }
@@ -288,7 +287,7 @@ impl Reading {
         let of_sub_run = run.values.len() as u64;
         self.builder
             .stats
-            .left_out(super::OVERALL_LINES, run.records, || format!("{of_sub_run} counters come from them"));
+            .left_out(findings::OVERALL_LINES, run.records, || format!("{of_sub_run} counters come from them"));
         self.wait(Waiting { table: Table::Counters, rows: run.values.len(), of_records: false, cells, times: None })
     }
 
@@ -307,13 +306,13 @@ impl Reading {
         }
         let example = |what: &str| format!("{file}{what}");
         let line = tally.example.as_deref().unwrap_or_default();
-        stats.left_out(TORN_LINES, tally.torn, || example(&format!(": `{line}`")));
-        stats.left_out(BAD_LINES, tally.bad, || example(&format!(": `{line}`")));
-        stats.note(BLANK_LINES, tally.blank, || example(""));
-        stats.note(TRAILING_COMMA_LINES, tally.trailing_comma, || example(""));
-        stats.note(CRLF_LINES, tally.carriage_return, || example(""));
-        stats.note(TIGHT_LINES, tally.tight, || example(""));
-        stats.note(ROUNDED, tally.rounded, || example("times finer than a nanosecond, rounded half to even"));
+        stats.left_out(findings::TORN_LINES, tally.torn, || example(&format!(": `{line}`")));
+        stats.left_out(findings::BAD_LINES, tally.bad, || example(&format!(": `{line}`")));
+        stats.note(findings::BLANK_LINES, tally.blank, || example(""));
+        stats.note(findings::TRAILING_COMMA_LINES, tally.trailing_comma, || example(""));
+        stats.note(findings::CRLF_LINES, tally.carriage_return, || example(""));
+        stats.note(findings::LINES_WITHOUT_BLANKS, tally.tight, || example(""));
+        stats.note(findings::ROUNDED, tally.rounded, || example("times finer than a nanosecond, rounded half to even"));
     }
 
     fn wait(&mut self, waiting: Waiting) -> Result<(), ImportError> {
@@ -342,9 +341,9 @@ impl Reading {
         self.note_mixed_runs();
         let conflicts = self.nodes.conflicts();
         let first = conflicts.first().copied().unwrap_or_default();
-        self.builder
-            .stats
-            .note(NODE_CONFLICTS, conflicts.len() as u64, || format!("PE{first} is said to be on several nodes"));
+        self.builder.stats.note(findings::NODE_CONFLICTS, conflicts.len() as u64, || {
+            format!("PE{first} is said to be on several nodes")
+        });
         let origin = self.files.iter().map(|file| file.least).min();
         self.builder.info.origin = origin;
         self.builder.info.started_at = origin;
@@ -447,7 +446,7 @@ impl Reading {
             if gap.length > both || gap.length > each() {
                 let (count, seconds) = (before.len().min(from.len()), gap.length as f64 / 1e9);
                 let (earlier, later) = (&before[before.len() - 1].name, &from[0].name);
-                self.builder.stats.note(MIXED_RUNS, count as u64, || {
+                self.builder.stats.note(findings::MIXED_RUNS, count as u64, || {
                     format!(
                         "{earlier} ends {seconds:.3} s before {later} begins: one may be left over from another run"
                     )
@@ -464,7 +463,7 @@ impl Reading {
         for gap in gaps(&phases).into_iter().filter(|gap| gap.length > limit) {
             let seconds = gap.length as f64 / 1e9;
             let (earlier, later) = (&phases[gap.at - 1].name, &phases[gap.at].name);
-            self.builder.stats.note(PHASES_FAR_APART, 1, || {
+            self.builder.stats.note(findings::PHASES_FAR_APART, 1, || {
                 format!("{earlier} ends {seconds:.0} s before {later} begins: one may be left over from another run")
             });
         }

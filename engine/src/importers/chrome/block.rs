@@ -14,11 +14,9 @@ use super::chunk::{Ending, NO_WORD, Records};
 use super::damage::{self, Closes, Resumption};
 use super::event::{self, Event};
 use super::lex::{self, Flaw};
+use super::phases::Phases;
 use super::told::{TQ, Written};
-use super::{
-    BAD_EVENT, COMMA_MISSING, COMMA_TOO_MANY, DUPLICATE_KEY, NO_PHASE, NOT_UTF8, TRAILING_COMMA, phases::Phases,
-};
-use crate::trace::Block;
+use crate::trace::{Block, findings};
 
 /// A parsed block.
 pub(super) struct Parsed {
@@ -61,12 +59,12 @@ pub(super) fn parse(block: Block<'_>, next: Next, written: &Written) -> Parsed {
     let Commas { missing, extra, seen } = parser.commas;
     let mut records = parser.phases.into_records();
     let place = || format!("in the events from byte {} on", block.offset);
-    records.stats.note(COMMA_MISSING, missing, place);
-    records.stats.note(COMMA_TOO_MANY, extra, place);
+    records.stats.note(findings::COMMA_MISSING, missing, place);
+    records.stats.note(findings::COMMA_TOO_MANY, extra, place);
     if let (Ending::Closed(at), true) = (ending, seen && parser_saw_events(&records)) {
-        records.stats.note(TRAILING_COMMA, 1, || format!("byte {}", text.places(block).of(at)));
+        records.stats.note(findings::TRAILING_COMMA, 1, || format!("byte {}", text.places(block).of(at)));
     }
-    records.stats.note(NOT_UTF8, text.invalid, || format!("byte {}", block.offset + text.first as u64));
+    records.stats.note(findings::NOT_UTF8, text.invalid, || format!("byte {}", block.offset + text.first as u64));
     let tail = match ending {
         Ending::Closed(at) if block.last => Some(text.text().as_bytes()[at + 1..].to_vec()),
         _ => None,
@@ -295,13 +293,13 @@ impl<'t> Parser<'t> {
         }
         if event.duplicate {
             let at = self.at;
-            self.phases.note(DUPLICATE_KEY, at, || "a key stands twice; the last value counts".to_owned());
+            self.phases.note(findings::DUPLICATE_KEY, at, || "a key stands twice; the last value counts".to_owned());
         }
         if event.phase == 0 {
             // JAX ends every file with `{}`.
             let is_padding = event.name.is_none() && event.ts.is_empty() && event.others.is_empty();
             if !is_padding || event.args.text().is_some() {
-                self.phases.left_out(NO_PHASE, self.at, || "an object without `ph`".to_owned());
+                self.phases.left_out(findings::NO_PHASE, self.at, || "an object without `ph`".to_owned());
             }
             return;
         }
@@ -310,7 +308,7 @@ impl<'t> Parser<'t> {
 
     fn bad(&mut self, at: usize) {
         let bytes = self.text.as_bytes();
-        self.phases.left_out(BAD_EVENT, at, || {
+        self.phases.left_out(findings::BAD_EVENT, at, || {
             let head = String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 60)]);
             format!("`{}…`", head.escape_debug())
         });

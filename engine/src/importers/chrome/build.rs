@@ -14,11 +14,10 @@ use super::lanes::Sort;
 use super::nest::{NONE, Nesting};
 use super::slices::Patches;
 use super::told::{self, TQ_TASKS, Told};
-use super::{EMPTY, END_MISSING, OVERLAP, PARENTS_LEFT_OUT, UNFINISHED_TASK};
 use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, RunBuilder};
+use crate::trace::{Cells, RunBuilder, findings};
 
 /// Fills the tables of a run from the recordings of its files.
 pub(super) fn build(
@@ -52,7 +51,7 @@ pub(super) fn build(
         built.push((join(&mut recording, &mut shared, &kinds), recording));
     }
     if built.iter().all(|(_, recording)| recording.lists.events == 0) {
-        builder.stats.note(EMPTY, 1, || "the trace holds no events".to_owned());
+        builder.stats.note(findings::NO_EVENTS, 1, || "the trace holds no events".to_owned());
     }
     let own_lanes = recorder::own_lanes(built.iter().map(|(joined, file)| (file, &*joined.own)), &shared.lanes);
     locations(&shared, &own_lanes, built.iter().map(|(_, recording)| recording), builder)?;
@@ -87,7 +86,7 @@ fn believe(of_tasks: &[String], recording: &mut Recording) {
         let cyclic = kineto::in_cycles(&parents);
         recording.told_parents = parents.into_iter().filter(|(child, _)| !cyclic.contains(child)).collect();
         let example = || "tasks that belong to themselves; the parents by time count".to_owned();
-        recording.stats.note(PARENTS_LEFT_OUT, cyclic.len() as u64, example);
+        recording.stats.note(findings::DECLARED_LEFT_OUT, cyclic.len() as u64, example);
         for mark in recording.lists.marks.iter_mut() {
             mark.task = mark.told_task.filter(|task| *task < rows).or(mark.task);
         }
@@ -99,7 +98,9 @@ fn believe(of_tasks: &[String], recording: &mut Recording) {
         }
     }
     let left_out = said.len() as u64;
-    recording.stats.note(PARENTS_LEFT_OUT, left_out, || format!("`{TQ_TASKS}` counts others than these {rows} tasks"));
+    recording
+        .stats
+        .note(findings::DECLARED_LEFT_OUT, left_out, || format!("`{TQ_TASKS}` counts others than these {rows} tasks"));
 }
 
 /// The earliest time of a file; metadata does not count.
@@ -146,7 +147,7 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
             shared.names.word(recording.name(around)),
             lanes[recording.lane(row) as usize].location
         );
-        recording.stats.note(OVERLAP, nesting.overlaps, || example);
+        recording.stats.note(findings::OVERLAP, nesting.overlaps, || example);
     }
     end_with_those_around(&nesting.cut, recording, shared);
     note_unfinished(&unfinished, recording, shared);
@@ -181,7 +182,7 @@ fn end_with_those_around(cut: &[(u32, i64)], recording: &mut Recording, shared: 
     }
     let name = shared.names.word(recording.name(first));
     let example = format!("`{name}` has no `E`; it ends at {time} ns with the task around it");
-    recording.stats.note(END_MISSING, cut.len() as u64, || example);
+    recording.stats.note(findings::END_MISSING, cut.len() as u64, || example);
 }
 
 /// Counts what `B` began and nothing ended.
@@ -189,7 +190,7 @@ fn note_unfinished(begun: &[u32], recording: &mut Recording, shared: &Shared) {
     let mut open: Vec<u32> = begun.iter().copied().filter(|row| recording.finish(*row) == UNFINISHED).collect();
     open.sort_unstable();
     let example = open.first().map(|row| format!("`{}` has no `E`", shared.names.word(recording.name(*row))));
-    recording.stats.note(UNFINISHED_TASK, open.len() as u64, || example.unwrap_or_default());
+    recording.stats.note(findings::UNFINISHED, open.len() as u64, || example.unwrap_or_default());
 }
 
 fn locations<'r>(

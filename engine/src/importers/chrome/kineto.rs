@@ -18,10 +18,9 @@ use super::chunk::{Joins, UNFINISHED};
 use super::event;
 use super::file::{Recording, Shared};
 use super::lanes::Lanes;
-use super::{LAUNCH_AMBIGUOUS, PYTHON_CYCLE, PYTHON_PARENT_UNKNOWN};
 use crate::importers::collectives::is_collective;
 use crate::tables::{PROFILER, Table};
-use crate::trace::{Cells, RunBuilder, Words};
+use crate::trace::{Cells, RunBuilder, Words, findings};
 
 /// A link between two tasks of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -219,10 +218,10 @@ pub(super) fn python_parents(recording: &mut Recording, lanes: &Lanes) -> Vec<(u
     let cyclic = in_cycles(&parents);
     parents.retain(|(row, _)| !cyclic.contains(row));
     let stats = &mut recording.stats;
-    stats.note(PYTHON_PARENT_UNKNOWN, unknown, || {
+    stats.note(findings::PYTHON_PARENT_UNKNOWN, unknown, || {
         format!("`Python parent id` {} is nobody's; the parent by time counts", first_unknown.unwrap_or_default())
     });
-    stats.note(PYTHON_CYCLE, cyclic.len() as u64, || {
+    stats.note(findings::PYTHON_PARENT_CYCLE, cyclic.len() as u64, || {
         "functions that are their own callers; the parents by time count".to_owned()
     });
     parents
@@ -320,7 +319,7 @@ impl Launches {
         let first = ambiguous().next().map_or(0, |(_, carrier)| carrier.id);
         recording
             .stats
-            .note(LAUNCH_AMBIGUOUS, count, || format!("calls of several processes have correlation {first}"));
+            .note(findings::LAUNCH_AMBIGUOUS, count, || format!("calls of several processes have correlation {first}"));
     }
 
     /// What was launched, with the call that did.

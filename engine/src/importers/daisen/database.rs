@@ -23,11 +23,7 @@ use super::times;
 use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
-
-const UNKNOWN_LOCATION: Finding = Finding::repaired("unknown_location", Stage::Recording);
-const TABLE_NOT_READ: Finding = Finding::info("table_not_read", Stage::Import);
-const BAD_VALUE: Finding = Finding::repaired("bad_value", Stage::Recording);
+use crate::trace::{Cells, RunBuilder, Stats, findings};
 
 /// Stretches of a table at most: rowids may have any gaps.
 const STRETCHES_MAX: i64 = 4096;
@@ -74,7 +70,8 @@ impl Reader<'_> {
                     ValueRef::Integer(key) if names.contains_key(&key) => names.get(&key).map(String::as_str),
                     // Numbers are v5's, which has a table of names.
                     ValueRef::Integer(key) => {
-                        stats.note(UNKNOWN_LOCATION, 1, || format!("{}: location {key} has no name", place()));
+                        stats
+                            .note(findings::UNKNOWN_LOCATION, 1, || format!("{}: location {key} has no name", place()));
                         text(location, &mut number, stats, place)
                     }
                     other => text(other, &mut number, stats, place),
@@ -154,7 +151,8 @@ impl Reader<'_> {
                     ValueRef::Null | ValueRef::Blob(_) => None,
                 };
                 if number.is_none() && value != ValueRef::Null {
-                    stats.note(BAD_VALUE, 1, || format!("{}: {value:?} is no number; taken as NULL", place()));
+                    stats
+                        .note(findings::BAD_VALUE, 1, || format!("{}: {value:?} is no number; taken as NULL", place()));
                 }
                 values.push(number);
                 let mut word = |index: usize| -> rusqlite::Result<Option<String>> {
@@ -218,7 +216,7 @@ impl Reader<'_> {
             }
             let count = connection.query_row(&format!("SELECT count(*) FROM {}", quoted(table)), [], |row| row.get(0));
             let rows: i64 = count.map_err(|error| self.file.damaged(format!("table `{table}`"), &error))?;
-            builder.stats.note(TABLE_NOT_READ, 1, || format!("table `{table}`: {rows} rows"));
+            builder.stats.note(findings::TABLE_NOT_READ, 1, || format!("table `{table}`: {rows} rows"));
         }
         Ok(())
     }

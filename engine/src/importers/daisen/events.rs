@@ -12,9 +12,7 @@ use super::tasks::Tasks;
 use super::times::{self, Unit};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
-
-const UNKNOWN_TASK: Finding = Finding::info("event_without_task", Stage::Recording);
+use crate::trace::{Cells, RunBuilder, Stats, findings};
 
 /// Events of a trace, in order: milestones, then tags.
 pub(super) type EventChunks = Vec<EventChunk>;
@@ -44,7 +42,7 @@ impl EventChunk {
         let id = text(task, scratch, stats, place);
         let found = id.and_then(|id| tasks.find(id));
         if found.is_none() {
-            stats.note(UNKNOWN_TASK, 1, || {
+            stats.note(findings::EVENT_WITHOUT_TASK, 1, || {
                 format!("{}: its task `{}` is not in the trace", place(), id.unwrap_or("NULL"))
             });
         }

@@ -15,15 +15,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::chunk::{Chunk, WordColumn};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Source, Stage, Stats, Words};
-
-const DANGLING: Finding = Finding::info("dangling_parent", Stage::Recording);
-const OUTLIVES: Finding = Finding::info("outlives_parent", Stage::Recording);
-const EARLY: Finding = Finding::info("starts_before_parent", Stage::Recording);
-const OWN_PARENT: Finding = Finding::repaired("own_parent", Stage::Recording);
-const ZERO: Finding = Finding::info("zero_duration", Stage::Recording);
-const DUPLICATE: Finding = Finding::repaired("duplicate_id", Stage::Recording);
-const NO_TASKS: Finding = Finding::info("no_tasks", Stage::Recording);
+use crate::trace::{Cells, Finding, RunBuilder, Source, Stats, Words, findings};
 
 /// What waits here for the end of the file.
 pub(super) fn reservation(source: &Source, pool: &Arc<dyn MemoryPool>) -> MemoryReservation {
@@ -295,11 +287,11 @@ impl Tasks {
 
     fn note(&self, stats: &mut Stats) {
         if self.rows() == 0 {
-            stats.note(NO_TASKS, 1, || "the table of tasks is empty".to_owned());
+            stats.note(findings::NO_TASKS, 1, || "the table of tasks is empty".to_owned());
         }
         let id = |position: usize| self.id(position).unwrap_or("NULL").to_owned();
         let (count, first) = self.duplicates;
-        stats.note(DUPLICATE, count, || {
+        stats.note(findings::DUPLICATE_ID, count, || {
             format!(
                 "`{}` is the id of several tasks; children belong to the first",
                 first.map_or_else(String::new, |first| id(first as usize))
@@ -315,11 +307,11 @@ impl Tasks {
                 format!("task `{}`{}", id(first), what.replace("{}", &format!("`{parent}`")))
             });
         };
-        of_parents(DANGLING, &|related| related.dangling, ": its parent {} is not in the trace");
-        of_parents(OUTLIVES, &|related| related.outlives, " ends after its parent {}");
-        of_parents(EARLY, &|related| related.early, " begins before its parent {}");
-        of_parents(OWN_PARENT, &|related| related.own, " is its own parent; it has none here");
-        of_parents(ZERO, &|related| related.zero, " ends when it begins");
+        of_parents(findings::DANGLING_PARENT, &|related| related.dangling, ": its parent {} is not in the trace");
+        of_parents(findings::OUTLIVES_PARENT, &|related| related.outlives, " ends after its parent {}");
+        of_parents(findings::STARTS_BEFORE_PARENT, &|related| related.early, " begins before its parent {}");
+        of_parents(findings::OWN_PARENT, &|related| related.own, " is its own parent; it has none here");
+        of_parents(findings::ZERO_DURATION, &|related| related.zero, " ends when it begins");
     }
 
     /// Requests as messages: from the location of the `req_out` to that of its `req_in`.

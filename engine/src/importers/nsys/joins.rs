@@ -19,10 +19,7 @@ use super::lanes::Process;
 use super::tasks::{Kind, Range, Tasks};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, ROWS_PER_BATCH, RunBuilder, Stage, Stats};
-
-const NO_CALL: Finding = Finding::info("launched_before", Stage::Recording);
-const AMBIGUOUS: Finding = Finding::repaired("ambiguous_correlation", Stage::Recording);
+use crate::trace::{Cells, ROWS_PER_BATCH, RunBuilder, Stats, findings};
 
 /// Calls by correlation id.
 #[derive(Debug, Default)]
@@ -81,10 +78,12 @@ pub(super) fn launches(tasks: &Tasks, calls: &Calls, stats: &mut Stats) -> Launc
             let example = || {
                 format!("several processes have correlation {correlation}, and task {task} does not say whose it is")
             };
-            stats.note(AMBIGUOUS, 1, example);
+            stats.note(findings::AMBIGUOUS_CORRELATION, 1, example);
         }
         let Some(call) = call else {
-            stats.note(NO_CALL, 1, || format!("task {task}: no call has its correlation {correlation}"));
+            stats.note(findings::LAUNCHED_BEFORE, 1, || {
+                format!("task {task}: no call has its correlation {correlation}")
+            });
             continue;
         };
         let is_wait = tasks.kinds[task as usize] == Kind::Sync;

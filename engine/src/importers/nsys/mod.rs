@@ -42,11 +42,7 @@ use self::tasks::Tasks;
 use super::sqlite::{self, Database};
 use super::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
-use crate::trace::{Finding, Source, Stage, Stats};
-
-const TABLE_MISSING: Finding = Finding::info("table_missing", Stage::Recording);
-const DIAGNOSTIC: Finding = Finding::info("diagnostic", Stage::Recording);
-const EVENTS_DROPPED: Finding = Finding::lost("events_dropped", Stage::Recording);
+use crate::trace::{Source, Stats, findings};
 
 static DOC: FormatDoc = FormatDoc {
     name: "nsys",
@@ -118,7 +114,7 @@ impl Importer for Nsys {
         for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"] {
             if !reader.has(table) {
                 let what = || format!("no table `{table}`: none of its data was collected");
-                reader.stats.note(TABLE_MISSING, 1, what);
+                reader.stats.note(findings::TABLE_MISSING, 1, what);
             }
         }
         let mut lanes = Lanes::of(&mut reader)?;
@@ -162,7 +158,7 @@ fn diagnostics(reader: &mut Reader<'_>) -> Result<(), ImportError> {
     let mut messages = Vec::new();
     reader.describe("DIAGNOSTIC_EVENT", &["text"], |row| messages.extend(row.text(0)))?;
     for message in messages {
-        let finding = if speaks_of_loss(&message) { EVENTS_DROPPED } else { DIAGNOSTIC };
+        let finding = if speaks_of_loss(&message) { findings::EVENTS_DROPPED } else { findings::DIAGNOSTIC };
         reader.stats.note(finding, 1, || message);
     }
     Ok(())

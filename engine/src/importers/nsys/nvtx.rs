@@ -17,10 +17,7 @@ use super::lanes::{Lanes, Process};
 use super::tasks::{Args, Kind, OPEN, Range, Tasks, span, thread};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage};
-
-const NAMING: Finding = Finding::info("nvtx_names", Stage::Import);
-const UNKNOWN_EVENT: Finding = Finding::lost("unknown_event_type", Stage::Import);
+use crate::trace::{Cells, RunBuilder, findings};
 
 const TABLE: &str = "NVTX_EVENTS";
 const COLUMNS: [&str; 10] =
@@ -60,9 +57,13 @@ pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks
             33 | 39 | 75 | 76 => {
                 return reader
                     .stats
-                    .left_out(NAMING, 1, || "rows that name domains, categories and threads".to_owned());
+                    .left_out(findings::NVTX_NAMES, 1, || "rows that name domains, categories and threads".to_owned());
             }
-            _ => return reader.stats.left_out(UNKNOWN_EVENT, 1, || format!("NVTX event of type {event_type}")),
+            _ => {
+                return reader
+                    .stats
+                    .left_out(findings::UNKNOWN_EVENT_TYPE, 1, || format!("NVTX event of type {event_type}"));
+            }
         }
         let Some((start, finish)) = span(reader, row, TABLE) else { return };
         let name = text(reader, row);

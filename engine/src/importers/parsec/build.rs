@@ -17,11 +17,7 @@ use super::rank::{Lane, NO_CLASS, Rank, UNFINISHED};
 use super::types::{Class, decimal};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
-
-const RANK_MISSING: Finding = Finding::info("rank_missing", Stage::Recording);
-const NO_EVENTS: Finding = Finding::info("no_events", Stage::Recording);
-const AGAIN: Finding = Finding::info("executed_again", Stage::Recording);
+use crate::trace::{Cells, RunBuilder, Stats, findings};
 
 /// What is known of a rank: its events, its graph, or both.
 pub(super) struct Part {
@@ -107,7 +103,7 @@ fn info(ranks: &[&Rank], builder: &mut RunBuilder) {
         }
     }
     let events = ranks.iter().flat_map(|rank| &rank.lanes).count();
-    builder.stats.note(NO_EVENTS, u64::from(events == 0), || {
+    builder.stats.note(findings::NO_EVENTS, u64::from(events == 0), || {
         "no stream has an event: was the module task_profiler on (--mca mca_pins task_profiler)?".to_owned()
     });
 }
@@ -138,7 +134,7 @@ fn missing_ranks(parts: &[Part], messages: &Messages, builder: &mut RunBuilder) 
         .max();
     // Counted, not listed: a damaged number of ranks must cost nothing.
     let missing = last.map_or(0, |last| last.saturating_add(1).abs_diff(known.len() as i64));
-    builder.stats.note(RANK_MISSING, missing, || {
+    builder.stats.note(findings::RANK_MISSING, missing, || {
         let first = (0..).find(|rank| !known.contains(rank)).unwrap_or(0);
         match parts.iter().any(|part| part.rank == first) {
             true => format!("rank {first} has a graph and no .prof file: its tasks have no times"),
@@ -515,9 +511,9 @@ fn append_links(
         )
     };
     let again = tasks.again();
-    builder
-        .stats
-        .note(AGAIN, again.len() as u64, || "executions of a task that had run before, linked `again`".to_owned());
+    builder.stats.note(findings::EXECUTED_AGAIN, again.len() as u64, || {
+        "executions of a task that had run before, linked `again`".to_owned()
+    });
     let (sources, targets) = ends(&again);
     let name = builder.word(Table::Links, "name", "again");
     let cells =

@@ -18,15 +18,7 @@ use super::dot::{Graph, Node};
 use super::naming;
 use super::rank::{Lane, NO_CLASS, Rank};
 use super::types::Class;
-use crate::trace::{Finding, Stage, Stats, Words};
-
-const JOINED: Finding = Finding::info("dot_nodes_joined", Stage::Import);
-const OTHER_RANK: Finding = Finding::info("dot_rank_mismatch", Stage::Recording);
-const OTHER_CLASS: Finding = Finding::info("dot_class_mismatch", Stage::Recording);
-const SHARED_NAME: Finding = Finding::info("dot_name_shared", Stage::Recording);
-const WITHOUT_EVENT: Finding = Finding::info("dot_only", Stage::Recording);
-const UNDECLARED: Finding = Finding::info("dot_undeclared", Stage::Recording);
-const NOT_IN_GRAPH: Finding = Finding::info("not_in_dot", Stage::Recording);
+use crate::trace::{Stats, Words, findings};
 
 /// Names of types are cut here by the dictionary of a trace.
 const TYPE_NAME_BYTES: usize = 63;
@@ -262,7 +254,7 @@ impl Joined {
                 self.words.push(*place);
                 *place = nodes.len() as i32;
                 nodes.push(Some((index, node)));
-                stats.note(SHARED_NAME, 1, || {
+                stats.note(findings::DOT_NAME_SHARED, 1, || {
                     format!("{} is in several files: a task of each rank", graph.names.word(node.name))
                 });
             }
@@ -305,8 +297,8 @@ pub(super) fn join(
         }
         let name = joined.name(place);
         match node {
-            Some(_) => stats.note(WITHOUT_EVENT, 1, || format!("{name} has no event: a task without times")),
-            None => stats.note(UNDECLARED, 1, || {
+            Some(_) => stats.note(findings::DOT_ONLY, 1, || format!("{name} has no event: a task without times")),
+            None => stats.note(findings::DOT_UNDECLARED, 1, || {
                 format!("{name} is named by edges only: the graph of its rank is missing, or it never ran; a task without times")
             }),
         }
@@ -316,9 +308,11 @@ pub(super) fn join(
         next_row += 1;
         joined.without_event.push(WithoutEvent { place, node: node.map(|(index, node)| (index, node.clone())) });
     }
-    stats.left_out(JOINED, joined_nodes, || "each is in the rows of its executions".to_owned());
+    stats.left_out(findings::DOT_NODES_JOINED, joined_nodes, || "each is in the rows of its executions".to_owned());
     if !graphs.is_empty() {
-        stats.note(NOT_IN_GRAPH, strangers(tasks) as u64, || "tasks that were traced but are in no graph".to_owned());
+        stats.note(findings::NOT_IN_DOT, strangers(tasks) as u64, || {
+            "tasks that were traced but are in no graph".to_owned()
+        });
     }
     joined
 }
@@ -345,7 +339,7 @@ impl Finder<'_, '_> {
             };
             let executions = &mut tasks.all[task];
             if !self.is_of_class(executions, index, node) {
-                stats.note(OTHER_CLASS, 1, || {
+                stats.note(findings::DOT_CLASS_MISMATCH, 1, || {
                     let event = &self.ranks[executions.rank as usize].names[usize::from(executions.entry)];
                     format!(
                         "{} has the ids of an event of `{event}`: is the graph of another run?",
@@ -368,7 +362,7 @@ impl Finder<'_, '_> {
             if self.is_of_class(&tasks.all[task], index, node) {
                 tasks.all[task].place = place as i32;
                 self.found[place] = Some(task as u32);
-                stats.note(OTHER_RANK, 1, || {
+                stats.note(findings::DOT_RANK_MISMATCH, 1, || {
                     format!("{} ran on another rank than its file says", joined.name(place as i32))
                 });
             }

@@ -17,10 +17,7 @@ use super::rank::{MessageKey, Rank};
 use super::types::Class;
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage};
-
-const WITHOUT_RECEIVE: Finding = Finding::info("send_without_receive", Stage::Recording);
-const WITHOUT_SEND: Finding = Finding::info("receive_without_send", Stage::Recording);
+use crate::trace::{Cells, RunBuilder, findings};
 
 /// A message between two ranks, by the rows of its tasks.
 #[derive(Debug)]
@@ -88,11 +85,11 @@ pub(super) fn match_transfers(ranks: &[&Rank], first_rows: &[Vec<i64>], builder:
                 messages[send].receive = messages[receipt].receive;
                 taken.insert(receipt);
             }
-            None => builder.stats.note(WITHOUT_RECEIVE, 1, || shown(&messages[send].key)),
+            None => builder.stats.note(findings::SEND_WITHOUT_RECEIVE, 1, || shown(&messages[send].key)),
         }
     }
     for key in receipts.iter().flat_map(|(key, left)| left.iter().map(move |_| key)) {
-        builder.stats.note(WITHOUT_SEND, 1, || shown(key));
+        builder.stats.note(findings::RECEIVE_WITHOUT_SEND, 1, || shown(key));
     }
     let mut number = 0;
     messages.retain(|_| {

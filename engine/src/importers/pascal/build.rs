@@ -8,12 +8,11 @@ use tq_udfs::ticks::Tick;
 
 use super::decimal::{PER_NANOSECOND, PER_PICOSECOND};
 use super::study::{Configuration, Execution, Region, Span, Study, numeric};
-use super::{EFFICIENCIES_ONLY, NO_EXECUTIONS, ROUNDED, TIME_TOO_LARGE};
 use crate::error::ImportError;
 use crate::importers::ImportContext;
 use crate::tables::Table;
 use crate::time::divide_half_even;
-use crate::trace::{Cells, Part, RunBuilder, RunInfo, Source};
+use crate::trace::{Cells, Part, RunBuilder, RunInfo, Source, findings};
 
 /// Where everything of an execution runs.
 const LOCATION: &str = "program";
@@ -31,7 +30,7 @@ pub(super) fn build(
     if study.executions.is_empty() {
         builder.stats.absorb(study.stats);
         builder.stats.records(0);
-        builder.stats.note(NO_EXECUTIONS, 1, || "no region has an execution with a time".to_owned());
+        builder.stats.note(findings::NO_EXECUTIONS, 1, || "no region has an execution with a time".to_owned());
         builder.info.program = study.program;
         builder.info.time_unit = "s";
         return context.finish(builder);
@@ -174,16 +173,18 @@ impl Tasks {
             };
             let (start, finish) = (tick(span.start), tick(span.finish));
             if start.is_none() || finish.is_none() {
-                part.stats.note(TIME_TOO_LARGE, 1, || format!("region `{}`", regions[span.region].name));
+                part.stats.note(findings::TIME_TOO_LARGE, 1, || format!("region `{}`", regions[span.region].name));
             }
             self.push(span.region, parent, start, finish);
         }
         for &region in &execution.without_time {
-            part.stats.note(EFFICIENCIES_ONLY, 1, || "the file has no times; see the counter `efficiency`".to_owned());
+            part.stats.note(findings::EFFICIENCIES_ONLY, 1, || {
+                "the file has no times; see the counter `efficiency`".to_owned()
+            });
             let parent = regions[region].parent.and_then(|parent| first_of[parent]);
             self.push(region, parent, None, None);
         }
-        part.stats.note(ROUNDED, rounded, || "times to whole ticks".to_owned());
+        part.stats.note(findings::ROUNDED, rounded, || "times to whole ticks".to_owned());
         first_of
     }
 
@@ -278,7 +279,7 @@ impl Counters {
             self.name.push(builder.word(Table::Counters, "name", &value.name));
             let time = value.time.map(|units| i64::try_from(divide_half_even(units, units_per_tick(tick))));
             if matches!(time, Some(Err(_))) {
-                part.stats.note(TIME_TOO_LARGE, 1, || format!("a sample of {}", value.name));
+                part.stats.note(findings::TIME_TOO_LARGE, 1, || format!("a sample of {}", value.name));
             }
             self.time.push(time.and_then(Result::ok));
             self.value.push(value.value);

@@ -24,23 +24,12 @@ use super::args::{BadCell, args, count_not_finite};
 use super::guess::Looks;
 use super::mapping::{END_TIME, LOCATION_ATTRIBUTES, Section, TaskKey};
 use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
-use super::read::{Batch, CellKind, Header, NOT_FINITE, Place, Sink};
+use super::read::{Batch, CellKind, Header, Place, Sink};
 use super::run::{Chunk, Lanes, Reference, RunTables};
 use super::times::{Clock, Times, rounded_once};
 use crate::error::ImportError;
 use crate::tables::{ColumnType, Table};
-use crate::trace::{Cells, Finding, Stage, Stats};
-
-const BAD_VALUE: Finding = Finding::lost("bad_value", Stage::Recording);
-const ROUNDED: Finding = Finding::info("rounded_time", Stage::Import);
-const DUPLICATE_ID: Finding = Finding::info("duplicate_id", Stage::Recording);
-const DUPLICATE_LOCATION: Finding = Finding::lost("duplicate_location", Stage::Recording);
-const MISSING_END: Finding = Finding::lost("missing_end", Stage::Recording);
-const DURATION_DIFFERS: Finding = Finding::info("duration_differs", Stage::Recording);
-const NAN_IS_NULL: Finding = Finding::info("nan_is_null", Stage::Recording);
-const ROUNDED_VALUE: Finding = Finding::info("rounded_value", Stage::Import);
-const TIME_UNIT_GUESSED: Finding = Finding::info("time_unit_guessed", Stage::Import);
-const COLUMN_NOT_KEPT: Finding = Finding::info("column_not_kept", Stage::Import);
+use crate::trace::{Cells, Stats, findings};
 
 /// From here on not every whole number is a float: 2^53.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
@@ -102,7 +91,7 @@ impl Sink for SectionSink<'_> {
             let kept = |name: &str| self.section.used_elsewhere.iter().any(|used| used == name);
             let names = plan.unmapped.iter().map(|(_, name)| name.as_str()).filter(|name| !kept(name));
             let names: Vec<&str> = names.collect();
-            self.run.builder.stats.note(COLUMN_NOT_KEPT, names.len() as u64, || {
+            self.run.builder.stats.note(findings::COLUMN_NOT_KEPT, names.len() as u64, || {
                 format!(
                     "{}: `{}`; {} have no args",
                     self.section.file.display(),
@@ -222,7 +211,7 @@ impl<'a> SectionSink<'a> {
             self.run.builder.info.time_unit = unit.symbol();
         }
         let file = self.section.file.display();
-        self.run.builder.stats.note(TIME_UNIT_GUESSED, 1, || {
+        self.run.builder.stats.note(findings::TIME_UNIT_GUESSED, 1, || {
             let key = if self.section.phase.is_some() { "time" } else { ours };
             let theirs = theirs.trim_start_matches(END_TIME);
             format!("{file}: `{theirs}` names no unit; its numbers were taken as {}, since {why}: `table.{key}={theirs}:us` and the like say it", unit.symbol())
@@ -290,7 +279,7 @@ impl<'a> SectionSink<'a> {
         let Some(is_nan) = nan_rows(&column) else { return Ok(column) };
         let count = is_nan.true_count() as u64;
         let place = self.place(batch, is_nan.values().set_indices().next().unwrap_or(0));
-        self.run.builder.stats.note(NAN_IS_NULL, count, || format!("{place}: {}", planned.column.name));
+        self.run.builder.stats.note(findings::NAN_IS_NULL, count, || format!("{place}: {}", planned.column.name));
         nullif(&column, &is_nan).map_err(|error| self.arrow(error))
     }
 
@@ -303,7 +292,7 @@ impl<'a> SectionSink<'a> {
             let count = count_not_finite(&batch.columns[*column]);
             let file = self.section.file.display();
             let example = || format!("{file}: NaN or Infinity in column `{name}`, which is null in args");
-            self.run.builder.stats.note(NOT_FINITE, count, example);
+            self.run.builder.stats.note(findings::NOT_FINITE, count, example);
         }
     }
 
@@ -372,7 +361,7 @@ impl<'a> SectionSink<'a> {
             let tick = self.run.tick;
             let text = array_value_to_string(column, row).unwrap_or_default();
             let place = self.place(batch, row);
-            self.run.builder.stats.note(ROUNDED, count, || match planned.unit {
+            self.run.builder.stats.note(findings::ROUNDED_TIME, count, || match planned.unit {
                 Some(unit) => format!("{place}: {name} `{text}` {} is no whole number of {tick}", unit.symbol()),
                 None => format!("{place}: {name} `{text}` is no whole number of {tick}"),
             });
@@ -446,7 +435,7 @@ impl<'a> SectionSink<'a> {
                 let place = self.place(batch, row);
                 let name = planned.column.name;
                 let example = || format!("{place}: {name} `{}` is {value:.0} as a float", clipped(&text));
-                self.run.builder.stats.note(ROUNDED_VALUE, 1, example);
+                self.run.builder.stats.note(findings::ROUNDED_VALUE, 1, example);
             }
         }
         Arc::new(floats.iter().map(|value| value.filter(|value| value.is_finite())).collect::<Float64Array>())
@@ -464,7 +453,7 @@ impl<'a> SectionSink<'a> {
     ) {
         let text = array_value_to_string(column, row).unwrap_or_default();
         let place = self.place(batch, row);
-        self.run.builder.stats.note(BAD_VALUE, 1, || format!("{place}: {what}: `{}`", clipped(&text)));
+        self.run.builder.stats.note(findings::BAD_VALUE, 1, || format!("{place}: {what}: `{}`", clipped(&text)));
         rows.bad.push(BadCell { row, column: planned.name.clone(), text });
     }
 
@@ -525,7 +514,7 @@ impl<'a> SectionSink<'a> {
         }
         if let Some((row, spanned, duration)) = first_difference {
             let place = self.place(batch, row);
-            self.run.builder.stats.note(DURATION_DIFFERS, differing, || {
+            self.run.builder.stats.note(findings::DURATION_DIFFERS, differing, || {
                 format!("{place}: duration {duration}, but finish - start is {spanned}, which is taken")
             });
         }
@@ -545,7 +534,7 @@ impl<'a> SectionSink<'a> {
                 && !self.run.ids.enter(id, first + row as i64, false)
             {
                 let place = self.place(batch, row);
-                self.run.builder.stats.note(DUPLICATE_ID, 1, || {
+                self.run.builder.stats.note(findings::DUPLICATE_ID, 1, || {
                     format!("{place}: `{}`; links and parents mean the first task of that id", clipped(id))
                 });
             }
@@ -595,7 +584,7 @@ impl<'a> SectionSink<'a> {
                     }
                 };
                 match found {
-                    None if leaves => self.run.builder.stats.left_out(MISSING_END, 1, example),
+                    None if leaves => self.run.builder.stats.left_out(findings::MISSING_END, 1, example),
                     None => {}
                     Some(lost) => self.run.lost_reference(lost, leaves, example),
                 }
@@ -617,7 +606,7 @@ impl<'a> SectionSink<'a> {
                         rows.left_out[row] = true;
                         let place = self.place(batch, row);
                         let location = location.unwrap_or("").to_owned();
-                        self.run.builder.stats.left_out(DUPLICATE_LOCATION, 1, || {
+                        self.run.builder.stats.left_out(findings::DUPLICATE_LOCATION, 1, || {
                             format!("{place}: `{}` has a row already, or no name", clipped(&location))
                         });
                     }

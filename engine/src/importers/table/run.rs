@@ -14,11 +14,7 @@ use super::times::Clock;
 use crate::error::ImportError;
 use crate::importers::ImportContext;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, LaneSpans, NO_LANE, Nesting, RunBuilder, Source, Stage, Words, nest};
-
-const UNKNOWN_REFERENCE: Finding = Finding::lost("unknown_reference", Stage::Recording);
-const AMBIGUOUS_REFERENCE: Finding = Finding::lost("ambiguous_reference", Stage::Recording);
-const OVERLAPPING: Finding = Finding::info("overlapping_tasks", Stage::Recording);
+use crate::trace::{Cells, LaneSpans, NO_LANE, Nesting, RunBuilder, Source, Words, findings, nest};
 
 /// ns since 1970 of the years 2000 and 2100: a least start between them is a date.
 const DATES: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
@@ -236,8 +232,8 @@ impl RunTables {
     pub(super) fn lost_reference(&mut self, reference: Reference, left_out: bool, example: impl FnOnce() -> String) {
         let finding = match reference {
             Reference::Task(_) => return,
-            Reference::Unknown => UNKNOWN_REFERENCE,
-            Reference::Ambiguous => AMBIGUOUS_REFERENCE,
+            Reference::Unknown => findings::UNKNOWN_REFERENCE,
+            Reference::Ambiguous => findings::AMBIGUOUS_REFERENCE,
         };
         match left_out {
             true => self.builder.stats.left_out(finding, 1, example),
@@ -409,7 +405,7 @@ impl RunTables {
         let nesting = nest(LaneSpans { lanes: &lanes, starts: &starts, finishes: &finishes });
         if let Some((one, other)) = nesting.example {
             let location = self.builder.words(Table::Tasks, "location").word(lanes[one]).to_owned();
-            self.builder.stats.note(OVERLAPPING, nesting.overlapping, || {
+            self.builder.stats.note(findings::OVERLAPPING_TASKS, nesting.overlapping, || {
                 format!("tasks {one} and {other} on `{location}` overlap, neither encloses the other: no depth there")
             });
         }

@@ -339,7 +339,7 @@ fn the_first_of_two_equal_keys_is_counted() {
 +-------+------+
 | 7     | dup  |
 +-------+------+
-duplicate_key lost x1: a.ndjson:1: `name` is `5`, then `"dup"`
+duplicate_key repaired x1: a.ndjson:1: `name` is `5`, then `"dup"`
 "#;
     assert_eq!(read_as("a.ndjson", text.as_bytes(), &[], Table::Tasks, &["start", "name"]), expected);
 }

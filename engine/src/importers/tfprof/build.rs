@@ -17,9 +17,7 @@ use super::lanes::{Lane, Piece, Trace};
 use super::types::{self, Numbering};
 use crate::error::ImportError;
 use crate::tables::Table;
-use crate::trace::{Cells, Finding, ROWS_PER_BATCH, RunBuilder, Stage};
-
-const STACK_PARENTS_UNKNOWN: Finding = Finding::lost("stack_parents_unknown", Stage::Recording);
+use crate::trace::{Cells, ROWS_PER_BATCH, RunBuilder, findings};
 
 /// Fills the tables of a run.
 pub(super) fn build(
@@ -112,7 +110,7 @@ impl Nesting {
             let Some(outer) = lanes.get(&Lane { level: lane.level - 1, ..*lane }) else { continue };
             if let Some(at) = [outer, children].iter().find_map(|indices| disorder(pieces, indices, positions)) {
                 let count = children.iter().map(|&index| pieces[index].rows.len() as u64).sum();
-                builder.stats.note(STACK_PARENTS_UNKNOWN, count, || {
+                builder.stats.note(findings::STACK_PARENTS_UNKNOWN, count, || {
                     format!("task {at} begins before the one in front of it, so nesting around it cannot be told")
                 });
                 continue;
@@ -209,7 +207,7 @@ fn guess_types(trace: &Trace, encloses: u64, builder: &mut RunBuilder) -> Number
         }
     }
     let numbering = Numbering::guess(occurs, encloses);
-    builder.stats.note(Finding::info("types_guessed", Stage::Import), trace.tasks, || {
+    builder.stats.note(findings::TYPES_GUESSED, trace.tasks, || {
         format!(
             "type numbers read as Taskflow {} wrote them; --option {}=… says better",
             numbering.name(),

@@ -8,13 +8,10 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 
 use crate::error::ImportError;
-use crate::trace::{Finding, Source, Stage, Stats, Words};
+use crate::trace::{Source, Stats, Words, findings};
 
 /// Tasks of a piece at most; a multiple of the rows of a batch.
 pub(super) const PIECE_TASKS: usize = 1 << 16;
-
-/// Names that are no UTF-8 and were read with U+FFFD in place of each invalid stretch.
-const NAME_NOT_UTF8: Finding = Finding::repaired("name_not_utf8", Stage::Recording);
 
 /// Why reading stopped.
 #[derive(Debug)]
@@ -244,7 +241,7 @@ impl Trace {
 
 /// Counts names that are no UTF-8.
 pub(super) fn note_not_utf8(stats: &mut Stats, count: u64, at: u64, name: &str) {
-    stats.note(NAME_NOT_UTF8, count, || format!("byte {at}: `{name}`"));
+    stats.note(findings::NAME_NOT_UTF8, count, || format!("byte {at}: `{name}`"));
 }
 
 pub(super) fn damaged(source: &Source, place: String, what: String) -> ImportError {

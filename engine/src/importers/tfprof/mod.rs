@@ -55,7 +55,7 @@ use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::paths;
 use crate::tables::Table;
-use crate::trace::{Cells, Ending, Finding, RunBuilder, Source, Stage, Stats, stem};
+use crate::trace::{Cells, Ending, RunBuilder, Source, Stats, findings, stem};
 
 const TYPES_OPTION: &str = "tfprof.types";
 const DOT_OPTION: &str = "tfprof.dot";
@@ -86,9 +86,6 @@ static DOC: FormatDoc = FormatDoc {
         },
     ],
 };
-
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
-const UNKNOWN_TYPE: Finding = Finding::repaired("unknown_type", Stage::Recording);
 
 /// Taskflow's own profile.
 pub(super) struct Tfprof;
@@ -200,7 +197,7 @@ fn trace(
         Ok(()) => {}
         // What is whole is kept, and `--strict` knows that something is missing.
         Err(Stop::Cut { at, inside }) if trace.tasks > 0 => {
-            builder.stats.note(TRUNCATED, 1, || format!("byte {at}: the file ends inside of {inside}"));
+            builder.stats.note(findings::TRUNCATED, 1, || format!("byte {at}: the file ends inside of {inside}"));
         }
         Err(Stop::Cut { at, inside }) => {
             return Err(trace.damaged(at, format!("it ends inside of {inside}, before any task is whole")));
@@ -215,9 +212,7 @@ fn trace(
     };
     if trace.tasks == 0 {
         let executors = trace.executors.len();
-        builder.stats.note(Finding::info("no_tasks", Stage::Recording), 1, || {
-            format!("{executors} executors, none of which finished a task")
-        });
+        builder.stats.note(findings::NO_TASKS, 1, || format!("{executors} executors, none of which finished a task"));
     }
     build::build(trace, dialect, numbering, graph.as_ref(), builder)
 }
@@ -259,7 +254,7 @@ fn rigid(source: &Source, threads: usize, trace: &mut Trace, stats: &mut Stats) 
 }
 
 fn note_unknown_type(stats: &mut Stats, count: u64, example: impl FnOnce() -> String) {
-    stats.note(UNKNOWN_TYPE, count, || format!("{}; read as `{}`", example(), types::UNDEFINED));
+    stats.note(findings::UNKNOWN_TYPE, count, || format!("{}; read as `{}`", example(), types::UNDEFINED));
 }
 
 /// The names that a graph beside the trace `stem` may have.
@@ -289,7 +284,7 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
             continue;
         }
         if !paths::is_beside(source.path(), &path) {
-            stats.note(Finding::info("dot_beside_not_used", Stage::Import), 1, || {
+            stats.note(findings::DOT_BESIDE_NOT_USED, 1, || {
                 format!(
                     "{} leads out of the folder of the trace; `--option {DOT_OPTION}=FILE` reads it",
                     path.display()
@@ -299,7 +294,7 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
         }
         match source.beside(&path) {
             Ok(file) if dot::recognise(file.head()) => return Ok(Some(Graph::parse(&file.read_all()?))),
-            _ => stats.note(Finding::info("dot_beside_not_used", Stage::Import), 1, || {
+            _ => stats.note(findings::DOT_BESIDE_NOT_USED, 1, || {
                 format!("{} is no graph of taskflow.dump()", path.display())
             }),
         }
@@ -344,7 +339,7 @@ fn graph_alone(source: &Source, builder: &mut RunBuilder) -> Result<(), ImportEr
     )?;
     if rows == 0 {
         let example = || "the graph has no nodes".to_owned();
-        builder.stats.note(Finding::info("no_tasks", Stage::Recording), 1, example);
+        builder.stats.note(findings::NO_TASKS, 1, example);
     }
     links.append(builder)
 }

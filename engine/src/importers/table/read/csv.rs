@@ -19,12 +19,7 @@ use datafusion::arrow::array::{ArrayRef, StringBuilder};
 use super::lines::{RECORD_BYTES, Window};
 use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
 use crate::error::ImportError;
-use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
-
-const RAGGED: Finding = Finding::lost("ragged_line", Stage::Recording);
-const UNTERMINATED: Finding = Finding::lost("unterminated_quote", Stage::Recording);
-const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
-const TEXT_BEHIND_QUOTE: Finding = Finding::repaired("text_behind_quote", Stage::Recording);
+use crate::trace::{ROWS_PER_BATCH, Source, findings};
 
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
@@ -306,8 +301,8 @@ impl Reader<'_> {
                     if !is_utf8 || goes_on {
                         let place = format!("{}:{}", self.source.path().display(), self.line);
                         let example = || format!("{place}: `{}`", shortened(&text));
-                        sink.stats().note(NOT_UTF8, u64::from(!is_utf8), example);
-                        sink.stats().note(TEXT_BEHIND_QUOTE, u64::from(goes_on), example);
+                        sink.stats().note(findings::NOT_UTF8, u64::from(!is_utf8), example);
+                        sink.stats().note(findings::TEXT_BEHIND_QUOTE, u64::from(goes_on), example);
                     }
                     column.append_value(text);
                 }
@@ -324,7 +319,7 @@ impl Reader<'_> {
                     )
                 };
                 sink.stats().records(1);
-                sink.stats().left_out(RAGGED, 1, example);
+                sink.stats().left_out(findings::RAGGED_LINE, 1, example);
             }
             self.window.used(bytes);
             self.line += lines;
@@ -362,7 +357,7 @@ impl Reader<'_> {
         let bytes = memchr::memchr(b'\n', unread).map_or(unread.len(), |at| at + 1);
         let line = String::from_utf8_lossy(&unread[..bytes.min(200)]);
         sink.stats().records(1);
-        sink.stats().left_out(UNTERMINATED, 1, || {
+        sink.stats().left_out(findings::UNTERMINATED_QUOTE, 1, || {
             format!(
                 "{}:{}: a quote does not close: `{}`",
                 self.source.path().display(),
