@@ -140,7 +140,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
                 let clocks = run.clocks();
                 if aligns {
                     let path = run.source.clone();
-                    run.align().map_err(|source| ImportError::Internal { path, source })?;
+                    run.align().map_err(|error| ImportError::internal(&path, error))?;
                 }
                 run.flag_impossible(&clocks);
                 let wanted = spec.name.as_ref().filter(|wanted| **wanted == name);
@@ -161,7 +161,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     for named in &mut runs {
         let path = named.run.source.clone();
         let had_rows = !slice.is_whole() && named.run.has_rows();
-        named.run.cut(slice).map_err(|source| ImportError::Internal { path, source })?;
+        named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
         if had_rows && !named.run.has_rows() {
             notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
         }
@@ -429,7 +429,7 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
                 }
             }
             *batch = datafusion::arrow::array::RecordBatch::try_new(batch.schema(), columns)
-                .map_err(|error| ImportError::Internal { path: run.source.clone(), source: error.into() })?;
+                .map_err(|error| ImportError::internal(&run.source, error))?;
         }
     }
     Ok(())

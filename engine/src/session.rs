@@ -78,8 +78,7 @@ impl Session {
         let limit = Arc::clone(&pool);
         let pool: Arc<dyn MemoryPool> = pool;
         let opened = open::open(options, &pool)?;
-        Session::build(opened, pool, limit, options)
-            .map_err(|source| ImportError::Internal { path: "session".into(), source })
+        Session::build(opened, pool, limit, options).map_err(|error| ImportError::internal("session".as_ref(), error))
     }
 
     /// The length of a tick.

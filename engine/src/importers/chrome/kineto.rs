@@ -18,9 +18,11 @@ use super::chunk::{Joins, UNFINISHED};
 use super::event;
 use super::file::{Recording, Shared};
 use super::lanes::Lanes;
+use crate::cells::Cells;
+use crate::cells::kind::Word;
 use crate::importers::collectives::is_collective;
-use crate::tables::{PROFILER, Table};
-use crate::trace::{Cells, RunBuilder, Words, findings};
+use crate::tables::{self, PROFILER};
+use crate::trace::{RunBuilder, Words, findings};
 
 /// A link between two tasks of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +129,7 @@ impl Kinds {
     /// The words of `tasks.role` for these categories, and for kernels by their names. `has_own`: the recorder wrote of itself.
     pub(super) fn roles(&self, names: &Words, has_own: bool, builder: &mut RunBuilder) -> Roles {
         let has_kernels = self.0.contains(&Kind::Kernel);
-        let mut word = |role: &str| builder.word(Table::Tasks, "role", role);
+        let mut word = |role: &str| builder.word(tables::Tasks::role, role);
         Roles {
             by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind == Kind::Kernel)).collect(),
             work: word("work"),
@@ -155,7 +157,7 @@ pub(super) struct Roles {
 
 impl Roles {
     /// The roles of tasks. `own` are the rows that the recorder wrote of itself.
-    pub(super) fn cells(&self, kinds: &[i32], names: &[i32], own: impl ExactSizeIterator<Item = usize>) -> Cells {
+    pub(super) fn cells(&self, kinds: &[i32], names: &[i32], own: impl ExactSizeIterator<Item = usize>) -> Cells<Word> {
         let role = |(kind, name): (&i32, &i32)| {
             let (role, is_kernel) = self.by_kind[*kind as usize];
             if is_kernel && self.collectives.get(*name as usize) == Some(&true) { self.communication } else { role }
@@ -170,22 +172,18 @@ impl Roles {
         }
         let first = roles.next().unwrap_or(self.communication);
         if roles.clone().all(|role| role == first) {
-            return Cells::Word(first);
+            return first.into();
         }
-        std::iter::once(first).chain(roles).collect::<Vec<i32>>().into()
+        std::iter::once(first).chain(roles).collect()
     }
 
     /// The roles of tasks that `tq` wrote; `others` are those of rows that are no work.
-    pub(super) fn told(&self, rows: usize, others: impl Iterator<Item = (u32, Option<i32>)>) -> Cells {
+    pub(super) fn told(&self, rows: usize, others: impl Iterator<Item = (u32, Option<i32>)>) -> Cells<Word> {
         let mut roles = vec![Some(self.work); rows];
         for (row, role) in others {
             roles[row as usize] = role;
         }
-        if roles.iter().all(|role| *role == Some(self.work)) {
-            Cells::Word(self.work)
-        } else {
-            Cells::Words(roles.into())
-        }
+        if roles.iter().all(|role| *role == Some(self.work)) { self.work.into() } else { roles.into() }
     }
 }
 

@@ -5,6 +5,8 @@ use datafusion::arrow::array::{Array, Int64Array, StringArray, StringBuilder};
 use rusqlite::types::ValueRef;
 
 use super::times::{self, Unit};
+use crate::cells::Cells;
+use crate::cells::kind::Word;
 use crate::trace::{Stats, Words, findings};
 
 /// Rows of a chunk at most; a multiple of the rows of a batch.
@@ -36,6 +38,11 @@ impl WordColumn {
             *key = keys[*key as usize];
         }
         (self.words, self.last) = (Words::default(), None);
+    }
+
+    /// Its keys, with its own words.
+    pub(super) fn into_cells(self) -> Cells<Word> {
+        Cells::of_words(self.words, self.keys)
     }
 
     pub(super) fn memory(&self) -> usize {

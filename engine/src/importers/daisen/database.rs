@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use datafusion::arrow::array::{Float64Array, StringArray};
 use datafusion::execution::memory_pool::MemoryReservation;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -22,8 +21,8 @@ use super::tasks::{Tasks, reserve};
 use super::times;
 use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
-use crate::tables::Table;
-use crate::trace::{Cells, RunBuilder, Stats, findings};
+use crate::tables;
+use crate::trace::{RunBuilder, Stats, findings};
 
 /// Stretches of a table at most: rowids may have any gaps.
 const STRETCHES_MAX: i64 = 4096;
@@ -161,17 +160,14 @@ impl Reader<'_> {
                 words.push([word(0)?, word(1)?, word(3)?]);
                 Ok(())
             })?;
-            let column =
-                |index: usize| Cells::from(words.iter().map(|row| row[index].as_deref()).collect::<StringArray>());
-            let total = Cells::Word(builder.word(Table::Counters, "kind", "total"));
-            let cells = vec![
-                ("location", column(0)),
-                ("name", column(1)),
-                ("unit", column(2)),
-                ("value", Float64Array::from(values).into()),
-                ("kind", total),
-            ];
-            builder.append(Table::Counters, words.len(), cells)?;
+            builder.append(tables::Counters {
+                location: words.iter().map(|row| row[0].as_deref()).collect(),
+                name: words.iter().map(|row| row[1].as_deref()).collect(),
+                value: values.into(),
+                kind: "total".into(),
+                unit: words.iter().map(|row| row[2].as_deref()).collect(),
+                ..Default::default()
+            })?;
         }
         Ok(())
     }

@@ -18,8 +18,8 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use super::lanes::Process;
 use super::tasks::{Kind, Range, Tasks};
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, ROWS_PER_BATCH, RunBuilder, Stats, findings};
+use crate::tables;
+use crate::trace::{ROWS_PER_BATCH, RunBuilder, Stats, findings};
 
 /// Calls by correlation id.
 #[derive(Debug, Default)]
@@ -168,29 +168,20 @@ impl OpenRanges {
 
 /// Appends the links: of launches, then of ranges.
 pub(super) fn append(links: &[Link], ranges: &[(u32, u32)], builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let mut word = |column, text: &str| builder.word(Table::Links, column, text);
-    let kinds: Vec<i32> = links.iter().map(|link| word("kind", link.2)).collect();
-    let names: Vec<i32> = links.iter().map(|link| word("name", link.3)).collect();
-    let cells = vec![
-        ("source", links.iter().map(|link| i64::from(link.0)).collect::<Vec<i64>>().into()),
-        ("target", links.iter().map(|link| i64::from(link.1)).collect::<Vec<i64>>().into()),
-        ("kind", Cells::from(kinds)),
-        ("name", Cells::from(names)),
-    ];
-    builder.append_derived(Table::Links, links.len(), cells)?;
-    if ranges.is_empty() {
-        return Ok(());
-    }
-    let mut word = |column, text: &str| builder.word(Table::Links, column, text);
-    let (kind, name) = (word("kind", "nvtx"), word("name", ""));
-    for part in ranges.chunks(ROWS_PER_BATCH) {
-        let cells = vec![
-            ("source", part.iter().map(|link| i64::from(link.0)).collect::<Vec<i64>>().into()),
-            ("target", part.iter().map(|link| i64::from(link.1)).collect::<Vec<i64>>().into()),
-            ("kind", Cells::Word(kind)),
-            ("name", Cells::Word(name)),
-        ];
-        builder.append_derived(Table::Links, part.len(), cells)?;
-    }
-    Ok(())
+    builder.append_derived(tables::Links {
+        source: links.iter().map(|link| i64::from(link.0)).collect(),
+        target: links.iter().map(|link| i64::from(link.1)).collect(),
+        kind: links.iter().map(|link| link.2).collect(),
+        name: links.iter().map(|link| link.3).collect(),
+        ..Default::default()
+    })?;
+    ranges.chunks(ROWS_PER_BATCH).try_for_each(|part| {
+        builder.append_derived(tables::Links {
+            source: part.iter().map(|link| i64::from(link.0)).collect(),
+            target: part.iter().map(|link| i64::from(link.1)).collect(),
+            kind: "nvtx".into(),
+            name: "".into(),
+            ..Default::default()
+        })
+    })
 }

@@ -9,15 +9,14 @@
 
 use std::cmp::Reverse;
 
-use datafusion::arrow::array::StringArray;
 use hashbrown::HashMap;
 
 use super::database::{Cells as Row, Reader};
 use super::lanes::{Lanes, Process};
 use super::tasks::{Args, Kind, OPEN, Range, Tasks, span, thread};
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, RunBuilder, findings};
+use crate::tables;
+use crate::trace::{RunBuilder, findings};
 
 const TABLE: &str = "NVTX_EVENTS";
 const COLUMNS: [&str; 10] =
@@ -33,16 +32,14 @@ pub(super) struct Marks {
 
 impl Marks {
     pub(super) fn append(self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.times.len();
-        let locations = lanes.keys(Table::Events, builder);
-        let kind = builder.word(Table::Events, "kind", "nvtx");
-        let cells = vec![
-            ("time", self.times.into_iter().map(|time| time.saturating_sub(origin)).collect::<Vec<i64>>().into()),
-            ("location", self.lanes.iter().map(|lane| locations[*lane as usize]).collect::<Vec<i32>>().into()),
-            ("name", StringArray::from_iter_values(self.names).into()),
-            ("kind", Cells::Word(kind)),
-        ];
-        builder.append(Table::Events, rows, cells)
+        let locations = lanes.keys(tables::Events::location, builder);
+        builder.append(tables::Events {
+            location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
+            name: self.names.into_iter().collect(),
+            kind: "nvtx".into(),
+            time: self.times.into_iter().map(|time| time.saturating_sub(origin)).collect(),
+            ..Default::default()
+        })
     }
 }
 

@@ -13,7 +13,7 @@ use super::joins::Calls;
 use super::lanes::{Lanes, Process, Stream};
 use crate::error::ImportError;
 use crate::importers::collectives::is_collective;
-use crate::tables::Table;
+use crate::tables;
 use crate::time::REACH;
 use crate::trace::{LaneSpans, RunBuilder, Words, findings, nest};
 
@@ -83,10 +83,6 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn len(&self) -> usize {
-        self.starts.len()
-    }
-
     /// Appends a task; returns its position.
     pub(super) fn push(&mut self, name: &str, kind: Kind, lane: i32, (start, finish): (i64, i64), args: Args) -> u32 {
         self.starts.push(start);
@@ -100,7 +96,6 @@ impl Tasks {
 
     /// Hands the columns to the builder, times counted from `origin`.
     pub(super) fn append(mut self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.len();
         let nesting = nest(LaneSpans { lanes: &self.lanes, starts: &self.starts, finishes: &self.finishes });
         if let Some((a, b)) = nesting.example {
             let example = || format!("tasks {a} and {b} overlap, so their lane has no depths");
@@ -114,33 +109,25 @@ impl Tasks {
         let shifted =
             |times: Vec<i64>| -> Vec<i64> { times.into_iter().map(|time| time.saturating_sub(origin)).collect() };
         let finishes = Int64Array::new(shifted(self.finishes).into(), Some(closed));
-        let parents: Vec<Option<i64>> =
-            nesting.parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
+        let parents: Int64Array = nesting.parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
         let depths: Vec<Option<i64>> =
             nesting.depths.iter().map(|depth| (*depth >= 0).then_some(i64::from(*depth))).collect();
-        let locations = lanes.keys(Table::Tasks, builder);
-        let names = builder.words(Table::Tasks, "name");
+        let locations = lanes.keys(tables::Tasks::location, builder);
+        let names = builder.words(tables::Tasks::name);
         let names_of: Vec<i32> = (0..self.words.len() as i32).map(|key| names.intern(self.words.word(key))).collect();
-        let mut word = |column, word: &str| builder.word(Table::Tasks, column, word);
-        let (mut kinds, mut roles) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
-        for kind in &self.kinds {
-            let (kind, role) = kind.words();
-            kinds.push(word("kind", kind));
-            roles.push(word("role", role));
-        }
-        let cells = vec![
-            ("name", self.names.iter().map(|name| names_of[*name as usize]).collect::<Vec<i32>>().into()),
-            ("kind", kinds.into()),
-            ("role", roles.into()),
-            ("location", self.lanes.iter().map(|lane| locations[*lane as usize]).collect::<Vec<i32>>().into()),
-            ("start", shifted(self.starts).into()),
-            ("finish", finishes.into()),
-            ("parent", parents.clone().into()),
-            ("stack_parent", parents.into()),
-            ("depth", depths.into()),
-            ("args", self.args.finish().into()),
-        ];
-        builder.append(Table::Tasks, rows, cells)
+        builder.append(tables::Tasks {
+            parent: parents.clone().into(),
+            stack_parent: parents.into(),
+            name: self.names.iter().map(|name| names_of[*name as usize]).collect(),
+            kind: self.kinds.iter().map(|kind| kind.words().0).collect(),
+            role: self.kinds.iter().map(|kind| kind.words().1).collect(),
+            location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
+            start: shifted(self.starts).into(),
+            finish: finishes.into(),
+            depth: depths.into(),
+            args: self.args.finish().into(),
+            ..Default::default()
+        })
     }
 }
 

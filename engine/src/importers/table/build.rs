@@ -16,7 +16,6 @@ use datafusion::arrow::compute::{cast, filter, nullif};
 use datafusion::arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Int64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::array_value_to_string;
-use datafusion::error::DataFusionError;
 
 use tq_udfs::ticks::Tick;
 
@@ -27,9 +26,10 @@ use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
 use super::read::{Batch, CellKind, Header, Place, Sink};
 use super::run::{Chunk, Lanes, Reference, RunTables};
 use super::times::{Clock, Times, rounded_once};
+use crate::cells::Values;
 use crate::error::ImportError;
-use crate::tables::{ColumnType, Table};
-use crate::trace::{Cells, Stats, findings};
+use crate::tables::{self, ColumnType, Table};
+use crate::trace::{Stats, findings};
 
 /// From here on not every whole number is a float: 2^53.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
@@ -173,7 +173,7 @@ impl<'a> SectionSink<'a> {
             self.note_not_finite(plan, batch);
             let args = args(batch, &plan.unmapped, rows.own_args.as_ref(), &rows.bad);
             if let Some(args) = args.map_err(|error| self.arrow(error))? {
-                rows.chunk.cells.push(("args", args.into()));
+                rows.chunk.given.set_named("args", Values::Each(Arc::new(args)));
             }
         }
         let chunk = without(rows.chunk, &rows.left_out).map_err(|error| self.arrow(error))?;
@@ -234,8 +234,8 @@ impl<'a> SectionSink<'a> {
         }
         let texts = match planned.column.column_type {
             ColumnType::Integer | ColumnType::Double => {
-                let cells = self.numbers(planned, &column, batch, rows)?;
-                rows.chunk.cells.push((name, cells));
+                let numbers = self.numbers(planned, &column, batch, rows)?;
+                rows.chunk.given.set_named(name, Values::Each(numbers));
                 return Ok(());
             }
             _ => texts(&column).map_err(|error| self.arrow(error))?,
@@ -248,7 +248,7 @@ impl<'a> SectionSink<'a> {
                 if name == "id" {
                     rows.ids = Some(texts.clone());
                 }
-                rows.chunk.cells.push((name, texts.into()));
+                rows.chunk.given.set_named(name, Values::Each(Arc::new(texts)));
             }
             _ if LOCATION_ATTRIBUTES.contains(&name) && table != Table::Locations => {
                 *(if name == "process" { &mut rows.process } else { &mut rows.clock }) = Some(texts);
@@ -262,13 +262,13 @@ impl<'a> SectionSink<'a> {
                 }
                 let words = self.words(name, &texts);
                 if table == Table::Tasks && name == "location" {
-                    rows.chunk.lanes = match &words {
-                        Cells::Word(key) => Some(Lanes::One(*key)),
-                        Cells::Words(keys) => Some(Lanes::Each(keys.clone())),
-                        _ => None,
-                    };
+                    rows.chunk.lanes = Some(words.clone());
                 }
-                rows.chunk.cells.push((name, words));
+                let words = match words {
+                    Lanes::One(key) => Values::Same(i64::from(key)),
+                    Lanes::Each(keys) => Values::Each(Arc::new(keys)),
+                };
+                rows.chunk.given.set_named(name, words);
             }
         }
         Ok(())
@@ -297,9 +297,9 @@ impl<'a> SectionSink<'a> {
     }
 
     /// Interns a column of words. One word in all rows takes no memory.
-    fn words(&mut self, name: &'static str, texts: &StringArray) -> Cells {
+    fn words(&mut self, name: &'static str, texts: &StringArray) -> Lanes {
         let fill = default_word(self.section.table, name);
-        let words = self.run.builder.words(self.section.table, name);
+        let words = self.run.builder.words_of(self.section.table, name);
         let mut last: Option<(&str, i32)> = None;
         let keys: Int32Array = texts
             .iter()
@@ -318,9 +318,9 @@ impl<'a> SectionSink<'a> {
             .collect();
         match keys.values().first() {
             Some(&first) if keys.null_count() == 0 && keys.values().iter().all(|&key| key == first) => {
-                Cells::Word(first)
+                Lanes::One(first)
             }
-            _ => Cells::Words(keys),
+            _ => Lanes::Each(keys),
         }
     }
 
@@ -331,16 +331,14 @@ impl<'a> SectionSink<'a> {
             if !plan.has(column.name)
                 && let Some(word) = default_word(table, column.name)
             {
-                let key = self.run.builder.word(table, column.name, word);
-                rows.chunk.cells.push((column.name, Cells::Word(key)));
+                rows.chunk.given.set_named(column.name, Values::Word(word.to_owned()));
             }
         }
         if table == Table::Messages && !plan.has("count") {
-            rows.chunk.cells.push(("count", Cells::Integer(1)));
+            rows.chunk.given.set(tables::Messages::count, 1);
         }
         if table == Table::Locations && !plan.has("kind") {
-            let key = self.run.builder.word(table, "kind", &self.section.location_kind);
-            rows.chunk.cells.push(("kind", Cells::Word(key)));
+            rows.chunk.given.set(tables::Locations::kind, self.section.location_kind.as_str());
         }
     }
 
@@ -385,7 +383,7 @@ impl<'a> SectionSink<'a> {
         column: &ArrayRef,
         batch: &Batch,
         rows: &mut Rows,
-    ) -> Result<Cells, ImportError> {
+    ) -> Result<ArrayRef, ImportError> {
         let is_integer = planned.column.column_type == ColumnType::Integer;
         let (wanted, what) = match is_integer {
             true => (DataType::Int64, "is no whole number"),
@@ -419,7 +417,7 @@ impl<'a> SectionSink<'a> {
                 self.bad_value(planned, column, row, &format!("{} {what}", planned.column.name), batch, rows);
             }
         }
-        Ok(Cells::Array(array))
+        Ok(array)
     }
 
     /// Floats with NULL for those that are not finite. Whole numbers that no float holds are counted.
@@ -466,7 +464,7 @@ impl<'a> SectionSink<'a> {
         };
         let (start, finish) = (take(rows, "start"), take(rows, "finish"));
         if start.is_none() && finish.is_none() {
-            rows.chunk.cells.push(("duration", durations.into()));
+            rows.chunk.given.set(tables::Tasks::duration, durations);
             return;
         }
         let clock = start.as_ref().or(finish.as_ref()).map_or(Clock::Number, |(.., clock)| *clock);
@@ -522,7 +520,7 @@ impl<'a> SectionSink<'a> {
         rows.chunk.times.push(("finish", finishes.into(), clock));
         if lonely {
             // Durations are computed for all rows or for none.
-            rows.chunk.cells.push(("duration", spans.into()));
+            rows.chunk.given.set(tables::Tasks::duration, spans);
         }
     }
 
@@ -589,7 +587,7 @@ impl<'a> SectionSink<'a> {
                     Some(lost) => self.run.lost_reference(lost, leaves, example),
                 }
             }
-            rows.chunk.cells.push((name, positions.into()));
+            rows.chunk.given.set_named(name, Values::Each(Arc::new(Int64Array::from(positions))));
         }
     }
 
@@ -674,11 +672,11 @@ impl<'a> SectionSink<'a> {
     }
 
     pub(super) fn arrow(&self, error: ArrowError) -> ImportError {
-        ImportError::Internal { path: self.section.file.clone(), source: error.into() }
+        ImportError::internal(&self.section.file, error)
     }
 
     pub(super) fn internal(&self, what: &str) -> ImportError {
-        ImportError::Internal { path: self.section.file.clone(), source: DataFusionError::Internal(what.to_owned()) }
+        ImportError::Internal { path: self.section.file.clone(), what: what.to_owned() }
     }
 }
 
@@ -815,13 +813,7 @@ fn without(mut chunk: Chunk, left_out: &[bool]) -> Result<Chunk, ArrowError> {
     }
     let keep: BooleanArray = left_out.iter().map(|&out| Some(!out)).collect();
     chunk.rows = keep.true_count();
-    for (_, cells) in &mut chunk.cells {
-        match cells {
-            Cells::Array(array) => *array = filter(array, &keep)?,
-            Cells::Words(keys) => *keys = filter(keys, &keep)?.as_primitive().clone(),
-            Cells::Word(_) | Cells::Integer(_) => {}
-        }
-    }
+    chunk.given.try_map(chunk.rows, |array| filter(array, &keep))?;
     for (_, times, _) in &mut chunk.times {
         *times = filter(times, &keep)?.as_primitive::<Int64Type>().clone();
     }

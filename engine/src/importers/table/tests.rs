@@ -203,7 +203,7 @@ fn survives(path: &Path, bytes: &[u8], what: &str) -> bool {
             assert!(!run.stats.iter().any(|stat| stat.finding.what == "unaccounted"), "{what}");
             true
         }
-        Err(ImportError::Internal { source, .. }) => panic!("{what}: {source}"),
+        Err(ImportError::Internal { what: why, .. }) => panic!("{what}: {why}"),
         Err(_) => false,
     }
 }

@@ -9,14 +9,12 @@
 
 use std::collections::HashMap;
 
-use datafusion::arrow::array::StringArray;
-
 use super::dot::{EdgeKind, Graph, Shape};
 use super::lanes::Trace;
 use super::tfpx;
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, RunBuilder, Stats, findings};
+use crate::tables;
+use crate::trace::{RunBuilder, Stats, findings};
 
 /// Links that contracted modules may make in all; more is no graph that a person drew.
 const CONTRACTED_MAX: usize = 1 << 22;
@@ -59,27 +57,22 @@ impl Rows {
         self.names.push(name.map(str::to_owned));
     }
 
-    fn cells(self) -> Vec<(&'static str, Cells)> {
-        vec![
-            ("source", self.sources.into()),
-            ("target", self.targets.into()),
-            ("kind", StringArray::from(self.kinds).into()),
-            ("name", StringArray::from(self.names).into()),
-        ]
-    }
-
-    fn len(&self) -> usize {
-        self.sources.len()
+    fn links(self) -> tables::Links {
+        tables::Links {
+            source: self.sources.into(),
+            target: self.targets.into(),
+            kind: self.kinds.into_iter().collect(),
+            name: self.names.into_iter().collect(),
+            ..Default::default()
+        }
     }
 }
 
 impl Links {
     /// Moves the links into the run.
     pub(super) fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.recorded.len();
-        builder.append(Table::Links, rows, self.recorded.cells())?;
-        let rows = self.derived.len();
-        builder.append_derived(Table::Links, rows, self.derived.cells())
+        builder.append(self.recorded.links())?;
+        builder.append_derived(self.derived.links())
     }
 
     /// The links of a graph whose nodes themselves are the tasks, by index.
@@ -291,7 +284,7 @@ impl Joiner<'_> {
                 format!("line {}: `{}` -> `{}`", edge.line, name(edge.source), name(edge.target))
             };
             let contracted = self.contracted[edge.source].is_some() || self.contracted[edge.target].is_some();
-            let fits = self.links.derived.len() + sources.nodes.len() * targets.nodes.len() <= CONTRACTED_MAX;
+            let fits = self.links.derived.sources.len() + sources.nodes.len() * targets.nodes.len() <= CONTRACTED_MAX;
             if sources.nodes.is_empty() || targets.nodes.is_empty() || !fits {
                 // An empty module hands its predecessors' edges on: its own edge has nothing left to say.
                 let said_already = contracted && fits && !sources.missing && !targets.missing;

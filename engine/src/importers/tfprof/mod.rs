@@ -44,9 +44,7 @@ mod window;
 
 use std::path::{Path, PathBuf};
 
-use datafusion::arrow::array::{Int64Array, StringArray};
-
-use self::dot::{Graph, Shape};
+use self::dot::{Graph, Node, Shape};
 use self::join::Links;
 use self::lanes::{Stop, Trace};
 use self::types::Numbering;
@@ -54,8 +52,8 @@ use self::window::Window;
 use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::paths;
-use crate::tables::Table;
-use crate::trace::{Cells, Ending, RunBuilder, Source, Stats, findings, stem};
+use crate::tables;
+use crate::trace::{Ending, RunBuilder, Source, Stats, findings, stem};
 
 const TYPES_OPTION: &str = "tfprof.types";
 const DOT_OPTION: &str = "tfprof.dot";
@@ -305,39 +303,25 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
 /// A graph opened as a trace: its nodes are tasks without times.
 fn graph_alone(source: &Source, builder: &mut RunBuilder) -> Result<(), ImportError> {
     let graph = Graph::parse(&source.read_all()?);
-    let rows = graph.nodes.len();
     let links = Links::of_nodes(&graph, &mut builder.stats);
     let subflows = graph.subflow_tasks();
     let has_subflow: std::collections::HashSet<usize> = subflows.iter().copied().flatten().collect();
-    let names: StringArray = graph.nodes.iter().map(|node| Some(String::from_utf8_lossy(&node.name))).collect();
     // A plain node may be static, asynchronous or a placeholder: the graph does not tell.
-    let kinds: StringArray = graph
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(index, node)| match node.shape {
-            Shape::Condition => Some("condition"),
-            Shape::Module => Some("module"),
-            Shape::Cuda => Some("cudaflow"),
-            Shape::Plain => has_subflow.contains(&index).then_some("subflow"),
-        })
-        .collect();
-    let parents: Int64Array =
-        graph.nodes.iter().map(|node| subflows[node.cluster].map(|parent| parent as i64)).collect();
-    let ids = StringArray::from_iter_values(graph.nodes.iter().map(|node| node.id.as_str()));
-    let work = builder.word(Table::Tasks, "role", "work");
-    builder.append(
-        Table::Tasks,
-        rows,
-        vec![
-            ("id", ids.into()),
-            ("parent", parents.into()),
-            ("name", names.into()),
-            ("kind", kinds.into()),
-            ("role", Cells::Word(work)),
-        ],
-    )?;
-    if rows == 0 {
+    let kind = |(index, node): (usize, &Node)| match node.shape {
+        Shape::Condition => Some("condition"),
+        Shape::Module => Some("module"),
+        Shape::Cuda => Some("cudaflow"),
+        Shape::Plain => has_subflow.contains(&index).then_some("subflow"),
+    };
+    builder.append(tables::Tasks {
+        id: graph.nodes.iter().map(|node| node.id.as_str()).collect(),
+        parent: graph.nodes.iter().map(|node| subflows[node.cluster].map(|parent| parent as i64)).collect(),
+        name: graph.nodes.iter().map(|node| String::from_utf8_lossy(&node.name).into_owned()).collect(),
+        kind: graph.nodes.iter().enumerate().map(kind).collect(),
+        role: "work".into(),
+        ..Default::default()
+    })?;
+    if graph.nodes.is_empty() {
         let example = || "the graph has no nodes".to_owned();
         builder.stats.note(findings::NO_TASKS, 1, example);
     }
