@@ -452,7 +452,7 @@ fn traces_that_cannot_be_read() {
             expect![[r#"
                 --- stderr
                 error: `tfprofe` is no format; did you mean `tfprof`?
-                hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, table
+                hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, folded, table
                 --- exit 2
             "#]],
         ),

@@ -8,6 +8,7 @@ mod chrome;
 mod collectives;
 mod daisen;
 pub mod examine;
+mod folded;
 pub(crate) mod foreign;
 pub(crate) mod nsys;
 mod parsec;
@@ -185,6 +186,7 @@ pub fn importers() -> &'static [&'static dyn Importer] {
         &chrome::Chrome,
         &daisen::Daisen,
         &nsys::Nsys,
+        &folded::Folded,
         &table::TableImporter,
     ]
 }

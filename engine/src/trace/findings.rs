@@ -93,6 +93,8 @@ findings! {
     SEVERAL {
         ARGS_TOO_LONG "args_too_long" Lost Import
             "Arguments of one block or stream beyond 2 GiB: those behind are NULL.";
+        BAD_LINES "bad_lines" Lost Recording
+            "Lines that are none of the file's kind; they became no row.";
         BAD_STRING "bad_string" Repaired Recording
             "A JSON string with raw control characters, unknown escapes or half a character: read as the example says.";
         BAD_TIME "bad_time" Lost Recording
@@ -129,8 +131,6 @@ findings! {
             "Ends for which nothing is open; they became no row.";
     }
     "actorprof" {
-        BAD_LINES "bad_lines" Lost Recording
-            "Lines that are none of the file's kind; they became no row.";
         BLANK_LINES "blank_lines" Info Recording
             "Empty lines.";
         CRLF_LINES "crlf_lines" Info Recording
@@ -261,6 +261,14 @@ findings! {
             "Tasks whose location has no name; its number stands for it.";
         ZERO_DURATION "zero_duration" Info Recording
             "Tasks that end when they begin.";
+    }
+    "folded" {
+        NO_LINE_END "no_line_end" Info Recording
+            "A last line without its end: it was read, but its weight may have been cut.";
+        STACK_LINES "stack_lines" Info Import
+            "Lines that became tasks, or lengthen those of the line before.";
+        WEIGHTS_AS_TICKS "weights_as_ticks" Info Import
+            "Lines whose weights stand as lengths: 1 is a tick, whatever was counted. `--option folded.unit=us` says another.";
     }
     "nsys" {
         AMBIGUOUS_CORRELATION "ambiguous_correlation" Repaired Recording
