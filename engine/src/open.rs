@@ -14,7 +14,7 @@ use tq_udfs::ticks::Tick;
 use crate::error::ImportError;
 use crate::importers::nsys::report;
 use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
-use crate::paths::held_by;
+use crate::paths::{held_by, with_ending};
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
 use crate::trace::{Budget, Progress, Run, Slice, Source, Stat, findings, stem};
@@ -327,6 +327,40 @@ fn note_damage(sources: &[Source], stats: &mut Vec<Stat>) {
         let (finding, count) = (findings::DAMAGED_STREAM, damaged.len() as u64);
         stats.push(Stat { finding, count, example: example.clone() });
     }
+}
+
+/// The files that opening a trace may read, as far as they are there: the file itself with what formats look for beside it,
+/// or the files of a directory, and those that options and mappings name.
+pub fn read_for(spec: &TraceSpec, options: &ImportOptions) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if spec.path.is_dir() {
+        files.extend(files_of(&spec.path));
+    } else if spec.path != Path::new("-") {
+        files.push(spec.path.clone());
+        files.push(with_ending(&spec.path, "-wal"));
+    }
+    for key in ["tfprof.dot", "parsec.dot", "table.file", "table.mapping"] {
+        let Some(path) = options.get(key).map(PathBuf::from) else { continue };
+        if path.is_dir() {
+            files.extend(files_of(&path));
+        } else {
+            files.extend(spec.path.parent().map(|folder| folder.join(&path)));
+            files.push(path);
+        }
+    }
+    let companions: Vec<PathBuf> = (files.iter())
+        .flat_map(|file| importers::importers().iter().flat_map(move |importer| importer.companions(file)))
+        .collect();
+    files.extend(companions);
+    files.retain(|file| file.is_file());
+    files.sort();
+    files.dedup();
+    files
+}
+
+fn files_of(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
 }
 
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.

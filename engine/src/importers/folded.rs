@@ -16,7 +16,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use super::{FormatDoc, ImportContext, Importer, OptionDoc};
+use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::tables;
 use crate::time::{Decimal, REACH};

@@ -3,7 +3,60 @@
 //! This is the one place that knows the words. A reader takes a [`Finding`] from here and cannot make one; one word has one
 //! severity and one stage. `tq tables import_stats`, `docs.findings` and `docs/import-stats.md` are printed from here.
 
-use super::stats::{Severity, Stage};
+use std::fmt;
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; the answer is what the trace says.
+    Info,
+    /// Something was wrong and was put right in the way the example says.
+    Repaired,
+    /// Something of the recording is missing from the tables.
+    Lost,
+}
+
+/// Who caused it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The trace came so.
+    Recording,
+    /// `tq` did it: a time slice, rounding, a join that found nothing.
+    Import,
+}
+
+impl Severity {
+    /// As `import_stats.severity` has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Repaired => "repaired",
+            Severity::Lost => "lost",
+        }
+    }
+}
+
+impl Stage {
+    /// As `import_stats.stage` has it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Stage::Recording => "recording",
+            Stage::Import => "import",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+impl fmt::Display for Stage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
 
 /// A kind of finding. `what` is one snake_case word that queries can rely on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -45,7 +45,7 @@ use self::line::{Fields, cut_at_line};
 use self::names::Kind;
 use self::overall::Overall;
 use self::reading::Reading;
-use super::{FormatDoc, ImportContext, Importer};
+use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::paths::held_by;
 use crate::trace::{Ending, Source, findings, parse_blocks, parse_files};

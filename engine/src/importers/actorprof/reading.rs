@@ -16,7 +16,7 @@ use super::send::{Mostly, Nodes, Sends, Stamps};
 use crate::cells::Cells;
 use crate::cells::kind::{Integer, Time, Word};
 use crate::error::ImportError;
-use crate::importers::ImportContext;
+use crate::importers::importer::ImportContext;
 use crate::tables::{self, Place, Table};
 use crate::trace::{Location, Rows, RunBuilder, findings, in_order};
 

@@ -64,7 +64,7 @@ use self::container::{Container, Form, Stop};
 use self::file::{Recording, Shared};
 use self::lanes::Origin;
 use self::told::Written;
-use super::{FormatDoc, ImportContext, Importer};
+use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::trace::{RunBuilder, Source};
 

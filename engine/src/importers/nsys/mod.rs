@@ -26,6 +26,7 @@
 //! ids above 2⁶³ are stored as negative numbers; `deviceId` counts within its process. The columns follow NVIDIA's published
 //! schema and public tools; what is uncertain is read leniently.
 
+mod calls;
 mod database;
 mod joins;
 mod lanes;
@@ -39,8 +40,8 @@ use rusqlite::types::ValueRef;
 use self::database::Reader;
 use self::lanes::Lanes;
 use self::tasks::Tasks;
+use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
 use super::sqlite::{self, Database};
-use super::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::trace::{Source, Stats, findings};
 

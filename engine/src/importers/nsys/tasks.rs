@@ -8,8 +8,8 @@ use datafusion::arrow::buffer::NullBuffer;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
+use super::calls::Calls;
 use super::database::{Cells as Row, Reader};
-use super::joins::Calls;
 use super::lanes::{Lanes, Process, Stream};
 use crate::error::ImportError;
 use crate::importers::collectives::is_collective;

@@ -10,7 +10,8 @@ use datafusion::arrow::buffer::NullBuffer;
 use serde_json::{Map, Value};
 
 use super::dot::Graph;
-use super::join::{self, Joined, NONE, Tasks};
+use super::executions::{Joined, NONE, Tasks};
+use super::join;
 use super::messages::{self, Messages};
 use super::naming::{plain, unscoped};
 use super::rank::{Lane, NO_CLASS, Rank, Reading, UNFINISHED};

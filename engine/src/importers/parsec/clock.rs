@@ -2,7 +2,7 @@
 //! file does not say which.
 
 use crate::error::ImportError;
-use crate::importers::ImportOptions;
+use crate::importers::importer::ImportOptions;
 use crate::time::divide_half_even;
 use crate::trace::{Stats, findings};
 

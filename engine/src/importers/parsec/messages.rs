@@ -12,7 +12,7 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::dot::Graph;
-use super::join::{Joined, NONE, TaskKey, Tasks};
+use super::executions::{Joined, NONE, TaskKey, Tasks};
 use super::rank::{MessageKey, Rank};
 use super::types::Class;
 use crate::error::ImportError;

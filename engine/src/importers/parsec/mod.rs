@@ -24,6 +24,7 @@
 mod build;
 mod clock;
 mod dot;
+mod executions;
 mod file;
 mod join;
 mod messages;
@@ -46,7 +47,7 @@ use self::build::Part;
 use self::clock::Unit;
 use self::dot::Graph;
 use self::rank::Rank;
-use super::{FormatDoc, ImportContext, Importer, OptionDoc};
+use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::paths::{self, held_by};
 use crate::trace::{RunBuilder, Source, Stats, findings, in_order, stem};

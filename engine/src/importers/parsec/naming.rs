@@ -16,7 +16,7 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::dot::Node;
-use super::join::{Execution, Joined, NONE, TaskKey, Tasks};
+use super::executions::{Execution, Joined, NONE, TaskKey, Tasks};
 use super::rank::{Lane, Rank};
 use crate::trace::{Stats, findings};
 

@@ -9,7 +9,7 @@ use tq_udfs::ticks::Tick;
 use super::decimal::{PER_NANOSECOND, PER_PICOSECOND};
 use super::study::{Configuration, Execution, Region, Span, Study, numeric};
 use crate::error::ImportError;
-use crate::importers::ImportContext;
+use crate::importers::importer::ImportContext;
 use crate::tables::{self, Table};
 use crate::time::divide_half_even;
 use crate::trace::{Part, RunBuilder, RunInfo, Source, findings};

@@ -40,7 +40,7 @@ use self::json::{Flaw, Json};
 use self::recognise::Shape;
 use self::sperf::Role;
 use self::study::Study;
-use super::{FormatDoc, ImportContext, Importer};
+use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::paths;
 use crate::trace::{Source, findings, stem};

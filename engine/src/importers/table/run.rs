@@ -15,7 +15,7 @@ use super::mapping::{Mapping, Origin, TaskKey};
 use super::times::Clock;
 use crate::cells::Values;
 use crate::error::ImportError;
-use crate::importers::ImportContext;
+use crate::importers::importer::ImportContext;
 use crate::tables::{self, Table};
 use crate::trace::{LaneSpans, NO_LANE, Nesting, Rows, RunBuilder, Source, Words, findings, nest};
 

@@ -49,7 +49,7 @@ use self::join::Links;
 use self::lanes::{Stop, Trace};
 use self::types::Numbering;
 use self::window::Window;
-use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
+use super::importer::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::paths;
 use crate::tables;
