@@ -382,6 +382,10 @@ impl RunBuilder {
         if *array.data_type() != storage_type(column_type) {
             return Err(self.internal(format!("{table}.{name} cannot hold values of {}", array.data_type())));
         }
+        // A column of NULLs costs what an absent one does.
+        if array.null_count() == rows {
+            return Ok(self.constant(table, name, column_type, rows, None));
+        }
         let bytes = array.get_buffer_memory_size();
         Ok((array, bytes))
     }

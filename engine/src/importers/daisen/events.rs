@@ -4,7 +4,7 @@
 //! resource, queue, data …), What which one. Tags are labels (hit, miss …). Both are at the location of their task; v4 also
 //! says where the milestone happened, which goes to `args` where it is elsewhere. Before v4.5 a milestone has no time.
 
-use datafusion::arrow::array::{Array, Int64Builder, StringBuilder};
+use datafusion::arrow::array::{Int64Builder, StringBuilder};
 use rusqlite::types::ValueRef;
 
 use super::chunk::{WordColumn, text};
@@ -68,14 +68,13 @@ impl EventChunk {
 /// Moves events into the builder.
 pub(super) fn append(events: EventChunks, builder: &mut RunBuilder) -> Result<(), ImportError> {
     for mut event in events {
-        let args = event.args.finish();
         builder.append(tables::Events {
             location: event.locations.into_cells(),
             task: event.tasks.finish().into(),
             name: event.names.into_cells(),
             kind: event.kinds.into_cells(),
             time: event.times.finish().into(),
-            args: Some(args).filter(|args| args.null_count() < args.len()).into(),
+            args: event.args.finish().into(),
         })?;
     }
     Ok(())

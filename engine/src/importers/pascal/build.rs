@@ -198,12 +198,10 @@ impl Tasks {
     }
 
     fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let of_region = |texts: &[Option<String>]| -> Option<StringArray> {
-            let of_rows = self.regions.iter().map(|region| texts[*region as usize].as_deref());
-            texts.iter().any(Option::is_some).then(|| of_rows.collect())
-        };
+        let of_region =
+            |texts: &[Option<String>]| self.regions.iter().map(|region| texts[*region as usize].as_deref()).collect();
         builder.append(tables::Tasks {
-            id: of_region(&self.ids).into(),
+            id: of_region(&self.ids),
             parent: self.parent.into(),
             name: self.region.into(),
             kind: "region".into(),
@@ -211,7 +209,7 @@ impl Tasks {
             location: LOCATION.into(),
             start: self.start.into(),
             finish: self.finish.into(),
-            args: of_region(&self.args).into(),
+            args: of_region(&self.args),
             ..Default::default()
         })
     }

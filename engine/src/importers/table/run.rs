@@ -447,8 +447,7 @@ impl RunTables {
             (declared, stack) => declared.or_else(|| stack.clone()),
         };
         for (column, positions) in [(tables::Tasks::parent, parents), (tables::Tasks::stack_parent, stack)] {
-            // A column of NULLs costs nothing when it is not given.
-            if let Some(positions) = positions.filter(|positions| positions.iter().any(Option::is_some)) {
+            if let Some(positions) = positions {
                 chunk.given.set(column, positions);
             }
         }
