@@ -104,7 +104,7 @@ pub struct TableSpec {
 }
 
 /// A column of a table that importers fill, with what it holds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub struct Place<K> {
     /// The table.
     pub table: Table,
@@ -112,6 +112,14 @@ pub struct Place<K> {
     pub name: &'static str,
     kind: PhantomData<K>,
 }
+
+impl<K> Clone for Place<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Place<K> {}
 
 impl<K> Place<K> {
     const fn of(table: Table, name: &'static str) -> Place<K> {

@@ -546,9 +546,9 @@ mod tests {
         assert_eq!(column(&run, Table::Tasks, "finish"), [Some(1), None, Some(7), None, None]);
         assert_eq!(column(&run, Table::Tasks, "duration"), [Some(1), None, None, None, None]);
         // i64::MIN and i64::MAX are no times: any two of those have a difference.
-        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("time_is_null", 2));
-        assert_eq!((run.stats[1].finding.what, run.stats[1].count), ("finish_before_start", 1));
-        assert_eq!(run.stats[1].example, "task 1: start 5, finish 4; finish is NULL");
+        assert_eq!((run.stats[1].finding.what, run.stats[1].count), ("time_is_null", 2));
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("finish_before_start", 1));
+        assert_eq!(run.stats[0].example, "task 1: start 5, finish 4; finish is NULL");
     }
 
     #[test]

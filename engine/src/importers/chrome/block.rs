@@ -10,11 +10,12 @@
 //! Damage stays inside of one event: an unescaped quote makes the rest of it unreadable, so the reader counts one
 //! [`BAD_EVENT`] and goes on where [`damage`] finds the next event or the end of the array.
 
-use super::chunk::{Ending, NO_WORD, Records};
+use super::chunk::{Ending, Records};
 use super::damage::{self, Closes, Resumption};
 use super::event::{self, Event};
 use super::lex::{self, Flaw};
 use super::phases::Phases;
+use super::place::{Next, Place, place_in};
 use super::told::{TQ, Written};
 use crate::trace::{Block, findings};
 
@@ -28,17 +29,6 @@ pub(super) struct Parsed {
     pub(super) last: bool,
     /// The bytes behind the array, where the text ends in this block.
     pub(super) tail: Option<Vec<u8>>,
-}
-
-/// What follows a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Text that nobody has looked at, or no more than guessed about.
-    Unknown,
-    /// An event, or the end of the array: the block was cut with care.
-    Event,
-    /// Nothing: the text ends.
-    Nothing,
 }
 
 /// Parses a block.
@@ -158,33 +148,6 @@ impl<'b> Utf8<'b> {
     fn places<'p>(&self, block: Block<'p>) -> Place<'p> {
         Place { offset: block.offset, damaged: (self.invalid > 0).then_some(block.bytes) }
     }
-}
-
-/// Where a place of a block's text stands in the file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'b> {
-    offset: u64,
-    /// The bytes of the block, where its text differs from them.
-    damaged: Option<&'b [u8]>,
-}
-
-impl Place<'_> {
-    pub(super) fn of(&self, at: usize) -> u64 {
-        self.offset + self.damaged.map_or(at, |bytes| place_in(bytes, at)) as u64
-    }
-}
-
-/// Where in `bytes` the byte `at` of their text stands: U+FFFD is three bytes, what it replaced may be one.
-fn place_in(bytes: &[u8], at: usize) -> usize {
-    let (mut in_text, mut in_bytes) = (0, 0);
-    for chunk in bytes.utf8_chunks() {
-        if at <= in_text + chunk.valid().len() {
-            return in_bytes + (at - in_text);
-        }
-        in_text += chunk.valid().len() + char::REPLACEMENT_CHARACTER.len_utf8();
-        in_bytes += chunk.valid().len() + chunk.invalid().len();
-    }
-    bytes.len()
 }
 
 struct Commas {
@@ -347,26 +310,5 @@ impl<'t> Parser<'t> {
         let stretch = self.text.get(begin..end).unwrap_or_default().trim_end();
         let mut characters = stretch.chars();
         characters.next().is_some_and(|first| first != '{') && characters.next().is_none()
-    }
-}
-
-/// A key that was looked up for a slice of the text, kept for the next event: neighbours have much in common.
-pub(super) struct Recent<'t> {
-    slice: &'t str,
-    key: i32,
-}
-
-impl<'t> Recent<'t> {
-    pub(super) fn new() -> Recent<'t> {
-        Recent { slice: "", key: NO_WORD }
-    }
-
-    #[inline]
-    pub(super) fn get(&mut self, slice: &'t str, look_up: impl FnOnce() -> i32) -> i32 {
-        if self.key == NO_WORD || self.slice != slice {
-            self.key = look_up();
-            self.slice = slice;
-        }
-        self.key
     }
 }

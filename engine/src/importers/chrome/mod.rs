@@ -47,6 +47,7 @@ mod lex;
 mod nest;
 mod opened;
 mod phases;
+mod place;
 mod recorder;
 mod region;
 mod repair;
@@ -165,7 +166,7 @@ fn utf16(head: &[u8]) -> Option<&'static str> {
 fn looks_like_events(source: &Source) -> bool {
     let head = source.head();
     // An array that is damaged, or whose first event is longer than the head, is judged by what can be seen of it.
-    let shows_event = || head.trim_ascii_start().starts_with(b"[") && has_phase(head);
+    let shows_event = || head.trim_ascii_start().starts_with(b"[") && lex::has_phase(head);
     // Memory does not fail.
     match holds_events(Container::new(head, 0)).unwrap_or(Some(false)) {
         Some(answer) => answer,
@@ -193,14 +194,6 @@ fn holds_events<R: Read>(mut container: Container<R>) -> io::Result<Option<bool>
         }
         None => Ok(Some(false)),
     }
-}
-
-/// Whether a key `ph` with a text stands here.
-fn has_phase(object: &[u8]) -> bool {
-    memchr::memmem::find_iter(object, b"\"ph\"").any(|at| {
-        let colon = lex::space(object, at + 4);
-        object.get(colon) == Some(&b':') && object.get(lex::space(object, colon + 1)) == Some(&b'"')
-    })
 }
 
 fn damaged(source: &Source, place: String, what: String) -> ImportError {

@@ -12,13 +12,13 @@
 
 use std::borrow::Cow;
 
-use super::block::{Place, Recent};
 use super::chunk::{
     Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_TIME, NO_WORD, Python, Records,
     SEPARATOR, Sample, Tasks, UNFINISHED,
 };
 use super::event::{self, Event, Text};
 use super::lanes::plain_number;
+use super::place::{Place, Recent};
 use super::told::{self, Said, WRITTEN, Written};
 use super::{flows, repair, time};
 use crate::trace::{Finding, Stats, Words, findings};

@@ -12,11 +12,12 @@
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::block::{self, Next, Parsed};
+use super::block::{self, Parsed};
 use super::chunk::Ending;
 use super::container::{Container, Form, Further, Stop};
 use super::damaged;
 use super::file::{Recording, Shared};
+use super::place::Next;
 use super::told::Written;
 use crate::error::ImportError;
 use crate::trace::{self, Block, Source, findings, parse_reader};
@@ -262,7 +263,7 @@ fn end(source: &Source) -> String {
 
 fn note_truncated(recording: &mut Recording, source: &Source, inside: &str) {
     // Once is enough: a cut is one place.
-    if recording.stats.count(findings::TRUNCATED.what) == 0 {
+    if recording.stats.count(findings::TRUNCATED) == 0 {
         let place = end(source);
         recording.stats.note(findings::TRUNCATED, 1, || format!("{place}the text ends inside of {inside}"));
     }

@@ -97,7 +97,7 @@ impl Graph {
                 match reader.statement(statement) {
                     Some(Statement::Node | Statement::Edge) => {}
                     Some(Statement::Repeated) => {
-                        stats.left_out(findings::DOT_NODE_REPEATED, 1, || shown(line_number, statement))
+                        stats.left_out(findings::DOT_NODE_REPEATED, 1, || shown(line_number, statement));
                     }
                     Some(Statement::Data) => stats.left_out(findings::DOT_DATA, 1, || shown(line_number, statement)),
                     None => stats.left_out(findings::DOT_BAD_LINE, 1, || shown(line_number, statement)),

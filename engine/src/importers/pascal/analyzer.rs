@@ -231,7 +231,7 @@ fn read_entry(
             (name, Json::Number(text)) => found.total(name, text, None),
             (name, Json::Object(_)) => found.read_group(name, value, group.map(|(_, values)| values), regions),
             (name, value) => {
-                found.stats.note(findings::NOT_READ, 1, || format!("run `{key}`: `{name}` is {}", value.describe()))
+                found.stats.note(findings::NOT_READ, 1, || format!("run `{key}`: `{name}` is {}", value.describe()));
             }
         }
     }

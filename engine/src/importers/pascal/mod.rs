@@ -201,7 +201,7 @@ fn read_documents(source: &Source, text: &str, role: Role, study: &mut Study) ->
                 repetitions += document.members().iter().filter(is_execution).count() as i64;
             }
             None => {
-                study.stats.note(findings::NOT_READ, 1, || format!("a document of another kind, {}", place(text, at)))
+                study.stats.note(findings::NOT_READ, 1, || format!("a document of another kind, {}", place(text, at)));
             }
         }
         documents += 1;

@@ -91,7 +91,7 @@ fn region(element: &Json<'_>, known: usize, study: &mut Study) -> usize {
     match lines {
         Some((_, true)) => {}
         Some((_, false)) => {
-            study.stats.note(findings::REGION_LINES, 1, || format!("`{text}`: taken as two line numbers"))
+            study.stats.note(findings::REGION_LINES, 1, || format!("`{text}`: taken as two line numbers"));
         }
         None => study.stats.note(findings::REGION_LINES, 1, || format!("`{text}`: taken as a name, without lines")),
     }
