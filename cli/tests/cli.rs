@@ -288,7 +288,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, docs.columns, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, perfetto.args, … (34 in all)
+        hint: there is counters, docs.columns, docs.findings, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, … (35 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -452,7 +452,7 @@ fn traces_that_cannot_be_read() {
             expect![[r#"
                 --- stderr
                 error: `tfprofe` is no format; did you mean `tfprof`?
-                hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, table
+                hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, folded, table
                 --- exit 2
             "#]],
         ),

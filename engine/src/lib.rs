@@ -6,6 +6,7 @@
 /// The version of this engine.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+pub mod cells;
 pub mod error;
 pub mod importers;
 pub mod memory;
@@ -18,3 +19,4 @@ pub mod sql;
 pub mod tables;
 pub mod time;
 pub mod trace;
+mod words;

@@ -15,10 +15,10 @@ use tq_udfs::ticks::Tick;
 use crate::error::ImportError;
 use crate::importers::nsys::report;
 use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
-use crate::paths::held_by;
+use crate::paths::{held_by, with_ending};
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
-use crate::trace::{Budget, Deadline, Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
+use crate::trace::{Budget, Deadline, Progress, Run, Slice, Source, Stat, findings, stem};
 
 /// `--option align=messages`: the one option that is no format's.
 const ALIGN_OPTION: &str = "align";
@@ -150,7 +150,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
                 let clocks = run.clocks();
                 if aligns {
                     let path = run.source.clone();
-                    run.align().map_err(|source| ImportError::Internal { path, source })?;
+                    run.align().map_err(|error| ImportError::internal(&path, error))?;
                 }
                 run.flag_impossible(&clocks);
                 let wanted = spec.name.as_ref().filter(|wanted| **wanted == name);
@@ -171,7 +171,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     for named in &mut runs {
         let path = named.run.source.clone();
         let had_rows = !slice.is_whole() && named.run.has_rows();
-        named.run.cut(slice).map_err(|source| ImportError::Internal { path, source })?;
+        named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
         if had_rows && !named.run.has_rows() {
             notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
         }
@@ -218,12 +218,9 @@ fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source
     let Some(nsys) = report::nsys_of(std::env::var_os("PATH").as_deref()) else { return Ok((source, Vec::new())) };
     let made = report::export(&nsys, source.local_file()?.path(), budget.deadline())?;
     let example = format!("{}: `{} export` wrote a temporary database of it", path.display(), nsys.display());
-    let stats = vec![Stat { finding: EXPORTED, count: 1, example }];
+    let stats = vec![Stat { finding: findings::EXPORTED_BY_NSYS, count: 1, example }];
     Ok((Source::of_made_file(path, made, options.progress.clone(), budget)?, stats))
 }
-
-/// A report was read through the database that its own program makes of it.
-const EXPORTED: Finding = Finding::info("exported_by_nsys", Stage::Import);
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
 /// files that nobody recognises are no runs; the latter are counted, and so are compressed files that break off before
@@ -282,12 +279,8 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
         return Err(nothing_in(&spec.path, &paths));
     };
     let found = [
-        (Finding::info("file_not_recognised", Stage::Import), strangers, ""),
-        (
-            Finding::lost("truncated", Stage::Recording),
-            cut_off,
-            ": the compressed file breaks off before its first byte",
-        ),
+        (findings::FILE_NOT_RECOGNISED, strangers, ""),
+        (findings::TRUNCATED, cut_off, ": the compressed file breaks off before its first byte"),
     ];
     for (finding, files, what) in found {
         if let Some(example) = files.first() {
@@ -334,16 +327,50 @@ fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
 /// Counts files whose compressed stream does not decode or has a wrong checksum, and those that break off behind the last byte
 /// that their reader needed; it counts the others itself.
 fn note_damage(sources: &[Source], stats: &mut Vec<Stat>) {
-    let is_known = stats.iter().any(|stat| stat.finding.what == "truncated");
+    let is_known = stats.iter().any(|stat| stat.finding == findings::TRUNCATED);
     let damaged: Vec<String> = sources
         .iter()
         .filter_map(|source| Some(format!("{}: {}", source.path().display(), source.damage()?)))
         .filter(|damage| !(is_known && damage.contains(" breaks off ")))
         .collect();
     if let Some(example) = damaged.first() {
-        let finding = Finding::lost("damaged_stream", Stage::Recording);
-        stats.push(Stat { finding, count: damaged.len() as u64, example: example.clone() });
+        let (finding, count) = (findings::DAMAGED_STREAM, damaged.len() as u64);
+        stats.push(Stat { finding, count, example: example.clone() });
     }
+}
+
+/// The files that opening a trace may read, as far as they are there: the file itself with what formats look for beside it,
+/// or the files of a directory, and those that options and mappings name.
+pub fn read_for(spec: &TraceSpec, options: &ImportOptions) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if spec.path.is_dir() {
+        files.extend(files_of(&spec.path));
+    } else if spec.path != Path::new("-") {
+        files.push(spec.path.clone());
+        files.push(with_ending(&spec.path, "-wal"));
+    }
+    for key in ["tfprof.dot", "parsec.dot", "table.file", "table.mapping"] {
+        let Some(path) = options.get(key).map(PathBuf::from) else { continue };
+        if path.is_dir() {
+            files.extend(files_of(&path));
+        } else {
+            files.extend(spec.path.parent().map(|folder| folder.join(&path)));
+            files.push(path);
+        }
+    }
+    let companions: Vec<PathBuf> = (files.iter())
+        .flat_map(|file| importers::importers().iter().flat_map(move |importer| importer.companions(file)))
+        .collect();
+    files.extend(companions);
+    files.retain(|file| file.is_file());
+    files.sort();
+    files.dedup();
+    files
+}
+
+fn files_of(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
 }
 
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
@@ -446,7 +473,7 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
                 }
             }
             *batch = datafusion::arrow::array::RecordBatch::try_new(batch.schema(), columns)
-                .map_err(|error| ImportError::Internal { path: run.source.clone(), source: error.into() })?;
+                .map_err(|error| ImportError::internal(&run.source, error))?;
         }
     }
     Ok(())

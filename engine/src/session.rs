@@ -36,6 +36,7 @@ use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::perfetto;
 use crate::sql::{self, SqlError, Statement};
 use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS};
+use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
 
 /// Tables, functions and SQL over the opened traces.
@@ -78,8 +79,7 @@ impl Session {
         let limit = Arc::clone(&pool);
         let pool: Arc<dyn MemoryPool> = pool;
         let opened = open::open(options, &pool)?;
-        Session::build(opened, pool, limit, options)
-            .map_err(|source| ImportError::Internal { path: "session".into(), source })
+        Session::build(opened, pool, limit, options).map_err(|error| ImportError::internal("session".as_ref(), error))
     }
 
     /// The length of a tick.
@@ -587,7 +587,7 @@ fn typed(table: Table, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
-/// `tables`, `columns` and `settings` in the schema `docs`: the documentation, to be queried like anything else.
+/// `tables`, `columns`, `findings` and `settings` in the schema `docs`: the documentation, to be queried like anything else.
 fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<()> {
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
@@ -611,12 +611,18 @@ fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<(
     let of_views = VIEWS
         .iter()
         .flat_map(|view| view.columns.iter().map(|(name, description)| [view.name, *name, "", "", *description]));
-    let rows: Vec<[&str; 5]> = of_tables.chain(of_views).collect();
-    let cells = |index: usize| strings(rows.iter().map(|row| row[index]).collect());
-    let columns = RecordBatch::try_new(
-        Arc::new(Schema::new(["table_name", "name", "type", "unit", "description"].map(text).to_vec())),
-        (0..5).map(cells).collect(),
-    )?;
+    let of_words = GROUPS.iter().flat_map(|group| {
+        let row = |finding: &'static Finding| {
+            [finding.what, finding.severity.word(), finding.stage.word(), group.formats, finding.meaning()]
+        };
+        group.findings.iter().map(row)
+    });
+    let batch = |names: [&str; 5], rows: Vec<[&str; 5]>| {
+        let cells = |index: usize| strings(rows.iter().map(|row| row[index]).collect());
+        RecordBatch::try_new(Arc::new(Schema::new(names.map(text).to_vec())), (0..5).map(cells).collect())
+    };
+    let columns = batch(["table_name", "name", "type", "unit", "description"], of_tables.chain(of_views).collect())?;
+    let findings = batch(["what", "severity", "stage", "formats", "meaning"], of_words.collect())?;
     let settings = RecordBatch::try_new(
         Arc::new(Schema::new(["name", "value", "description"].map(text).to_vec())),
         [sql::settings::TIME_UNIT, tick.symbol(), "The length of a tick, the unit of every time: ns or ps."]
@@ -624,7 +630,7 @@ fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<(
             .to_vec(),
     )?;
     let schema = MemorySchemaProvider::new();
-    for (name, batch) in [("tables", tables), ("columns", columns), ("settings", settings)] {
+    for (name, batch) in [("tables", tables), ("columns", columns), ("findings", findings), ("settings", settings)] {
         schema.register_table(name.to_owned(), Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))?;
     }
     catalog.register_schema("docs", Arc::new(schema))?;

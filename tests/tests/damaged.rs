@@ -89,6 +89,11 @@ fn mutated_taskflow_profiles() {
 }
 
 #[test]
+fn mutated_folded_stacks() {
+    mutations_are_answers_or_errors("folded", 1_500);
+}
+
+#[test]
 fn mutated_tables() {
     mutations_are_answers_or_errors("table", 1_500);
 }

@@ -147,7 +147,7 @@ fn quirks_are_read_and_counted() {
         findings(&session),
         "info blank_lines 1, info crlf_lines 2, info empty_file 1, info lines_without_blanks 1, info messages_without_time 1, \
          info missing_file_for_known_pe 1, info other_lines 6, info time_steps_backwards 1, info total_differs_from_finish 1, \
-         info trailing_comma_lines 1, lost other_lines 3, lost torn_lines 1, repaired negative_cycles 1, repaired node_conflicts 1"
+         info trailing_comma_lines 1, lost torn_lines 1, lost torn_pieces 3, repaired negative_cycles 1, repaired node_conflicts 1"
     );
 }
 

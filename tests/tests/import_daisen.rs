@@ -554,10 +554,9 @@ fn what_is_odd_is_counted_and_kept() {
         rows(&session, "SELECT location, parent, kind FROM locations ORDER BY sort_index").concat().join(" ");
     assert_eq!(locations, "L1 - component L1.Q L1 component L2 - component L9 - component");
     let expected = [
-        ("bad_time", "repaired 1"),
-        ("bad_value", "repaired 1"),
+        ("bad_value", "lost 1"),
         ("dangling_parent", "info 1"),
-        ("duplicate_id", "repaired 1"),
+        ("duplicate_id", "info 1"),
         ("event_without_task", "info 1"),
         ("finish_before_start", "repaired 1"),
         ("never_started", "info 1"),
@@ -567,6 +566,7 @@ fn what_is_odd_is_counted_and_kept() {
         ("rounded", "info 1"),
         ("starts_before_parent", "info 1"),
         ("table_not_read", "info 1"),
+        ("time_is_null", "repaired 1"),
         ("zero_duration", "info 1"),
     ];
     assert_eq!(stats(&session), expected.map(|(what, found)| (what.to_owned(), found.to_owned())).into());

@@ -145,6 +145,23 @@ fn files_stay_readable() {
 }
 
 #[test]
+fn every_finding_is_made_somewhere() {
+    let texts: Vec<String> =
+        sources().iter().filter(|path| path.starts_with(root().join("engine/src"))).map(|path| read(path)).collect();
+    let code: String =
+        texts.iter().flat_map(|text| without_tests(text)).map(|(_, line)| line.to_owned() + "\n").collect();
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let used: BTreeSet<&str> =
+        code.split("findings::").skip(1).filter_map(|rest| rest.split(|c| !is_letter(c)).next()).collect();
+    let words = tq_engine::trace::findings::GROUPS.iter().flat_map(|group| group.findings).map(|finding| finding.what);
+    let dead: Vec<String> = words
+        .filter(|word| !used.contains(word.to_uppercase().as_str()))
+        .map(|word| format!("findings.rs: nobody finds `{word}`"))
+        .collect();
+    report(&dead);
+}
+
+#[test]
 fn blobs_live_in_fixtures_and_stay_small() {
     let listed = Command::new("git").arg("-C").arg(root()).args(["ls-files", "-z"]).output();
     let Ok(listed) = listed else { return eprintln!("skipped: no git on this machine") };

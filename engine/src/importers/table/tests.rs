@@ -203,7 +203,7 @@ fn survives(path: &Path, bytes: &[u8], what: &str) -> bool {
             assert!(!run.stats.iter().any(|stat| stat.finding.what == "unaccounted"), "{what}");
             true
         }
-        Err(ImportError::Internal { source, .. }) => panic!("{what}: {source}"),
+        Err(ImportError::Internal { what: why, .. }) => panic!("{what}: {why}"),
         Err(_) => false,
     }
 }
@@ -339,7 +339,7 @@ fn the_first_of_two_equal_keys_is_counted() {
 +-------+------+
 | 7     | dup  |
 +-------+------+
-duplicate_key lost x1: a.ndjson:1: `name` is `5`, then `"dup"`
+duplicate_key repaired x1: a.ndjson:1: `name` is `5`, then `"dup"`
 "#;
     assert_eq!(read_as("a.ndjson", text.as_bytes(), &[], Table::Tasks, &["start", "name"]), expected);
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 
 use super::*;
+use crate::tables::Table;
 use crate::trace::{Run, Severity};
 
 /// Enough for any of the fixtures, far too little for a count that somebody believes.
