@@ -3,14 +3,8 @@
 -- needs: tasks
 --
 -- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
-WITH lanes AS (
-  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM working_locations l
-  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node')
-  GROUP BY l.run, l.location
-), full_runs AS (
-  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time FROM lanes GROUP BY run
+WITH full_runs AS (
+  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time FROM busy_lanes GROUP BY run
 )
 SELECT CASE
        WHEN slice_from() IS NOT NULL OR slice_to() IS NOT NULL THEN 'The tasks that touch the slice'

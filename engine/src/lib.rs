@@ -64,6 +64,7 @@ pub use trace::RunBuilder;
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 pub mod error;
+pub mod figures;
 pub mod importers;
 pub mod memory;
 pub mod open;
@@ -75,3 +76,4 @@ pub mod sql;
 pub mod tables;
 pub mod time;
 pub mod trace;
+mod view_schema;

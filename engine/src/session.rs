@@ -11,8 +11,8 @@ use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::ParamValues;
-use datafusion::datasource::MemTable;
 use datafusion::common::plan_err;
+use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateBuilder;
@@ -33,12 +33,12 @@ use tq_udfs::time_slice::{SliceFrom, SliceTo};
 use crate::error::ImportError;
 use crate::memory::SessionPool;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
-use crate::perfetto;
 use crate::sql::query::Query;
 use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
-use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS};
+use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS, ViewSpec};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
+use crate::{figures, perfetto};
 
 /// Tables, functions and SQL over the opened traces.
 pub struct Session {
@@ -298,6 +298,7 @@ impl Session {
         register_documentation(catalog.as_ref(), opened.tick)?;
         let tasks = task_batches(&opened);
         perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
+        figures::register(&context, catalog.as_ref())?;
         let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
         let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
         for view in &VIEWS {
@@ -659,15 +660,22 @@ fn typed(table: Table, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
+/// The views of every session under the names by which they are asked: those of `main`, and those that saved queries share. The schema
+/// `perfetto` has a documentation of its own.
+pub fn views() -> impl Iterator<Item = (String, &'static ViewSpec)> {
+    VIEWS.iter().map(|view| (view.name.to_owned(), view)).chain(figures::views())
+}
+
 /// `tables`, `columns` and `settings` in the schema `docs`: the documentation, to be queried like anything else.
 fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<()> {
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let strings = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
+    let views: Vec<(String, &ViewSpec)> = views().collect();
     let described = TABLES
         .iter()
         .map(|spec| (spec.name, "table", spec.description))
-        .chain(VIEWS.iter().map(|view| (view.name, "view", view.description)));
+        .chain(views.iter().map(|(name, view)| (name.as_str(), "view", view.description)));
     let (names, (kinds, descriptions)): (Vec<_>, (Vec<_>, Vec<_>)) =
         described.map(|(name, kind, description)| (name, (kind, description))).unzip();
     let tables = RecordBatch::try_new(
@@ -680,9 +688,8 @@ fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<(
             [spec.name, column.name, column.column_type.sql_name(), unit, column.description]
         })
     });
-    let of_views = VIEWS
-        .iter()
-        .flat_map(|view| view.columns.iter().map(|(name, description)| [view.name, *name, "", "", *description]));
+    let of_views = (views.iter())
+        .flat_map(|(view, spec)| spec.columns.iter().map(|(name, description)| [view, *name, "", "", *description]));
     let rows: Vec<[&str; 5]> = of_tables.chain(of_views).collect();
     let cells = |index: usize| strings(rows.iter().map(|row| row[index]).collect());
     let columns = RecordBatch::try_new(

@@ -76,14 +76,8 @@ fn runs_stand_beside_traces_and_are_cut_like_them() {
 /// `name start finish`, a line each, below a line that says so.
 struct Lines;
 
-static LINES: FormatDoc = FormatDoc {
-    name: "lines",
-    title: "A line a task",
-    dialects: &[],
-    fills: "tasks",
-    loses: "nothing",
-    options: &[],
-};
+static LINES: FormatDoc =
+    FormatDoc { name: "lines", title: "A line a task", dialects: &[], fills: "tasks", loses: "nothing", options: &[] };
 
 impl Importer for Lines {
     fn doc(&self) -> &'static FormatDoc {
@@ -209,7 +203,8 @@ fn functions_of_the_program_stand_beside_ours() {
 fn one_query_is_cancelled_alone() {
     let session = Session::from_runs(vec![run("a", &[0, 5])], &options()).unwrap();
     // All pairs of a million: hours, whatever waits for the rows.
-    let sql = "SELECT count(*) FROM range(0, 1000000) AS a(x), range(0, 1000000) AS b(x) WHERE (a.x * 7 + b.x) % 11 = 3";
+    let sql =
+        "SELECT count(*) FROM range(0, 1000000) AS a(x), range(0, 1000000) AS b(x) WHERE (a.x * 7 + b.x) % 11 = 3";
     runtime().block_on(async {
         let mut rows = session.sql(sql).await.unwrap().start().await.unwrap();
         let other = session.sql("SELECT count(*) FROM tasks").await.unwrap().start().await.unwrap();
@@ -228,7 +223,8 @@ fn one_query_is_cancelled_alone() {
 #[test]
 fn settings_and_definitions_are_the_sessions() {
     let session = Session::from_runs(Vec::new(), &options()).unwrap();
-    for statement in ["SET datafusion.execution.batch_size = 17", "CREATE VIEW v AS SELECT 1 AS x", "PREPARE p AS SELECT 2"]
+    for statement in
+        ["SET datafusion.execution.batch_size = 17", "CREATE VIEW v AS SELECT 1 AS x", "PREPARE p AS SELECT 2"]
     {
         lines(&session, statement);
     }

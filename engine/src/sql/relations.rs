@@ -295,11 +295,7 @@ fn refuse_twice(function: &dyn RelationFunction, given: impl Iterator<Item = (&'
 }
 
 /// A call of a function that nobody knows. DataFusion would look at the arguments first and stumble over those.
-fn refuse_unknown_function(
-    name: &ObjectName,
-    known: &[&str],
-    context: &mut dyn RelationPlannerContext,
-) -> Result<()> {
+fn refuse_unknown_function(name: &ObjectName, known: &[&str], context: &mut dyn RelationPlannerContext) -> Result<()> {
     let [part] = name.0.as_slice() else { return Ok(()) };
     let Some(ident) = part.as_ident() else { return Ok(()) };
     let normal = context.normalize_ident(ident.clone());

@@ -23,11 +23,7 @@ pub(super) fn replaced(context: &SessionContext, plan: &LogicalPlan) -> Option<T
 }
 
 /// Notes the views that were made of it.
-pub(super) async fn note_views_over(
-    context: &SessionContext,
-    replaced: &TableReference,
-    notes: &Notes,
-) -> Result<()> {
+pub(super) async fn note_views_over(context: &SessionContext, replaced: &TableReference, notes: &Notes) -> Result<()> {
     let config = context.copied_config();
     let defaults = &config.options().catalog;
     let whole = replaced.clone().resolve(&defaults.default_catalog, &defaults.default_schema);
