@@ -753,9 +753,27 @@ fn lists_describe_themselves() {
                              parallelism and idle time read it.
           working_locations  (view) The locations that execute tasks: `program_locations` without those of
                              kind async and state (all of them where there are no others).
+          busy_lanes         (view) How long each location was busy that could execute tasks:
+                             `working_locations` without executors, processes and nodes, whose parts
+                             execute; those that never ran included.
           parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
                              task can have both.
           executions         (view) Scalability studies: one row per run, region and repetition.
+          actorprof.totals   (view) How many messages of each kind a PE sent and received; a row with 0 for
+                             a kind of which it has none.
+          gpu.device_tasks   (view) Kernels, copies, memsets and graphs on streams; waits are no work.
+          gpu.devices        (view) How long each device was busy, and with what.
+          hta.ranks          (view) Every location of the program that is no asynchronous one, with its
+                             rank.
+          hta.spans          (view) The rows that HTA keeps: spans with a category, rounded as it does where
+                             the times of a rank have decimals.
+          hta.events         (view) The spans with what HTA's trimming asks: with two or more steps of the
+                             profiler it keeps the host's spans that start before the last one, and what
+                             those launched.
+          hta.device_spans   (view) What HTA keeps of the devices' spans, waits of `cuda_sync` among them, a
+                             row for each call that launched it.
+          hta.first_spans    (view) The first task of each rank whose file begins with a span: HTA takes its
+                             row for that of no correlation.
         `tq tables NAME` lists the columns of one.
         --- exit 0
     "#]]);

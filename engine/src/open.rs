@@ -50,6 +50,8 @@ impl TraceSpec {
 pub struct OpenOptions {
     /// The traces, in order.
     pub traces: Vec<TraceSpec>,
+    /// Formats that the embedding program brings. They are asked before the engine's own, and one of the same name takes its place.
+    pub importers: Vec<Arc<dyn Importer>>,
     /// `--from-format`: no recognition.
     pub from_format: Option<String>,
     /// `--option k=v`.
@@ -79,6 +81,7 @@ impl OpenOptions {
     pub fn new(memory_limit: usize, threads: usize) -> OpenOptions {
         OpenOptions {
             traces: Vec::new(),
+            importers: Vec::new(),
             from_format: None,
             import: ImportOptions::new(),
             run_args: Vec::new(),
@@ -92,6 +95,11 @@ impl OpenOptions {
             progress: None,
         }
     }
+
+    /// The formats that are asked, in their order.
+    fn all_importers(&self) -> Vec<&dyn Importer> {
+        self.importers.iter().map(Arc::as_ref).chain(importers::importers().iter().copied()).collect()
+    }
 }
 
 /// Runs that share one tick, each with its final name.
@@ -103,15 +111,25 @@ pub(crate) struct Opened {
     pub(crate) notes: Vec<String>,
 }
 
-pub(crate) struct NamedRun {
-    pub(crate) name: String,
-    pub(crate) format: &'static str,
-    pub(crate) run: Run,
+/// A run under the name that it has in a session.
+#[derive(Debug)]
+pub struct NamedRun {
+    /// `runs.run`; a name that is taken gets a number.
+    pub name: String,
+    /// `runs.format`.
+    pub format: &'static str,
+    /// The run.
+    pub run: Run,
 }
 
-/// Reads every trace.
-pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<Opened, ImportError> {
-    check_options(&options.import)?;
+/// Reads every trace, behind the runs that are there already.
+pub(crate) fn open(
+    given: Vec<NamedRun>,
+    options: &OpenOptions,
+    pool: &Arc<dyn MemoryPool>,
+) -> Result<Opened, ImportError> {
+    let importers = options.all_importers();
+    check_options(&options.import, &importers)?;
     let deadline = Deadline::after(options.read_time);
     let budget = Budget::new(Arc::clone(pool), options.max_value).until(deadline);
     let (cores, repetition) = (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
@@ -120,8 +138,15 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     let mut files_of_several = HashSet::new();
     let mut runs: Vec<NamedRun> = Vec::new();
     let mut notes = Vec::new();
+    for NamedRun { name, format, mut run } in given {
+        let path = run.source.clone();
+        run.belong_to(runs.len() as i64, pool)
+            .map_err(|error| ImportError::Memory { path, what: error.strip_backtrace() })?;
+        settle_clocks(&mut run, aligns)?;
+        runs.push(NamedRun { name: unique(&name, &mut names), format, run });
+    }
     for spec in &options.traces {
-        let files = files(spec, options, &budget);
+        let files = files(spec, options, &importers, &budget);
         deadline.check(&spec.path)?;
         for file in files? {
             let mut context = ImportContext::new(&options.import, options.threads, budget.clone(), runs.len() as i64);
@@ -147,12 +172,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
                     run.stats.extend(file.stats.iter().cloned());
                     note_damage(&file.sources, &mut run.stats);
                 }
-                let clocks = run.clocks();
-                if aligns {
-                    let path = run.source.clone();
-                    run.align().map_err(|error| ImportError::internal(&path, error))?;
-                }
-                run.flag_impossible(&clocks);
+                settle_clocks(&mut run, aligns)?;
                 let wanted = spec.name.as_ref().filter(|wanted| **wanted == name);
                 let name = unique(&name, &mut names);
                 if let Some(wanted) = wanted.filter(|wanted| **wanted != name) {
@@ -184,24 +204,42 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     Ok(Opened { runs, tick, slice, notes })
 }
 
+/// Brings the clocks of a run onto one if that is wanted, and counts what cannot have happened.
+fn settle_clocks(run: &mut Run, aligns: bool) -> Result<(), ImportError> {
+    let clocks = run.clocks();
+    if aligns {
+        let path = run.source.clone();
+        run.align().map_err(|error| ImportError::internal(&path, error))?;
+    }
+    run.flag_impossible(&clocks);
+    Ok(())
+}
+
 /// A file (or several files of a directory that are one run) with the importer that will read it.
-struct Recognised {
+struct Recognised<'a> {
     sources: Vec<Source>,
     /// Whether they are what a format recognises in a directory that is one run.
     is_directory: bool,
-    importer: &'static dyn Importer,
+    importer: &'a dyn Importer,
     name: String,
     stats: Vec<Stat>,
 }
 
-fn files(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result<Vec<Recognised>, ImportError> {
+fn files<'a>(
+    spec: &TraceSpec,
+    options: &OpenOptions,
+    importers: &[&'a dyn Importer],
+    budget: &Budget,
+) -> Result<Vec<Recognised<'a>>, ImportError> {
     if spec.path.is_dir() {
-        return directory(spec, options, budget);
+        return directory(spec, options, importers, budget);
     }
     let (source, stats) = opened(&spec.path, options, budget)?;
     let importer = match &options.from_format {
-        Some(name) => importers::by_name(name)?,
-        None => importers::recognise(&source, &options.import, true).ok_or_else(|| foreign::refused(&source))?,
+        Some(name) => importers::by_name(importers, name)?,
+        None => {
+            importers::recognise(importers, &source, &options.import, true).ok_or_else(|| foreign::refused(&source))?
+        }
     };
     let name = spec.name.clone().unwrap_or_else(|| source.stem());
     Ok(vec![Recognised { sources: vec![source], is_directory: false, importer, name, stats }])
@@ -225,7 +263,12 @@ fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
 /// files that nobody recognises are no runs; the latter are counted, and so are compressed files that break off before
 /// their first byte: the others are read without them.
-fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result<Vec<Recognised>, ImportError> {
+fn directory<'a>(
+    spec: &TraceSpec,
+    options: &OpenOptions,
+    importers: &[&'a dyn Importer],
+    budget: &Budget,
+) -> Result<Vec<Recognised<'a>>, ImportError> {
     let failed = |source| ImportError::Io { path: spec.path.clone(), source };
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(&spec.path).map_err(failed)? {
@@ -243,11 +286,11 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
             hint: Some(format!("give the file on the command line if you mean it: `{}`", path.display())),
         })?;
     }
-    let mut recognised: Vec<Recognised> = Vec::new();
+    let mut recognised: Vec<Recognised<'a>> = Vec::new();
     let mut strangers: Vec<&Path> = Vec::new();
     let mut cut_off: Vec<&Path> = Vec::new();
     for path in &paths {
-        if importers::is_companion(path, &paths) {
+        if importers.iter().any(|importer| importer.is_companion(path, &paths)) {
             continue;
         }
         let (source, stats) = match opened(path, options, budget) {
@@ -262,8 +305,8 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
             other => other?,
         };
         let importer = match &options.from_format {
-            Some(name) => Some(importers::by_name(name)?),
-            None => importers::recognise(&source, &options.import, false),
+            Some(name) => Some(importers::by_name(importers, name)?),
+            None => importers::recognise(importers, &source, &options.import, false),
         };
         match importer {
             Some(importer) => {
@@ -274,7 +317,7 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
             None => strangers.push(path),
         }
     }
-    hold_together(spec, &mut recognised);
+    hold_together(spec, importers, &mut recognised);
     let Some(first) = recognised.first_mut() else {
         return Err(nothing_in(&spec.path, &paths));
     };
@@ -308,9 +351,9 @@ fn of_another_tool(file: &Path) -> Option<ImportError> {
 }
 
 /// Files of one format that say they are parts of one run become one, named after the directory.
-fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
-    for importer in importers::importers() {
-        let is_of = |file: &Recognised| std::ptr::eq(file.importer.doc(), importer.doc());
+fn hold_together<'a>(spec: &TraceSpec, importers: &[&'a dyn Importer], recognised: &mut Vec<Recognised<'a>>) {
+    for importer in importers {
+        let is_of = |file: &Recognised<'_>| std::ptr::eq(file.importer.doc(), importer.doc());
         let sources: Vec<Source> =
             recognised.iter().filter(|file| is_of(file)).flat_map(|file| file.sources.iter().cloned()).collect();
         if sources.is_empty() || !importer.is_one_run(&sources) {
@@ -374,8 +417,8 @@ fn files_of(directory: &Path) -> Vec<PathBuf> {
 }
 
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
-fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
-    let of_formats = importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
+fn check_options(options: &ImportOptions, importers: &[&dyn Importer]) -> Result<(), ImportError> {
+    let of_formats = importers.iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
     let known: Vec<&str> = of_formats.chain([ALIGN_OPTION]).collect();
     if let Some(value) = options.get(report::OPTION).filter(|value| !["yes", "no"].contains(&value.as_str())) {
         return Err(ImportError::BadOption {

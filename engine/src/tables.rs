@@ -439,7 +439,7 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 6] = [
+pub static VIEWS: [ViewSpec; 7] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
@@ -470,6 +470,19 @@ pub static VIEWS: [ViewSpec; 6] = [
         sql: "SELECT * FROM program_locations AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
               WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
         columns: &LOCATION_COLUMNS,
+    },
+    ViewSpec {
+        name: "busy_lanes",
+        description: "How long each location was busy that could execute tasks: `working_locations` without executors, processes and \
+                      nodes, whose parts execute; those that never ran included.",
+        sql: "SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time FROM working_locations l \
+              LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location \
+              WHERE l.kind NOT IN ('executor', 'process', 'node') GROUP BY l.run, l.location",
+        columns: &[
+            ("run", "The recording."),
+            ("location", "The location."),
+            ("busy_time", "Ticks during which at least one of its `working_tasks` ran; 0 where it has none."),
+        ],
     },
     ViewSpec {
         name: "parent_links",

@@ -4,6 +4,7 @@
 
 mod chrome_dialects;
 mod damaged;
+mod embedding;
 mod extremes;
 mod gpu_figures;
 mod import_actorprof;

@@ -616,8 +616,14 @@ fn what_is_left_out_is_said() {
     let endless = "1 task never ended: it encloses what follows, and its time is not known";
     let crossing = "1 task crosses another on its lane: it has no parent and keeps its whole duration";
     let check = |call: &str, expected: &[&str]| {
-        ask(&session, &format!("SELECT * FROM {call}"));
-        let notes: Vec<String> = tq_engine::sql::notes(&session).take().into_iter().map(|note| note.text).collect();
+        let statement = tq_engine::sql::parse(&format!("SELECT * FROM {call}")).unwrap().remove(0);
+        let notes = runtime().block_on(async {
+            let query = tq_engine::sql::execute(&session, &statement, None).await.unwrap();
+            let notes = query.notes();
+            query.collect().await.unwrap();
+            notes.take()
+        });
+        let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
         assert_eq!(notes, expected, "{call}");
     };
     check(

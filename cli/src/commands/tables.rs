@@ -8,7 +8,8 @@ use crate::commands::{listed, print, wrapped};
 use crate::errors::Failure;
 use crate::open::unknown_name;
 use crate::talk::terminal_width;
-use tq_engine::tables::{Column, ColumnType, TABLES, Table, VIEWS};
+use tq_engine::session::views;
+use tq_engine::tables::{Column, ColumnType, TABLES, Table};
 use tq_engine::trace::findings::{self, GROUPS};
 
 pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
@@ -18,7 +19,8 @@ pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
         Some(name) => match page(name) {
             Some(page) => print(&page),
             None => {
-                let names = TABLES.iter().map(|table| table.name).chain(VIEWS.iter().map(|view| view.name));
+                let views: Vec<String> = views().map(|(name, _)| name).collect();
+                let names = TABLES.iter().map(|table| table.name).chain(views.iter().map(String::as_str));
                 Err(unknown_name("table", name, names, "tq tables"))
             }
         },
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
 
 fn list() -> String {
     let tables = TABLES.iter().map(|table| (table.name.to_owned(), table.description.to_owned()));
-    let views = VIEWS.iter().map(|view| (view.name.to_owned(), format!("(view) {}", view.description)));
+    let views = views().map(|(name, view)| (name, format!("(view) {}", view.description)));
     let entries: Vec<(String, String)> = tables.chain(views).collect();
     format!(
         "Tables of every session:\n{}`tq tables NAME` lists the columns of one.\n",
@@ -44,7 +46,7 @@ pub(crate) fn page(name: &str) -> Option<String> {
                 |column: &Column| (column.name.to_owned(), format!("{} ({})", column.description, type_of(column)));
             (table.description, table.columns.iter().map(column).collect())
         } else {
-            let view = VIEWS.iter().find(|view| view.name == name)?;
+            let (_, view) = views().find(|(known, _)| *known == name)?;
             let columns = view.columns.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
             (view.description, columns.collect())
         };

@@ -7,7 +7,7 @@ use datafusion::arrow::compute::concat_batches;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 use serde::de::IgnoredAny;
 
-use super::{ImportOptions, import, recognise};
+use super::{ImportOptions, import, importers, recognise};
 use crate::error::ImportError;
 use crate::tables::Table;
 use crate::trace::{Run, Source, faults};
@@ -39,7 +39,7 @@ pub fn examine(format: &str, bytes: &[u8]) -> Vec<String> {
 fn read(format: &str, source: &Source) -> Result<Vec<Run>, ImportError> {
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(MEMORY_BYTES));
     let options = ImportOptions::new();
-    let _ = recognise(source, &options, true);
+    let _ = recognise(importers(), source, &options, true);
     import(source, Some(format), &options, 1, pool)
 }
 

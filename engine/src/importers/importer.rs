@@ -9,7 +9,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use crate::error::ImportError;
 use crate::trace::{Budget, Part, Run, RunBuilder, Source};
 
-/// A trace format.
+/// A trace format. Programs that embed the engine bring their own in [`OpenOptions::importers`](crate::open::OpenOptions).
 pub trait Importer: Send + Sync {
     /// What users read about it (`tq formats`, `docs/formats.md`).
     fn doc(&self) -> &'static FormatDoc;
@@ -148,7 +148,7 @@ impl<'a> ImportContext<'a> {
     ///
     /// # Errors
     /// As [`Source::open_within`].
-    pub(crate) fn open(&self, path: &Path) -> Result<Source, ImportError> {
+    pub fn open(&self, path: &Path) -> Result<Source, ImportError> {
         Source::open_within(path, None, &self.budget)
     }
 

@@ -57,34 +57,33 @@ pub fn import(
     pool: Arc<dyn MemoryPool>,
 ) -> Result<Vec<Run>, ImportError> {
     let importer = match format {
-        Some(name) => by_name(name)?,
-        None => recognise(source, options, true).ok_or_else(|| foreign::refused(source))?,
+        Some(name) => by_name(importers(), name)?,
+        None => recognise(importers(), source, options, true).ok_or_else(|| foreign::refused(source))?,
     };
     let mut context = ImportContext::new(options, threads, pool, 0);
     importer.import(source, &mut context)?;
     Ok(context.into_runs())
 }
 
-/// The first format that recognises the source, else the first that accepts it. A file of another tool is taken as a table
-/// only when the options speak of one.
-pub(crate) fn recognise(source: &Source, options: &ImportOptions, named: bool) -> Option<&'static dyn Importer> {
-    let recognises = |importer: &&'static dyn Importer| importer.recognise(source);
-    if let Some(importer) = importers().iter().copied().find(recognises) {
+/// The first of some formats that recognises the source, else the first that accepts it. A file of another tool is taken as a
+/// table only when the options speak of one.
+pub(crate) fn recognise<'a>(
+    among: &[&'a dyn Importer],
+    source: &Source,
+    options: &ImportOptions,
+    named: bool,
+) -> Option<&'a dyn Importer> {
+    if let Some(importer) = among.iter().copied().find(|importer| importer.recognise(source)) {
         return Some(importer);
     }
     let named = named && foreign::identify(source).is_none();
-    importers().iter().copied().find(|importer| importer.accepts(source, options, named))
+    among.iter().copied().find(|importer| importer.accepts(source, options, named))
 }
 
-/// The format of that name.
-pub(crate) fn by_name(name: &str) -> Result<&'static dyn Importer, ImportError> {
-    importers().iter().copied().find(|importer| importer.doc().name == name).ok_or_else(|| ImportError::UnknownFormat {
+/// The one of some formats that has this name.
+pub(crate) fn by_name<'a>(among: &[&'a dyn Importer], name: &str) -> Result<&'a dyn Importer, ImportError> {
+    among.iter().copied().find(|importer| importer.doc().name == name).ok_or_else(|| ImportError::UnknownFormat {
         name: name.to_owned(),
-        known: importers().iter().map(|importer| importer.doc().name).collect(),
+        known: among.iter().map(|importer| importer.doc().name).collect(),
     })
-}
-
-/// Whether some format says that the file accompanies a sibling.
-pub(crate) fn is_companion(file: &Path, siblings: &[PathBuf]) -> bool {
-    importers().iter().any(|importer| importer.is_companion(file, siblings))
 }

@@ -19,7 +19,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool};
 use tq_udfs::ticks::Tick;
 
 use super::assemble::{self, Chunk, WordColumn, assemble};
@@ -138,6 +138,13 @@ struct Shared {
 }
 
 impl RunBuilder {
+    /// A builder for a run that comes from no file but from the program that calls this; `source` says from where. The session that
+    /// takes the run gives it its number, and asks its own pool for the memory.
+    pub fn in_memory(source: &str) -> RunBuilder {
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        RunBuilder::new(Path::new(source), 0, &pool)
+    }
+
     /// A builder for one run of the trace at `source`; its memory is asked from `pool`.
     pub(crate) fn new(source: &Path, run_number: i64, pool: &Arc<dyn MemoryPool>) -> RunBuilder {
         RunBuilder {
@@ -445,7 +452,7 @@ impl RunBuilder {
 }
 
 /// A row of `locations`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Location<'a> {
     /// The full name.
     pub location: &'a str,

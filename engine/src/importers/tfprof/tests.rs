@@ -256,7 +256,8 @@ fn foreign_keys_do_not_hide_a_trace() {
             assert_eq!((tasks(&run), count(&run, "foreign_key")), (whole, 1), "{ours}");
             assert!(!is_told(&run), "{ours}: {:?}", run.stats);
             let source = Source::of_bytes(bytes).expect("bytes");
-            let format = crate::importers::recognise(&source, &options, true).map(|importer| importer.doc().name);
+            let format = crate::importers::recognise(crate::importers::importers(), &source, &options, true)
+                .map(|importer| importer.doc().name);
             assert_eq!(format, Some("tfprof"), "{ours}");
         }
     }
