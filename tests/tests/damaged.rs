@@ -243,7 +243,7 @@ fn mutations_are_answers_or_errors(target: &str, rounds: u64) {
 
 #[test]
 fn mutated_actorprof_directories() {
-    mutations_are_answers_or_errors("actorprof", 400);
+    mutations_are_answers_or_errors("actorprof", 100);
 }
 
 #[test]
