@@ -248,7 +248,7 @@ fn mutated_actorprof_directories() {
 
 #[test]
 fn mutated_chrome_traces() {
-    mutations_are_answers_or_errors("chrome", 3_000);
+    mutations_are_answers_or_errors("chrome", 1_500);
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn mutated_tables() {
 
 #[test]
 fn mutated_taskflow_profiles() {
-    mutations_are_answers_or_errors("tfprof", 3_000);
+    mutations_are_answers_or_errors("tfprof", 1_500);
 }
 
 // What the fuzzer found.
