@@ -32,7 +32,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
@@ -95,13 +95,8 @@ impl Place {
     }
 
     fn run_with(&self, arguments: &[&str], stdin: &str, variables: &[(&str, &OsString)]) -> Answer {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env_remove("RUST_BACKTRACE")
-            .env_remove("GITHUB_ACTIONS")
-            .env("XDG_STATE_HOME", self.0.path().join("state"))
-            .env("XDG_CONFIG_HOME", self.0.path().join("config"))
+        let mut child = self
+            .command(arguments)
             .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -110,12 +105,21 @@ impl Place {
             .unwrap();
         // A command that does not read its stdin may be gone before all is written.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        Answer {
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            status: output.status.code(),
-        }
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// `tq` in the directory, without what the user's own environment would add.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tq"));
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_remove("RUST_BACKTRACE")
+            .env_remove("GITHUB_ACTIONS")
+            .env("XDG_STATE_HOME", self.0.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.0.path().join("config"))
+            .stdin(Stdio::null());
+        command
     }
 }
 
@@ -123,6 +127,16 @@ struct Answer {
     stdout: String,
     stderr: String,
     status: Option<i32>,
+}
+
+impl From<Output> for Answer {
+    fn from(output: Output) -> Answer {
+        Answer {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            status: output.status.code(),
+        }
+    }
 }
 
 impl Answer {

@@ -454,6 +454,12 @@ fn read_ptt(source: &Source, bytes: Vec<u8>, unit: Unit, memory: &MemoryReservat
     ptt::read(source, bytes, unit, memory)
 }
 
+/// See [`super::examine`].
+#[cfg(feature = "hdf5")]
+pub(super) fn misread_pickle(bytes: &[u8]) -> Vec<String> {
+    ptt::misread_pickle(bytes)
+}
+
 #[cfg(not(feature = "hdf5"))]
 fn read_ptt(source: &Source, _: Vec<u8>, _: Unit, _: &MemoryReservation) -> Result<Vec<Rank>, ImportError> {
     Err(ImportError::Unusable {

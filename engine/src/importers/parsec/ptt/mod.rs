@@ -80,6 +80,16 @@ pub(super) fn read(
     Ok(found)
 }
 
+/// What must hold of any pickle: an array has as many objects as its shape says, and a pickle makes no more than it is long.
+pub(super) fn misread_pickle(bytes: &[u8]) -> Vec<String> {
+    match pickle::objects(bytes) {
+        Err(what) if what.is_empty() => vec!["an error without words".to_owned()],
+        Ok(objects) if objects.shape.iter().product::<usize>() != objects.items.len() => vec![format!("{objects:?}")],
+        Ok(objects) if objects.items.len() > bytes.len() => vec![format!("{} objects", objects.items.len())],
+        _ => Vec::new(),
+    }
+}
+
 /// Events as Python objects.
 fn version_1(source: &Source) -> ImportError {
     ImportError::Unusable {
