@@ -121,9 +121,10 @@ fn ask(runtime: &Runtime, session: &Session, query: &SavedQuery) -> Option<f64> 
     })
 }
 
-/// The exponent: how many doublings of the time come with a doubling of the size, by least squares; NaN where it is too short.
+/// The exponent: how many doublings of the time come with a doubling of the size, by least squares over the last two doublings, where
+/// planning weighs least; NaN where the times are too short.
 fn slope(times: &[(usize, f64)]) -> f64 {
-    let points: Vec<(f64, f64)> = (times.iter())
+    let points: Vec<(f64, f64)> = (times[times.len().saturating_sub(3)..].iter())
         .filter(|(_, seconds)| *seconds >= LEAST_SECONDS)
         .map(|(size, seconds)| ((*size as f64).log2(), seconds.log2()))
         .collect();

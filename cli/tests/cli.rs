@@ -302,7 +302,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, docs.columns, docs.findings, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, … (35 in all)
+        hint: there is actorprof.totals, busy_lanes, counters, docs.columns, docs.findings, docs.settings, docs.tables, events, executions, gpu.device_tasks, gpu.devices, hta.device_spans, … (44 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -657,6 +657,9 @@ fn the_prompt_reads_a_pipe_without_prompting() {
         )
         .check(&expect![[r#"
             Tables, with their rows:
+              busy_lanes         2  How long each location was busy that could execute tasks:
+                                    `working_locations` without executors, processes and nodes, whose parts
+                                    execute; those that never ran included.
               counters           0  Values over time, or totals.
               events             0  Instants: milestones, marks, tags.
               executions         0  Scalability studies: one row per run, region and repetition.

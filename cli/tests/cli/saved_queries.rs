@@ -182,7 +182,7 @@ fn what_can_be_wrong_with_a_saved_query() {
           |
         4 | FROM FROM tasks
           |      ^^^^^^^^^^
-        hint: there is counters, docs.columns, docs.findings, docs.settings, docs.tables, events, executions, import_stats, links, locations, messages, parent_links, … (35 in all)
+        hint: there is actorprof.totals, busy_lanes, counters, docs.columns, docs.findings, docs.settings, docs.tables, events, executions, gpu.device_tasks, gpu.devices, hta.device_spans, … (44 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json header --queries own").check(&expect![[r#"
