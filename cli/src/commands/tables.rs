@@ -79,9 +79,9 @@ fn book() -> String {
         }
     }
     text.push_str("\n# Views\n");
-    for view in &VIEWS {
-        let _ = write!(text, "\n## {}\n\n{}\n\n| column | |\n| --- | --- |\n", view.name, view.description);
-        for (name, description) in view.columns {
+    for (view, spec) in views() {
+        let _ = write!(text, "\n## {view}\n\n{}\n\n| column | |\n| --- | --- |\n", spec.description);
+        for (name, description) in spec.columns {
             let _ = writeln!(text, "| `{name}` | {} |", cell(description));
         }
     }
