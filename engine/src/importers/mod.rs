@@ -19,7 +19,6 @@ mod sqlite;
 mod table;
 mod tfprof;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::execution::memory_pool::MemoryPool;
