@@ -293,7 +293,7 @@ findings! {
     }
     "daisen" {
         BAD_ROW "bad_row" Lost Recording
-            "Lines of a CSV with fewer fields than 7; they became no row.";
+            "Lines of a CSV with fewer fields than 7, or without an end; they became no row.";
         COMMA_IN_ACTION "comma_in_action" Repaired Recording
             "Lines of a CSV with a comma in the column `what`, which Akita does not quote.";
         DANGLING_PARENT "dangling_parent" Info Recording

@@ -60,10 +60,10 @@ pub(super) fn read(
         let is_whole = line.ends_with(b"\n");
         if !is_whole && line.len() as u64 == LINE_BYTES {
             stats.records(1);
-            stats.left_out(BAD_ROW, 1, || format!("line {number} does not end within {LINE_BYTES} bytes"));
+            stats.left_out(findings::BAD_ROW, 1, || format!("line {number} does not end within {LINE_BYTES} bytes"));
             // What is left of it is no line.
             if let Err(error) = reader.skip_until(b'\n') {
-                stats.note(TRUNCATED, 1, || format!("after line {number}: {error}"));
+                stats.note(findings::TRUNCATED, 1, || format!("after line {number}: {error}"));
                 break;
             }
             continue;
