@@ -27,11 +27,10 @@ WITH spans AS (
   )
   GROUP BY run, series, bin
 )
-SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.series,
-  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.series ORDER BY g.bin)) AS tasks,
-  time_text(a + g.bin * (b - a) / $bins) AS begins
-FROM (SELECT DISTINCT run, series FROM binned) s
-CROSS JOIN (SELECT unnest(range(0, $bins)) AS bin) g
+SELECT s.run, s.bin, a + s.bin * (b - a) / $bins AS bin_start, s.series,
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.series ORDER BY s.bin)) AS tasks,
+  time_text(a + s.bin * (b - a) / $bins) AS begins
+FROM (SELECT run, series, unnest(range(0, $bins)) AS bin FROM (SELECT DISTINCT run, series FROM binned)) s
 JOIN spans ON spans.run = s.run
-LEFT JOIN changes c ON c.run = s.run AND c.series = s.series AND c.bin = g.bin
+LEFT JOIN changes c ON c.run = s.run AND c.series = s.series AND c.bin = s.bin
 ORDER BY run, bin, series

@@ -14,7 +14,7 @@ WITH spans AS (
 ), bins AS (
   SELECT run, value AS bin, a + value * (b - a) / $bins AS bin_start,
     a + value * (b - a) / CAST($bins AS DOUBLE) AS begins, a + (value + 1) * (b - a) / CAST($bins AS DOUBLE) AS ends
-  FROM spans CROSS JOIN (SELECT unnest(range(0, $bins)) AS value) WHERE a < b
+  FROM (SELECT *, unnest(range(0, $bins)) AS value FROM spans WHERE a < b)
 ), resolved AS (
   SELECT e.run, e.kind AS reason, t.start, t.finish,
     CASE WHEN lag(e.time) OVER of_task IS NULL THEN NULL ELSE e.time END AS holds_from,

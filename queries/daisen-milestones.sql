@@ -36,11 +36,10 @@ WITH spans AS (
   )
   GROUP BY run, reason, bin
 )
-SELECT s.run, g.bin, a + g.bin * (b - a) / $bins AS bin_start, s.reason,
-  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY g.bin)) AS blocked,
-  time_text(a + g.bin * (b - a) / $bins) AS begins
-FROM (SELECT DISTINCT run, reason FROM binned) s
-CROSS JOIN (SELECT unnest(range(0, $bins)) AS bin) g
+SELECT s.run, s.bin, a + s.bin * (b - a) / $bins AS bin_start, s.reason,
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY s.bin)) AS blocked,
+  time_text(a + s.bin * (b - a) / $bins) AS begins
+FROM (SELECT run, reason, unnest(range(0, $bins)) AS bin FROM (SELECT DISTINCT run, reason FROM binned)) s
 JOIN spans ON spans.run = s.run
-LEFT JOIN changes c ON c.run = s.run AND c.reason = s.reason AND c.bin = g.bin
+LEFT JOIN changes c ON c.run = s.run AND c.reason = s.reason AND c.bin = s.bin
 ORDER BY run, bin, reason

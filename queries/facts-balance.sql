@@ -3,21 +3,15 @@
 -- needs: tasks
 --
 -- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
-WITH lanes AS (
-  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM working_locations l
-  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node')
-  GROUP BY l.run, l.location
-), spread AS (
-  SELECT run, count(*) AS lanes, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance FROM lanes GROUP BY run
+WITH spread AS (
+  SELECT run, count(*) AS lanes, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance FROM busy_lanes GROUP BY run
 )
 SELECT 'The work is spread ' || CASE WHEN s.imbalance < 1.1 THEN 'evenly' ELSE 'unevenly' END || ' over '
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'the locations of ' || s.run ELSE 'the locations' END
   || ': the busiest, ' || l.location || ', worked ' || time_text(s.most_time) || ', ' || round(s.imbalance, 2)
   || ' times the mean.' AS fact
 FROM spread s
-JOIN lanes l ON l.run = s.run AND l.busy_time = s.most_time
+JOIN busy_lanes l ON l.run = s.run AND l.busy_time = s.most_time
 JOIN runs r ON r.run = s.run
 WHERE s.lanes > 1 AND s.imbalance IS NOT NULL
 ORDER BY s.imbalance DESC, r.run_number, l.location

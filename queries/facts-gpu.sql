@@ -2,24 +2,13 @@
 -- topic: facts
 -- needs: tasks.kind=kernel
 --
-WITH device AS (
-  SELECT t.run, coalesce(l.parent, l.location) AS device, t.role, t.start, t.finish
-  FROM program_tasks t
-  JOIN program_locations l ON l.run = t.run AND l.location = t.location
-  WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
-), unions AS (
-  SELECT run, device, max(finish) - min(start) AS total, busy(start, finish) AS busy,
-    coalesce(busy(start, finish) FILTER (WHERE role = 'work'), 0) AS computing,
-    coalesce(busy(start, finish) FILTER (WHERE role <> 'copy'), 0) AS computing_or_communicating
-  FROM device
-  GROUP BY run, device
-), sums AS (
-  SELECT count(*) AS devices, sum(total) AS total, sum(computing) AS computing,
-    sum(computing_or_communicating) - sum(computing) AS communicating, sum(total) - sum(busy) AS idle,
-    first_value(device ORDER BY 1.0 * (total - busy) / total DESC, run, device) AS idlest,
-    max(1.0 * (total - busy) / total) AS most_idle
-  FROM unions
-  WHERE total > 0
+WITH sums AS (
+  SELECT count(*) AS devices, sum(total_time) AS total, sum(computing_time) AS computing,
+    sum(computing_or_communicating_time) - sum(computing_time) AS communicating, sum(total_time) - sum(busy_time) AS idle,
+    first_value(device ORDER BY 1.0 * (total_time - busy_time) / total_time DESC, run, device) AS idlest,
+    max(1.0 * (total_time - busy_time) / total_time) AS most_idle
+  FROM gpu.devices
+  WHERE total_time > 0
 ), kernels AS (
   SELECT name, count(*) AS tasks, sum(duration) AS total_time, sum(sum(duration)) OVER () AS all_time
   FROM program_tasks

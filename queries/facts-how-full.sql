@@ -3,14 +3,8 @@
 -- needs: tasks
 --
 -- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
-WITH lanes AS (
-  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM working_locations l
-  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node')
-  GROUP BY l.run, l.location
-), full_runs AS (
-  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, count(*) FILTER (WHERE busy_time = 0) AS idle_lanes FROM lanes GROUP BY run
+WITH full_runs AS (
+  SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, count(*) FILTER (WHERE busy_time = 0) AS idle_lanes FROM busy_lanes GROUP BY run
 ), names AS (
   SELECT run, name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER (PARTITION BY run) AS all_time
   FROM self_time(working_tasks)

@@ -4,18 +4,20 @@
 --
 -- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH names AS (
-  SELECT name, count(*) AS tasks, sum(self_time) AS total_time FROM self_time(working_tasks) GROUP BY name
+  SELECT name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER () AS all_time
+  FROM self_time(working_tasks)
+  GROUP BY name
+), most AS (
+  -- The one before its sentence: where names are many, sentences about all of them would take longer than everything else.
+  SELECT * FROM names WHERE total_time > 0 ORDER BY total_time DESC, name LIMIT 1
 ), longest AS (
   SELECT name, location, duration FROM working_tasks WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
 )
 SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, most task time' ELSE 'Most task time' END || ' went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
-  || round(100.0 * n.total_time / (SELECT sum(total_time) FROM names), 1) || ' %, ' || time_text(n.total_time)
+  || round(100.0 * n.total_time / n.all_time, 1) || ' %, ' || time_text(n.total_time)
   || ' in ' || n.tasks || CASE WHEN n.tasks = 1 THEN ' task' ELSE ' tasks' END
   || '. The longest single task' || CASE WHEN l.name = '' THEN '' ELSE ', ' || l.name END
   || CASE WHEN coalesce(l.location, '') = '' THEN '' ELSE ' on ' || l.location END
   || CASE WHEN l.name = '' THEN ' took ' ELSE ', took ' END || time_text(l.duration) || '.' AS fact
-FROM names n
+FROM most n
 CROSS JOIN longest l
-WHERE n.total_time > 0
-ORDER BY n.total_time DESC, n.name
-LIMIT 1

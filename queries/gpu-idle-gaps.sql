@@ -3,10 +3,7 @@
 -- needs: tasks.kind=kernel
 -- chart: stacked x=location y=idle_time color=waits_for relative=true
 --
-WITH work AS (
-  SELECT t.* FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
-  WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
-), launches AS (
+WITH launches AS (
   SELECT k.target AS task, max(c.start) AS launch_time
   FROM links k JOIN program_tasks c ON c.task = k.source
   WHERE k.kind = 'launch'
@@ -15,7 +12,7 @@ WITH work AS (
   -- Gaps are where nothing of the stream runs. Under 30 µs the device could hardly have started sooner.
   SELECT g.run, g.location, g.duration, CASE WHEN l.launch_time >= g.start THEN 'host' WHEN g.duration < us(30) THEN 'kernel start'
       ELSE 'other' END AS waits_for
-  FROM gaps(work) g LEFT JOIN launches l ON l.task = g.task_after
+  FROM gaps(gpu.device_tasks) g LEFT JOIN launches l ON l.task = g.task_after
 )
 SELECT run, location, waits_for, count(*) AS gaps, sum(duration) AS idle_time, max(duration) AS longest_time,
   round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (PARTITION BY run, location), 0), 2) AS percent

@@ -7,38 +7,13 @@
 --
 -- HTA weighs the edges of a graph of starts and ends. Here each edge that weighs is a task of that length, and each start or end
 -- one of no length. Where several ways are as long, HTA may take another one; then parts differ, and the sum does not.
-WITH ranks AS (
-  -- A Kineto file is a rank: that of the directory, else of `distributedInfo`, else 0. So is a process of Nsight Systems.
-  SELECT l.run, l.location, coalesce(TRY_CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
-    THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank,
-    -- The file's own time, in ns, at our 0.
-    r.origin - coalesce(json_get_int(d.args, 'baseTimeNanoseconds'), 0) AS zero, coalesce(l.parent, l.location) AS device
-  FROM program_locations l JOIN runs r ON r.run = l.run
-  LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
-  WHERE l.kind <> 'async'
-), recorded AS (
-  -- Rows kept: spans with a category.
-  SELECT r.run, r.rank, r.zero, r.device, t.location, t.task, t.name, t.kind, t.start, t.finish, r.zero + t.start / (us(1) / 1000) AS start_ns,
-    CASE WHEN t.args LIKE '%"stream"%' THEN coalesce(TRY_CAST(t.args->>'stream' AS BIGINT), -1) ELSE -1 END AS stream,
-    CASE WHEN t.args LIKE '%"correlation"%' THEN coalesce(json_get_int(t.args, 'correlation'), -1) ELSE -1 END AS correlation,
+WITH events AS (
+  SELECT *,
     -- A wait for an event names the call that recorded it, and the stream on which.
-    CASE WHEN t.kind = 'cuda_sync' THEN json_get_int(t.args, 'wait_on_stream') END AS awaited_stream,
-    CASE WHEN t.kind = 'cuda_sync' THEN json_get_int(t.args, 'wait_on_cuda_event_record_corr_id')
-      WHEN t.name = 'cudaEventRecord' THEN json_get_int(t.args, 'correlation') END AS event
-  FROM program_tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
-  WHERE t.kind NOT IN ('', 'Trace') AND t.finish IS NOT NULL
-), measured AS (
-  -- Rounding: where a `ts` of the file has decimals, every span shrinks to whole microseconds, and a short one ends before it
-  -- starts. HTA reads the numbers of the file as doubles, which are coarse for absolute times; so do we here.
-  SELECT *, start_ns / 1000 + start_ns % 1000 / 1000.0 AS start_us, (finish - start) / (us(1) / 1000) / 1000.0 AS duration_us,
-    (stream >= 0 AND correlation >= 0) OR name IN ('Event Sync', 'Context Sync') AS is_device, name LIKE '%ProfilerStep%' AS is_step,
-    bool_or(start_ns % 1000 <> 0) OVER (PARTITION BY run, rank) AS is_broken
-  FROM recorded
-), events AS (
-  SELECT run, rank, device, location, task, name, kind, stream, correlation, awaited_stream, event, is_device, is_step,
-    CASE WHEN is_broken THEN us(CAST(ceil(start_us) AS BIGINT) - zero / 1000) ELSE start END AS start,
-    CASE WHEN is_broken THEN us(CAST(floor(start_us + duration_us) AS BIGINT) - zero / 1000) ELSE finish END AS finish
-  FROM measured
+    CASE WHEN kind = 'cuda_sync' THEN json_get_int(args, 'wait_on_stream') END AS awaited_stream,
+    CASE WHEN kind = 'cuda_sync' THEN json_get_int(args, 'wait_on_cuda_event_record_corr_id')
+      WHEN name = 'cudaEventRecord' THEN json_get_int(args, 'correlation') END AS event
+  FROM hta.spans
 ), paired AS (
   -- A call and what it launched have one correlation; of several, the last one counts.
   SELECT *, min(name) FILTER (WHERE is_step) OVER (PARTITION BY run) < max(name) FILTER (WHERE is_step) OVER (PARTITION BY run) AS is_cut,
@@ -69,9 +44,7 @@ WITH ranks AS (
   -- Of a device: what calls in the window launched; and all waits for events.
   SELECT *, is_inside OR (stream <> -1 AND ((task = work_task AND bool_or(is_inside AND NOT is_device) OVER same) OR name = 'Stream Wait Event')) AS is_in,
     is_inside AND kind IN ('cpu_op', 'cuda_runtime', 'cuda_driver') AS is_call,
-    NOT is_device AND work_task IS NOT NULL AND name IN ('cudaMemsetAsync', 'cudaMemcpyAsync', 'cudaLaunchKernel', 'cudaLaunchKernelExC',
-      'cuLaunchKernel', 'runFunction - job_prep_and_submit_for_execution', 'hipLaunchKernel', 'hipExtModuleLaunchKernel',
-      'hipMemsetAsync', 'hipMemcpyAsync', 'hipMemcpyWithStream') AS is_launch
+    NOT is_device AND work_task IS NOT NULL AND is_launch_call AS is_launch
   FROM bounded
   WINDOW same AS (PARTITION BY run, rank, correlation)
 ), threads AS (

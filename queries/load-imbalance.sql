@@ -3,16 +3,9 @@
 -- needs: locations, tasks
 --
 -- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
-WITH lanes AS (
-  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM working_locations l
-  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node')
-  GROUP BY l.run, l.location
-)
 SELECT run, count(*) AS lanes, min(busy_time) AS least_time, max(busy_time) AS most_time,
   round(imbalance(busy_time), 3) AS imbalance, round(imbalance_percent(busy_time), 1) AS imbalance_percent,
   round(load_balance(busy_time), 3) AS load_balance, round(gini(busy_time), 3) AS gini
-FROM lanes
+FROM busy_lanes
 GROUP BY run
 ORDER BY run

@@ -33,7 +33,7 @@ windows AS (
     CASE "window" WHEN 'q1' THEN t1 WHEN 'q2' THEN t2 WHEN 'q3' THEN t3 ELSE t4 END AS window_finish_time,
     CASE "window" WHEN 'q1' THEN busy1 WHEN 'q2' THEN busy2 WHEN 'q3' THEN busy3 WHEN 'q4' THEN busy4
       ELSE busy1 + busy2 + busy3 + busy4 END AS busy_time
-  FROM quarters CROSS JOIN (VALUES ('whole'), ('q1'), ('q2'), ('q3'), ('q4')) AS names("window"))
+  FROM (SELECT *, unnest(make_array('whole', 'q1', 'q2', 'q3', 'q4')) AS "window" FROM quarters))
 SELECT w.run, w.scope, w."window", w.scope || ' ' || w."window" AS label, p.threads, w.window_start_time, w.window_finish_time, w.busy_time,
   CAST(w.busy_time AS DOUBLE) / nullif(p.threads * (w.window_finish_time - w.window_start_time), 0) AS occupancy
 FROM windows w JOIN workers p ON p.run = w.run AND p.scope = w.scope

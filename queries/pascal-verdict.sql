@@ -29,9 +29,12 @@ WITH cells AS (
   FROM steps
   GROUP BY run, region, place, property
 ), properties AS (
-  SELECT c.run, c.region, p.place, p.property
-  FROM (SELECT DISTINCT run, region FROM cells) c
-  CROSS JOIN (VALUES (1, 'scalable'), (2, 'strongly scalable'), (3, 'weakly scalable')) AS p(place, property)
+  SELECT run, region, p['place'] AS place, p['property'] AS property
+  FROM (
+    SELECT run, region, unnest(make_array(named_struct('place', 1, 'property', 'scalable'),
+      named_struct('place', 2, 'property', 'strongly scalable'), named_struct('place', 3, 'property', 'weakly scalable'))) AS p
+    FROM (SELECT DISTINCT run, region FROM cells)
+  )
 ), sizes AS (
   SELECT DISTINCT run, size_place, argument FROM cells
 ), core_counts AS (

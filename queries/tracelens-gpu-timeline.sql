@@ -3,19 +3,13 @@
 -- needs: tasks.kind=kernel
 -- chart: bar x=time y=type
 --
-WITH ranks AS (
-  -- A Kineto file is a rank: that of the directory, else of `distributedInfo`, else 0. So is a process of Nsight Systems.
-  SELECT l.run, l.location, coalesce(TRY_CAST(d.process AS BIGINT), json_get_int(r.args, 'distributedInfo', 'rank'), CASE WHEN r.format = 'nsys'
-    THEN CAST(dense_rank() OVER (PARTITION BY l.run ORDER BY l.process) AS BIGINT) - 1 END, 0) AS rank
-  FROM program_locations l JOIN runs r ON r.run = l.run
-  LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
-), device AS (
+WITH device AS (
   -- Every kernel, copy and memset, nothing trimmed or rounded. ROCm 7.1 labels copies as kernels; a memset counts as computing.
   SELECT r.run, r.rank, t.task, t.start, t.finish, CASE
       WHEN t.kind = 'gpu_memcpy' OR (t.kind = 'kernel' AND t.name ~
         '^(MEMORY_COPY_(HOST_TO_DEVICE|DEVICE_TO_HOST|DEVICE_TO_DEVICE)|__amd_rocclr_copyBuffer(Rect)?(Aligned)?)(\.kd)?$') THEN 'memcpy'
       WHEN t.name ~* 'nccl|rccl|cross_device_reduce' THEN 'comm' ELSE 'computation' END AS class
-  FROM program_tasks t JOIN ranks r ON r.run = t.run AND r.location = t.location
+  FROM program_tasks t JOIN hta.ranks r ON r.run = t.run AND r.location = t.location
   WHERE t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset')
 ), ordered AS (
   -- The idle gap before a span: from the latest finish so far.

@@ -6,15 +6,9 @@
 -- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
 WITH work AS (
   SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time FROM self_time(working_tasks) GROUP BY run, name
-), lanes AS (
-  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM working_locations l
-  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node')
-  GROUP BY l.run, l.location
 ), idle AS (
   SELECT r.run, CAST(count(*) AS BIGINT) AS lanes, sum(r.makespan - n.busy_time) AS idle_time
-  FROM lanes n
+  FROM busy_lanes n
   JOIN runs r ON r.run = n.run
   GROUP BY r.run
 ), measures AS (

@@ -219,7 +219,7 @@ fn scaling(runtime: &Runtime, largest_millions: f64) {
 fn cost(runtime: &Runtime, session: &Session, query: &str) -> (Duration, Option<usize>) {
     runtime.block_on(async {
         let started = Instant::now();
-        let frame = session.sql(query).await.expect("plans");
+        let frame = session.sql(query).await.expect("plans").into_frame();
         let context = Arc::new(frame.task_ctx());
         let plan = frame.create_physical_plan().await.expect("plans");
         collect(Arc::clone(&plan), context).await.expect("runs");

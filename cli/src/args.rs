@@ -55,7 +55,10 @@ pub(crate) enum Command {
         tq functions busy         one, with an example and its answer")]
     Functions(DocsArgs),
     /// List the tables of every session, or describe one
-    Tables(NameArgs),
+    #[command(after_help = "Examples:\n  \
+        tq tables                 all tables\n  \
+        tq tables tasks           the columns of one, with their meaning and unit")]
+    Tables(DocsArgs),
     /// List the saved queries by topic, describe one, or search them
     Queries(QueriesArgs),
     /// Print what makes a shell complete commands, saved queries and functions
@@ -286,7 +289,7 @@ pub(crate) struct QueriesArgs {
     pub(crate) library: LibraryArgs,
 }
 
-/// `tq formats`, `tq functions`.
+/// `tq formats`, `tq functions`, `tq tables`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct DocsArgs {
     /// The one to describe
@@ -295,17 +298,6 @@ pub(crate) struct DocsArgs {
     /// Write all of them as a page of markdown
     #[arg(long, conflicts_with = "name")]
     pub(crate) markdown: bool,
-}
-
-/// `tq tables`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    tq tables                 all tables\n  \
-    tq tables tasks           the columns of one, with their meaning and unit")]
-pub(crate) struct NameArgs {
-    /// The one to describe
-    #[arg(value_name = "NAME")]
-    pub(crate) name: Option<String>,
 }
 
 /// `tq completions`.

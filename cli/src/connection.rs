@@ -1,7 +1,7 @@
 //! A connection: a session, the runtime that its queries run on, and the one way in which statements become rows.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -11,12 +11,10 @@ use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryConsumer;
-use datafusion::physical_plan::execute_stream;
-use futures::StreamExt;
 use tokio::sync::mpsc::{Sender, WeakSender};
 use tq_engine::queries::{Need, SavedQuery};
 use tq_engine::session::Session;
-use tq_engine::sql::stop::{Stop, stoppable};
+use tq_engine::sql::stop::Stop;
 use tq_engine::sql::{self, SqlError, Statement};
 
 use crate::args::OpenArgs;
@@ -208,24 +206,21 @@ impl Connection {
         let (session, statement) = (Arc::clone(&self.session), statement.clone());
         let running = self.running.clone();
         running.clear();
+        // A query that was left behind leaves its notes too.
+        let noted = Arc::new(OnceLock::new());
+        let notes = Arc::clone(&noted);
         let answered: Result<Result<(), SqlError>, Failure> = self.runtime.stream(
             |sender| async move {
-                let frame = session.execute(&statement, params).await?;
-                let worded = |error| session.error(&error, &statement);
-                let frame = arrange(frame).map_err(worded)?;
-                let task = Arc::new(frame.task_ctx());
-                let plan = frame.create_physical_plan().await.map_err(worded)?;
-                let plan = stoppable(plan, &nobody_listens_to(&sender)).map_err(worded)?;
-                // The frame's own schema has not met the analyzer, which may settle on other types of text.
-                let schema = plan.schema();
-                running.begin(&plan);
-                let mut rows = execute_stream(plan, task).map_err(worded)?;
-                if sender.send(Part::Schema(schema)).await.is_err() {
+                let query = session.execute(&statement, params).await?;
+                let _once = noted.set(query.notes());
+                let mut rows = query.arranged(arrange)?.until(nobody_listens_to(&sender)).start().await?;
+                running.begin(rows.plan());
+                if sender.send(Part::Schema(rows.schema())).await.is_err() {
                     return Ok(());
                 }
                 while let Some(batch) = rows.next().await {
                     // Nobody listens any more: the query was interrupted, or writing failed.
-                    if sender.send(Part::Rows(batch.map_err(worded)?)).await.is_err() {
+                    if sender.send(Part::Rows(batch?)).await.is_err() {
                         break;
                     }
                 }
@@ -233,7 +228,7 @@ impl Connection {
             },
             take,
         );
-        for note in self.session.take_notes() {
+        for note in notes.get().map(|notes| notes.take()).unwrap_or_default() {
             let note = note.to_string();
             if self.told.as_mut().is_none_or(|told| told.insert(note.clone())) {
                 terminal::note(&note);

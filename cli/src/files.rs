@@ -12,8 +12,7 @@ use std::path::{Path, PathBuf};
 
 use same_file::Handle;
 use tempfile::NamedTempFile;
-use tq_engine::open::TraceSpec;
-use tq_engine::paths;
+use tq_engine::open::{TraceSpec, read_for};
 use tq_engine::queries::{Origin, SavedQuery};
 use tq_engine::trace::temporary::Registered;
 
@@ -74,7 +73,7 @@ impl Inputs {
     pub(crate) fn traces(&mut self, traces: &[String], args: &OpenArgs) {
         let options = args.options.iter().cloned().collect();
         for trace in traces {
-            self.files.extend(paths::read_for(&TraceSpec::parse(trace), &options));
+            self.files.extend(read_for(&TraceSpec::parse(trace), &options));
         }
     }
 

@@ -102,18 +102,15 @@ pub(crate) fn all(session: &Session) -> Vec<Function> {
     for function in state.udwfs().iter().filter_map(|name| state.udwf(name).ok()) {
         add(function.name(), function.aliases(), Kind::Window, function.documentation());
     }
-    functions.extend(relations());
+    functions.extend(session.relation_functions().iter().map(relation));
     functions.sort_by(|a, b| (a.origin, &a.name, a.kind).cmp(&(b.origin, &b.name, b.kind)));
     functions
 }
 
-/// The functions that take relations: the registry knows them, DataFusion does not.
-fn relations() -> Vec<Function> {
-    let relation = |relation: &Arc<dyn RelationFunction>| {
-        let documented = function(relation.name(), &[], Kind::Relation, Origin::Tq, Some(relation.documentation()));
-        Function { syntax: relation.signature(), ..documented }
-    };
-    tq_udfs::relation_functions().iter().map(relation).collect()
+/// A function that takes relations: the session knows them, DataFusion does not.
+fn relation(relation: &Arc<dyn RelationFunction>) -> Function {
+    let documented = function(relation.name(), &[], Kind::Relation, Origin::Tq, Some(relation.documentation()));
+    Function { syntax: relation.signature(), ..documented }
 }
 
 fn function(

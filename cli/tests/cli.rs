@@ -34,7 +34,7 @@ use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
@@ -97,13 +97,8 @@ impl Place {
     }
 
     fn run_with(&self, arguments: &[&str], stdin: &str, variables: &[(&str, &OsString)]) -> Answer {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env_remove("RUST_BACKTRACE")
-            .env_remove("GITHUB_ACTIONS")
-            .env("XDG_STATE_HOME", self.0.path().join("state"))
-            .env("XDG_CONFIG_HOME", self.0.path().join("config"))
+        let mut child = self
+            .command(arguments)
             .envs(variables.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -112,12 +107,21 @@ impl Place {
             .unwrap();
         // A command that does not read its stdin may be gone before all is written.
         let _ = child.stdin.take().unwrap().write_all(stdin.as_bytes());
-        let output = child.wait_with_output().unwrap();
-        Answer {
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-            status: output.status.code(),
-        }
+        child.wait_with_output().unwrap().into()
+    }
+
+    /// `tq` in the directory, without what the user's own environment would add.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tq"));
+        command
+            .args(arguments)
+            .current_dir(self.0.path())
+            .env_remove("RUST_BACKTRACE")
+            .env_remove("GITHUB_ACTIONS")
+            .env("XDG_STATE_HOME", self.0.path().join("state"))
+            .env("XDG_CONFIG_HOME", self.0.path().join("config"))
+            .stdin(Stdio::null());
+        command
     }
 }
 
@@ -125,6 +129,16 @@ struct Answer {
     stdout: String,
     stderr: String,
     status: Option<i32>,
+}
+
+impl From<Output> for Answer {
+    fn from(output: Output) -> Answer {
+        Answer {
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+            status: output.status.code(),
+        }
+    }
 }
 
 impl Answer {
@@ -454,7 +468,7 @@ fn traces_that_cannot_be_read() {
             expect![[r#"
                 --- stderr
                 error: `tfprofe` is no format; did you mean `tfprof`?
-                hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, table
+                hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, folded, table
                 --- exit 2
             "#]],
         ),
@@ -645,6 +659,9 @@ fn the_prompt_reads_a_pipe_without_prompting() {
         )
         .check(&expect![[r#"
             Tables, with their rows:
+              busy_lanes         2  How long each location was busy that could execute tasks:
+                                    `working_locations` without executors, processes and nodes, whose parts
+                                    execute; those that never ran included.
               counters           0  Values over time, or totals.
               events             0  Instants: milestones, marks, tags.
               executions         0  Scalability studies: one row per run, region and repetition.
@@ -755,9 +772,27 @@ fn lists_describe_themselves() {
                              parallelism and idle time read it.
           working_locations  (view) The locations that execute tasks: `program_locations` without those of
                              kind async and state (all of them where there are no others).
+          busy_lanes         (view) How long each location was busy that could execute tasks:
+                             `working_locations` without executors, processes and nodes, whose parts
+                             execute; those that never ran included.
           parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
                              task can have both.
           executions         (view) Scalability studies: one row per run, region and repetition.
+          actorprof.totals   (view) How many messages of each kind a PE sent and received; a row with 0 for
+                             a kind of which it has none.
+          gpu.device_tasks   (view) Kernels, copies, memsets and graphs on streams; waits are no work.
+          gpu.devices        (view) How long each device was busy, and with what.
+          hta.ranks          (view) Every location of the program that is no asynchronous one, with its
+                             rank.
+          hta.spans          (view) The rows that HTA keeps: spans with a category, rounded as it does where
+                             the times of a rank have decimals.
+          hta.events         (view) The spans with what HTA's trimming asks: with two or more steps of the
+                             profiler it keeps the host's spans that start before the last one, and what
+                             those launched.
+          hta.device_spans   (view) What HTA keeps of the devices' spans, waits of `cuda_sync` among them, a
+                             row for each call that launched it.
+          hta.first_spans    (view) The first task of each rank whose file begins with a span: HTA takes its
+                             row for that of no correlation.
         `tq tables NAME` lists the columns of one.
         --- exit 0
     "#]]);

@@ -13,7 +13,9 @@ fn root() -> PathBuf {
 
 #[test]
 fn generated_pages_are_current() {
-    for (page, command) in [("docs/functions.md", "functions"), ("docs/formats.md", "formats")] {
+    for (page, command) in
+        [("docs/functions.md", "functions"), ("docs/formats.md", "formats"), ("docs/tables.md", "tables")]
+    {
         let output = Command::new(env!("CARGO_BIN_EXE_tq")).args([command, "--markdown"]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert_eq!(String::from_utf8_lossy(&output.stderr), "", "tq {command} --markdown");

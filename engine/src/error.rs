@@ -1,7 +1,7 @@
 //! What can go wrong between a path and its tables. The variants carry fields; the CLI adds the hint.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use datafusion::error::DataFusionError;
@@ -120,13 +120,25 @@ pub enum ImportError {
         what: String,
     },
     /// The engine refused; a defect of ours.
-    #[error("internal error while building the tables of `{}`: {source}", path.display())]
+    #[error("internal error while building the tables of `{}`: {what}", path.display())]
     Internal {
         /// The file.
         path: PathBuf,
-        /// What it said.
-        source: DataFusionError,
+        /// What does not fit.
+        what: String,
     },
+}
+
+impl ImportError {
+    /// What the engine refused while it built the tables of a trace.
+    pub(crate) fn internal(path: &Path, error: impl Into<DataFusionError>) -> ImportError {
+        let what = match error.into() {
+            // Its text alone: where to report it is not DataFusion's to say.
+            DataFusionError::Internal(what) => what,
+            other => other.strip_backtrace(),
+        };
+        ImportError::Internal { path: path.to_owned(), what }
+    }
 }
 
 /// What a pool said, without the name of its kind of error.

@@ -15,10 +15,10 @@ use tq_udfs::ticks::Tick;
 use crate::error::ImportError;
 use crate::importers::nsys::report;
 use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
-use crate::paths::held_by;
+use crate::paths::{held_by, with_ending};
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
-use crate::trace::{Budget, Deadline, Finding, Progress, Run, Slice, Source, Stage, Stat, stem};
+use crate::trace::{Budget, Deadline, Progress, Run, Slice, Source, Stat, findings, stem};
 
 /// `--option align=messages`: the one option that is no format's.
 const ALIGN_OPTION: &str = "align";
@@ -50,6 +50,8 @@ impl TraceSpec {
 pub struct OpenOptions {
     /// The traces, in order.
     pub traces: Vec<TraceSpec>,
+    /// Formats that the embedding program brings. They are asked before the engine's own, and one of the same name takes its place.
+    pub importers: Vec<Arc<dyn Importer>>,
     /// `--from-format`: no recognition.
     pub from_format: Option<String>,
     /// `--option k=v`.
@@ -79,6 +81,7 @@ impl OpenOptions {
     pub fn new(memory_limit: usize, threads: usize) -> OpenOptions {
         OpenOptions {
             traces: Vec::new(),
+            importers: Vec::new(),
             from_format: None,
             import: ImportOptions::new(),
             run_args: Vec::new(),
@@ -92,6 +95,11 @@ impl OpenOptions {
             progress: None,
         }
     }
+
+    /// The formats that are asked, in their order.
+    fn all_importers(&self) -> Vec<&dyn Importer> {
+        self.importers.iter().map(Arc::as_ref).chain(importers::importers().iter().copied()).collect()
+    }
 }
 
 /// Runs that share one tick, each with its final name.
@@ -103,15 +111,25 @@ pub(crate) struct Opened {
     pub(crate) notes: Vec<String>,
 }
 
-pub(crate) struct NamedRun {
-    pub(crate) name: String,
-    pub(crate) format: &'static str,
-    pub(crate) run: Run,
+/// A run under the name that it has in a session.
+#[derive(Debug)]
+pub struct NamedRun {
+    /// `runs.run`; a name that is taken gets a number.
+    pub name: String,
+    /// `runs.format`.
+    pub format: &'static str,
+    /// The run.
+    pub run: Run,
 }
 
-/// Reads every trace.
-pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<Opened, ImportError> {
-    check_options(&options.import)?;
+/// Reads every trace, behind the runs that are there already.
+pub(crate) fn open(
+    given: Vec<NamedRun>,
+    options: &OpenOptions,
+    pool: &Arc<dyn MemoryPool>,
+) -> Result<Opened, ImportError> {
+    let importers = options.all_importers();
+    check_options(&options.import, &importers)?;
     let deadline = Deadline::after(options.read_time);
     let budget = Budget::new(Arc::clone(pool), options.max_value).until(deadline);
     let (cores, repetition) = (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
@@ -120,8 +138,15 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     let mut files_of_several = HashSet::new();
     let mut runs: Vec<NamedRun> = Vec::new();
     let mut notes = Vec::new();
+    for NamedRun { name, format, mut run } in given {
+        let path = run.source.clone();
+        run.belong_to(runs.len() as i64, pool)
+            .map_err(|error| ImportError::Memory { path, what: error.strip_backtrace() })?;
+        settle_clocks(&mut run, aligns)?;
+        runs.push(NamedRun { name: unique(&name, &mut names), format, run });
+    }
     for spec in &options.traces {
-        let files = files(spec, options, &budget);
+        let files = files(spec, options, &importers, &budget);
         deadline.check(&spec.path)?;
         for file in files? {
             let mut context = ImportContext::new(&options.import, options.threads, budget.clone(), runs.len() as i64);
@@ -147,12 +172,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
                     run.stats.extend(file.stats.iter().cloned());
                     note_damage(&file.sources, &mut run.stats);
                 }
-                let clocks = run.clocks();
-                if aligns {
-                    let path = run.source.clone();
-                    run.align().map_err(|source| ImportError::Internal { path, source })?;
-                }
-                run.flag_impossible(&clocks);
+                settle_clocks(&mut run, aligns)?;
                 let wanted = spec.name.as_ref().filter(|wanted| **wanted == name);
                 let name = unique(&name, &mut names);
                 if let Some(wanted) = wanted.filter(|wanted| **wanted != name) {
@@ -171,7 +191,7 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     for named in &mut runs {
         let path = named.run.source.clone();
         let had_rows = !slice.is_whole() && named.run.has_rows();
-        named.run.cut(slice).map_err(|source| ImportError::Internal { path, source })?;
+        named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
         if had_rows && !named.run.has_rows() {
             notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
         }
@@ -184,24 +204,42 @@ pub(crate) fn open(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Result<
     Ok(Opened { runs, tick, slice, notes })
 }
 
+/// Brings the clocks of a run onto one if that is wanted, and counts what cannot have happened.
+fn settle_clocks(run: &mut Run, aligns: bool) -> Result<(), ImportError> {
+    let clocks = run.clocks();
+    if aligns {
+        let path = run.source.clone();
+        run.align().map_err(|error| ImportError::internal(&path, error))?;
+    }
+    run.flag_impossible(&clocks);
+    Ok(())
+}
+
 /// A file (or several files of a directory that are one run) with the importer that will read it.
-struct Recognised {
+struct Recognised<'a> {
     sources: Vec<Source>,
     /// Whether they are what a format recognises in a directory that is one run.
     is_directory: bool,
-    importer: &'static dyn Importer,
+    importer: &'a dyn Importer,
     name: String,
     stats: Vec<Stat>,
 }
 
-fn files(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result<Vec<Recognised>, ImportError> {
+fn files<'a>(
+    spec: &TraceSpec,
+    options: &OpenOptions,
+    importers: &[&'a dyn Importer],
+    budget: &Budget,
+) -> Result<Vec<Recognised<'a>>, ImportError> {
     if spec.path.is_dir() {
-        return directory(spec, options, budget);
+        return directory(spec, options, importers, budget);
     }
     let (source, stats) = opened(&spec.path, options, budget)?;
     let importer = match &options.from_format {
-        Some(name) => importers::by_name(name)?,
-        None => importers::recognise(&source, &options.import, true).ok_or_else(|| foreign::refused(&source))?,
+        Some(name) => importers::by_name(importers, name)?,
+        None => {
+            importers::recognise(importers, &source, &options.import, true).ok_or_else(|| foreign::refused(&source))?
+        }
     };
     let name = spec.name.clone().unwrap_or_else(|| source.stem());
     Ok(vec![Recognised { sources: vec![source], is_directory: false, importer, name, stats }])
@@ -218,17 +256,19 @@ fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source
     let Some(nsys) = report::nsys_of(std::env::var_os("PATH").as_deref()) else { return Ok((source, Vec::new())) };
     let made = report::export(&nsys, source.local_file()?.path(), budget.deadline())?;
     let example = format!("{}: `{} export` wrote a temporary database of it", path.display(), nsys.display());
-    let stats = vec![Stat { finding: EXPORTED, count: 1, example }];
+    let stats = vec![Stat { finding: findings::EXPORTED_BY_NSYS, count: 1, example }];
     Ok((Source::of_made_file(path, made, options.progress.clone(), budget)?, stats))
 }
-
-/// A report was read through the database that its own program makes of it.
-const EXPORTED: Finding = Finding::info("exported_by_nsys", Stage::Import);
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
 /// files that nobody recognises are no runs; the latter are counted, and so are compressed files that break off before
 /// their first byte: the others are read without them.
-fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result<Vec<Recognised>, ImportError> {
+fn directory<'a>(
+    spec: &TraceSpec,
+    options: &OpenOptions,
+    importers: &[&'a dyn Importer],
+    budget: &Budget,
+) -> Result<Vec<Recognised<'a>>, ImportError> {
     let failed = |source| ImportError::Io { path: spec.path.clone(), source };
     let mut paths: Vec<PathBuf> = Vec::new();
     for entry in std::fs::read_dir(&spec.path).map_err(failed)? {
@@ -246,11 +286,11 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
             hint: Some(format!("give the file on the command line if you mean it: `{}`", path.display())),
         })?;
     }
-    let mut recognised: Vec<Recognised> = Vec::new();
+    let mut recognised: Vec<Recognised<'a>> = Vec::new();
     let mut strangers: Vec<&Path> = Vec::new();
     let mut cut_off: Vec<&Path> = Vec::new();
     for path in &paths {
-        if importers::is_companion(path, &paths) {
+        if importers.iter().any(|importer| importer.is_companion(path, &paths)) {
             continue;
         }
         let (source, stats) = match opened(path, options, budget) {
@@ -265,8 +305,8 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
             other => other?,
         };
         let importer = match &options.from_format {
-            Some(name) => Some(importers::by_name(name)?),
-            None => importers::recognise(&source, &options.import, false),
+            Some(name) => Some(importers::by_name(importers, name)?),
+            None => importers::recognise(importers, &source, &options.import, false),
         };
         match importer {
             Some(importer) => {
@@ -277,17 +317,13 @@ fn directory(spec: &TraceSpec, options: &OpenOptions, budget: &Budget) -> Result
             None => strangers.push(path),
         }
     }
-    hold_together(spec, &mut recognised);
+    hold_together(spec, importers, &mut recognised);
     let Some(first) = recognised.first_mut() else {
         return Err(nothing_in(&spec.path, &paths));
     };
     let found = [
-        (Finding::info("file_not_recognised", Stage::Import), strangers, ""),
-        (
-            Finding::lost("truncated", Stage::Recording),
-            cut_off,
-            ": the compressed file breaks off before its first byte",
-        ),
+        (findings::FILE_NOT_RECOGNISED, strangers, ""),
+        (findings::TRUNCATED, cut_off, ": the compressed file breaks off before its first byte"),
     ];
     for (finding, files, what) in found {
         if let Some(example) = files.first() {
@@ -315,9 +351,9 @@ fn of_another_tool(file: &Path) -> Option<ImportError> {
 }
 
 /// Files of one format that say they are parts of one run become one, named after the directory.
-fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
-    for importer in importers::importers() {
-        let is_of = |file: &Recognised| std::ptr::eq(file.importer.doc(), importer.doc());
+fn hold_together<'a>(spec: &TraceSpec, importers: &[&'a dyn Importer], recognised: &mut Vec<Recognised<'a>>) {
+    for importer in importers {
+        let is_of = |file: &Recognised<'_>| std::ptr::eq(file.importer.doc(), importer.doc());
         let sources: Vec<Source> =
             recognised.iter().filter(|file| is_of(file)).flat_map(|file| file.sources.iter().cloned()).collect();
         if sources.is_empty() || !importer.is_one_run(&sources) {
@@ -334,21 +370,55 @@ fn hold_together(spec: &TraceSpec, recognised: &mut Vec<Recognised>) {
 /// Counts files whose compressed stream does not decode or has a wrong checksum, and those that break off behind the last byte
 /// that their reader needed; it counts the others itself.
 fn note_damage(sources: &[Source], stats: &mut Vec<Stat>) {
-    let is_known = stats.iter().any(|stat| stat.finding.what == "truncated");
+    let is_known = stats.iter().any(|stat| stat.finding == findings::TRUNCATED);
     let damaged: Vec<String> = sources
         .iter()
         .filter_map(|source| Some(format!("{}: {}", source.path().display(), source.damage()?)))
         .filter(|damage| !(is_known && damage.contains(" breaks off ")))
         .collect();
     if let Some(example) = damaged.first() {
-        let finding = Finding::lost("damaged_stream", Stage::Recording);
-        stats.push(Stat { finding, count: damaged.len() as u64, example: example.clone() });
+        let (finding, count) = (findings::DAMAGED_STREAM, damaged.len() as u64);
+        stats.push(Stat { finding, count, example: example.clone() });
     }
 }
 
+/// The files that opening a trace may read, as far as they are there: the file itself with what formats look for beside it,
+/// or the files of a directory, and those that options and mappings name.
+pub fn read_for(spec: &TraceSpec, options: &ImportOptions) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    if spec.path.is_dir() {
+        files.extend(files_of(&spec.path));
+    } else if spec.path != Path::new("-") {
+        files.push(spec.path.clone());
+        files.push(with_ending(&spec.path, "-wal"));
+    }
+    for key in ["tfprof.dot", "parsec.dot", "table.file", "table.mapping"] {
+        let Some(path) = options.get(key).map(PathBuf::from) else { continue };
+        if path.is_dir() {
+            files.extend(files_of(&path));
+        } else {
+            files.extend(spec.path.parent().map(|folder| folder.join(&path)));
+            files.push(path);
+        }
+    }
+    let companions: Vec<PathBuf> = (files.iter())
+        .flat_map(|file| importers::importers().iter().flat_map(move |importer| importer.companions(file)))
+        .collect();
+    files.extend(companions);
+    files.retain(|file| file.is_file());
+    files.sort();
+    files.dedup();
+    files
+}
+
+fn files_of(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
+}
+
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
-fn check_options(options: &ImportOptions) -> Result<(), ImportError> {
-    let of_formats = importers::importers().iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
+fn check_options(options: &ImportOptions, importers: &[&dyn Importer]) -> Result<(), ImportError> {
+    let of_formats = importers.iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
     let known: Vec<&str> = of_formats.chain([ALIGN_OPTION]).collect();
     if let Some(value) = options.get(report::OPTION).filter(|value| !["yes", "no"].contains(&value.as_str())) {
         return Err(ImportError::BadOption {
@@ -446,7 +516,7 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
                 }
             }
             *batch = datafusion::arrow::array::RecordBatch::try_new(batch.schema(), columns)
-                .map_err(|error| ImportError::Internal { path: run.source.clone(), source: error.into() })?;
+                .map_err(|error| ImportError::internal(&run.source, error))?;
         }
     }
     Ok(())

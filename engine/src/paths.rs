@@ -17,9 +17,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
-use crate::importers::{self, ImportOptions};
-use crate::open::TraceSpec;
-
 /// Queries, templates and mappings are texts that people write: more than this is something else.
 const TEXT_BYTES_MAX: u64 = 16 << 20;
 
@@ -171,40 +168,6 @@ pub fn read_text(path: &Path) -> io::Result<String> {
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
     }
     String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no text in UTF-8"))
-}
-
-/// The files that opening a trace may read, as far as they are there: the file itself with what formats look for beside it,
-/// or the files of a directory, and those that options and mappings name.
-pub fn read_for(spec: &TraceSpec, options: &ImportOptions) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    if spec.path.is_dir() {
-        files.extend(files_of(&spec.path));
-    } else if spec.path != Path::new("-") {
-        files.push(spec.path.clone());
-        files.push(with_ending(&spec.path, "-wal"));
-    }
-    for key in ["tfprof.dot", "parsec.dot", "table.file", "table.mapping"] {
-        let Some(path) = options.get(key).map(PathBuf::from) else { continue };
-        if path.is_dir() {
-            files.extend(files_of(&path));
-        } else {
-            files.extend(spec.path.parent().map(|folder| folder.join(&path)));
-            files.push(path);
-        }
-    }
-    let companions: Vec<PathBuf> = (files.iter())
-        .flat_map(|file| importers::importers().iter().flat_map(move |importer| importer.companions(file)))
-        .collect();
-    files.extend(companions);
-    files.retain(|file| file.is_file());
-    files.sort();
-    files.dedup();
-    files
-}
-
-fn files_of(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
 }
 
 /// `run.db-wal` for `run.db`.

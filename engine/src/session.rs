@@ -11,14 +11,15 @@ use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::ParamValues;
+use datafusion::common::plan_err;
 use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::logical_expr::ScalarUDF;
-use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
+use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
+use datafusion::prelude::{SessionConfig, SessionContext};
 use tq_udfs::bounded::Bounds;
 use tq_udfs::distinct_order::in_its_order;
 use tq_udfs::exactly::{EXACT, exactly};
@@ -26,17 +27,20 @@ use tq_udfs::keeps_time::keeps_time;
 use tq_udfs::percentile::{PRECISE, precisely};
 use tq_udfs::plainly::plainly;
 use tq_udfs::ranks::{RANKS, signed};
-use tq_udfs::relation::notes::Note;
+use tq_udfs::relation::RelationFunction;
 use tq_udfs::ticks::Tick;
 use tq_udfs::time_slice::{SliceFrom, SliceTo};
 
 use crate::error::ImportError;
 use crate::memory::SessionPool;
 use crate::open::{self, NamedRun, OpenOptions, Opened};
-use crate::perfetto;
+use crate::sql::query::Query;
+use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
-use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS};
+use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS, ViewSpec};
+use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
+use crate::{figures, perfetto};
 
 /// Tables, functions and SQL over the opened traces.
 pub struct Session {
@@ -68,18 +72,76 @@ pub struct RunSummary {
     pub stats: Vec<Stat>,
 }
 
+/// A function that an embedding program brings.
+#[derive(Debug, Clone)]
+pub enum Function {
+    /// Of a row's values.
+    Scalar(ScalarUDF),
+    /// Of a group's.
+    Aggregate(AggregateUDF),
+    /// Of a window's.
+    Window(WindowUDF),
+    /// Of relations.
+    Relation(Arc<dyn RelationFunction>),
+}
+
+impl Function {
+    fn names(&self) -> Vec<&str> {
+        let (name, aliases) = match self {
+            Function::Scalar(function) => (function.name(), function.aliases()),
+            Function::Aggregate(function) => (function.name(), function.aliases()),
+            Function::Window(function) => (function.name(), function.aliases()),
+            Function::Relation(function) => (function.name(), [].as_slice()),
+        };
+        aliases.iter().map(String::as_str).chain([name]).collect()
+    }
+}
+
+impl From<ScalarUDF> for Function {
+    fn from(function: ScalarUDF) -> Self {
+        Function::Scalar(function)
+    }
+}
+
+impl From<AggregateUDF> for Function {
+    fn from(function: AggregateUDF) -> Self {
+        Function::Aggregate(function)
+    }
+}
+
+impl From<WindowUDF> for Function {
+    fn from(function: WindowUDF) -> Self {
+        Function::Window(function)
+    }
+}
+
+impl From<Arc<dyn RelationFunction>> for Function {
+    fn from(function: Arc<dyn RelationFunction>) -> Self {
+        Function::Relation(function)
+    }
+}
+
 impl Session {
     /// Reads the traces and registers their tables. Blocking: it parses on threads of its own.
     ///
     /// # Errors
     /// The first trace that cannot be read, with its place.
     pub fn open(options: &OpenOptions) -> std::result::Result<Session, ImportError> {
+        Session::from_runs(Vec::new(), options)
+    }
+
+    /// As [`Session::open`], with runs that come from no file: made by [`RunBuilder::in_memory`](crate::trace::RunBuilder), or read
+    /// by [`importers::import`](crate::importers::import()). They stand before those of the options' traces. Their identities become
+    /// those of their place in the session, and their memory is asked from its pool.
+    ///
+    /// # Errors
+    /// As [`Session::open`]; [`ImportError::Memory`] when the runs do not fit.
+    pub fn from_runs(runs: Vec<NamedRun>, options: &OpenOptions) -> std::result::Result<Session, ImportError> {
         let pool = Arc::new(SessionPool::new(options.memory_limit));
         let limit = Arc::clone(&pool);
         let pool: Arc<dyn MemoryPool> = pool;
-        let opened = open::open(options, &pool)?;
-        Session::build(opened, pool, limit, options)
-            .map_err(|source| ImportError::Internal { path: "session".into(), source })
+        let opened = open::open(runs, options, &pool)?;
+        Session::build(opened, pool, limit, options).map_err(|error| ImportError::internal("session".as_ref(), error))
     }
 
     /// The length of a tick.
@@ -97,11 +159,6 @@ impl Session {
         &self.notes
     }
 
-    /// What functions had to say beside their rows since the last call: print it after each query.
-    pub fn take_notes(&self) -> Vec<Note> {
-        sql::notes(&self.context).take()
-    }
-
     /// The opened runs.
     pub fn runs(&self) -> &[RunSummary] {
         &self.runs
@@ -112,11 +169,42 @@ impl Session {
         &self.context
     }
 
-    /// Plans one SQL statement and starts it, as [`Session::execute`] does.
+    /// Every relation function: ours, and those that were registered.
+    pub fn relation_functions(&self) -> Vec<Arc<dyn RelationFunction>> {
+        RelationFunctions::of(&self.context).all()
+    }
+
+    /// Adds a function, for queries that are planned from now on.
+    ///
+    /// # Errors
+    /// Its name or an alias is taken: views and saved queries rely on what there is.
+    pub fn register(&self, function: impl Into<Function>) -> Result<()> {
+        let function = function.into();
+        let state = self.context.state();
+        let relations = RelationFunctions::of(&self.context);
+        let is_taken = |name: &&str| {
+            let of_values = state.scalar_functions().contains_key(*name)
+                || state.aggregate_functions().contains_key(*name)
+                || state.window_functions().contains_key(*name);
+            of_values || state.table_functions().contains_key(*name) || relations.names().contains(name)
+        };
+        if let Some(name) = function.names().into_iter().find(is_taken) {
+            return plan_err!("there is a function `{name}` already");
+        }
+        match function {
+            Function::Scalar(function) => self.context.register_udf(function),
+            Function::Aggregate(function) => self.context.register_udaf(function),
+            Function::Window(function) => self.context.register_udwf(function),
+            Function::Relation(function) => relations.add(function),
+        }
+        Ok(())
+    }
+
+    /// Plans one SQL statement, as [`Session::execute`] does.
     ///
     /// # Errors
     /// Syntax, unknown names, wrong types, or a text that is not exactly one statement.
-    pub async fn sql(&self, text: &str) -> std::result::Result<DataFrame, SqlError> {
+    pub async fn sql(&self, text: &str) -> std::result::Result<Query, SqlError> {
         let mut statements = sql::parse(text)?;
         match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => self.execute(&statement, None).await,
@@ -124,8 +212,9 @@ impl Session {
         }
     }
 
-    /// Plans a statement of [`sql::parse()`] and starts it: definitions take effect at once, a query becomes a frame whose
-    /// rows the caller streams. This is the entry for all SQL: DataFusion's own one skips the rewriting.
+    /// Plans a statement of [`sql::parse()`]: definitions take effect at once, a query is [started](Query::start) by the caller. Each
+    /// has its own notes and is cancelled by itself, however many run. This is the entry for all SQL: DataFusion's own one skips
+    /// the rewriting.
     ///
     /// # Errors
     /// Unknown names, wrong types, a placeholder without a value; with the place in the statement's text. In a session that
@@ -134,7 +223,7 @@ impl Session {
         &self,
         statement: &Statement,
         params: Option<ParamValues>,
-    ) -> std::result::Result<DataFrame, SqlError> {
+    ) -> std::result::Result<Query, SqlError> {
         if self.read_only && !statement.only_asks {
             let mut statement = statement.clone();
             statement.only_asks = true;
@@ -143,7 +232,7 @@ impl Session {
         sql::execute(&self.context, statement, params).await
     }
 
-    /// Words an error that came while the rows of a statement were streamed.
+    /// Words an error of DataFusion about a statement, as [`Rows`](crate::sql::query::Rows) do theirs.
     pub fn error(&self, error: &DataFusionError, statement: &Statement) -> SqlError {
         SqlError::new(error, statement, &self.context)
     }
@@ -210,6 +299,7 @@ impl Session {
         register_documentation(catalog.as_ref(), opened.tick)?;
         let tasks = task_batches(&opened);
         perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
+        figures::register(&context, catalog.as_ref())?;
         let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
         let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
         for view in &VIEWS {
@@ -587,15 +677,22 @@ fn typed(table: Table, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     Ok(RecordBatch::try_new(schema, columns)?)
 }
 
-/// `tables`, `columns` and `settings` in the schema `docs`: the documentation, to be queried like anything else.
+/// The views of every session under the names by which they are asked: those of `main`, and those that saved queries share. The schema
+/// `perfetto` has a documentation of its own.
+pub fn views() -> impl Iterator<Item = (String, &'static ViewSpec)> {
+    VIEWS.iter().map(|view| (view.name.to_owned(), view)).chain(figures::views())
+}
+
+/// `tables`, `columns`, `findings` and `settings` in the schema `docs`: the documentation, to be queried like anything else.
 fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<()> {
     use datafusion::arrow::datatypes::{DataType, Field, Schema};
     let text = |name: &str| Field::new(name, DataType::Utf8, false);
     let strings = |values: Vec<&str>| Arc::new(StringArray::from(values)) as ArrayRef;
+    let views: Vec<(String, &ViewSpec)> = views().collect();
     let described = TABLES
         .iter()
         .map(|spec| (spec.name, "table", spec.description))
-        .chain(VIEWS.iter().map(|view| (view.name, "view", view.description)));
+        .chain(views.iter().map(|(name, view)| (name.as_str(), "view", view.description)));
     let (names, (kinds, descriptions)): (Vec<_>, (Vec<_>, Vec<_>)) =
         described.map(|(name, kind, description)| (name, (kind, description))).unzip();
     let tables = RecordBatch::try_new(
@@ -608,15 +705,20 @@ fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<(
             [spec.name, column.name, column.column_type.sql_name(), unit, column.description]
         })
     });
-    let of_views = VIEWS
-        .iter()
-        .flat_map(|view| view.columns.iter().map(|(name, description)| [view.name, *name, "", "", *description]));
-    let rows: Vec<[&str; 5]> = of_tables.chain(of_views).collect();
-    let cells = |index: usize| strings(rows.iter().map(|row| row[index]).collect());
-    let columns = RecordBatch::try_new(
-        Arc::new(Schema::new(["table_name", "name", "type", "unit", "description"].map(text).to_vec())),
-        (0..5).map(cells).collect(),
-    )?;
+    let of_views = (views.iter())
+        .flat_map(|(view, spec)| spec.columns.iter().map(|(name, description)| [view, *name, "", "", *description]));
+    let of_words = GROUPS.iter().flat_map(|group| {
+        let row = |finding: &'static Finding| {
+            [finding.what, finding.severity.word(), finding.stage.word(), group.formats, finding.meaning()]
+        };
+        group.findings.iter().map(row)
+    });
+    let batch = |names: [&str; 5], rows: Vec<[&str; 5]>| {
+        let cells = |index: usize| strings(rows.iter().map(|row| row[index]).collect());
+        RecordBatch::try_new(Arc::new(Schema::new(names.map(text).to_vec())), (0..5).map(cells).collect())
+    };
+    let columns = batch(["table_name", "name", "type", "unit", "description"], of_tables.chain(of_views).collect())?;
+    let findings = batch(["what", "severity", "stage", "formats", "meaning"], of_words.collect())?;
     let settings = RecordBatch::try_new(
         Arc::new(Schema::new(["name", "value", "description"].map(text).to_vec())),
         [sql::settings::TIME_UNIT, tick.symbol(), "The length of a tick, the unit of every time: ns or ps."]
@@ -624,7 +726,7 @@ fn register_documentation(catalog: &dyn CatalogProvider, tick: Tick) -> Result<(
             .to_vec(),
     )?;
     let schema = MemorySchemaProvider::new();
-    for (name, batch) in [("tables", tables), ("columns", columns), ("settings", settings)] {
+    for (name, batch) in [("tables", tables), ("columns", columns), ("findings", findings), ("settings", settings)] {
         schema.register_table(name.to_owned(), Arc::new(MemTable::try_new(batch.schema(), vec![vec![batch]])?))?;
     }
     catalog.register_schema("docs", Arc::new(schema))?;

@@ -1,16 +1,20 @@
 //! The tables of a session: names, columns, types and what each column means.
 //!
-//! This is the one place that knows the schemas. Importers fill columns by these names, the session registers a table for
-//! each entry whatever the opened formats fill, and `tq tables`, `tq.columns` and the docs are printed from here.
+//! This is the one place that knows the schemas. Importers fill rows of the structs that are made here, a field per column
+//! ([`Tasks`], [`Links`] …); the session registers a table for each entry whatever the opened formats fill, and `tq tables`,
+//! `docs.columns` and the docs are printed from here.
 //!
 //! Words that repeat (`run`, `location`, `name`, `kind`, `role` …) are dictionaries with Int32 keys in memory: 2.5 to 3
 //! times smaller than text and 3 to 8 times faster to filter.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use tq_udfs::ticks::time_metadata;
+
+use crate::cells::{Cells, Values, kind};
 
 /// A table that importers fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -99,6 +103,39 @@ pub struct TableSpec {
     pub columns: &'static [Column],
 }
 
+/// A column of a table that importers fill, with what it holds.
+#[derive(Debug)]
+pub struct Place<K> {
+    /// The table.
+    pub table: Table,
+    /// The name of the column.
+    pub name: &'static str,
+    kind: PhantomData<K>,
+}
+
+impl<K> Clone for Place<K> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K> Copy for Place<K> {}
+
+impl<K> Place<K> {
+    const fn of(table: Table, name: &'static str) -> Place<K> {
+        Place { table, name, kind: PhantomData }
+    }
+}
+
+/// Rows for a table: one of the structs that [`filled!`] makes.
+pub trait Columns {
+    /// The table.
+    const TABLE: Table;
+
+    /// The values of all columns that are given, in their order: those behind `run` and the row's own identity.
+    fn into_values(self) -> Vec<Values>;
+}
+
 /// A view that every session has.
 #[derive(Debug)]
 pub struct ViewSpec {
@@ -127,7 +164,7 @@ impl Table {
 
     /// Its columns and documentation.
     pub fn spec(self) -> &'static TableSpec {
-        &TABLES[self as usize]
+        TABLES[self as usize]
     }
 
     /// Its name in SQL.
@@ -181,169 +218,176 @@ const fn column(name: &'static str, column_type: ColumnType, description: &'stat
 use ColumnType::{Double, Identity, Integer, Text, Time, Timestamp, Word};
 
 const RUN: Column = column("run", Word, "The recording that the row belongs to.");
-const ARGS: Column =
-    column("args", Text, "Everything else the trace says of it, as a JSON object; query it with args->>'key'.");
+
+/// What the column `args` is in each table.
+macro_rules! args {
+    () => {
+        "Everything else the trace says of it, as a JSON object; query it with args->>'key'."
+    };
+}
+
+/// The tables that importers fill: `Table STATIC "name" "description" [what nobody gives] { column: kind "description"; … }`.
+/// Makes the documentation of each, and a struct of its name: rows for it, with a field per column, absent unless given.
+macro_rules! filled {
+    ($($table:ident $spec:ident $name:literal $description:literal [$($own:expr),*] {
+        $($column:ident: $kind:ident $text:expr;)*
+    })*) => {$(
+        static $spec: TableSpec = TableSpec {
+            table: Table::$table,
+            name: $name,
+            description: $description,
+            columns: &[$($own,)* $(column(stringify!($column), $kind, $text)),*],
+        };
+
+        #[doc = concat!("Rows for `", $name, "`. ", $description)]
+        #[derive(Debug, Default)]
+        pub struct $table {
+            $(#[doc = $text] pub $column: Cells<kind::$kind>),*
+        }
+
+        #[expect(non_upper_case_globals, reason = "they are called as the columns are")]
+        impl $table {
+            $(#[doc = $text] pub const $column: Place<kind::$kind> = Place::of(Table::$table, stringify!($column));)*
+        }
+
+        impl Columns for $table {
+            const TABLE: Table = Table::$table;
+
+            fn into_values(self) -> Vec<Values> {
+                vec![$(self.$column.into_values()),*]
+            }
+        }
+    )*};
+}
+
+filled! {
+    Locations LOCATIONS "locations"
+        "What executes: nodes, processes, threads, workers, streams, components; also those that never ran."
+        [RUN]
+    {
+        location: Word "The format's own full name, else ids joined by `/` (`E0/W1`).";
+        parent: Word "The location it belongs to; NULL at the top.";
+        kind: Word "node, process, thread, worker, stream, pe, component, executor …";
+        name: Text "A name for people.";
+        process: Word "The process it belongs to; NULL where the trace does not tell.";
+        sort_index: Integer "The order in which the trace wants locations shown.";
+        role: Word "compute, communication, runtime, or profiler: it holds what the recorder wrote of itself.";
+        clock: Word "Locations with different clocks are not aligned in time.";
+        args: Text args!();
+    }
+    Tasks TASKS "tasks"
+        "Executed units of work, each a half-open span [start, finish) on a location."
+        [RUN, column("task", Identity, "Unique in the session: run_number · 2^40 + position in the trace.")]
+    {
+        id: Text "The trace's own id; several executions of one task share it.";
+        parent: Identity "The task it belongs to: as the trace declares it, else `stack_parent`.";
+        stack_parent: Identity "The innermost task that encloses it on its lane.";
+        name: Word "What it is called; '' when unnamed.";
+        kind: Word "The format's own kind of task: static, kernel, cpu_op, req_in …";
+        role: Word "work, runtime, communication, copy, wait, or profiler: what the recorder wrote of itself, which is no work.";
+        location: Word "Where it ran.";
+        start: Time "First tick; NULL for a task known without times.";
+        finish: Time "First tick after it; NULL for a task that never ended.";
+        duration: Time "finish - start.";
+        depth: Integer "Nesting depth on its lane, 0 outermost; NULL where tasks of a location do not nest.";
+        args: Text args!();
+    }
+    Links LINKS "links"
+        "Directed links between tasks."
+        [RUN]
+    {
+        source: Identity "The task that comes first.";
+        target: Identity "The task that follows.";
+        kind: Word "dependency, weak, flow, launch, sync, async, spawn, communication …";
+        name: Word "The link's own name, where it has one.";
+        args: Text args!();
+    }
+    Messages MESSAGES "messages"
+        "Messages between locations."
+        [RUN, column("message", Identity, "Unique in the session.")]
+    {
+        source: Word "The sending location.";
+        target: Word "The receiving location.";
+        source_task: Identity "The recorded interval of sending.";
+        target_task: Identity "The recorded interval of receiving.";
+        send_time: Time "When it was sent.";
+        receive_time: Time "When it was received.";
+        bytes: Integer "Its size.";
+        count: Integer "How many messages the row stands for.";
+        kind: Word "logical, local_send, nonblock_send, handled, mpi, collective …";
+        tag: Word "Phase, mailbox or MPI tag.";
+        args: Text args!();
+    }
+    Counters COUNTERS "counters"
+        "Values over time, or totals."
+        [RUN]
+    {
+        location: Word "Where it was measured.";
+        task: Identity "The task it belongs to.";
+        message: Identity "The message it belongs to.";
+        name: Word "What is counted.";
+        time: Time "When; NULL for totals.";
+        value: Double "The value, in `unit`.";
+        kind: Word "level (a state that holds), delta (an increment) or total.";
+        unit: Word "The unit of `value`.";
+    }
+    Events EVENTS "events"
+        "Instants: milestones, marks, tags."
+        [RUN]
+    {
+        location: Word "Where it happened.";
+        task: Identity "The task it belongs to.";
+        name: Word "What happened.";
+        kind: Word "The format's own kind of event.";
+        time: Time "When; NULL for tags without a time.";
+        args: Text args!();
+    }
+}
+
+static RUNS: TableSpec = TableSpec {
+    table: Table::Runs,
+    name: "runs",
+    description: "One row per recording that the session opened.",
+    columns: &[
+        column("run", Word, "Its name: the given name, else the file's stem, made unique."),
+        column("run_number", Integer, "Counts from 0 in the order in which the traces were given."),
+        column("format", Word, "The format that was recognised; `tq formats` lists them."),
+        column("source", Text, "The file or directory it was read from."),
+        column("program", Text, "The traced program, where the trace knows it."),
+        column("started_at", Timestamp, "Wall-clock time of the origin; NULL where the trace has no date."),
+        column("time_unit", Word, "The unit of the trace's own times: ns, ps, us, cycles …"),
+        column("origin", Integer, "The trace's own clock at tick 0, in nanoseconds; NULL where the trace has none."),
+        column("makespan", Time, "Last finish minus first start of `program_tasks`; NULL without timed ones."),
+        column("tasks", Integer, "Number of its tasks."),
+        column("locations", Integer, "Number of its locations."),
+        column("processes", Integer, "Number of distinct processes; NULL where the trace does not tell."),
+        column("cores", Integer, "Cores used, where the trace or `--run-arg cores=` tells."),
+        column("argument", Text, "The problem size as it was written."),
+        column("problem_size", Double, "The problem size as a number."),
+        column("size_order", Integer, "Rank of the problem size within a scalability study."),
+        column("repetition", Integer, "Number of the repetition within a study, from 0."),
+        column("args", Text, "Machine, commit, parameters, `--run-arg k=v`: a JSON object."),
+        column("study", Word, "The scalability study that it is an execution of; NULL for a run that is none."),
+    ],
+};
+
+static IMPORT_STATS: TableSpec = TableSpec {
+    table: Table::ImportStats,
+    name: "import_stats",
+    description: "What was skipped, repaired, rounded or guessed while reading: nothing is dropped silently.",
+    columns: &[
+        RUN,
+        column("source", Text, "The file."),
+        column("what", Word, "What happened, in one word."),
+        column("severity", Word, "info, repaired or lost."),
+        column("stage", Word, "recording (the trace came so) or import (tq did it)."),
+        column("count", Integer, "How often."),
+        column("example", Text, "The first case, with its place."),
+    ],
+};
 
 /// Every table, in the order of [`Table::ALL`].
-pub static TABLES: [TableSpec; 8] = [
-    TableSpec {
-        table: Table::Runs,
-        name: "runs",
-        description: "One row per recording that the session opened.",
-        columns: &[
-            column("run", Word, "Its name: the given name, else the file's stem, made unique."),
-            column("run_number", Integer, "Counts from 0 in the order in which the traces were given."),
-            column("format", Word, "The format that was recognised; `tq formats` lists them."),
-            column("source", Text, "The file or directory it was read from."),
-            column("program", Text, "The traced program, where the trace knows it."),
-            column("started_at", Timestamp, "Wall-clock time of the origin; NULL where the trace has no date."),
-            column("time_unit", Word, "The unit of the trace's own times: ns, ps, us, cycles …"),
-            column(
-                "origin",
-                Integer,
-                "The trace's own clock at tick 0, in nanoseconds; NULL where the trace has none.",
-            ),
-            column("makespan", Time, "Last finish minus first start of `program_tasks`; NULL without timed ones."),
-            column("tasks", Integer, "Number of its tasks."),
-            column("locations", Integer, "Number of its locations."),
-            column("processes", Integer, "Number of distinct processes; NULL where the trace does not tell."),
-            column("cores", Integer, "Cores used, where the trace or `--run-arg cores=` tells."),
-            column("argument", Text, "The problem size as it was written."),
-            column("problem_size", Double, "The problem size as a number."),
-            column("size_order", Integer, "Rank of the problem size within a scalability study."),
-            column("repetition", Integer, "Number of the repetition within a study, from 0."),
-            column("args", Text, "Machine, commit, parameters, `--run-arg k=v`: a JSON object."),
-            column("study", Word, "The scalability study that it is an execution of; NULL for a run that is none."),
-        ],
-    },
-    TableSpec {
-        table: Table::Locations,
-        name: "locations",
-        description: "What executes: nodes, processes, threads, workers, streams, components; also those that never ran.",
-        columns: &[
-            RUN,
-            column("location", Word, "The format's own full name, else ids joined by `/` (`E0/W1`)."),
-            column("parent", Word, "The location it belongs to; NULL at the top."),
-            column("kind", Word, "node, process, thread, worker, stream, pe, component, executor …"),
-            column("name", Text, "A name for people."),
-            column("process", Word, "The process it belongs to; NULL where the trace does not tell."),
-            column("sort_index", Integer, "The order in which the trace wants locations shown."),
-            column(
-                "role",
-                Word,
-                "compute, communication, runtime, or profiler: it holds what the recorder wrote of itself.",
-            ),
-            column("clock", Word, "Locations with different clocks are not aligned in time."),
-            ARGS,
-        ],
-    },
-    TableSpec {
-        table: Table::Tasks,
-        name: "tasks",
-        description: "Executed units of work, each a half-open span [start, finish) on a location.",
-        columns: &[
-            RUN,
-            column("task", Identity, "Unique in the session: run_number · 2^40 + position in the trace."),
-            column("id", Text, "The trace's own id; several executions of one task share it."),
-            column("parent", Identity, "The task it belongs to: as the trace declares it, else `stack_parent`."),
-            column("stack_parent", Identity, "The innermost task that encloses it on its lane."),
-            column("name", Word, "What it is called; '' when unnamed."),
-            column("kind", Word, "The format's own kind of task: static, kernel, cpu_op, req_in …"),
-            column(
-                "role",
-                Word,
-                "work, runtime, communication, copy, wait, or profiler: what the recorder wrote of itself, which is no work.",
-            ),
-            column("location", Word, "Where it ran."),
-            column("start", Time, "First tick; NULL for a task known without times."),
-            column("finish", Time, "First tick after it; NULL for a task that never ended."),
-            column("duration", Time, "finish - start."),
-            column(
-                "depth",
-                Integer,
-                "Nesting depth on its lane, 0 outermost; NULL where tasks of a location do not nest.",
-            ),
-            ARGS,
-        ],
-    },
-    TableSpec {
-        table: Table::Links,
-        name: "links",
-        description: "Directed links between tasks.",
-        columns: &[
-            RUN,
-            column("source", Identity, "The task that comes first."),
-            column("target", Identity, "The task that follows."),
-            column("kind", Word, "dependency, weak, flow, launch, sync, async, spawn, communication …"),
-            column("name", Word, "The link's own name, where it has one."),
-            ARGS,
-        ],
-    },
-    TableSpec {
-        table: Table::Messages,
-        name: "messages",
-        description: "Messages between locations.",
-        columns: &[
-            RUN,
-            column("message", Identity, "Unique in the session."),
-            column("source", Word, "The sending location."),
-            column("target", Word, "The receiving location."),
-            column("source_task", Identity, "The recorded interval of sending."),
-            column("target_task", Identity, "The recorded interval of receiving."),
-            column("send_time", Time, "When it was sent."),
-            column("receive_time", Time, "When it was received."),
-            column("bytes", Integer, "Its size."),
-            column("count", Integer, "How many messages the row stands for."),
-            column("kind", Word, "logical, local_send, nonblock_send, handled, mpi, collective …"),
-            column("tag", Word, "Phase, mailbox or MPI tag."),
-            ARGS,
-        ],
-    },
-    TableSpec {
-        table: Table::Counters,
-        name: "counters",
-        description: "Values over time, or totals.",
-        columns: &[
-            RUN,
-            column("location", Word, "Where it was measured."),
-            column("task", Identity, "The task it belongs to."),
-            column("message", Identity, "The message it belongs to."),
-            column("name", Word, "What is counted."),
-            column("time", Time, "When; NULL for totals."),
-            column("value", Double, "The value, in `unit`."),
-            column("kind", Word, "level (a state that holds), delta (an increment) or total."),
-            column("unit", Word, "The unit of `value`."),
-        ],
-    },
-    TableSpec {
-        table: Table::Events,
-        name: "events",
-        description: "Instants: milestones, marks, tags.",
-        columns: &[
-            RUN,
-            column("location", Word, "Where it happened."),
-            column("task", Identity, "The task it belongs to."),
-            column("name", Word, "What happened."),
-            column("kind", Word, "The format's own kind of event."),
-            column("time", Time, "When; NULL for tags without a time."),
-            ARGS,
-        ],
-    },
-    TableSpec {
-        table: Table::ImportStats,
-        name: "import_stats",
-        description: "What was skipped, repaired, rounded or guessed while reading: nothing is dropped silently.",
-        columns: &[
-            RUN,
-            column("source", Text, "The file."),
-            column("what", Word, "What happened, in one word."),
-            column("severity", Word, "info, repaired or lost."),
-            column("stage", Word, "recording (the trace came so) or import (tq did it)."),
-            column("count", Integer, "How often."),
-            column("example", Text, "The first case, with its place."),
-        ],
-    },
-];
+pub static TABLES: [&TableSpec; 8] = [&RUNS, &LOCATIONS, &TASKS, &LINKS, &MESSAGES, &COUNTERS, &EVENTS, &IMPORT_STATS];
 
 /// The role of what a recorder writes of itself: no work of the program that was recorded.
 pub const PROFILER: &str = "profiler";
@@ -395,7 +439,7 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 6] = [
+pub static VIEWS: [ViewSpec; 7] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
@@ -426,6 +470,19 @@ pub static VIEWS: [ViewSpec; 6] = [
         sql: "SELECT * FROM program_locations AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
               WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
         columns: &LOCATION_COLUMNS,
+    },
+    ViewSpec {
+        name: "busy_lanes",
+        description: "How long each location was busy that could execute tasks: `working_locations` without executors, processes and \
+                      nodes, whose parts execute; those that never ran included.",
+        sql: "SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time FROM working_locations l \
+              LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location \
+              WHERE l.kind NOT IN ('executor', 'process', 'node') GROUP BY l.run, l.location",
+        columns: &[
+            ("run", "The recording."),
+            ("location", "The location."),
+            ("busy_time", "Ticks during which at least one of its `working_tasks` ran; 0 where it has none."),
+        ],
     },
     ViewSpec {
         name: "parent_links",

@@ -4,11 +4,13 @@
 
 mod chrome_dialects;
 mod damaged;
+mod embedding;
 mod extremes;
 mod gpu_figures;
 mod import_actorprof;
 mod import_chrome;
 mod import_daisen;
+mod import_folded;
 mod import_nsys;
 mod import_parsec;
 mod import_pascal;

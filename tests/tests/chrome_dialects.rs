@@ -4,23 +4,12 @@
 use std::io::Write;
 use std::path::Path;
 
-use datafusion::arrow::util::pretty::pretty_format_batches;
 use expect_test::{Expect, expect};
 use flate2::{Compression, write::GzEncoder};
-use tempfile::TempDir;
-use tq_engine::open::{OpenOptions, TraceSpec};
-use tq_engine::session::Session;
+use tq_tests::{drawn, folder_of, open};
 
 fn table(path: &Path, sql: &str) -> String {
-    let mut open = OpenOptions::new(2 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    let session = Session::open(&open).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let batches = runtime.block_on(async {
-        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    });
-    format!("{}\n", pretty_format_batches(&batches).expect("printable"))
+    drawn(&open(path), sql) + "\n"
 }
 
 /// The tasks of events of which there is nothing to be said but how many records they are.
@@ -37,9 +26,8 @@ fn shows(events: &str, tasks: &Expect, findings: &Expect) {
 
 /// The findings of events whose tasks are as expected.
 fn shown(events: &str, tasks: &Expect) -> String {
-    let folder = TempDir::new().expect("a folder");
+    let folder = folder_of(&[("trace.json", format!("[{events}]"))]);
     let path = folder.path().join("trace.json");
-    std::fs::write(&path, format!("[{events}]")).expect("written");
     tasks.assert_eq(&table(
         &path,
         "SELECT location, name, role, start, finish FROM tasks ORDER BY start, location, name",
@@ -271,10 +259,8 @@ fn padding_and_a_damaged_bit_of_gzip_keep_what_precedes() {
     encoder.write_all(text.as_bytes()).expect("memory");
     let whole = encoder.finish().expect("memory");
 
-    let folder = TempDir::new().expect("a folder");
+    let folder = folder_of(&[("trace.json.gz", [&whole[..], &[0; 1000]].concat())]);
     let path = folder.path().join("trace.json.gz");
-    let padded: Vec<u8> = whole.iter().copied().chain(vec![0; 1000]).collect();
-    std::fs::write(&path, padded).expect("written");
     expect![[r#"
         +-------+
         | tasks |

@@ -2,11 +2,10 @@
 
 use std::io::Write as _;
 
-use datafusion::arrow::array::{Array, RecordBatch};
-use datafusion::arrow::util::display::array_value_to_string;
 use tempfile::NamedTempFile;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::Session;
+use tq_tests::rows;
 
 fn options(texts: &[&str]) -> (OpenOptions, Vec<NamedTempFile>) {
     let mut options = OpenOptions::new(1 << 30, 2);
@@ -20,30 +19,14 @@ fn options(texts: &[&str]) -> (OpenOptions, Vec<NamedTempFile>) {
     (options, files)
 }
 
-fn answer(session: &Session, sql: &str) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let batches: Vec<RecordBatch> = runtime.block_on(async {
-        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    });
-    let cell = |column: &dyn Array, row| match column.is_null(row) {
-        true => "NULL".to_owned(),
-        false => array_value_to_string(column, row).unwrap(),
-    };
-    let line =
-        |batch: &RecordBatch, row| batch.columns().iter().map(|column| cell(column, row)).collect::<Vec<_>>().join("|");
-    batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|row| line(batch, row)).collect::<Vec<_>>()).collect()
-}
-
 /// Start and finish of all tasks, and what was found about times.
 #[track_caller]
 fn check(text: &str, tasks: &[&str], found: &[&str]) {
     let (options, _files) = options(&[text]);
     let session = Session::open(&options).unwrap_or_else(|error| panic!("{text}: {error}"));
-    assert_eq!(answer(&session, "SELECT start, finish FROM tasks ORDER BY task"), tasks, "{text}");
-    let stats = "SELECT what, severity, count FROM import_stats WHERE what IN ('bad_time', 'rounded', 'times_rounded', 'bad_times') \
-                 ORDER BY what, severity";
-    assert_eq!(answer(&session, stats), found, "{text}");
+    assert_eq!(rows(&session, "SELECT start, finish FROM tasks ORDER BY task"), tasks, "{text}");
+    let stats = "SELECT what, severity, count FROM import_stats WHERE what IN ('time_is_null', 'rounded') ORDER BY what, severity";
+    assert_eq!(rows(&session, stats), found, "{text}");
 }
 
 fn daisen(rows: &[(&str, &str)]) -> String {
@@ -55,13 +38,13 @@ fn daisen(rows: &[(&str, &str)]) -> String {
 fn daisens_seconds() {
     check(&daisen(&[("0", "4.500000123456789012e6")]), &["0|4500000123456789012"], &[]);
     check(&daisen(&[("1e-400", "1.5E-12")]), &["0|2"], &["rounded|info|2"]);
-    check(&daisen(&[("0", "9.000000123456789012e6"), ("0", "1e400")]), &["0|NULL", "0|NULL"], &["bad_time|repaired|2"]);
+    check(&daisen(&[("0", "9.000000123456789012e6"), ("0", "1e400")]), &["0|-", "0|-"], &["time_is_null|repaired|2"]);
     check(
         &daisen(&[("-4611686.018427387904", "-4611686.018427387903")]),
         &["-4611686018427387904|-4611686018427387903"],
         &[],
     );
-    check(&daisen(&[("9000000", "9000001"), ("NaN", "inf")]), &["NULL|NULL", "NULL|NULL"], &["bad_time|repaired|4"]);
+    check(&daisen(&[("9000000", "9000001"), ("NaN", "inf")]), &["-|-", "-|-"], &["time_is_null|repaired|4"]);
 }
 
 #[test]
@@ -72,8 +55,8 @@ fn tfprofs_microseconds() {
         )
     };
     check(&trace("[1,4611686018427387]"), &["1000|4611686018427387000"], &[]);
-    check(&trace("[1,9000000000000000]"), &["1000|NULL"], &["bad_time|repaired|1"]);
-    check(&trace("[-9000000000000000,9000000000000000]"), &["NULL|NULL"], &["bad_time|repaired|2"]);
+    check(&trace("[1,9000000000000000]"), &["1000|-"], &["time_is_null|repaired|1"]);
+    check(&trace("[-9000000000000000,9000000000000000]"), &["-|-"], &["time_is_null|repaired|2"]);
 }
 
 #[test]
@@ -87,7 +70,7 @@ fn chromes_microseconds() {
     check(&trace("4611686018427387.903", "0"), &["4611686018427387903|4611686018427387903"], &[]);
     let (options, _files) = options(&[&trace("1", "1e400")]);
     let session = Session::open(&options).unwrap();
-    assert_eq!(answer(&session, "SELECT count(*) FROM tasks"), ["0"]);
+    assert_eq!(rows(&session, "SELECT count(*) FROM tasks"), ["0"]);
 }
 
 /// Both ends of a clock: their difference is no time any more.
@@ -95,7 +78,7 @@ fn chromes_microseconds() {
 fn the_origin_moves_no_time_out_of_reach() {
     let far = r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":-4611686018427387,"dur":1},
         {"ph":"X","name":"b","pid":1,"tid":1,"ts":4611686018427386,"dur":1}]"#;
-    check(far, &["0|1000", "NULL|NULL"], &["bad_time|repaired|2"]);
+    check(far, &["0|1000", "-|-"], &["time_is_null|repaired|2"]);
 }
 
 #[test]
@@ -105,8 +88,8 @@ fn tables_in_any_unit() {
     let mapping = [("table", "tasks"), ("table.start", "begin:ns"), ("table.finish", "end:ns"), ("table.name", "name")];
     options.import.extend(mapping.map(|(key, value)| (key.to_owned(), value.to_owned())));
     let session = Session::open(&options).unwrap();
-    let tasks = answer(&session, "SELECT start, finish FROM tasks ORDER BY task");
-    assert_eq!(tasks, ["0|NULL", "NULL|4611686018427387903", "NULL|0"]);
+    let tasks = rows(&session, "SELECT start, finish FROM tasks ORDER BY task");
+    assert_eq!(tasks, ["0|-", "-|4611686018427387903", "-|0"]);
 }
 
 /// A run that counts in nanoseconds beside one that counts in picoseconds.
@@ -115,7 +98,7 @@ fn what_a_finer_session_cannot_count_is_refused() {
     let fine = daisen(&[("0", "1e-9")]);
     let coarse = |end: &str| format!(r#"[{{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":{end}}}]"#);
     let (fits, _files) = options(&[&fine, &coarse("4611686018427")]);
-    assert_eq!(answer(&Session::open(&fits).unwrap(), "SELECT max(finish) FROM tasks"), ["4611686018427000000"]);
+    assert_eq!(rows(&Session::open(&fits).unwrap(), "SELECT max(finish) FROM tasks"), ["4611686018427000000"]);
     let (beyond, _files) = options(&[&fine, &coarse("4611686018428")]);
     let error = Session::open(&beyond).err().unwrap().to_string();
     assert!(error.contains("does not fit a session that counts in picoseconds"), "{error}");
@@ -136,7 +119,7 @@ fn run_args_that_are_numbers() {
         assert!(error.contains(&format!("`--run-arg {key}={value}`")) && error.contains("whole number"), "{error}");
     }
     let session = open(&[("cores", "3"), ("cores", "4"), ("repetition", "0"), ("note", "four")]).unwrap();
-    assert_eq!(answer(&session, "SELECT cores, repetition, args->>'note' FROM runs"), ["4|0|four"]);
+    assert_eq!(rows(&session, "SELECT cores, repetition, args->>'note' FROM runs"), ["4|0|four"]);
 }
 
 #[test]
@@ -145,7 +128,7 @@ fn slices_that_nothing_can_touch() {
     let open = |from: &str, to: &str| {
         let (mut options, _files) = options(&[trace]);
         (options.from, options.to) = (Some(from.parse().unwrap()), Some(to.parse().unwrap()));
-        Session::open(&options).map(|session| answer(&session, "SELECT count(*) FROM tasks")[0].clone())
+        Session::open(&options).map(|session| rows(&session, "SELECT count(*) FROM tasks")[0].clone())
     };
     for (from, to, words) in [
         ("20", "20", "the slice is empty: --from and --to are both 20 ns"),

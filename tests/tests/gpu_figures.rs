@@ -2,15 +2,10 @@
 //! the plain ones against each other.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::Path;
 
-use datafusion::arrow::array::Array;
-use datafusion::arrow::util::display::array_value_to_string;
-use tq_engine::open::{OpenOptions, TraceSpec};
-use tq_engine::queries::SavedQuery;
 use tq_engine::session::Session;
-use tq_tests::{fixture, shared};
+use tq_tests::{ask_saved, cells, fixture, open, shared, text_of};
 
 type Rows = Vec<Vec<String>>;
 
@@ -26,39 +21,6 @@ const HTA: [(&str, &str); 8] = [
     ("multirank", "multirank"),
 ];
 
-fn open(path: &Path) -> Session {
-    let mut open = OpenOptions::new(2 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    Session::open(&open).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The answer of a saved query: its columns by name; NULL is empty.
-fn ask(session: &Session, query: &str, given: &[(&str, &str)]) -> (Vec<String>, Rows) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../queries").join(query).with_extension("sql");
-    let saved = SavedQuery::read(&path).unwrap_or_else(|error| panic!("{error}"));
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let given: Vec<(String, String)> = given.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let values = saved.bind(&given, session.tick()).unwrap_or_else(|error| panic!("{query}: {error}"));
-    let params = (!values.is_empty()).then(|| values.into());
-    let (names, batches) = runtime.block_on(async {
-        let frame = session.execute(&saved.statement, params).await;
-        let frame = frame.unwrap_or_else(|error| panic!("{query}: {error:?}"));
-        let names = frame.schema().fields().iter().map(|field| field.name().clone()).collect();
-        (names, frame.collect().await.unwrap_or_else(|error| panic!("{query}: {error}")))
-    });
-    let cell = |column: &dyn Array, row| match column.is_null(row) {
-        true => String::new(),
-        false => array_value_to_string(column, row).unwrap(),
-    };
-    let mut rows = Rows::new();
-    for batch in &batches {
-        rows.extend(
-            (0..batch.num_rows()).map(|row| batch.columns().iter().map(|column| cell(column, row)).collect::<Vec<_>>()),
-        );
-    }
-    (names, rows)
-}
-
 /// Those columns of an answer.
 fn columns(session: &Session, query: &str, wanted: &[&str]) -> Rows {
     columns_given(session, query, &[], wanted)
@@ -66,37 +28,16 @@ fn columns(session: &Session, query: &str, wanted: &[&str]) -> Rows {
 
 /// Those columns of an answer with those parameters.
 fn columns_given(session: &Session, query: &str, given: &[(&str, &str)], wanted: &[&str]) -> Rows {
-    let (names, rows) = ask(session, query, given);
-    let index = |name: &&str| {
-        names.iter().position(|known| known == name).unwrap_or_else(|| panic!("{query}: no column {name}"))
-    };
+    let batches = ask_saved(session, query, given);
+    let Some(first) = batches.first() else { return Rows::new() };
+    let index = |name: &&str| first.schema().index_of(name).unwrap_or_else(|error| panic!("{query}: {error}"));
     let indices: Vec<usize> = wanted.iter().map(index).collect();
-    rows.iter().map(|row| indices.iter().map(|index| row[*index].clone()).collect()).collect()
+    cells(&batches, "").iter().map(|row| indices.iter().map(|index| row[*index].clone()).collect()).collect()
 }
 
-/// The rows of a CSV file behind its header, also when it is only there with `.zst` behind its name.
+/// The rows of a CSV file behind its header.
 fn csv(path: &Path) -> Rows {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|_| {
-        let packed = std::fs::File::open(path.with_extension("csv.zst")).unwrap();
-        let mut text = String::new();
-        zstd::Decoder::new(packed).unwrap().read_to_string(&mut text).unwrap();
-        text
-    });
-    let (mut rows, mut row, mut cell, mut quoted) = (Rows::new(), vec![], String::new(), false);
-    for letter in text.chars() {
-        match letter {
-            '"' => quoted = !quoted,
-            ',' if !quoted => row.push(std::mem::take(&mut cell)),
-            '\n' if !quoted => {
-                row.push(std::mem::take(&mut cell));
-                rows.push(std::mem::take(&mut row));
-            }
-            '\r' => {}
-            other => cell.push(other),
-        }
-    }
-    rows.remove(0);
-    rows
+    tq_tests::csv(&text_of(path).unwrap()).split_off(1)
 }
 
 fn number(text: &str) -> f64 {

@@ -1,71 +1,22 @@
-//! ActorProf's directories: our fixtures in full, every matrix and sum computed independently, damage.
+//! ActorProf's directories: our fixtures in full, every matrix and sum computed independently.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use datafusion::arrow::array::Array;
-use datafusion::arrow::util::display::array_value_to_string;
-use tempfile::TempDir;
 use tq_engine::open::{OpenOptions, TraceSpec};
-use tq_engine::queries::Library;
 use tq_engine::session::Session;
-use tq_tests::{fixture, shared};
+use tq_tests::{ask_saved, cells, fixture, folder_of, records, rows, shared, text_of, try_open};
 
 fn open(path: &Path) -> Session {
-    let mut open = OpenOptions::new(2 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    let session = Session::open(&open).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let session = tq_tests::open(path);
     let unaccounted = rows(&session, "SELECT run, example FROM import_stats WHERE what = 'unaccounted'");
     assert!(unaccounted.is_empty(), "{}: {unaccounted:?}", path.display());
     session
 }
 
-/// A directory of these files.
-fn directory(files: &[(&str, &str)]) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).unwrap();
-    }
-    folder
-}
-
-/// The answer, a line per row, cells separated by `|`; NULL is `-`.
-fn rows(session: &Session, sql: &str) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let batches = runtime.block_on(async {
-        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    });
-    cells(&batches)
-}
-
 /// The answer of a saved query.
 fn saved(session: &Session, name: &str, given: &[(&str, &str)]) -> Vec<Vec<String>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let query = Library::default().find(name).unwrap().unwrap();
-    let given: Vec<(String, String)> = given.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let values = query.bind(&given, session.tick()).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let params = (!values.is_empty()).then(|| values.into());
-    let batches = runtime.block_on(async {
-        let frame = session.execute(&query.statement, params).await;
-        let frame = frame.unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{name}: {error}"))
-    });
-    cells(&batches).into_iter().map(|row| row.split('|').map(str::to_owned).collect()).collect()
-}
-
-fn cells(batches: &[datafusion::arrow::array::RecordBatch]) -> Vec<String> {
-    let mut rows = Vec::new();
-    for batch in batches {
-        for row in 0..batch.num_rows() {
-            let cell = |column: &datafusion::arrow::array::ArrayRef| match column.is_null(row) {
-                true => "-".to_owned(),
-                false => array_value_to_string(column, row).unwrap(),
-            };
-            rows.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join("|"));
-        }
-    }
-    rows
+    cells(&ask_saved(session, name, given), "-")
 }
 
 fn findings(session: &Session) -> String {
@@ -147,7 +98,7 @@ fn quirks_are_read_and_counted() {
         findings(&session),
         "info blank_lines 1, info crlf_lines 2, info empty_file 1, info lines_without_blanks 1, info messages_without_time 1, \
          info missing_file_for_known_pe 1, info other_lines 6, info time_steps_backwards 1, info total_differs_from_finish 1, \
-         info trailing_comma_lines 1, lost other_lines 3, lost torn_lines 1, repaired negative_cycles 1, repaired node_conflicts 1"
+         info trailing_comma_lines 1, lost torn_lines 1, lost torn_pieces 3, repaired negative_cycles 1, repaired node_conflicts 1"
     );
 }
 
@@ -225,21 +176,19 @@ fn any_subset_of_files_is_a_run() {
             "3|4",
         ),
     ] {
-        let folder = directory(&files);
+        let folder = folder_of(&files);
         let session = open(folder.path());
         let sql = "SELECT (SELECT count(*) FROM messages) AS messages, count(*) FROM locations WHERE kind = 'pe'";
         assert_eq!(rows(&session, sql), [expected], "{files:?}");
         let run = folder.path().file_name().unwrap().to_string_lossy().trim_start_matches('.').to_owned();
         assert!(rows(&session, "SELECT run FROM runs")[0].contains(&run), "{files:?}");
     }
-    let folder = directory(&[("PE3_my_phase_send.csv", send)]);
+    let folder = folder_of(&[("PE3_my_phase_send.csv", send)]);
     let alone = open(&folder.path().join("PE3_my_phase_send.csv"));
     assert_eq!(rows(&alone, "SELECT DISTINCT source, tag FROM messages"), ["PE0|my_phase"]);
     // The lines of a stranger's CSV are not taken for sends.
     std::fs::write(folder.path().join("numbers.csv"), send).unwrap();
-    let mut options = OpenOptions::new(1 << 30, 1);
-    options.traces.push(TraceSpec { name: None, path: folder.path().join("numbers.csv") });
-    assert!(Session::open(&options).is_err());
+    assert!(try_open(&folder.path().join("numbers.csv"), &[]).is_err());
 }
 
 #[test]
@@ -247,7 +196,7 @@ fn files_of_two_runs_are_noticed() {
     let lines = |pe: usize, second: usize| {
         (0..50).map(|line| format!("0, {pe}, 0, 1, 16, {second}.{line:06}\n")).collect::<String>()
     };
-    let mixed = directory(&[
+    let mixed = folder_of(&[
         ("PE0_send.csv", &lines(0, 5000)),
         ("PE1_send.csv", &lines(1, 5000)),
         ("PE2_send.csv", &lines(2, 100)),
@@ -258,17 +207,17 @@ fn files_of_two_runs_are_noticed() {
         rows(&session, "SELECT example FROM import_stats WHERE what = 'mixed_runs'"),
         ["PE2_send.csv ends 4900.000 s before PE0_send.csv begins: one may be left over from another run"]
     );
-    let one = directory(&[("PE0_send.csv", &lines(0, 5000)), ("PE1_send.csv", &lines(1, 5000))]);
+    let one = folder_of(&[("PE0_send.csv", &lines(0, 5000)), ("PE1_send.csv", &lines(1, 5000))]);
     assert_eq!(findings(&open(one.path())), "");
     // Phases of one run follow each other.
-    let phases = directory(&[
+    let phases = folder_of(&[
         ("PE0_setup_send.csv", &lines(0, 5000)),
         ("PE1_setup_send.csv", &lines(1, 5000)),
         ("PE0_main_send.csv", &lines(0, 6000)),
         ("PE1_main_send.csv", &lines(1, 6000)),
     ]);
     assert_eq!(findings(&open(phases.path())), "");
-    let other = directory(&[("PE0_send.csv", &lines(1, 5000)), ("PE1_send.csv", &lines(1, 5000))]);
+    let other = folder_of(&[("PE0_send.csv", &lines(1, 5000)), ("PE1_send.csv", &lines(1, 5000))]);
     assert_eq!(findings(&open(other.path())), "repaired other_pe_than_the_files 50");
 }
 
@@ -291,7 +240,7 @@ fn many_sends(pe: usize) -> String {
 
 #[test]
 fn a_cut_file_takes_nothing_but_its_own_lines() {
-    let folder = directory(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n")]);
+    let folder = folder_of(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n")]);
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
     let half = zstd::encode_all(many_sends(1).as_bytes(), 0).unwrap();
     // Nothing is left of the one, some of the other.
@@ -309,11 +258,7 @@ fn a_cut_file_takes_nothing_but_its_own_lines() {
     assert!(findings(&session).contains("lost truncated 1"), "{}", findings(&session));
     // The same files alone: what holds nothing is an error.
     write("PE1_send.csv.zst", &half[..10]);
-    let alone = |path: &Path| {
-        let mut options = OpenOptions::new(1 << 28, 1);
-        options.traces.push(TraceSpec { name: None, path: path.to_owned() });
-        Session::open(&options).err().unwrap().to_string()
-    };
+    let alone = |path: &Path| try_open(path, &[]).err().unwrap().to_string();
     assert!(alone(&folder.path().join("PE1_send.csv.zst")).contains("cannot read trace"));
     std::fs::remove_file(folder.path().join("PE0_send.csv")).unwrap();
     assert!(alone(folder.path()).contains("cannot read trace"));
@@ -325,7 +270,7 @@ fn what_stands_before_the_cut_of_an_overall_is_kept() {
         |pe: usize| format!("tc [PE{pe}] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), {pe}, 2, 3, {}\n", pe + 5);
     let text: String = (0..30).map(line).collect::<String>() + &many_sends(0).replace("0, 0, 0", "output of others ");
     let whole = zstd::encode_all(text.as_bytes(), 0).unwrap();
-    let folder = directory(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n")]);
+    let folder = folder_of(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n")]);
     std::fs::write(folder.path().join("overall.txt.zst"), &whole[..whole.len() * 9 / 10]).unwrap();
     let session = open(folder.path());
     assert_eq!(rows(&session, "SELECT count(DISTINCT location) FROM counters WHERE name = 'T_TOTAL'"), ["30"]);
@@ -334,9 +279,8 @@ fn what_stands_before_the_cut_of_an_overall_is_kept() {
 
 #[test]
 fn a_cut_file_of_another_format_is_counted() {
-    let folder = TempDir::new().unwrap();
-    std::fs::copy(fixture("actorprof/quirks/PE0_send.csv"), folder.path().join("PE0_send.csv")).unwrap();
-    std::fs::write(folder.path().join("trace.json.zst"), cut_zst("{\"traceEvents\": []}", 6)).unwrap();
+    let sends = std::fs::read(fixture("actorprof/quirks/PE0_send.csv")).unwrap();
+    let folder = folder_of(&[("PE0_send.csv", sends), ("trace.json.zst", cut_zst("{\"traceEvents\": []}", 6))]);
     let session = open(folder.path());
     assert_eq!(
         rows(
@@ -349,7 +293,7 @@ fn a_cut_file_of_another_format_is_counted() {
 
 #[test]
 fn compressed_nothing_is_an_empty_file() {
-    let folder = directory(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n"), ("PE2_send.csv", "")]);
+    let folder = folder_of(&[("PE0_send.csv", "0, 0, 0, 1, 16, 100.5\n"), ("PE2_send.csv", "")]);
     std::fs::write(folder.path().join("PE1_send.csv.zst"), zstd::encode_all(&b""[..], 0).unwrap()).unwrap();
     assert_eq!(findings(&open(folder.path())), "info empty_file 2");
 }
@@ -357,7 +301,7 @@ fn compressed_nothing_is_an_empty_file() {
 #[test]
 fn an_empty_label_is_recognised() {
     let line = |pe: u32| format!(" [PE{pe}] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 1200\n");
-    let folder = directory(&[("output.txt", &(line(0) + &line(1)))]);
+    let folder = folder_of(&[("output.txt", &(line(0) + &line(1)))]);
     let session = open(&folder.path().join("output.txt"));
     assert_eq!(rows(&session, "SELECT count(*) FROM counters WHERE name = 'T_TOTAL'"), ["2"]);
 }
@@ -366,7 +310,7 @@ fn an_empty_label_is_recognised() {
 fn a_torn_overall_is_counted() {
     let text = "tc [PE0] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 1200\n\
                 tc [PE1] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 120";
-    let session = open(directory(&[("overall.txt", text)]).path());
+    let session = open(folder_of(&[("overall.txt", text)]).path());
     assert_eq!(rows(&session, "SELECT location, value FROM counters WHERE name = 'T_TOTAL'"), ["PE0|1200.0"]);
     assert_eq!(findings(&session), "lost torn_lines 1");
 }
@@ -376,21 +320,21 @@ fn files_of_many_runs_and_phases_are_noticed() {
     let lines = |pe: usize, second: usize| {
         (0..50).map(|line| format!("0, {pe}, 0, 1, 16, {second}.{line:06}\n")).collect::<String>()
     };
-    let three = directory(&[
+    let three = folder_of(&[
         ("PE0_send.csv", &lines(0, 30_000)),
         ("PE1_send.csv", &lines(1, 20_000)),
         ("PE2_send.csv", &lines(2, 10_000)),
     ]);
     assert_eq!(findings(&open(three.path())), "repaired mixed_runs 2");
     // PEs that begin one after the other in steps are of one run.
-    let steps = directory(&[
+    let steps = folder_of(&[
         ("PE0_send.csv", "0, 0, 0, 1, 16, 5.0\n"),
         ("PE1_send.csv", "0, 1, 0, 1, 16, 5.8\n"),
         ("PE2_send.csv", "0, 2, 0, 1, 16, 6.6\n"),
     ]);
     assert_eq!(findings(&open(steps.path())), "");
     for other in ["PE1_main_send.csv", "PE1_send.csv"] {
-        let phases = directory(&[("PE0_setup_send.csv", &lines(0, 10_000)), (other, &lines(1, 110_000))]);
+        let phases = folder_of(&[("PE0_setup_send.csv", &lines(0, 10_000)), (other, &lines(1, 110_000))]);
         let session = open(phases.path());
         assert_eq!(findings(&session), "info phases_far_apart 1", "{other}");
         let example = rows(&session, "SELECT example FROM import_stats WHERE what = 'phases_far_apart'");
@@ -404,7 +348,7 @@ fn shares_stand_for_cycles_where_nothing_else_was_printed() {
         format!("tc [PE{pe}] TCOMM_PROFILING (T_MAIN/T_TOTAL, T_COMM/T_TOTAL, T_PROC/T_TOTAL), 0.5, 0.25, 0.25\n")
     };
     let absolute = "tc [PE0] TCOMM_PROFILING (T_MAIN, T_COMM, T_PROC, T_TOTAL), 200, 850, 150, 1200\n";
-    let folder = directory(&[("overall.txt", &format!("{absolute}{}{}", shares(0), shares(1)))]);
+    let folder = folder_of(&[("overall.txt", &format!("{absolute}{}{}", shares(0), shares(1)))]);
     let rows = saved(&open(folder.path()), "actorprof-cycles-relative", &[]);
     let rows: Vec<String> = rows.iter().map(|row| row[1..].join(" ")).collect();
     assert_eq!(
@@ -437,10 +381,7 @@ fn matrices_count_with_and_without_self_sends() {
 // Independent answers.
 
 fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<String>>());
-    let header = lines.next().unwrap();
-    lines.map(|line| header.iter().cloned().zip(line).collect()).collect()
+    records(&text_of(path).unwrap())
 }
 
 /// Compares a matrix with totals; the number of its cells.
@@ -631,49 +572,11 @@ fn recorded_outputs_agree() {
     }
 }
 
-// Damage.
-
-#[test]
-fn every_prefix_and_flipped_bytes_are_counted() {
-    let folder = TempDir::new().unwrap();
-    let whole: Vec<(&str, Vec<u8>)> = ["PE0_send.csv", "PE0_PAPI.csv", "overall.txt", "physical.txt"]
-        .map(|name| (name, std::fs::read(fixture(&format!("actorprof/quirks/{name}"))).unwrap()))
-        .to_vec();
-    let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
-    for (name, bytes) in &whole {
-        write(name, bytes);
-    }
-    let check = || {
-        let mut options = OpenOptions::new(1 << 28, 1);
-        options.traces.push(TraceSpec { name: None, path: folder.path().to_owned() });
-        let session = Session::open(&options).unwrap();
-        assert_eq!(rows(&session, "SELECT count(*) FROM import_stats WHERE what = 'unaccounted'"), ["0"]);
-    };
-    for (name, bytes) in &whole {
-        for length in (0..bytes.len()).step_by((bytes.len() / 40).max(1)) {
-            write(name, &bytes[..length]);
-            check();
-        }
-        let mut seed = 11u64;
-        for _ in 0..40 {
-            let mut flipped = bytes.clone();
-            for _ in 0..3 {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let place = (seed >> 33) as usize % flipped.len();
-                flipped[place] ^= 1 << ((seed >> 20) & 7);
-            }
-            write(name, &flipped);
-            check();
-        }
-        write(name, bytes);
-    }
-}
-
 #[test]
 fn many_messages_have_their_identities_when_asked() {
     let lines: usize = 1 << 20;
     let text: String = (0..lines).map(|line| format!("0, 0, 0, {}, 16, 5.{line:07}\n", line % 3)).collect();
-    let folder = directory(&[("PE0_send.csv", &text), ("PE1_send.csv", "0, 1, 0, 0, 8, 5.5\n")]);
+    let folder = folder_of(&[("PE0_send.csv", text.as_str()), ("PE1_send.csv", "0, 1, 0, 0, 8, 5.5\n")]);
     let session = open(folder.path());
     let identities = "SELECT count(DISTINCT message), min(message), max(message), sum(bytes) FROM messages";
     assert_eq!(rows(&session, identities), [format!("{}|0|{lines}|{}", lines + 1, 16 * lines + 8)]);

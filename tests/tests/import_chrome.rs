@@ -5,21 +5,14 @@ use std::fmt::Write as _;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use datafusion::arrow::array::Array;
-use datafusion::arrow::util::display::array_value_to_string;
 use tempfile::{NamedTempFile, TempDir};
-use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::open::OpenOptions;
 use tq_engine::session::Session;
-use tq_tests::{fixture, shared};
+use tq_tests::{fixture, open, options, rows, shared, text_of};
 
 fn try_open(path: &Path, threads: usize) -> Result<Session, String> {
-    let mut open = OpenOptions::new(2 << 30, threads);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    Session::open(&open).map_err(|error| error.to_string())
-}
-
-fn open(path: &Path) -> Session {
-    try_open(path, 2).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let options = OpenOptions { threads, ..options(path) };
+    Session::open(&options).map_err(|error| error.to_string())
 }
 
 fn file_of(text: impl AsRef<[u8]>) -> NamedTempFile {
@@ -30,26 +23,6 @@ fn file_of(text: impl AsRef<[u8]>) -> NamedTempFile {
 
 fn open_text(text: impl AsRef<[u8]>) -> Session {
     open(file_of(text).path())
-}
-
-/// The answer, a line per row, cells separated by `|`; NULL is `-`.
-fn rows(session: &Session, sql: &str) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let batches = runtime.block_on(async {
-        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    });
-    let mut rows = Vec::new();
-    for batch in &batches {
-        for row in 0..batch.num_rows() {
-            let cell = |column: &datafusion::arrow::array::ArrayRef| match column.is_null(row) {
-                true => "-".to_owned(),
-                false => array_value_to_string(column, row).expect("printable"),
-            };
-            rows.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join("|"));
-        }
-    }
-    rows
 }
 
 fn one(session: &Session, sql: &str) -> String {
@@ -583,35 +556,10 @@ fn launches_equal_those_of_another_program() {
     }
 }
 
-/// The cells of a CSV file, without its header; quoted cells lose their quotes.
+/// The cells of a CSV file, without its header.
 fn csv(path: &Path) -> Vec<Vec<String>> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    match path.extension().is_some_and(|extension| extension == "zst") {
-        true => zstd::Decoder::new(file).and_then(|mut decoder| decoder.read_to_string(&mut text)),
-        false => { file }.read_to_string(&mut text),
-    }
-    .expect("readable");
-    let mut rows = vec![vec![String::new()]];
-    let mut quoted = false;
-    let mut characters = text.trim_end().chars().peekable();
-    while let Some(character) = characters.next() {
-        let row = rows.last_mut().expect("a row");
-        let cell = row.last_mut().expect("a cell");
-        match character {
-            '"' if quoted && characters.peek() == Some(&'"') => {
-                characters.next();
-                cell.push('"');
-            }
-            '"' => quoted = !quoted,
-            ',' if !quoted => row.push(String::new()),
-            '\n' if !quoted => rows.push(vec![String::new()]),
-            '\r' if !quoted => {}
-            other => cell.push(other),
-        }
-    }
-    rows.remove(0);
-    rows
+    let text = text_of(path).unwrap_or_else(|| panic!("{}", path.display()));
+    tq_tests::csv(&text).split_off(1)
 }
 
 // Perfetto's golden cases.

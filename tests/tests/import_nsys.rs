@@ -1,40 +1,14 @@
-//! Nsight Systems: our fixture in full, databases generated after the published schema against their own bookkeeping, odd and
-//! damaged databases.
+//! Nsight Systems: our fixture in full, databases generated after the published schema against their own bookkeeping, odd
+//! databases.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
-use datafusion::arrow::array::Array;
 use datafusion::arrow::util::display::array_value_to_string;
 use rusqlite::Connection;
 use tempfile::TempDir;
-use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::open::OpenOptions;
 use tq_engine::session::Session;
-use tq_tests::{fixture, shared};
-
-fn try_open(path: &Path) -> Result<Session, String> {
-    let mut open = OpenOptions::new(1 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    Session::open(&open).map_err(|error| error.to_string())
-}
-
-fn open(path: &Path) -> Session {
-    try_open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// The answer, a line per row, cells separated by `|`; NULL is `-`.
-fn rows(session: &Session, sql: &str) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let batches = runtime.block_on(async { session.sql(sql).await.unwrap().collect().await.unwrap() });
-    let cell = |column: &dyn Array, row| match column.is_null(row) {
-        true => "-".to_owned(),
-        false => array_value_to_string(column, row).unwrap(),
-    };
-    let row = |batch: &datafusion::arrow::array::RecordBatch, row| -> String {
-        batch.columns().iter().map(|column| cell(column, row)).collect::<Vec<_>>().join("|")
-    };
-    batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |number| row(batch, number))).collect()
-}
+use tq_tests::{ask_saved, fixture, open, options, rows, shared, try_open};
 
 fn one(session: &Session, sql: &str) -> i64 {
     rows(session, sql)[0].parse().unwrap()
@@ -237,8 +211,7 @@ fn many_open_ranges_ask_the_pool() {
          CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid, rangeId);
          INSERT INTO NVTX_EVENTS SELECT n, 90000, 60, 'r', 1677721801, n FROM numbers;",
     );
-    let mut options = OpenOptions::new(20 << 20, 2);
-    options.traces.push(TraceSpec { name: None, path });
+    let options = OpenOptions { memory_limit: 20 << 20, ..options(&path) };
     let error = Session::open(&options).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("memory"), "{error}");
 }
@@ -338,10 +311,7 @@ fn ranges(ranges: &[(&str, i64, i64, i64)]) -> String {
 
 /// Range, how many there are, and what they launched.
 fn gpu_nvtx_ranges(session: &Session) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let query = tq_engine::queries::Library::default().find("gpu-nvtx-ranges").unwrap().unwrap();
-    let batches =
-        runtime.block_on(async { session.execute(&query.statement, None).await.unwrap().collect().await.unwrap() });
+    let batches = ask_saved(session, "gpu-nvtx-ranges", &[]);
     let mut rows = Vec::new();
     for batch in &batches {
         for row in 0..batch.num_rows() {
@@ -466,7 +436,7 @@ fn a_database_that_was_cut_off_keeps_what_is_left() {
     let (nearly, half) = (left(whole.len() - 1), left(whole.len() / 2));
     assert!(0 < half && half < nearly && nearly < 2_000, "{half} {nearly}");
     std::fs::write(&path, &whole[..3_000]).unwrap();
-    let error = try_open(&path).err().unwrap();
+    let error = try_open(&path, &[]).err().unwrap().to_string();
     assert!(error.contains("cut off") && error.contains("not a readable SQLite trace"), "{error}");
 }
 
@@ -474,7 +444,7 @@ fn a_database_that_was_cut_off_keeps_what_is_left() {
 fn other_databases_of_nvidia_are_told_apart() {
     let (_folder, path) =
         database("CREATE TABLE StringTable (_id_, value); CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (_id_, name);");
-    let error = try_open(&path).err().unwrap();
+    let error = try_open(&path, &[]).err().unwrap().to_string();
     assert!(error.contains("nvprof"), "{error}");
     let (_folder, path) = database(
         "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); CREATE TABLE META_DATA_EXPORT (name, value);",
@@ -495,32 +465,4 @@ fn a_long_schema_is_recognised() {
     statements.push_str("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT); CREATE TABLE NVTX_EVENTS (start, end, eventType);");
     let (_folder, path) = database(&statements);
     assert_eq!(rows(&open(&path), "SELECT format FROM runs"), ["nsys"]);
-}
-
-#[test]
-fn damaged_databases_never_panic() {
-    let bytes = std::fs::read(fixture("nsys/two_streams.sqlite")).unwrap();
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("damaged.sqlite");
-    let check = |bytes: &[u8], what: String| {
-        std::fs::write(&path, bytes).unwrap();
-        if let Ok(session) = try_open(&path) {
-            let unaccounted = one(&session, "SELECT count(*) FROM import_stats WHERE what = 'unaccounted'");
-            assert_eq!(unaccounted, 0, "{what}");
-        }
-    };
-    for length in (1..bytes.len()).step_by(97) {
-        check(&bytes[..length], format!("cut at {length}"));
-    }
-    // Flips of a fixed sequence, so that a failure can be repeated.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
-    for round in 0..200 {
-        let mut damaged = bytes.clone();
-        for _ in 0..3 {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let at = (state >> 33) as usize % damaged.len();
-            damaged[at] ^= 1 << (state >> 29 & 7);
-        }
-        check(&damaged, format!("flips of round {round}"));
-    }
 }

@@ -1,43 +1,17 @@
 //! PaRSEC: tables, links, messages and figures of recorded runs, against PaRSEC's own reader and an independent graph library.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use datafusion::arrow::util::display::array_value_to_string;
 use tempfile::TempDir;
 use tq_engine::error::ImportError;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::Session;
-use tq_tests::{fixture, shared};
-
-fn try_open(path: &Path, options: &[(&str, &str)]) -> Result<Session, ImportError> {
-    let mut open = OpenOptions::new(1 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    open.import.extend(options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
-    Session::open(&open)
-}
-
-fn open(path: &Path) -> Session {
-    try_open(path, &[]).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use tq_tests::{ask, cells, fixture, open, shared, text_of, try_open, unpacked};
 
 /// The answer as text; NULL is empty.
 fn rows(session: &Session, sql: &str) -> Vec<Vec<String>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let batches = runtime.block_on(async {
-        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    });
-    let mut rows = Vec::new();
-    for batch in &batches {
-        for row in 0..batch.num_rows() {
-            let cell =
-                |column: &datafusion::arrow::array::ArrayRef| array_value_to_string(column, row).expect("printable");
-            rows.push(batch.columns().iter().map(cell).collect());
-        }
-    }
-    rows
+    cells(&ask(session, sql), "")
 }
 
 fn one(session: &Session, sql: &str) -> String {
@@ -69,18 +43,8 @@ struct Csv {
 impl Csv {
     /// `None` when the recording has no such answer.
     fn read(trace: &Path, name: &str) -> Option<Csv> {
-        let folder = expected().join(trace.file_name()?);
-        let mut text = String::new();
-        let packed = folder.join(format!("{name}.zst"));
-        if packed.exists() {
-            let file = std::fs::File::open(&packed).expect("readable");
-            zstd::Decoder::new(file).and_then(|mut decoder| decoder.read_to_string(&mut text)).expect("zstd");
-        } else {
-            text = std::fs::read_to_string(folder.join(name)).ok()?;
-        }
-        let mut lines = text.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
-        let header = lines.next()?;
-        Some(Csv { header, rows: lines.collect() })
+        let mut rows = tq_tests::csv(&text_of(&expected().join(trace.file_name()?).join(name))?);
+        Some(Csv { header: rows.remove(0), rows })
     }
 
     fn column(&self, name: &str) -> usize {
@@ -576,8 +540,7 @@ fn a_killed_rank_is_diagnosed_and_the_others_are_kept() {
     let folder = TempDir::new().expect("a folder");
     let name = |rank: u32| format!("chol24-{rank}.prof.zst");
     std::fs::copy(fixture("parsec/chol24-4r").join(name(0)), folder.path().join(name(0))).expect("copied");
-    let packed = std::fs::File::open(fixture("parsec/chol24-4r").join(name(1))).expect("a fixture");
-    let mut killed = zstd::decode_all(packed).expect("zstd");
+    let mut killed = unpacked(&fixture("parsec/chol24-4r").join(name(1))).expect("a fixture");
     killed[8..33].fill(0);
     std::fs::write(folder.path().join("chol24-1.prof"), killed).expect("written");
     let session = open(folder.path());

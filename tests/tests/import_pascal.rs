@@ -1,26 +1,14 @@
 //! Scalability studies: our fixtures in full, every answer of PaScal Viewer and of independent computations, damage.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use datafusion::arrow::array::Array;
-use datafusion::arrow::util::display::array_value_to_string;
-use tempfile::TempDir;
-use tq_engine::importers::examine::examine;
 use tq_engine::open::{OpenOptions, TraceSpec};
-use tq_engine::queries::Library;
 use tq_engine::session::Session;
-use tq_tests::{fixture, shared};
-
-fn try_open(path: &Path) -> Result<Session, String> {
-    let mut open = OpenOptions::new(2 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    Session::open(&open).map_err(|error| error.to_string())
-}
+use tq_tests::{ask, ask_saved, fixture, folder_of, lines, records, rows, shared, text_of};
 
 fn open(path: &Path) -> Session {
-    let session = try_open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let session = tq_tests::open(path);
     let unaccounted = rows(&session, "SELECT run, example FROM import_stats WHERE what = 'unaccounted'");
     assert!(unaccounted.is_empty(), "{}: {unaccounted:?}", path.display());
     session
@@ -28,48 +16,12 @@ fn open(path: &Path) -> Session {
 
 /// A study of this text, in a file of that name.
 fn open_text(name: &str, text: &str) -> Session {
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join(name), text).unwrap();
-    open(&folder.path().join(name))
-}
-
-/// The answer, a line per row, cells separated by `|`; NULL is `-`.
-fn rows(session: &Session, sql: &str) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let batches = runtime.block_on(async {
-        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    });
-    cells(&batches)
+    open(&folder_of(&[(name, text)]).path().join(name))
 }
 
 /// The answer of a saved query.
 fn saved(session: &Session, name: &str, given: &[(&str, &str)]) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let query = Library::default().find(name).unwrap().unwrap();
-    let given: Vec<(String, String)> = given.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
-    let values = query.bind(&given, session.tick()).unwrap_or_else(|error| panic!("{name}: {error}"));
-    let params = (!values.is_empty()).then(|| values.into());
-    let batches = runtime.block_on(async {
-        let frame = session.execute(&query.statement, params).await;
-        let frame = frame.unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{name}: {error}"))
-    });
-    cells(&batches)
-}
-
-fn cells(batches: &[datafusion::arrow::array::RecordBatch]) -> Vec<String> {
-    let mut rows = Vec::new();
-    for batch in batches {
-        for row in 0..batch.num_rows() {
-            let cell = |column: &datafusion::arrow::array::ArrayRef| match column.is_null(row) {
-                true => "-".to_owned(),
-                false => array_value_to_string(column, row).unwrap(),
-            };
-            rows.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join("|"));
-        }
-    }
-    rows
+    lines(&ask_saved(session, name, given))
 }
 
 fn findings(session: &Session) -> String {
@@ -306,25 +258,8 @@ fn keys_of_the_analyzer_are_read_as_described() {
 
 // The original tools.
 
-/// A CSV with a header, quotes around cells that need them.
 fn csv(path: &Path) -> Vec<BTreeMap<String, String>> {
-    let text = std::fs::read_to_string(path).unwrap();
-    let mut lines = text.lines().map(cells_of);
-    let header = lines.next().unwrap();
-    lines.map(|line| header.iter().cloned().zip(line).collect()).collect()
-}
-
-fn cells_of(line: &str) -> Vec<String> {
-    let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
-    for character in line.chars() {
-        match character {
-            '"' => quoted = !quoted,
-            ',' if !quoted => cells.push(std::mem::take(&mut cell)),
-            other => cell.push(other),
-        }
-    }
-    cells.push(cell);
-    cells
+    records(&text_of(path).unwrap())
 }
 
 /// A figure by region, argument and cores.
@@ -524,46 +459,6 @@ fn verdicts_count_the_steps_of_the_rule() {
 // Damage.
 
 #[test]
-fn every_prefix_and_flipped_bytes_are_an_error_or_counted() {
-    for name in [
-        "repetitions_3.json",
-        "analyzer_shape_regions.json",
-        "sperf_whole_parallel_region_2.json",
-        "sperf_whole.xml",
-        "csv/sperf_whole.csv",
-    ] {
-        let whole = std::fs::read(fixture(&format!("pascal/{name}"))).unwrap();
-        let folder = TempDir::new().unwrap();
-        let path = folder.path().join("damaged.json");
-        let check = |bytes: &[u8]| {
-            let faults = examine("pascal", bytes);
-            assert!(faults.is_empty(), "{name}: {faults:?}");
-            let mut file = std::fs::File::create(&path).unwrap();
-            file.write_all(bytes).unwrap();
-            drop(file);
-            if let Ok(session) = try_open(&path) {
-                let books = "SELECT count(*) FROM import_stats WHERE what = 'unaccounted'";
-                assert_eq!(rows(&session, books), ["0"], "{name}");
-            }
-        };
-        let step = (whole.len() / 60).max(1);
-        for length in (0..whole.len()).step_by(step) {
-            check(&whole[..length]);
-        }
-        let mut seed = 7u64;
-        for _ in 0..60 {
-            let mut bytes = whole.clone();
-            for _ in 0..3 {
-                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                let place = (seed >> 33) as usize % bytes.len();
-                bytes[place] ^= 1 << ((seed >> 20) & 7);
-            }
-            check(&bytes);
-        }
-    }
-}
-
-#[test]
 fn ten_thousand_executions_are_a_few_batches() {
     let mut text = String::from("[");
     for region in 0..3 {
@@ -590,9 +485,7 @@ fn ten_thousand_executions_are_a_few_batches() {
     text.push(']');
     let session = open_text("many.json", &text);
     assert_eq!(rows(&session, "SELECT count(*), count(DISTINCT run) FROM executions"), ["30000|10000"]);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let batches =
-        runtime.block_on(async { session.sql("SELECT * FROM tasks").await.unwrap().collect().await.unwrap() });
+    let batches = ask(&session, "SELECT * FROM tasks");
     assert!(batches.len() <= 8, "{} batches", batches.len());
     assert_eq!(
         rows(&session, "SELECT count(*) FROM tasks c JOIN tasks p ON p.task = c.parent AND p.run = c.run"),

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use datafusion::arrow::array::{
     ArrayRef, RecordBatch, StringArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
-use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::parquet::arrow::ArrowWriter;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
@@ -14,6 +13,7 @@ use tq_engine::error::ImportError;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::Session;
 use tq_engine::tables::Table;
+use tq_tests::{ask, drawn, folder_of};
 
 const MEMORY: usize = 256 << 20;
 
@@ -26,12 +26,6 @@ fn open(path: &Path, options: &[(&str, &str)]) -> Result<Session, ImportError> {
     open.traces = vec![TraceSpec { name: None, path: path.to_owned() }];
     open.import = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     Session::open(&open)
-}
-
-fn sql(session: &Session, statement: &str) -> String {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let batches = runtime.block_on(async { session.sql(statement).await.unwrap().collect().await }).unwrap();
-    pretty_format_batches(&batches).unwrap().to_string()
 }
 
 /// The findings of a session, without the directory in examples.
@@ -50,7 +44,7 @@ fn findings(session: &Session, folder: &Path) -> String {
 /// What the error says, without the directory.
 fn refusal(path: &Path, options: &[(&str, &str)]) -> String {
     let error = match open(path, options) {
-        Ok(session) => panic!("{} opened:\n{}", path.display(), sql(&session, "SELECT * FROM tasks LIMIT 5")),
+        Ok(session) => panic!("{} opened:\n{}", path.display(), drawn(&session, "SELECT * FROM tasks LIMIT 5")),
         Err(error) => error,
     };
     let hint = match &error {
@@ -61,18 +55,9 @@ fn refusal(path: &Path, options: &[(&str, &str)]) -> String {
     format!("{error}{hint}\n").replace(&format!("{}/", folder.display()), "")
 }
 
-/// A directory with some files.
-fn folder(files: &[(&str, &str)]) -> TempDir {
-    let folder = TempDir::new().unwrap();
-    for (name, text) in files {
-        std::fs::write(folder.path().join(name), text).unwrap();
-    }
-    folder
-}
-
 #[expect(clippy::needless_pass_by_value, reason = "`expect![]` is written where it is called")]
 fn check(session: &Session, statement: &str, expected: Expect) {
-    expected.assert_eq(&(sql(session, statement) + "\n"));
+    expected.assert_eq(&(drawn(session, statement) + "\n"));
 }
 
 // The fixture: a renderer's own log with dependencies and counters beside it.
@@ -155,7 +140,7 @@ fn a_home_made_log_becomes_tasks_links_and_counters() {
 fn a_mapping_is_a_trace_and_a_directory_holds_a_run_each() {
     let tables = |path: &Path| {
         let session = open(path, &[]).unwrap();
-        let count = |table: &str| sql(&session, &format!("SELECT * FROM {table}"));
+        let count = |table: &str| drawn(&session, &format!("SELECT * FROM {table}"));
         ["tasks", "links", "counters", "locations"].map(count)
     };
     let of_data = tables(&fixture("render_log.csv"));
@@ -164,7 +149,7 @@ fn a_mapping_is_a_trace_and_a_directory_holds_a_run_each() {
     let directory = open(&fixture("."), &[]).unwrap();
     let runs: Vec<&str> = directory.runs().iter().map(|run| run.name.as_str()).collect();
     assert_eq!(runs, ["halo", "render_log"]);
-    let rows = sql(&directory, "SELECT count(*) AS tasks FROM tasks WHERE run = 'render_log'");
+    let rows = drawn(&directory, "SELECT count(*) AS tasks FROM tasks WHERE run = 'render_log'");
     assert!(rows.contains("60"), "{rows}");
     let named = [("table.mapping", fixture("render_log.csv.tq.toml").display().to_string())];
     let named = named.each_ref().map(|(key, value)| (*key, value.as_str()));
@@ -175,7 +160,7 @@ fn a_mapping_is_a_trace_and_a_directory_holds_a_run_each() {
 
 #[test]
 fn units_are_exact_and_durations_make_finishes() {
-    let folder = folder(&[("t.csv", "start,duration,t_ms\n0.1,250,1.5\n1.0000005,0.5,-2\n")]);
+    let folder = folder_of(&[("t.csv", "start,duration,t_ms\n0.1,250,1.5\n1.0000005,0.5,-2\n")]);
     let session = open(
         &folder.path().join("t.csv"),
         &[
@@ -230,7 +215,7 @@ fn units_are_exact_and_durations_make_finishes() {
 
 #[test]
 fn picoseconds_make_a_finer_run_and_decimals_without_a_unit_are_rounded_aloud() {
-    let folder = folder(&[("t.csv", "start,finish\n0.0015,2.5\n1,3\n")]);
+    let folder = folder_of(&[("t.csv", "start,finish\n0.0015,2.5\n1,3\n")]);
     let path = folder.path().join("t.csv");
     let session = open(&path, &[("table.start", "start:ns"), ("table.tick", "ps")]).unwrap();
     check(
@@ -266,7 +251,7 @@ fn picoseconds_make_a_finer_run_and_decimals_without_a_unit_are_rounded_aloud() 
 
 #[test]
 fn timestamps_count_from_the_least_start() {
-    let folder = folder(&[
+    let folder = folder_of(&[
         (
             "iso.csv",
             "start,finish,name\n2026-01-02T03:04:05.250Z,2026-01-02T03:04:06Z,late\n2026-01-02 03:04:05,2026-01-02 04:04:05.5+01:00,early\n",
@@ -301,7 +286,7 @@ fn timestamps_count_from_the_least_start() {
     );
     let seconds = [("table.time_unit", "s")];
     let epoch = open(&folder.path().join("epoch.csv"), &seconds).unwrap();
-    assert_eq!((sql(&epoch, tasks), sql(&epoch, runs)), (sql(&iso, tasks), sql(&iso, runs)));
+    assert_eq!((drawn(&epoch, tasks), drawn(&epoch, runs)), (drawn(&iso, tasks), drawn(&iso, runs)));
 
     let starts: ArrayRef =
         Arc::new(TimestampMicrosecondArray::from(vec![1_767_323_045_250_000, 1_767_323_045_000_000]));
@@ -317,7 +302,7 @@ fn timestamps_count_from_the_least_start() {
     let path = folder.path().join("typed.parquet");
     std::fs::write(&path, bytes).unwrap();
     let typed = open(&path, &[]).unwrap();
-    assert_eq!((sql(&typed, tasks), sql(&typed, runs)), (sql(&iso, tasks), sql(&iso, runs)));
+    assert_eq!((drawn(&typed, tasks), drawn(&typed, runs)), (drawn(&iso, tasks), drawn(&iso, runs)));
 
     // What was asked for goes before what looks right.
     let kept = open(&folder.path().join("epoch.csv"), &[("table.time_unit", "s"), ("table.origin", "0")]).unwrap();
@@ -363,7 +348,7 @@ fn timestamps_count_from_the_least_start() {
 
 #[test]
 fn references_lead_to_tasks_wherever_they_stand() {
-    let folder = folder(&[
+    let folder = folder_of(&[
         ("t.csv", "id,start,finish,parent,location,process\nb,5,9,a,x,p1\na,0,10,,y,p1\na,3,4,nobody,x,p2\n"),
         ("l.csv", "from,to\na,b\nb,zzz\n,b\nb,a\n"),
         ("m.csv", "source,target,bytes,sent,by\nx,z,100,7,b\ny,x,many,8,nobody\n"),
@@ -455,7 +440,7 @@ fn references_lead_to_tasks_wherever_they_stand() {
 
 #[test]
 fn references_by_name_need_unique_names() {
-    let folder = folder(&[
+    let folder = folder_of(&[
         ("t.csv", "name,start,finish\na,0,1\nb,1,2\nc,2,3\nc,3,4\n"),
         ("l.csv", "source,target\na,b\nb,c\n"),
         ("all.tq.toml", "key = 'name'\n[[table]]\nfile = 't.csv'\n[[table]]\ntable = 'links'\nfile = 'l.csv'\n"),
@@ -482,7 +467,7 @@ fn references_by_name_need_unique_names() {
 
 #[test]
 fn templates_constants_and_files_without_a_header() {
-    let folder = folder(&[("t.csv", "n0,1,100,200\nn0,,150,175\n,,300,301\n")]);
+    let folder = folder_of(&[("t.csv", "n0,1,100,200\nn0,,150,175\n,,300,301\n")]);
     let session = open(
         &folder.path().join("t.csv"),
         &[
@@ -514,7 +499,7 @@ fn templates_constants_and_files_without_a_header() {
 
 #[test]
 fn errors_say_what_the_file_has_and_what_to_type() {
-    let folder = folder(&[
+    let folder = folder_of(&[
         ("log.csv", "begin_us,End (us),op,tid\n1,2,a,3\n"),
         ("odd.csv", "alpha,beta\n1,2\n"),
         ("links.csv", "from,to\na,b\n"),
@@ -674,7 +659,7 @@ fn errors_say_what_the_file_has_and_what_to_type() {
 
 #[test]
 fn a_stray_table_in_a_directory_is_no_trace() {
-    let folder = folder(&[("notes.csv", "alpha,beta\n1,2\n"), ("log.csv", "start,finish\n1,2\n")]);
+    let folder = folder_of(&[("notes.csv", "alpha,beta\n1,2\n"), ("log.csv", "start,finish\n1,2\n")]);
     let session = open(folder.path(), &[]).unwrap();
     assert_eq!(session.runs().len(), 1);
     assert!(findings(&session, folder.path()).contains("file_not_recognised info import x1: notes.csv"));
@@ -682,7 +667,7 @@ fn a_stray_table_in_a_directory_is_no_trace() {
 
 #[test]
 fn bad_lines_and_cells_are_counted_with_their_place() {
-    let folder = folder(&[(
+    let folder = folder_of(&[(
         "log.csv",
         "start,finish,name,depth,note\n0,10,ok,0,x\n1,2\n3,4e,bad time,1,\n5,6,bad depth,one,\n9,7,backwards,,\n\n\
          11,12,\"over\ntwo lines\",,\n13,14,\"never closed,,\n15,16,fine,,y\n",
@@ -718,7 +703,7 @@ fn bad_lines_and_cells_are_counted_with_their_place() {
 
 #[test]
 fn bad_records_of_json_are_counted() {
-    let folder = folder(&[(
+    let folder = folder_of(&[(
         "log.ndjson",
         "{\"start\": 1, \"finish\": 2.5, \"a\": {\"b\": [1, null]}}\n[1]\n{\"start\": 3, \"finish\": \n\n{\"start\": \"4\", \"finish\": true, \"a\\\"\": null}\n",
     )]);
@@ -828,8 +813,7 @@ fn changes_in_a_write_ahead_log_are_read_without_a_trace() {
 
 /// Rows as `--format csv` prints them.
 fn csv(session: &Session, statement: &str) -> String {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let batches = runtime.block_on(async { session.sql(statement).await.unwrap().collect().await }).unwrap();
+    let batches = ask(session, statement);
     let mut writer = datafusion::arrow::csv::Writer::new(Vec::new());
     for batch in &batches {
         writer.write(batch).unwrap();

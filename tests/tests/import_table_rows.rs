@@ -2,36 +2,19 @@
 
 use std::path::Path;
 
-use datafusion::arrow::util::display::array_value_to_string;
 use expect_test::{Expect, expect};
 use tempfile::TempDir;
-use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::Session;
+use tq_tests::{folder_of, rows, try_open};
 
 fn open(path: &Path, options: &[(&str, &str)]) -> Result<Session, String> {
-    let mut open = OpenOptions::new(1 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    open.import = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Session::open(&open).map_err(|error| error.to_string().replace(&path.display().to_string(), "FILE"))
-}
-
-/// The one column of an answer.
-fn rows(session: &Session, statement: &str) -> Vec<String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let batches = runtime.block_on(async { session.sql(statement).await.unwrap().collect().await }).unwrap();
-    let cell = |row| array_value_to_string(batches[0].column(0), row).unwrap();
-    match batches.len() {
-        0 => Vec::new(),
-        1 => (0..batches[0].num_rows()).map(cell).collect(),
-        _ => panic!("more rows than a test looks at"),
-    }
+    try_open(path, options).map_err(|error| error.to_string().replace(&path.display().to_string(), "FILE"))
 }
 
 /// The tasks of a file of that name and text, a line each, then what was found.
 fn tasks(name: &str, text: &str, options: &[(&str, &str)], expected: &Expect) {
-    let folder = TempDir::new().unwrap();
+    let folder = folder_of(&[(name, text)]);
     let path = folder.path().join(name);
-    std::fs::write(&path, text).unwrap();
     let session = open(&path, options).unwrap();
     let tasks = rows(
         &session,
@@ -47,9 +30,8 @@ fn tasks(name: &str, text: &str, options: &[(&str, &str)], expected: &Expect) {
 }
 
 fn refused(name: &str, text: &[u8], options: &[(&str, &str)], expected: &str) {
-    let folder = TempDir::new().unwrap();
+    let folder = folder_of(&[(name, text)]);
     let path = folder.path().join(name);
-    std::fs::write(&path, text).unwrap();
     let error = open(&path, options).err().unwrap_or_else(|| panic!("{name} was read"));
     assert!(error.contains(expected), "{name}: {error}");
 }
@@ -123,10 +105,11 @@ fn pairs_of_all_lengths_in_many_batches() {
     for task in (0..TASKS).rev() {
         let _ = writeln!(text, "{},Leave,{task}", 2 * TASKS + task * task);
     }
-    let folder = TempDir::new().unwrap();
-    let path = folder.path().join("log.csv");
-    std::fs::write(&path, text).unwrap();
-    let session = open(&path, &[PHASE, ("table.time", "ts:ns"), ("table.key", "span")]).unwrap();
+    let session = open(
+        &folder_of(&[("log.csv", text)]).path().join("log.csv"),
+        &[PHASE, ("table.time", "ts:ns"), ("table.key", "span")],
+    )
+    .unwrap();
     let wrong = "SELECT count(*), count(*) FILTER (WHERE finish <> 40000 + start * start) FROM tasks";
     assert_eq!(rows(&session, &format!("SELECT concat_ws(' ', a, b) FROM ({wrong}) t(a, b)")), ["20000 0"]);
 }
@@ -250,9 +233,7 @@ fn documents_and_databases_are_no_rows() {
 
 #[test]
 fn a_directory_of_another_tool_says_whose_it_is() {
-    let folder = TempDir::new().unwrap();
-    std::fs::write(folder.path().join("traces.otf2"), b"\x03\x42\0\0").unwrap();
-    std::fs::write(folder.path().join("traces.def"), b"\x03\x42\0\0").unwrap();
+    let folder = folder_of(&["traces.otf2", "traces.def"].map(|name| (name, b"\x03\x42\0\0")));
     let error = open(folder.path(), &[]).err().unwrap();
     assert!(error.contains("OTF2 archive"), "{error}");
 }

@@ -2,46 +2,22 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use datafusion::arrow::util::display::array_value_to_string;
 use tempfile::TempDir;
-use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::open::OpenOptions;
 use tq_engine::session::Session;
-use tq_tests::{fixture, shared};
+use tq_tests::{ask, cells, fixture, folder_of, open, options, shared, text_of, try_open};
 
-fn open_with(path: &Path, threads: usize, options: &[(&str, &str)]) -> Session {
-    let mut open = OpenOptions::new(1 << 30, threads);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    open.import.extend(options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
-    Session::open(&open).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn open(path: &Path) -> Session {
-    open_with(path, 2, &[])
+fn open_with(path: &Path, threads: usize, import: &[(&str, &str)]) -> Session {
+    let import = import.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let options = OpenOptions { threads, import, ..options(path) };
+    Session::open(&options).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// The answer as text; NULL is `-`.
 fn rows(session: &Session, sql: &str) -> Vec<Vec<String>> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let batches = runtime.block_on(async {
-        let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-        frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
-    });
-    let mut rows = Vec::new();
-    for batch in &batches {
-        for row in 0..batch.num_rows() {
-            let cell = |column: &datafusion::arrow::array::ArrayRef| {
-                if datafusion::arrow::array::Array::is_null(column, row) {
-                    return "-".to_owned();
-                }
-                array_value_to_string(column, row).expect("printable")
-            };
-            rows.push(batch.columns().iter().map(cell).collect());
-        }
-    }
-    rows
+    cells(&ask(session, sql), "-")
 }
 
 fn one(session: &Session, sql: &str) -> String {
@@ -102,15 +78,8 @@ fn executor_offsets(session: &Session) -> HashMap<String, i64> {
         .collect()
 }
 
-fn unpacked(path: &Path) -> String {
-    let file = std::fs::File::open(path).expect("readable");
-    let mut text = String::new();
-    zstd::Decoder::new(file).and_then(|mut decoder| decoder.read_to_string(&mut text)).expect("zstd");
-    text
-}
-
 fn expected_tasks() -> Option<HashMap<String, Vec<Task>>> {
-    let text = unpacked(&shared("expected/tfprof/tasks.csv.zst")?);
+    let text = text_of(&shared("expected/tfprof/tasks.csv.zst")?)?;
     let mut traces: HashMap<String, Vec<Task>> = HashMap::new();
     // The printable name may hold commas; the columns are counted from both ends.
     for line in text.lines().skip(1) {
@@ -379,11 +348,9 @@ fn t0(tasks: &[(&str, i64, i64)]) -> Vec<u8> {
 }
 
 fn with_graph(tasks: &[(&str, i64, i64)], graph: &str) -> (TempDir, PathBuf) {
-    let folder = TempDir::new().expect("a folder");
-    let path = folder.path().join("t.tfp");
-    std::fs::write(&path, t0(tasks)).expect("written");
     let graph = format!("digraph Taskflow {{\nsubgraph cluster_p0x1 {{\nlabel=\"Taskflow: t\";\n{graph}}}\n}}\n");
-    std::fs::write(folder.path().join("t.dot"), graph).expect("written");
+    let folder = folder_of(&[("t.tfp", t0(tasks)), ("t.dot", graph.into_bytes())]);
+    let path = folder.path().join("t.tfp");
     (folder, path)
 }
 
@@ -486,9 +453,7 @@ fn a_damaged_type_or_key_is_no_silent_loss() {
     let several = std::fs::read_to_string(fixture("tfprof").join("execs_40.json")).expect("a fixture");
     let (before, last) = several.split_at(several.rfind("\"executor\"").expect("executors"));
     let lost = write("lost.json", format!("{before}{}", last.replacen("\"data\"", "\"dava\"", 1)).as_bytes());
-    let mut open_options = OpenOptions::new(1 << 30, 1);
-    open_options.traces.push(TraceSpec { name: None, path: lost });
-    let error = Session::open(&open_options).err().map(|error| error.to_string()).unwrap_or_default();
+    let error = try_open(&lost, &[]).err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("`\",\"data\":[` should stand here"), "{error}");
     // A mark of UTF-8 before the text.
     let marked = open(&write("marked.json", format!("\u{feff}{text}").as_bytes()));
@@ -521,11 +486,10 @@ fn unnamed_tasks_are_known_across_blocks_on_any_number_of_threads() {
     }
     text.push_str("]}\n]\n");
     assert!(text.len() > 12 << 20);
-    let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
-    std::io::Write::write_all(&mut file, text.as_bytes()).expect("room");
+    let folder = folder_of(&[("t.json", text)]);
     let mut digests = Vec::new();
     for threads in [1, 2, 3] {
-        let session = open_with(file.path(), threads, &[]);
+        let session = open_with(&folder.path().join("t.json"), threads, &[]);
         assert_eq!(one(&session, "SELECT count(*) FROM tasks WHERE name <> ''"), chosen.to_string());
         assert_eq!(
             one(

@@ -1,19 +1,8 @@
 //! PerfettoSQL as people write it, on Perfetto's own golden cases and on our fixtures.
 
-use std::path::Path;
-
-use datafusion::arrow::array::{Array, ArrayRef};
-use datafusion::arrow::util::display::array_value_to_string;
-use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::Session;
 use tq_engine::sql;
-use tq_tests::{fixture, shared};
-
-fn open(path: &Path) -> Session {
-    let mut open = OpenOptions::new(1 << 30, 2);
-    open.traces.push(TraceSpec { name: None, path: path.to_owned() });
-    Session::open(&open).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
+use tq_tests::{fixture, lines, open, shared, wait};
 
 /// The rows of the last statement, cells separated by `|`; NULL is `-`.
 fn rows(session: &Session, text: &str) -> Vec<String> {
@@ -21,23 +10,13 @@ fn rows(session: &Session, text: &str) -> Vec<String> {
 }
 
 fn try_rows(session: &Session, text: &str) -> Result<Vec<String>, String> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let mut rows = Vec::new();
     for statement in sql::parse(text).map_err(|error| error.message)? {
-        rows.clear();
-        let batches = runtime.block_on(async {
+        let batches = wait(async {
             let frame = session.execute(&statement, None).await.map_err(|error| format!("{error:?}"))?;
             frame.collect().await.map_err(|error| error.to_string())
         })?;
-        for batch in &batches {
-            for row in 0..batch.num_rows() {
-                let cell = |column: &ArrayRef| match column.is_null(row) {
-                    true => "-".to_owned(),
-                    false => array_value_to_string(column, row).expect("printable"),
-                };
-                rows.push(batch.columns().iter().map(cell).collect::<Vec<_>>().join("|"));
-            }
-        }
+        rows = lines(&batches);
     }
     Ok(rows)
 }

@@ -2,13 +2,11 @@
 
 use std::io::Write as _;
 
-use datafusion::arrow::array::{Array, RecordBatch};
-use datafusion::arrow::util::display::array_value_to_string;
-use datafusion::arrow::util::pretty::pretty_format_batches;
 use tempfile::NamedTempFile;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::queries::library::{self, Library};
 use tq_engine::session::Session;
+use tq_tests::{ask_saved, drawn, lines, rows, wait};
 
 /// ```text
 /// µs             0    10        20        30        40      50
@@ -36,90 +34,69 @@ fn open(texts: &[&str]) -> Session {
     Session::open(&options).unwrap()
 }
 
-/// A line per row, cells separated by `|`.
-fn lines(batch: &RecordBatch) -> Vec<String> {
-    let cell = |column: &dyn Array, row| match column.is_null(row) {
-        true => "NULL".to_owned(),
-        false => array_value_to_string(column, row).unwrap(),
-    };
-    let line = |row| batch.columns().iter().map(|column| cell(column, row)).collect::<Vec<_>>().join("|");
-    (0..batch.num_rows()).map(line).collect()
+fn check(session: &Session, sql: &str, expected: &[&str]) {
+    assert_eq!(rows(session, sql), expected, "{sql}");
 }
 
-async fn check(session: &Session, sql: &str, expected: &[&str]) {
-    let frame = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error:?}"));
-    let batches = frame.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
-    assert_eq!(batches.iter().flat_map(lines).collect::<Vec<_>>(), expected, "{sql}");
-}
-
-#[tokio::test]
-async fn the_span_of_the_recorder_is_no_work() {
+#[test]
+fn the_span_of_the_recorder_is_no_work() {
     let session = open(&[KINETO]);
     check(
         &session,
         "SELECT name, role, start, finish FROM tasks ORDER BY name",
         &["PyTorch Profiler (0)|profiler|0|50000", "Trace (7)|work|20000|40000", "aten::mm|work|10000|20000"],
-    )
-    .await;
-    check(&session, "SELECT makespan, tasks FROM runs", &["30000|3"]).await;
-    check(&session, "SELECT count(*) FROM program_tasks", &["2"]).await;
+    );
+    check(&session, "SELECT makespan, tasks FROM runs", &["30000|3"]);
+    check(&session, "SELECT count(*) FROM program_tasks", &["2"]);
     // What is left out of a call is the program's, what is written out is taken as it is.
-    check(&session, "SELECT name FROM executed_path() ORDER BY step", &["aten::mm", "Trace (7)"]).await;
-    check(&session, "SELECT name FROM executed_path(tasks) ORDER BY step", &["PyTorch Profiler (0)"]).await;
-    check(&session, "SELECT count(*) FROM self_time()", &["2"]).await;
-    check(&session, "SELECT count(*) FROM self_time(tasks)", &["3"]).await;
-    check(&session, "SELECT busy(start, finish) FROM tasks", &["50000"]).await;
-    check(&session, "WITH tasks AS (SELECT * FROM main.tasks) SELECT count(*) FROM self_time()", &["3"]).await;
+    check(&session, "SELECT name FROM executed_path() ORDER BY step", &["aten::mm", "Trace (7)"]);
+    check(&session, "SELECT name FROM executed_path(tasks) ORDER BY step", &["PyTorch Profiler (0)"]);
+    check(&session, "SELECT count(*) FROM self_time()", &["2"]);
+    check(&session, "SELECT count(*) FROM self_time(tasks)", &["3"]);
+    check(&session, "SELECT busy(start, finish) FROM tasks", &["50000"]);
+    check(&session, "WITH tasks AS (SELECT * FROM main.tasks) SELECT count(*) FROM self_time()", &["3"]);
 }
 
-#[tokio::test]
-async fn locations_that_hold_nothing_else_are_the_recorders() {
+#[test]
+fn locations_that_hold_nothing_else_are_the_recorders() {
     let session = open(&[KINETO]);
     check(
         &session,
         "SELECT location, role FROM locations WHERE role IS NOT NULL ORDER BY location",
         &["Spans|profiler", "Spans/PyTorch Profiler|profiler"],
-    )
-    .await;
+    );
     // Where its marks are a thread's, they have lanes.
     let marks = KINETO.replace(r#""s":"g","name":"Iteration"#, r#""s":"t","name":"Iteration"#);
     check(
         &open(&[&marks]),
         "SELECT location FROM locations WHERE role = 'profiler' AND location LIKE 'Traces%' ORDER BY location",
         &["Traces", "Traces/Trace PyTorch Profiler"],
-    )
-    .await;
+    );
     // A lane is the program's as soon as it has anything else.
     let beside = KINETO.replace(r#""pid":1,"tid":1,"ts":10"#, r#""pid":"Spans","tid":"PyTorch Profiler","ts":60"#);
     let session = open(&[&beside]);
-    check(&session, "SELECT count(*) FROM program_locations WHERE location LIKE 'Spans%'", &["2"]).await;
+    check(&session, "SELECT count(*) FROM program_locations WHERE location LIKE 'Spans%'", &["2"]);
 }
 
-#[tokio::test]
-async fn what_changed_does_not_say_that_the_recorder_did() {
+#[test]
+fn what_changed_does_not_say_that_the_recorder_did() {
     let longer = KINETO.replace(r#""ts":20,"dur":20"#, r#""ts":20,"dur":25"#).replace(r#""dur":50"#, r#""dur":500"#);
     let session = open(&[KINETO, &longer]);
-    check(&session, "SELECT name, cause, change FROM explain_change() WHERE change <> 0", &["Trace (7)|work|5000"])
-        .await;
+    check(&session, "SELECT name, cause, change FROM explain_change() WHERE change <> 0", &["Trace (7)|work|5000"]);
 }
 
-#[tokio::test]
-async fn no_saved_query_answers_anything_about_the_recorder() {
+#[test]
+fn no_saved_query_answers_anything_about_the_recorder() {
     let session = open(&[KINETO, KINETO]);
     let library = Library::default();
     let mut asked = 0;
     for name in library::built_in_names() {
         let query = library.find(name).unwrap().unwrap();
         // Nothing but what was read is about the recording and not about the program.
-        if !query.unmet(&session).await.unwrap().is_empty() {
+        if !wait(query.unmet(&session)).unwrap().is_empty() {
             continue;
         }
-        let values = query.bind(&[], session.tick()).unwrap();
-        let params = (!values.is_empty()).then(|| values.into());
-        let frame = session.execute(&query.statement, params).await;
-        let frame = frame.unwrap_or_else(|error| panic!("{name}: {error:?}"));
-        let rows: Vec<RecordBatch> = frame.collect().await.unwrap_or_else(|error| panic!("{name}: {error}"));
-        let text = pretty_format_batches(&rows).unwrap().to_string();
+        let text = lines(&ask_saved(&session, name, &[])).join("\n");
         let marks = name == "events-by-name";
         assert!(marks || !text.contains("PyTorch Profiler"), "{name}:\n{text}");
         asked += 1;
@@ -145,33 +122,31 @@ fn saved_queries_read_what_the_program_did() {
     }
 }
 
-#[tokio::test]
-async fn traces_without_such_spans_read_the_table_itself() {
+#[test]
+fn traces_without_such_spans_read_the_table_itself() {
     let plain = r#"[{"ph":"X","cat":"Trace","name":"a","pid":1,"tid":1,"ts":10,"dur":10}]"#;
-    let plan = async |session: &Session, from: &str| {
-        let frame = session.sql(&format!("EXPLAIN SELECT name, start FROM {from}")).await.unwrap();
-        pretty_format_batches(&frame.collect().await.unwrap()).unwrap().to_string()
-    };
+    let plan = |session: &Session, from: &str| drawn(session, &format!("EXPLAIN SELECT name, start FROM {from}"));
     let session = open(&[plain]);
-    assert!(!plan(&session, "program_tasks").await.contains("Filter"));
-    assert!(plan(&open(&[KINETO]), "program_tasks").await.contains("FilterExec: role"));
-    check(&session, "SELECT count(*) FROM program_tasks JOIN program_locations USING (location)", &["1"]).await;
+    assert!(!plan(&session, "program_tasks").contains("Filter"));
+    assert!(plan(&open(&[KINETO]), "program_tasks").contains("FilterExec: role"));
+    check(&session, "SELECT count(*) FROM program_tasks JOIN program_locations USING (location)", &["1"]);
 }
 
-#[tokio::test]
-async fn a_trace_of_nothing_else_holds_no_tasks() {
+#[test]
+fn a_trace_of_nothing_else_holds_no_tasks() {
     let only = r#"{"schemaVersion": 1, "traceEvents": [
 {"ph":"X","cat":"Trace","name":"PyTorch Profiler (3)","pid":"Spans","tid":"PyTorch Profiler","ts":0,"dur":50}]}"#;
     let session = open(&[only]);
-    check(&session, "SELECT makespan, tasks FROM runs", &["NULL|1"]).await;
+    check(&session, "SELECT makespan, tasks FROM runs", &["-|1"]);
     let library = Library::default();
-    assert!(!library.find("longest-tasks").unwrap().unwrap().unmet(&session).await.unwrap().is_empty());
-    assert!(library.find("facts-empty").unwrap().unwrap().unmet(&session).await.unwrap().is_empty());
+    let unmet = |name: &str| wait(library.find(name).unwrap().unwrap().unmet(&session)).unwrap();
+    assert!(!unmet("longest-tasks").is_empty());
+    assert!(unmet("facts-empty").is_empty());
 }
 
 /// clang's sums are spans as well: of the program's time, not beside it.
-#[tokio::test]
-async fn sums_of_clang_are_no_work() {
+#[test]
+fn sums_of_clang_are_no_work() {
     let clang = r#"{"traceEvents":[
 {"pid":1,"tid":1,"ph":"X","ts":0,"dur":90,"name":"ExecuteCompiler"},
 {"pid":1,"tid":2,"ph":"X","ts":0,"dur":70,"name":"Total Source","args":{"count":12,"avg ms":3}},
@@ -182,9 +157,8 @@ async fn sums_of_clang_are_no_work() {
         &session,
         "SELECT name, kind, role FROM tasks ORDER BY name DESC",
         &["Total Source|summary|profiler", "ExecuteCompiler||work"],
-    )
-    .await;
-    check(&session, "SELECT name FROM program_tasks", &["ExecuteCompiler"]).await;
+    );
+    check(&session, "SELECT name FROM program_tasks", &["ExecuteCompiler"]);
 }
 
 /// ```text
@@ -200,13 +174,13 @@ const ASYNC: &str = r#"[
 {"ph":"b","name":"r","cat":"c","id":2,"pid":1,"tid":1,"ts":30}, {"ph":"e","name":"r","cat":"c","id":2,"pid":1,"tid":1,"ts":40}
 ]"#;
 
-#[tokio::test]
-async fn asynchronous_spans_keep_no_location_busy() {
+#[test]
+fn asynchronous_spans_keep_no_location_busy() {
     let session = open(&[ASYNC]);
-    check(&session, "SELECT location FROM locations WHERE kind = 'async'", &["1/async c/r"]).await;
-    check(&session, "SELECT name FROM program_tasks ORDER BY start, name", &["a", "r", "b", "r"]).await;
-    check(&session, "SELECT name FROM working_tasks ORDER BY start", &["a", "b"]).await;
-    check(&session, "SELECT location FROM working_locations ORDER BY location", &["1", "1/1", "1/2"]).await;
+    check(&session, "SELECT location FROM locations WHERE kind = 'async'", &["1/async c/r"]);
+    check(&session, "SELECT name FROM program_tasks ORDER BY start, name", &["a", "r", "b", "r"]);
+    check(&session, "SELECT name FROM working_tasks ORDER BY start", &["a", "b"]);
+    check(&session, "SELECT location FROM working_locations ORDER BY location", &["1", "1/1", "1/2"]);
     let library = Library::default();
     for (name, expected) in [
         ("parallelism", &["base|1|10000|50.0", "base|2|10000|50.0"] as &[&str]),
@@ -215,9 +189,9 @@ async fn asynchronous_spans_keep_no_location_busy() {
         ("time-by-name", &["base|a|1|20000|20000|66.67", "base|b|1|10000|10000|33.33"]),
     ] {
         let query = library.find(name).unwrap().unwrap();
-        check(&session, &query.statement.text, expected).await;
+        check(&session, &query.statement.text, expected);
     }
     // Where there is nothing else, they are all there is.
     let only = ASYNC.replace(r#""ph":"X""#, r#""ph":"i""#);
-    check(&open(&[&only]), "SELECT name FROM working_tasks ORDER BY start", &["r", "r"]).await;
+    check(&open(&[&only]), "SELECT name FROM working_tasks ORDER BY start", &["r", "r"]);
 }

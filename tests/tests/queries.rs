@@ -2,8 +2,11 @@
 //! expects none: then it must find none in any sound one.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
+use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::aggregates::AggregateExec;
+use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::queries::{Expectation, Library, library};
 use tq_engine::session::Session;
@@ -65,7 +68,7 @@ fn saved_queries_answer_on_the_fixtures_that_hold_what_they_need() {
 fn answered_on(fixture: &str, library: &Library) -> Vec<&'static str> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let session = open(fixture);
-    let mut answered = Vec::new();
+    let (mut answered, mut faults) = (Vec::new(), Vec::new());
     for name in library::built_in_names() {
         let query = library.find(name).unwrap_or_else(|error| panic!("{error}")).unwrap();
         let rows = runtime.block_on(async {
@@ -80,7 +83,10 @@ fn answered_on(fixture: &str, library: &Library) -> Vec<&'static str> {
             for column in header_columns(&query.header) {
                 assert!(columns.contains(&column), "{name}: its header names `{column}`, its answer has {columns:?}");
             }
-            frame.count().await.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"))
+            let mut rows = frame.start().await.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"));
+            faults.extend(pairs_all(rows.plan()).map(|operator| format!("{name} on {fixture}: {operator}")));
+            let batches = rows.rest().await.unwrap_or_else(|error| panic!("{name} on {fixture}: {error}"));
+            batches.iter().map(|batch| batch.num_rows()).sum()
         });
         let finds_defects = query.header.expects.iter().any(|expect| expect.what == Expectation::NoRows);
         let is_sound = fixture != "actorprof/quirks";
@@ -89,7 +95,50 @@ fn answered_on(fixture: &str, library: &Library) -> Vec<&'static str> {
             answered.push(name);
         }
     }
+    assert_eq!(faults, [""; 0], "plans");
     answered
+}
+
+/// An operator that sets each row of one side against each of the other: such a query takes hours on a large trace. Rows may be
+/// set beside a single one.
+fn pairs_all(plan: &Arc<dyn ExecutionPlan>) -> Option<&str> {
+    let is_fault = match plan.name() {
+        "NestedLoopJoinExec" => true,
+        "CrossJoinExec" => !plan.children().into_iter().any(has_one_row_at_most),
+        _ => false,
+    };
+    if is_fault { Some(plan.name()) } else { plan.children().into_iter().find_map(pairs_all) }
+}
+
+fn has_one_row_at_most(plan: &Arc<dyn ExecutionPlan>) -> bool {
+    let makes_no_more = match plan.cardinality_effect() {
+        CardinalityEffect::Equal | CardinalityEffect::LowerEqual => !plan.children().is_empty(),
+        CardinalityEffect::Unknown | CardinalityEffect::GreaterEqual => plan.name() == "CrossJoinExec",
+    };
+    plan.name() == "PlaceholderRowExec"
+        || plan.fetch().is_some_and(|rows| rows <= 1)
+        || plan.downcast_ref::<AggregateExec>().is_some_and(|grouped| grouped.group_expr().is_empty())
+        || makes_no_more && plan.children().into_iter().all(has_one_row_at_most)
+}
+
+#[test]
+fn plans_that_pair_all_rows_are_told_from_those_that_do_not() {
+    let session = open("tfprof/wavefront_40.tfp");
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let pairs = |sql: &str| {
+        let rows = runtime.block_on(async { session.sql(sql).await.unwrap().start().await.unwrap() });
+        pairs_all(rows.plan()).map(str::to_owned)
+    };
+    for (from, expected) in [
+        ("tasks t CROSS JOIN (SELECT max(finish) AS last FROM tasks)", None),
+        ("tasks t CROSS JOIN (SELECT finish AS last FROM tasks ORDER BY finish LIMIT 1)", None),
+        ("tasks t CROSS JOIN (SELECT 5 AS last)", None),
+        ("tasks t JOIN tasks u ON u.task = t.parent", None),
+        ("tasks t CROSS JOIN (SELECT max(finish) AS last FROM tasks GROUP BY name)", Some("CrossJoinExec")),
+        ("tasks t JOIN tasks u ON u.start < t.start", Some("NestedLoopJoinExec")),
+    ] {
+        assert_eq!(pairs(&format!("SELECT * FROM {from}")).as_deref(), expected, "{from}");
+    }
 }
 
 /// The columns of the answer that metrics name.

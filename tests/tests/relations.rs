@@ -2,34 +2,18 @@
 //! releases and critical paths of PaRSEC's graphs; and what must hold for each of them: filters, the order of rows, memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::Read;
-use std::path::Path;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::Int64Type;
-use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::prelude::SessionContext;
 use serde_json::value::RawValue;
-use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::Session;
-use tq_tests::shared;
-
-fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
-}
-
-/// The rows of an answer as text; NULL is nothing.
-fn texts(batches: &[RecordBatch]) -> Vec<Vec<String>> {
-    let row = |batch: &RecordBatch, row: usize| -> Vec<String> {
-        batch.columns().iter().map(|column| array_value_to_string(column, row).unwrap()).collect()
-    };
-    batches.iter().flat_map(|batch| (0..batch.num_rows()).map(move |number| row(batch, number))).collect()
-}
+use tq_tests::{cells, csv, records, shared, text_of, wait};
 
 fn ask(session: &SessionContext, sql: &str) -> Vec<Vec<String>> {
-    let answer = runtime().block_on(crate::slt::answer(session, sql));
-    texts(&answer.unwrap_or_else(|error| panic!("{sql}: {error:?}")).1)
+    let answer = wait(crate::slt::answer(session, sql));
+    cells(&answer.unwrap_or_else(|error| panic!("{sql}: {error:?}")).1, "")
 }
 
 fn register(session: &SessionContext, table: &str, columns: Vec<(&str, ArrayRef)>) {
@@ -39,44 +23,6 @@ fn register(session: &SessionContext, table: &str, columns: Vec<(&str, ArrayRef)
 
 fn integers(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
-}
-
-/// A text file, also when it is only there with `.zst` behind its name.
-fn read(path: &Path) -> Option<String> {
-    if let Ok(text) = std::fs::read_to_string(path) {
-        return Some(text);
-    }
-    let packed = std::fs::File::open(path.with_extension(format!("{}.zst", path.extension()?.to_str()?))).ok()?;
-    let mut text = String::new();
-    zstd::Decoder::new(packed).unwrap().read_to_string(&mut text).unwrap();
-    Some(text)
-}
-
-/// The cells of a CSV file, its header first; quotes may hold commas and line ends.
-fn csv(text: &str) -> Vec<Vec<String>> {
-    let (mut rows, mut row, mut cell, mut quoted) = (vec![], vec![], String::new(), false);
-    let mut letters = text.chars().peekable();
-    while let Some(letter) = letters.next() {
-        match letter {
-            '"' if quoted && letters.peek() == Some(&'"') => cell.push(letters.next().unwrap()),
-            '"' => quoted = !quoted,
-            ',' if !quoted => row.push(std::mem::take(&mut cell)),
-            '\n' if !quoted => {
-                row.push(std::mem::take(&mut cell));
-                rows.push(std::mem::take(&mut row));
-            }
-            '\r' if !quoted => {}
-            other => cell.push(other),
-        }
-    }
-    rows
-}
-
-/// A CSV file as one map per row.
-fn records(text: &str) -> Vec<HashMap<String, String>> {
-    let mut rows = csv(text).into_iter();
-    let header = rows.next().unwrap();
-    rows.map(|row| header.iter().cloned().zip(row).collect()).collect()
 }
 
 /// A decimal number of microseconds as nanoseconds times 10^9.
@@ -125,7 +71,7 @@ fn self_times_and_depths_equal_an_independent_computation() {
     let Some(answers) = shared("expected/perfetto/computed") else { return };
     let session = crate::slt::session();
     for stem in ["kineto/b200_eager", "dialects/clang14_ftime_trace", "dialects/viztracer_threads"] {
-        let Some(text) = read(&traces.join(format!("{stem}.json"))) else { panic!("{stem} cannot be read") };
+        let Some(text) = text_of(&traces.join(format!("{stem}.json"))) else { panic!("{stem} cannot be read") };
         let events = complete_events(&text);
         register(
             &session,
@@ -139,7 +85,7 @@ fn self_times_and_depths_equal_an_independent_computation() {
             ],
         );
         let name = stem.rsplit('/').next().unwrap();
-        let expected = csv(&read(&answers.join(format!("{name}.names.csv"))).unwrap());
+        let expected = csv(&text_of(&answers.join(format!("{name}.names.csv"))).unwrap());
         let mut expected: Vec<Vec<String>> = expected[1..].to_vec();
         expected.sort();
         let by_name = "SELECT name, count(*), sum(duration), sum(self_time) FROM self_time(tasks) GROUP BY name";
@@ -153,7 +99,7 @@ fn self_times_and_depths_equal_an_independent_computation() {
         let expected: Vec<Vec<String>> =
             expected.iter().map(|row| vec![row[0].clone(), row[1].clone(), row[3].clone()]).collect();
         assert_eq!(found, expected, "{stem}");
-        let expected = csv(&read(&answers.join(format!("{name}.depth.csv"))).unwrap());
+        let expected = csv(&text_of(&answers.join(format!("{name}.depth.csv"))).unwrap());
         let expected: BTreeMap<String, String> =
             expected[1..].iter().map(|row| (row[0].clone(), row[1].clone())).collect();
         let by_depth = "SELECT coalesce(CAST(depth AS VARCHAR), 'overlap'), count(*) FROM self_time(tasks) GROUP BY 1";
@@ -181,7 +127,7 @@ struct Question {
 
 impl Question {
     /// The server counts from `origin`, in microseconds.
-    fn of(query: &HashMap<String, String>, origin: i64) -> Question {
+    fn of(query: &BTreeMap<String, String>, origin: i64) -> Question {
         let bound = |name: &str| match query[name].as_str() {
             "" => None,
             us => Some(origin + us.parse::<f64>().unwrap().round() as i64 * 1000),
@@ -227,7 +173,7 @@ fn both_views_equal_those_of_the_profilers_server() {
     let folder = answers.parent().unwrap();
     let mut rows_of: HashMap<String, Vec<String>> = HashMap::new();
     let mut loads_of: HashMap<String, Vec<Vec<String>>> = HashMap::new();
-    for row in records(&read(&folder.join("rows.csv")).unwrap()) {
+    for row in records(&text_of(&folder.join("rows.csv")).unwrap()) {
         rows_of.entry(row["query"].clone()).or_default().push(row["row"].clone());
         for load in row["load_us_by_type"].split(';').filter(|load| !load.is_empty()) {
             let (kind, us) = load.split_once('=').unwrap();
@@ -236,7 +182,7 @@ fn both_views_equal_those_of_the_profilers_server() {
         }
     }
     let mut segments_of: HashMap<String, Vec<Segment>> = HashMap::new();
-    for segment in records(&read(&folder.join("segments.csv")).unwrap()) {
+    for segment in records(&text_of(&folder.join("segments.csv")).unwrap()) {
         let row = rows_of[&segment["query"]][segment["row_index"].parse::<usize>().unwrap()].clone();
         let us = |name: &str| segment[name].parse::<i64>().unwrap();
         let kept = |name: &str| segment[name].clone();
@@ -245,10 +191,9 @@ fn both_views_equal_those_of_the_profilers_server() {
     }
     let (mut sessions, mut compared): (HashMap<String, (Session, i64)>, usize) = (HashMap::new(), 0);
     // `many_40` was not examined for ties.
-    for query in records(&read(&answers).unwrap()).iter().filter(|query| query["tie_dependent"] != "unknown") {
+    for query in records(&text_of(&answers).unwrap()).iter().filter(|query| query["tie_dependent"] != "unknown") {
         let (session, origin) = sessions.entry(query["trace"].clone()).or_insert_with(|| {
-            let mut open = OpenOptions::new(1 << 30, 2);
-            open.traces.push(TraceSpec { name: None, path: traces.join(format!("{}.tfp", query["trace"])) });
+            let mut open = tq_tests::options(&traces.join(format!("{}.tfp", query["trace"])));
             // The one trace from whose numbers of types the release cannot be told.
             if query["trace"] == "fib_40" {
                 open.import.insert("tfprof.types".to_owned(), "3.9".to_owned());
@@ -259,10 +204,7 @@ fn both_views_equal_those_of_the_profilers_server() {
             (session, first)
         });
         let question = Question::of(query, *origin);
-        let rows = |sql: &str| {
-            let batches = runtime().block_on(async { session.sql(sql).await.unwrap().collect().await.unwrap() });
-            texts(&batches)
-        };
+        let rows = |sql: &str| cells(&tq_tests::ask(session, sql), "");
         let us = |ticks: &str| (ticks.parse::<i64>().unwrap() - *origin) / 1000;
         let segment = |row: Vec<String>| {
             let kept = |place: usize| row[place].clone();
@@ -291,7 +233,7 @@ fn both_views_equal_those_of_the_profilers_server() {
 }
 
 fn sum_of(session: &Session, sql: &str) -> i64 {
-    let batches = runtime().block_on(async { session.sql(sql).await.unwrap().collect().await.unwrap() });
+    let batches = wait(async { session.sql(sql).await.unwrap().collect().await.unwrap() });
     batches[0].column(0).as_primitive::<Int64Type>().value(0)
 }
 
@@ -303,7 +245,8 @@ fn releases_and_paths_equal_those_of_an_independent_graph_library() {
     let mut folders: Vec<_> = std::fs::read_dir(&answers).unwrap().map(|entry| entry.unwrap().path()).collect();
     folders.sort();
     for folder in folders.iter().filter(|folder| folder.is_dir()) {
-        let (Some(tasks), Some(edges)) = (read(&folder.join("tasks.csv")), read(&folder.join("edges.csv"))) else {
+        let (Some(tasks), Some(edges)) = (text_of(&folder.join("tasks.csv")), text_of(&folder.join("edges.csv")))
+        else {
             continue;
         };
         let tasks = records(&tasks);
@@ -586,7 +529,7 @@ fn memory_is_asked_for_and_given_back() {
         // `message_matrix` keeps a square of locations and no message.
         let keeps_rows = |call: &&&str| !call.starts_with("intersect") && !call.starts_with("message_matrix");
         for call in CALLS.iter().filter(keeps_rows) {
-            let answer = runtime().block_on(crate::slt::answer(&session, &format!("SELECT count(*) FROM {call}")));
+            let answer = wait(crate::slt::answer(&session, &format!("SELECT count(*) FROM {call}")));
             assert_eq!(answer.is_ok(), limit == 1 << 30, "{call}: {answer:?}");
             if let Err(error) = answer {
                 assert!(
@@ -616,8 +559,14 @@ fn what_is_left_out_is_said() {
     let endless = "1 task never ended: it encloses what follows, and its time is not known";
     let crossing = "1 task crosses another on its lane: it has no parent and keeps its whole duration";
     let check = |call: &str, expected: &[&str]| {
-        ask(&session, &format!("SELECT * FROM {call}"));
-        let notes: Vec<String> = tq_engine::sql::notes(&session).take().into_iter().map(|note| note.text).collect();
+        let statement = tq_engine::sql::parse(&format!("SELECT * FROM {call}")).unwrap().remove(0);
+        let notes = runtime().block_on(async {
+            let query = tq_engine::sql::execute(&session, &statement, None).await.unwrap();
+            let notes = query.notes();
+            query.collect().await.unwrap();
+            notes.take()
+        });
+        let notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
         assert_eq!(notes, expected, "{call}");
     };
     check(

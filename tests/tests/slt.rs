@@ -6,14 +6,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::thread;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::execution::SessionStateBuilder;
-use datafusion::physical_plan::collect;
 use datafusion::prelude::{SessionConfig, SessionContext};
 use sqllogictest::{
     AsyncDB, ColumnType, DBOutput, Runner, default_normalizer, default_validator, strict_column_validator,
@@ -35,12 +33,8 @@ pub(crate) fn session() -> SessionContext {
 pub(crate) async fn answer(session: &SessionContext, text: &str) -> Result<(SchemaRef, Vec<RecordBatch>), SqlError> {
     let statements = sql::parse(text)?;
     let [statement] = statements.as_slice() else { panic!("one statement at a time: {text}") };
-    let frame = sql::execute(session, statement, None).await?;
-    let worded = |error| SqlError::new(&error, statement, session);
-    // The columns of the plan that runs: the one before has not met the analyzer.
-    let plan = frame.create_physical_plan().await.map_err(worded)?;
-    let batches = collect(Arc::clone(&plan), session.task_ctx()).await.map_err(worded)?;
-    Ok((plan.schema(), batches))
+    let mut rows = sql::execute(session, statement, None).await?.start().await?;
+    Ok((rows.schema(), rows.rest().await?))
 }
 
 #[test]

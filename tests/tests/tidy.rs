@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use datafusion::execution::FunctionRegistry;
+use datafusion::prelude::SessionContext;
+use tq_engine::importers::importers;
+use tq_udfs::ticks::Tick;
+
 /// (where, what must not appear there, what to use instead)
 const LEFT_TO_OTHERS: &[(&str, &str, &str)] = &[
     ("udfs/src", "std::fs", "arguments: functions do no I/O, the engine does"),
@@ -80,7 +85,8 @@ fn without_tests(text: &str) -> Vec<(usize, &str)> {
             continue;
         }
         let indent = &line[..line.len() - line.trim_start().len()];
-        let is_end = |line: &str| line.strip_prefix(indent).is_some_and(|rest| matches!(rest, "}" | "};" | ");"));
+        let is_end =
+            |line: &str| line.strip_prefix(indent).is_some_and(|rest| matches!(rest, "}" | "};" | ");" | "];"));
         let Some((_, first)) = lines.by_ref().find(|(_, line)| !line.trim().starts_with("#[")) else { break };
         if !first.ends_with(';') && !first.ends_with('}') {
             lines.by_ref().find(|(_, line)| is_end(line));
@@ -92,9 +98,9 @@ fn without_tests(text: &str) -> Vec<(usize, &str)> {
 #[test]
 fn code_behind_tests_is_looked_at() {
     let text = "a\n#[cfg(test)]\nmod tests;\nb\nimpl C {\n    #[cfg(test)]\n    #[x]\n    fn d() {\n        e\n    }\n    f\n}\n\
-                #[cfg(test)]\nmod more {\n    g\n}\nh\n";
+                #[cfg(test)]\nmod more {\n    g\n}\nh\n#[cfg(test)]\nconst I: [u8; 1] = [\n    1,\n];\nj\n";
     let kept: Vec<(usize, &str)> = without_tests(text);
-    assert_eq!(kept, [(1, "a"), (4, "b"), (5, "impl C {"), (11, "    f"), (12, "}"), (17, "h")]);
+    assert_eq!(kept, [(1, "a"), (4, "b"), (5, "impl C {"), (11, "    f"), (12, "}"), (17, "h"), (22, "j")]);
 }
 
 #[test]
@@ -145,6 +151,23 @@ fn files_stay_readable() {
 }
 
 #[test]
+fn every_finding_is_made_somewhere() {
+    let texts: Vec<String> =
+        sources().iter().filter(|path| path.starts_with(root().join("engine/src"))).map(|path| read(path)).collect();
+    let code: String =
+        texts.iter().flat_map(|text| without_tests(text)).map(|(_, line)| line.to_owned() + "\n").collect();
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let used: BTreeSet<&str> =
+        code.split("findings::").skip(1).filter_map(|rest| rest.split(|c| !is_letter(c)).next()).collect();
+    let words = tq_engine::trace::findings::GROUPS.iter().flat_map(|group| group.findings).map(|finding| finding.what);
+    let dead: Vec<String> = words
+        .filter(|word| !used.contains(word.to_uppercase().as_str()))
+        .map(|word| format!("findings.rs: nobody finds `{word}`"))
+        .collect();
+    report(&dead);
+}
+
+#[test]
 fn blobs_live_in_fixtures_and_stay_small() {
     let listed = Command::new("git").arg("-C").arg(root()).args(["ls-files", "-z"]).output();
     let Ok(listed) = listed else { return eprintln!("skipped: no git on this machine") };
@@ -177,39 +200,115 @@ fn dependencies_point_one_way() {
     );
 }
 
-/// A dependency that no source file of its crate names is built for nothing.
+/// A dependency that no source file of its crate names is built for nothing, and one that only its tests name is no dependency
+/// of those who use the crate.
 #[test]
 fn dependencies_are_used() {
     let mut faults = Vec::new();
+    let mut of_members = BTreeSet::new();
     for folder in ["udfs", "engine", "cli", "tests", "benches", "fuzz"] {
-        let manifest = read(&root().join(folder).join("Cargo.toml"));
         let of_folder = root().join(folder);
-        let texts: Vec<String> =
-            sources().iter().filter(|path| path.starts_with(&of_folder)).map(|path| read(path)).collect();
-        let mut is_list = false;
-        for line in manifest.lines() {
-            if line.starts_with('[') {
-                is_list = line.ends_with("dependencies]");
-            }
-            let Some((name, _)) =
-                line.split_once(['.', ' ', '=']).filter(|(name, _)| is_list && !name.starts_with(['#', '[']))
-            else {
-                continue;
-            };
+        let is_test = |path: &Path| folder != "tests" && path.starts_with(of_folder.join("tests"));
+        let (mut code, mut all) = (BTreeSet::new(), BTreeSet::new());
+        for path in sources().iter().filter(|path| path.starts_with(&of_folder)) {
+            let text = read(path);
+            let is_test = is_test(path) || path.file_name().is_some_and(|name| name == "tests.rs");
+            let lines = if is_test { Vec::new() } else { without_tests(&text) };
+            code.extend(lines.iter().flat_map(|(_, line)| words(line)));
+            all.extend(text.lines().flat_map(words));
+        }
+        for (list, name) in dependencies(&read(&of_folder.join("Cargo.toml"))) {
             let word = name.replace('-', "_");
-            let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
-            let is_used = texts.iter().any(|text| {
-                text.match_indices(&word).any(|(at, _)| {
-                    let (before, after) = (text[..at].chars().next_back(), text[at + word.len()..].chars().next());
-                    !before.is_some_and(is_letter) && !after.is_some_and(is_letter)
-                })
-            });
-            if !is_used {
+            if !all.contains(&word) {
                 faults.push(format!("{folder}/Cargo.toml: nothing in {folder} names `{word}`"));
+            } else if list == "dependencies" && !code.contains(&word) {
+                faults.push(format!("{folder}/Cargo.toml: only tests name `{word}` -> use dev-dependencies"));
             }
+            of_members.insert(name);
+        }
+    }
+    for (_, name) in dependencies(&read(&root().join("Cargo.toml"))) {
+        if !of_members.contains(&name) {
+            faults.push(format!("Cargo.toml: no member depends on `{name}`"));
         }
     }
     report(&faults);
+}
+
+/// The lists of a manifest and what stands in each.
+fn dependencies(manifest: &str) -> Vec<(String, String)> {
+    let (mut list, mut found) = (None, Vec::new());
+    for line in manifest.lines() {
+        if let Some(heading) = line.strip_prefix('[') {
+            let last = heading.trim_end_matches(']').rsplit('.').next().unwrap_or_default();
+            list = last.ends_with("dependencies").then_some(last);
+        } else if let (Some(list), Some((name, _))) = (list, line.split_once(['.', ' ', '=']))
+            && name.starts_with(|letter: char| letter.is_ascii_alphabetic())
+        {
+            found.push((list.to_owned(), name.to_owned()));
+        }
+    }
+    found
+}
+
+/// The identifiers of a line, without its comment.
+fn words(line: &str) -> impl Iterator<Item = String> {
+    let code = line.split("//").next().unwrap_or_default();
+    code.split(|letter: char| !letter.is_alphanumeric() && letter != '_').map(str::to_owned)
+}
+
+/// What a format needs beside its reader, and what a fuzz target needs beside its few lines.
+#[test]
+fn formats_have_fixtures_tests_and_fuzz_targets() {
+    let [damaged, manifest, fixtures, docs] =
+        ["tests/tests/damaged.rs", "fuzz/Cargo.toml", "fixtures/README.md", "docs/formats.md"]
+            .map(|path| read(&root().join(path)));
+    let mut wanted: Vec<(String, bool)> = Vec::new();
+    let mut targets: BTreeSet<String> = BTreeSet::new();
+    for importer in importers() {
+        let name = importer.doc().name;
+        targets.insert(name.to_owned());
+        let has_files = std::fs::read_dir(root().join("fixtures").join(name)).is_ok_and(|entries| entries.count() > 0);
+        wanted.push((format!("fixtures/{name}/ with a trace"), has_files));
+        wanted.push((format!("`## {name}` in fixtures/README.md"), fixtures.contains(&format!("\n## {name}\n"))));
+        wanted.push((format!("`## {name}` in docs/formats.md"), docs.contains(&format!("\n## {name}\n"))));
+        let tests = format!("tests/tests/import_{name}.rs");
+        wanted.push((tests.clone(), root().join(&tests).exists()));
+    }
+    let files = std::fs::read_dir(root().join("fuzz/fuzz_targets")).expect("fuzz targets");
+    targets.extend(
+        files.map(|file| file.expect("a file").path().file_stem().expect("a name").to_string_lossy().into_owned()),
+    );
+    for target in &targets {
+        for path in [format!("fuzz/fuzz_targets/{target}.rs"), format!("fuzz/{target}.dict")] {
+            wanted.push((path.clone(), root().join(path).exists()));
+        }
+        let seeded = damaged.contains(&format!("mutations_are_answers_or_errors(\"{target}\","));
+        wanted.push((format!("the seeded form of `{target}` in tests/tests/damaged.rs"), seeded));
+        wanted
+            .push((format!("`{target}` in fuzz/Cargo.toml"), manifest.contains(&format!("fuzz_targets/{target}.rs"))));
+    }
+    let missing = wanted.into_iter().filter(|(_, is_there)| !is_there).map(|(what, _)| format!("missing: {what}"));
+    report(&missing.collect::<Vec<_>>());
+}
+
+/// A function whose meaning no golden query states is half a function. That each is documented is a test of `udfs`.
+#[test]
+fn functions_have_golden_queries() {
+    let golden = std::fs::read_dir(root().join("tests/slt")).expect("golden queries");
+    let golden: String = golden.map(|file| read(&file.expect("a file").path())).collect();
+    let state = SessionContext::new().state();
+    let scalars = tq_udfs::scalar_functions(Tick::Nanosecond);
+    let aggregates = tq_udfs::aggregate_functions(state.udaf("sum").expect("DataFusion's"));
+    let (windows, relations) = (tq_udfs::window_functions(), tq_udfs::relation_functions());
+    let names = scalars.iter().map(|function| function.name());
+    let names = names.chain(aggregates.iter().map(|function| function.name()));
+    let names = names.chain(windows.iter().map(|function| function.name()));
+    let names = names.chain(relations.iter().map(|function| function.name()));
+    // Arithmetic is asked for with its operators, in `checked_arithmetic.slt`.
+    let is_written = |name: &&str| !name.starts_with("checked_");
+    let without = names.filter(is_written).filter(|name| !golden.contains(&format!("{name}(")));
+    report(&without.map(|name| format!("tests/slt: nothing asks `{name}(…)`")).collect::<Vec<_>>());
 }
 
 #[test]

@@ -22,50 +22,63 @@ use datafusion_expr::utils::format_state_name;
 use datafusion_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
 /// The methods of an `AggregateUDFImpl` whose rows are counted by a tally, by another one in moving window frames, and in any
-/// order; with DISTINCT each row once. The type has its documentation from `user_doc`.
+/// order; with DISTINCT each row once. The type has its documentation from `user_doc`. Names are whole, so that a file needs
+/// nothing of them.
 macro_rules! by_tally {
     ($tally:ty, $frame:ty) => {
-        fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-            Ok(if args.is_distinct { state_fields::<Distinct<$tally>>(&args) } else { state_fields::<$tally>(&args) })
-        }
-
-        fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-            Ok(if args.is_distinct {
-                Box::new(One::<Distinct<$tally>>::default())
-            } else {
-                Box::new(One::<$tally>::default())
+        fn state_fields(
+            &self,
+            args: datafusion_expr::function::StateFieldsArgs,
+        ) -> datafusion_common::Result<Vec<arrow::datatypes::FieldRef>> {
+            Ok(match args.is_distinct {
+                true => $crate::aggregate::state_fields::<$crate::aggregate::Distinct<$tally>>(&args),
+                false => $crate::aggregate::state_fields::<$tally>(&args),
             })
         }
 
-        fn groups_accumulator_supported(&self, _args: AccumulatorArgs) -> bool {
+        fn accumulator(
+            &self,
+            args: datafusion_expr::function::AccumulatorArgs,
+        ) -> datafusion_common::Result<Box<dyn datafusion_expr::Accumulator>> {
+            Ok(match args.is_distinct {
+                true => Box::new($crate::aggregate::One::<$crate::aggregate::Distinct<$tally>>::default()),
+                false => Box::new($crate::aggregate::One::<$tally>::default()),
+            })
+        }
+
+        fn groups_accumulator_supported(&self, _args: datafusion_expr::function::AccumulatorArgs) -> bool {
             true
         }
 
-        fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>> {
-            Ok(if args.is_distinct {
-                Box::new(Groups::<Distinct<$tally>>::default())
-            } else {
-                Box::new(Groups::<$tally>::default())
+        fn create_groups_accumulator(
+            &self,
+            args: datafusion_expr::function::AccumulatorArgs,
+        ) -> datafusion_common::Result<Box<dyn datafusion_expr::GroupsAccumulator>> {
+            Ok(match args.is_distinct {
+                true => Box::new($crate::aggregate::Groups::<$crate::aggregate::Distinct<$tally>>::default()),
+                false => Box::new($crate::aggregate::Groups::<$tally>::default()),
             })
         }
 
-        fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-            Ok(if args.is_distinct {
-                Box::new(Moving::<Distinct<$frame>>::default())
-            } else {
-                Box::new(Moving::<$frame>::default())
+        fn create_sliding_accumulator(
+            &self,
+            args: datafusion_expr::function::AccumulatorArgs,
+        ) -> datafusion_common::Result<Box<dyn datafusion_expr::Accumulator>> {
+            Ok(match args.is_distinct {
+                true => Box::new($crate::aggregate::Moving::<$crate::aggregate::Distinct<$frame>>::default()),
+                false => Box::new($crate::aggregate::Moving::<$frame>::default()),
             })
         }
 
-        fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-            AggregateOrderSensitivity::Insensitive
+        fn order_sensitivity(&self) -> datafusion_expr::utils::AggregateOrderSensitivity {
+            datafusion_expr::utils::AggregateOrderSensitivity::Insensitive
         }
 
-        fn reverse_expr(&self) -> ReversedUDAF {
-            ReversedUDAF::Identical
+        fn reverse_expr(&self) -> datafusion_expr::ReversedUDAF {
+            datafusion_expr::ReversedUDAF::Identical
         }
 
-        fn documentation(&self) -> Option<&Documentation> {
+        fn documentation(&self) -> Option<&datafusion_expr::Documentation> {
             self.doc()
         }
     };

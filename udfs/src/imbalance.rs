@@ -12,19 +12,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array, UInt64Array};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, FieldRef, Float64Type, UInt64Type};
+use arrow::datatypes::{DataType, Float64Type, UInt64Type};
 use datafusion_common::Result;
-use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion_expr::utils::AggregateOrderSensitivity;
-use datafusion_expr::{
-    Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
-};
+use datafusion_expr::{AggregateUDFImpl, Signature, Volatility};
 use datafusion_macros::user_doc;
 
-use crate::aggregate::{
-    Distinct, Groups, Mergeable, Moving, One, Retractable, Row, Tally, by_tally, list_at, list_column, list_type,
-    state_fields, value_at,
-};
+use crate::aggregate::{Mergeable, Retractable, Row, Tally, by_tally, list_at, list_column, list_type, value_at};
 use crate::exact::moments::{Moments, Variation};
 use crate::exact::totals::{bytes_at, written};
 use crate::exact::{Double, Dyadic, ExactSum, Wide, mantissa_and_exponent};

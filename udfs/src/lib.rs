@@ -152,10 +152,10 @@ pub fn window_functions() -> Vec<Arc<WindowUDF>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion_expr::{Documentation, Signature};
+    use datafusion_expr::Documentation;
 
     /// A function's documentation answers the questions of every user, and names what the signature names.
-    fn check(name: &str, documentation: Option<&Documentation>, signature: &Signature) {
+    fn check(name: &str, documentation: Option<&Documentation>, parameters: Option<&[String]>) {
         let documentation = documentation.unwrap_or_else(|| panic!("{name} has no documentation"));
         let first = documentation.description.lines().next().unwrap();
         assert!(first.ends_with('.') || documentation.description.contains(". "), "{name}: {first}");
@@ -165,21 +165,26 @@ mod tests {
             assert!(documentation.description.contains(word), "{name} does not speak of {word}");
         }
         let documented = documentation.arguments.iter().flatten().map(|argument| argument.0.as_str());
-        let named = signature.parameter_names.as_ref().unwrap_or_else(|| panic!("{name} has no parameter names"));
+        let named = parameters.unwrap_or_else(|| panic!("{name} has no parameter names"));
         assert!(documented.eq(named.iter().map(String::as_str)), "{name}: {named:?}");
     }
 
     #[test]
     fn functions_are_documented() {
         for function in scalar_functions(Tick::Nanosecond) {
-            check(function.name(), function.documentation(), function.signature());
+            check(function.name(), function.documentation(), function.signature().parameter_names.as_deref());
         }
         // Any aggregate can stand in for DataFusion's sum here.
         for function in aggregate_functions(Arc::new(AggregateUDF::from(busy::Busy::new()))) {
-            check(function.name(), function.documentation(), function.signature());
+            check(function.name(), function.documentation(), function.signature().parameter_names.as_deref());
         }
         for function in window_functions() {
-            check(function.name(), function.documentation(), function.signature());
+            check(function.name(), function.documentation(), function.signature().parameter_names.as_deref());
+        }
+        for relation in relation_functions() {
+            let names: Vec<String> =
+                relation.parameters().iter().map(|parameter| parameter.name().to_owned()).collect();
+            check(relation.name(), Some(relation.documentation()), Some(&names));
         }
     }
 }

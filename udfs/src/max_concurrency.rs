@@ -9,19 +9,12 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int64Array};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Decimal128Type, FieldRef, Float64Type, Int64Type};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use datafusion_common::{Result, ScalarValue};
-use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion_expr::utils::AggregateOrderSensitivity;
-use datafusion_expr::{
-    Accumulator, AggregateUDFImpl, Documentation, GroupsAccumulator, ReversedUDAF, Signature, Volatility,
-};
+use datafusion_expr::{AggregateUDFImpl, Signature, Volatility};
 use datafusion_macros::user_doc;
 
-use crate::aggregate::{
-    Distinct, Groups, Mergeable, Moving, One, Retractable, Tally, by_tally, list_at, list_column, list_type,
-    state_fields, value_at,
-};
+use crate::aggregate::{Mergeable, Retractable, Tally, by_tally, list_at, list_column, list_type, value_at};
 use crate::concurrency::Steps;
 use crate::multiset::Multiset;
 use crate::spans::{Span, SpanColumns, named};

@@ -58,7 +58,7 @@ fn book(formats: &[&FormatDoc]) -> String {
     let mut text = String::from(
         "# Formats\n\nWritten by `tq formats --markdown`; `tq formats NAME` shows one. A format is recognised by content, never \
          by the file's name; `.gz` and `.zst` files are unpacked on the way. What was skipped, repaired or guessed is in \
-         `import_stats`.\n",
+         `import_stats` ([its words](tables.md#what-import_stats-says)).\n",
     );
     for format in formats {
         let _ = write!(text, "\n## {}\n\n{}\n", format.name, format.title);

@@ -61,8 +61,8 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
         ImportError::TooLong { .. } => {
             problem.hint("where records really are that long, `--max-value 1GB` allows a quarter of it to a value")
         }
-        ImportError::Internal { path, source } => {
-            Problem::internal(&format!("building the tables of `{}`: {}", path.display(), source.strip_backtrace()))
+        ImportError::Internal { path, what } => {
+            Problem::internal(&format!("building the tables of `{}`: {what}", path.display()))
         }
     }
 }

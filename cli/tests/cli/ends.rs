@@ -193,12 +193,8 @@ fn signals_leave_with_their_status_and_nothing_behind() {
         assert_eq!(import.wait().unwrap().code(), Some(status), "{signal}");
         assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0, "{signal} leaves a copy behind");
 
-        let mut query = Command::new(env!("CARGO_BIN_EXE_tq"))
-            .args(["query", "run.json", "-o", "answer.csv", "-c"])
-            .arg("SELECT a.value FROM range(0, 200000) a CROSS JOIN range(0, 200000) b")
-            .current_dir(place.0.path())
-            .spawn()
-            .unwrap();
+        let sql = "SELECT a.value FROM range(0, 200000) a CROSS JOIN range(0, 200000) b";
+        let mut query = place.command(&["query", "run.json", "-o", "answer.csv", "-c", sql]).spawn().unwrap();
         let has_partial = || {
             let mut files = std::fs::read_dir(place.0.path()).unwrap().flatten();
             files.any(|file| file.path().extension().is_some_and(|extension| extension == "partial"))
@@ -254,10 +250,9 @@ fn a_full_disk_is_told_in_all_formats() {
 fn a_reader_that_goes_away_is_no_error_in_any_format() {
     let place = Place::new();
     for format in ["csv", "tsv", "json", "ndjson", "markdown", "table", "parquet", "arrow", "svg", "chrome"] {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
-            .args(["query", "run.json", "--format", format, "-c"])
-            .arg("SELECT tasks.* FROM tasks CROSS JOIN range(0, 30000)")
-            .current_dir(place.0.path())
+        let sql = "SELECT tasks.* FROM tasks CROSS JOIN range(0, 30000)";
+        let mut child = place
+            .command(&["query", "run.json", "--format", format, "-c", sql])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -291,9 +286,8 @@ fn import_that_waits(place: &Place, temporary: &std::path::Path) -> Child {
     let zeros = member(&vec![0; 1 << 20]);
     (0..400).for_each(|_| file.extend(&zeros));
     std::fs::write(place.0.path().join("large.sqlite.gz"), file).unwrap();
-    Command::new(env!("CARGO_BIN_EXE_tq"))
-        .args(["query", "large.sqlite.gz", "-c", "SELECT 1"])
-        .current_dir(place.0.path())
+    place
+        .command(&["query", "large.sqlite.gz", "-c", "SELECT 1"])
         .env("TMPDIR", temporary)
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -326,9 +320,8 @@ fn kill(child: &Child, signal: &str) {
 #[test]
 fn ctrl_c_ends_a_query_that_never_awaits() {
     let place = Place::new();
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
-        .args(["query", "run.json", "--threads", "2", "-c", ENDLESS])
-        .current_dir(place.0.path())
+    let mut child = place
+        .command(&["query", "run.json", "--threads", "2", "-c", ENDLESS])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

@@ -1,7 +1,7 @@
 //! `--memory` holds, whatever is asked and whatever a file holds: looked at from outside of the process.
 
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::Duration;
 
 use super::{Answer, Place};
@@ -16,11 +16,9 @@ type Feed = Box<dyn FnOnce(&mut dyn Write) -> std::io::Result<()> + Send>;
 
 /// The answer, and the most anonymous memory that the process was seen to have; 0 where the system does not tell.
 fn measured(place: &Place, arguments: &[&str], feed: Feed) -> (Answer, u64) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_tq"))
-        .args(arguments)
+    let mut child = place
+        .command(arguments)
         .args(["--memory", "256MB", "--threads", "2"])
-        .current_dir(place.0.path())
-        .env("XDG_CONFIG_HOME", place.0.path().join("config"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -31,9 +29,7 @@ fn measured(place: &Place, arguments: &[&str], feed: Feed) -> (Answer, u64) {
     let fed = std::thread::spawn(move || drop(feed(&mut stdin)));
     let peak = peak(&mut child);
     fed.join().unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (Answer { stdout: text(&output.stdout), stderr: text(&output.stderr), status: output.status.code() }, peak)
+    (child.wait_with_output().unwrap().into(), peak)
 }
 
 /// Answers of these tests fit into a pipe, so that nobody waits for them to be read.

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 
 use super::{Answer, Place, TRACE};
 
@@ -27,28 +27,7 @@ impl Place {
 
     /// Runs `tq` as a step of a job on GitHub does.
     fn on_github(&self, arguments: &[&str]) -> Answer {
-        let output = self.command(arguments).env("GITHUB_ACTIONS", "true").output().unwrap();
-        answer(&output)
-    }
-
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_tq"));
-        command
-            .args(arguments)
-            .current_dir(self.0.path())
-            .env_remove("GITHUB_ACTIONS")
-            .env("XDG_STATE_HOME", self.path("state"))
-            .env("XDG_CONFIG_HOME", self.path("config"))
-            .stdin(Stdio::null());
-        command
-    }
-}
-
-fn answer(output: &Output) -> Answer {
-    Answer {
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        status: output.status.code(),
+        self.command(arguments).env("GITHUB_ACTIONS", "true").output().unwrap().into()
     }
 }
 
@@ -413,10 +392,10 @@ mod links {
         // Standard input and standard output are files as well.
         let stdin = fs::File::open(place.path("run.json")).unwrap();
         let output = place.command(&["query", "-", "-c", "SELECT 1", "-o", "run.json"]).stdin(stdin).output().unwrap();
-        answer(&output).refused("standard input that is read");
+        Answer::from(output).refused("standard input that is read");
         let stdout = fs::File::options().append(true).open(place.path("run.json")).unwrap();
         let output = place.command(&["query", "run.json", "-c", "SELECT 1"]).stdout(stdout).output().unwrap();
-        answer(&output).refused("standard output is `run.json`");
+        Answer::from(output).refused("standard output is `run.json`");
         assert_eq!(place.read("run.json"), TRACE);
     }
 
@@ -517,7 +496,7 @@ fn csv_for_a_log_stops_the_runner_and_a_file_never_changes() {
     let place = Place::new();
     place.write("hostile.json", &hostile(&COMMANDS));
     let csv = &["query", "hostile.json", "--format", "csv", "-c", "SELECT name FROM tasks ORDER BY start"];
-    let plain = answer(&place.command(csv).output().unwrap()).stdout;
+    let plain = place.tq_args(csv).stdout;
     let guarded = place.on_github(csv).stdout;
     let token = guarded.lines().find_map(|line| line.strip_prefix("::stop-commands::")).unwrap();
     assert!(token.len() >= 32);
@@ -548,7 +527,7 @@ fn csv_for_a_log_stops_the_runner_and_a_file_never_changes() {
     assert!(commands(&place.read("table.txt")).is_empty(), "{}", place.read("table.txt"));
     // Where nothing is a command, nothing is added.
     let harmless = &["query", "run.json", "--format", "csv", "-c", "SELECT name FROM tasks"];
-    assert_eq!(place.on_github(harmless).stdout, answer(&place.command(harmless).output().unwrap()).stdout);
+    assert_eq!(place.on_github(harmless).stdout, place.tq_args(harmless).stdout);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OpenFlags};
 use crate::error::ImportError;
 use crate::paths::{is_beside, with_ending};
 use crate::trace::temporary::{TemporaryFolder, no_copy};
-use crate::trace::{Budget, Finding, LocalFile, Source, Stage, Stats};
+use crate::trace::{Budget, LocalFile, Source, Stats, findings};
 
 /// The first bytes of a database.
 pub(super) const MAGIC: &[u8] = b"SQLite format 3\0";
@@ -32,10 +32,6 @@ pub(super) fn length(head: &[u8]) -> Option<u64> {
     let pages = u32::from_be_bytes(head.get(28..32)?.try_into().ok()?);
     Some(page * u64::from(pages))
 }
-
-const WAL_IGNORED: Finding = Finding::lost("wal_ignored", Stage::Import);
-const WAL_READ: Finding = Finding::info("wal_read", Stage::Import);
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 
 /// So many steps of SQLite's machine are done in a millisecond.
 const STEPS: i32 = 10_000;
@@ -88,18 +84,18 @@ impl Database {
         let wal_name = wal.display().to_string();
         if !is_beside(source.path(), &wal) {
             let note = || format!("`{wal_name}` leads out of the folder of the trace");
-            stats.note(WAL_IGNORED, 1, note);
+            stats.note(findings::WAL_IGNORED, 1, note);
             return self;
         }
         match copied(source.path(), &wal) {
             Ok(file) => {
                 let note = || format!("changes in `{wal_name}` were read, in a temporary copy of both files");
-                stats.note(WAL_READ, 1, note);
+                stats.note(findings::WAL_READ, 1, note);
                 Database { file, ..self }
             }
             Err(error) => {
                 let note = || format!("`{wal_name}` holds changes, but a temporary copy could not be made: {error}");
-                stats.note(WAL_IGNORED, 1, note);
+                stats.note(findings::WAL_IGNORED, 1, note);
                 self
             }
         }
@@ -119,7 +115,7 @@ impl Database {
         if cut.length < cut.page_size {
             return Err(cut.refused(&database));
         }
-        stats.note(TRUNCATED, 1, || cut.to_string());
+        stats.note(findings::TRUNCATED, 1, || cut.to_string());
         let File::Immutable(local) = &database.file else { return Ok(database) };
         let whole = cut.length - cut.length % cut.page_size;
         let file = padded(local.path(), whole, cut.expected).map_err(|error| no_copy(source.path(), &error))?;

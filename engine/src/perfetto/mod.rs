@@ -30,10 +30,14 @@ pub use views::VIEWS;
 
 use self::arguments::FlatArguments;
 use self::extract_arg::{Arguments, ExtractArg};
-use self::schema::{Fallback, Views};
+use self::schema::Fallback;
+use crate::view_schema::ViewSchema;
 
 /// The name of the schema.
 pub const SCHEMA: &str = "perfetto";
+
+/// Names that Perfetto still understands.
+const OLDER_NAMES: [(&str, &str); 1] = [("slices", "slice")];
 
 /// Registers the views and their functions. `tasks` are all batches of the table, in the order of their ids.
 pub(crate) fn register(
@@ -45,7 +49,12 @@ pub(crate) fn register(
 ) -> Result<()> {
     context.register_udf(Arc::new(ScalarUDF::from(ExtractArg::new(Arguments::new(tasks)))))?;
     context.register_udf(Arc::new(ScalarUDF::from(FlatArguments::new())))?;
-    let views: Arc<dyn SchemaProvider> = Arc::new(Views::of(context, tick));
+    // The absolute time of a trace in picoseconds does not fit a BIGINT.
+    let sql = |sql: &str| match tick {
+        Tick::Nanosecond => sql.to_owned(),
+        Tick::Picosecond => sql.replace("coalesce(r.origin, 0)", "0"),
+    };
+    let views: Arc<dyn SchemaProvider> = Arc::new(ViewSchema::of(context, &VIEWS, &OLDER_NAMES, sql));
     catalog.register_schema("main", Arc::new(Fallback::new(main, Arc::clone(&views))))?;
     catalog.register_schema(SCHEMA, views)?;
     Ok(())

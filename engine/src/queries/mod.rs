@@ -353,12 +353,7 @@ async fn session_has(session: &Session, need: &Need) -> Result<bool, SqlError> {
     // Saved queries ask about the program: what a recorder wrote of itself is nothing to them.
     let table = if need.table == Table::Tasks.name() { PROGRAM_TASKS } else { need.table.as_str() };
     let text = format!("SELECT 1 FROM {table}{filter} LIMIT 1");
-    let frame = session.sql(&text).await?;
-    let worded = |error| match sql::parse(&text).ok().and_then(|mut statements| statements.pop()) {
-        Some(statement) => session.error(&error, &statement),
-        None => SqlError { message: error.to_string(), place: None, hint: None },
-    };
-    Ok(frame.count().await.map_err(worded)? > 0)
+    Ok(session.sql(&text).await?.collect().await?.iter().any(|batch| batch.num_rows() > 0))
 }
 
 /// The `$name`s of a text of SQL and their lines, from 1. A text that cannot be cut into tokens has none.

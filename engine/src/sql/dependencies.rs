@@ -4,6 +4,9 @@
 //! as if `d.b` determined the whole answer, `t.b` too (`aggregate_functional_dependencies` takes all columns for the
 //! dependency's target). The optimizer then drops `t.b` from ORDER BY and from GROUP BY: rows come in a wrong order, groups
 //! are merged. So a key that determines some of the other keys only is grouped by as [`itself`], of which nothing is concluded.
+//!
+//! `unnest(list)` makes several rows of one, and DataFusion lets what determined that row determine what comes out of the list: of
+//! `ORDER BY a, part`, where rows were grouped by `a`, it sorts by `a` alone. Columns that determine others go into it as [`itself`].
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -25,6 +28,12 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
             let keys = input.schema().columns().into_iter().map(Expr::Column).collect();
             plan = LogicalPlan::Aggregate(Aggregate::try_new(Arc::clone(input), keys, vec![])?);
             has_changed = true;
+        }
+        if let LogicalPlan::Unnest(unnest) = &plan
+            && let Some(input) = without_dependencies(&unnest.input)?
+        {
+            has_changed = true;
+            plan = plan.with_new_exprs(vec![], vec![input])?;
         }
         let unchanged = |plan| Ok(Transformed::new_transformed(plan, has_changed));
         let LogicalPlan::Aggregate(aggregate) = &plan else { return unchanged(plan) };
@@ -51,6 +60,20 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::yes(LogicalPlan::Projection(Projection::try_new(columns, grouped)?)))
     })
     .data()
+}
+
+/// The same rows, of which no column determines another; `None` where none does.
+fn without_dependencies(plan: &Arc<LogicalPlan>) -> Result<Option<LogicalPlan>> {
+    let dependencies = plan.schema().functional_dependencies();
+    let sources: HashSet<usize> = dependencies.iter().flat_map(|known| known.source_indices.iter().copied()).collect();
+    if sources.is_empty() {
+        return Ok(None);
+    }
+    let columns = plan.schema().columns().into_iter().enumerate().map(|(at, column)| match sources.contains(&at) {
+        true => itself(Expr::Column(column.clone()), Said::NoColumn).alias_qualified(column.relation, column.name),
+        false => Expr::Column(column),
+    });
+    Ok(Some(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::clone(plan))?)))
 }
 
 /// The places of the keys that determine some columns, while another key is none of these.

@@ -27,7 +27,7 @@ use crate::sql::names::without_tags;
 use crate::sql::nearest::nearest;
 use crate::sql::parse::{Lines, Statement};
 use crate::sql::place::{misspelt_before, spoken_of};
-use crate::sql::relations::function_names;
+use crate::sql::relations::RelationFunctions;
 use crate::sql::stack::deep;
 use crate::sql::system;
 use crate::sql::using::OWN;
@@ -223,6 +223,10 @@ impl Names<'_> {
         let state = context.state();
         let scalar = state.scalar_functions().keys();
         scalar.chain(state.aggregate_functions().keys()).chain(state.window_functions().keys()).cloned().collect()
+    }
+
+    fn relation_functions(&self) -> Vec<&'static str> {
+        self.context.map(|context| RelationFunctions::of(context).names()).unwrap_or_default()
     }
 
     fn settings(&self) -> Vec<String> {
@@ -473,7 +477,7 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         return (format!("no table `{given}`"), Some(FILES_ARE_OPENED.to_owned()));
     }
     let message = format!("no table `{given}`");
-    if function_names().any(|function| function == given) {
+    if names.relation_functions().contains(&given) {
         return (message, Some(format!("`{given}` is a function: `FROM {given}()`")));
     }
     if names.is_function(given) || names.is_window_function(given) {
@@ -490,7 +494,7 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         .find(|own| *own == last)
         .or_else(|| table_like(last, &own))
         .or_else(|| nearest(given, known.iter().copied()));
-    let hint = match (near, nearest(given, function_names())) {
+    let hint = match (near, nearest(given, names.relation_functions())) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, Some(function)) => format!("did you mean the function `{function}()`?"),
         (None, None) => match list(&known) {
@@ -518,7 +522,7 @@ fn is_default_schema(schema: &str, names: &Names<'_>) -> bool {
 }
 
 fn no_function(name: &str, names: &Names<'_>) -> (String, Option<String>) {
-    if function_names().any(|function| function == name) {
+    if names.relation_functions().contains(&name) {
         return (
             format!("`{name}` is a relation, not a value"),
             Some(format!("it stands in FROM: `SELECT * FROM {name}()`")),
@@ -534,7 +538,7 @@ fn no_function(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         return (format!("no function `{name}`"), Some(instead.to_owned()));
     }
     let mut functions = names.functions();
-    functions.extend(function_names().map(str::to_owned));
+    functions.extend(names.relation_functions().into_iter().map(str::to_owned));
     let known = functions.iter().map(String::as_str);
     let hint = nearest(name, known)
         .map_or("`tq functions` lists the functions, `\\f` at the prompt".to_owned(), |near| {

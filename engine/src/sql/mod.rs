@@ -49,6 +49,7 @@ pub mod parse;
 mod perfetto;
 mod place;
 mod pushed;
+pub mod query;
 pub mod question;
 pub mod relations;
 pub mod rewrite;
@@ -75,8 +76,7 @@ use datafusion::common::{ParamValues, Result as DataFusionResult};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, Statement as PlannedStatement};
 use datafusion::optimizer::Optimizer;
-use datafusion::prelude::{DataFrame, SessionConfig, SessionContext};
-use tq_udfs::relation::notes::Notes;
+use datafusion::prelude::{SessionConfig, SessionContext};
 
 pub use bounded::{WithinBounds, bind};
 pub use charged::ChargeWindows;
@@ -84,17 +84,17 @@ pub use errors::SqlError;
 use instead::{Rewrite, instead_of};
 pub use nearest::nearest;
 pub use parse::{Statement, parse};
+pub use query::execute;
 
-/// Installs what relation functions need in a session: their planners, spans of columns in errors, and a sink for notes
-/// ([`notes`]) unless the configuration has one. Integer arithmetic is [`checked`].
+/// Installs what relation functions need in a session: their registry and planners, and spans of columns in errors. Integer
+/// arithmetic is [`checked`].
 pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let config = builder.config().get_or_insert_with(SessionConfig::new);
     config.options_mut().sql_parser.collect_spans = true;
     // DataFusion's other way to put branches together takes their rows as they arrive.
     config.options_mut().optimizer.prefer_existing_union = true;
-    if config.get_extension::<Notes>().is_none() {
-        config.set_extension(Arc::new(Notes::default()));
-    }
+    let functions = Arc::new(relations::RelationFunctions::default());
+    config.set_extension(Arc::clone(&functions));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(json::JsonPaths));
@@ -102,16 +102,11 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
-        .with_relation_planners(vec![Arc::new(relations::Relations), Arc::new(set_operations::Multisets)])
+        .with_relation_planners(vec![Arc::new(relations::Relations(functions)), Arc::new(set_operations::Multisets)])
         .with_optimizer_rules(rules.collect())
         .with_physical_optimizer_rules(order::physical_rules())
         .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))
-}
-
-/// The notes that functions leave for the user of a session; empty for one that was not [`configure`]d.
-pub fn notes(context: &SessionContext) -> Arc<Notes> {
-    context.copied_config().get_extension::<Notes>().unwrap_or_default()
 }
 
 /// Plans a statement. `params` are the values of its `$placeholders`; one without a value is an error.
@@ -127,22 +122,6 @@ pub async fn plan(
         .map_err(|error| SqlError::new(&error, statement, context))
 }
 
-/// Plans a statement and starts it: definitions take effect, a query becomes a data frame that is still to be collected.
-pub async fn execute(
-    context: &SessionContext,
-    statement: &Statement,
-    params: Option<ParamValues>,
-) -> Result<DataFrame, SqlError> {
-    let plan = plan(context, statement, params).await?;
-    let worded = |error| SqlError::new(&error, statement, context);
-    let replaced = stale::replaced(context, &plan);
-    let frame = context.execute_logical_plan(plan).await.map_err(worded)?;
-    if let Some(replaced) = replaced {
-        stale::note_views_over(context, &replaced).await.map_err(worded)?;
-    }
-    Ok(frame)
-}
-
 async fn try_plan(
     context: &SessionContext,
     statement: &Statement,
@@ -152,7 +131,7 @@ async fn try_plan(
         return Err(question::refused(&question::name_of_statement(&statement.parsed)));
     }
     let mut parsed = statement.parsed.clone();
-    rewrite::rewrite(&mut parsed, rewrite::default_tasks(context))?;
+    rewrite::rewrite(&mut parsed, &rewrite::Known::of(context))?;
     expanded::check(&parsed)?;
     let planned = using::plan(context.state(), &parsed).await?;
     let passes = [

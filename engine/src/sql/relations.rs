@@ -5,7 +5,7 @@
 //! function is in its parameters, so a new function needs nothing here.
 
 use std::fmt::Debug;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
@@ -16,6 +16,7 @@ use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, Relati
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr as SqlExpr, FunctionArg, FunctionArgExpr, Ident, ObjectName, Spanned, TableAlias, TableFactor,
 };
@@ -32,19 +33,45 @@ use crate::sql::errors::{error_at, help_if_none};
 use crate::sql::keys::with_null_keys;
 use crate::sql::nearest::nearest;
 
-static FUNCTIONS: LazyLock<Vec<Arc<dyn RelationFunction>>> = LazyLock::new(tq_udfs::relation_functions);
+/// The relation functions of a session: ours, and those that were added. They travel in the session's configuration.
+#[derive(Debug)]
+pub struct RelationFunctions(RwLock<Vec<Arc<dyn RelationFunction>>>);
 
-/// The relation function of this name. Names without quotes do not depend on case.
-pub fn find_function(name: &ObjectName) -> Option<&'static Arc<dyn RelationFunction>> {
-    let [part] = name.0.as_slice() else { return None };
-    let ident = part.as_ident()?;
-    let wanted = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
-    FUNCTIONS.iter().find(|function| function.name() == wanted)
+impl std::default::Default for RelationFunctions {
+    fn default() -> Self {
+        RelationFunctions(RwLock::new(tq_udfs::relation_functions()))
+    }
 }
 
-/// The names of all relation functions.
-pub fn function_names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().map(|function| function.name())
+impl RelationFunctions {
+    /// Those of a session; ours alone for one that was not [configured](super::configure).
+    pub fn of(context: &SessionContext) -> Arc<RelationFunctions> {
+        context.copied_config().get_extension().unwrap_or_default()
+    }
+
+    /// All of them.
+    pub fn all(&self) -> Vec<Arc<dyn RelationFunction>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Their names.
+    pub fn names(&self) -> Vec<&'static str> {
+        self.all().iter().map(|function| function.name()).collect()
+    }
+
+    /// Adds a function. Whoever adds one sees to it that its name is free.
+    pub fn add(&self, function: Arc<dyn RelationFunction>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(function);
+    }
+
+    /// The function of this name. Names without quotes do not depend on case.
+    pub fn find(&self, name: &ObjectName) -> Option<Arc<dyn RelationFunction>> {
+        let [part] = name.0.as_slice() else { return None };
+        let ident = part.as_ident()?;
+        let wanted = if ident.quote_style.is_some() { ident.value.clone() } else { ident.value.to_lowercase() };
+        let functions = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        functions.iter().find(|function| function.name() == wanted).cloned()
+    }
 }
 
 /// The parameter that an argument is for: by its name, else by its position among those without one. `position` counts
@@ -69,7 +96,7 @@ pub(super) fn parameter_of(
 
 /// Plans calls of relation functions in FROM.
 #[derive(Debug)]
-pub struct Relations;
+pub struct Relations(pub Arc<RelationFunctions>);
 
 impl RelationPlanner for Relations {
     fn plan_relation(
@@ -77,20 +104,15 @@ impl RelationPlanner for Relations {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
-        let (name, alias, arguments, with_ordinality) = match relation {
-            TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. }
-                if find_function(&name).is_some() =>
-            {
-                (name, alias, arguments.args, with_ordinality)
-            }
-            TableFactor::Table { ref name, args: Some(_), .. } => {
-                refuse_unknown_function(name, context)?;
-                return Ok(RelationPlanning::Original(Box::new(relation)));
-            }
-            other => return Ok(RelationPlanning::Original(Box::new(other))),
+        let TableFactor::Table { ref name, args: Some(_), .. } = relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
         };
-        let Some(function) = find_function(&name) else {
-            return Err(error_at(name.span(), format!("no relation function `{name}`"), ""));
+        let Some(function) = self.0.find(name) else {
+            refuse_unknown_function(name, &self.0.names(), context)?;
+            return Ok(RelationPlanning::Original(Box::new(relation)));
+        };
+        let TableFactor::Table { name, alias, args: Some(arguments), with_ordinality, .. } = relation else {
+            return Ok(RelationPlanning::Original(Box::new(relation)));
         };
         let span = name.span();
         if with_ordinality {
@@ -100,7 +122,7 @@ impl RelationPlanner for Relations {
                 "its rows have no order; use `row_number() OVER (ORDER BY …)`",
             ));
         }
-        let planned = plan_call(function, arguments, span, context)?;
+        let planned = plan_call(&function, arguments.args, span, context)?;
         let alias = alias.or_else(|| Some(alias_named(Ident::with_span(span, function.name()))));
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(planned, alias))))
     }
@@ -273,16 +295,16 @@ fn refuse_twice(function: &dyn RelationFunction, given: impl Iterator<Item = (&'
 }
 
 /// A call of a function that nobody knows. DataFusion would look at the arguments first and stumble over those.
-fn refuse_unknown_function(name: &ObjectName, context: &mut dyn RelationPlannerContext) -> Result<()> {
+fn refuse_unknown_function(name: &ObjectName, known: &[&str], context: &mut dyn RelationPlannerContext) -> Result<()> {
     let [part] = name.0.as_slice() else { return Ok(()) };
     let Some(ident) = part.as_ident() else { return Ok(()) };
     let normal = context.normalize_ident(ident.clone());
     match context.context_provider().get_table_function_source(&ident.to_string(), vec![]) {
         Err(error) if error.to_string().contains(" not found") => {
-            let hint = match nearest(&normal, function_names().chain(["range", "generate_series"])) {
+            let hint = match nearest(&normal, known.iter().copied().chain(["range", "generate_series"])) {
                 _ if reads_files(&normal) => FILES_ARE_OPENED.to_owned(),
                 Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("relation functions are {}", function_names().collect::<Vec<_>>().join(", ")),
+                None => format!("relation functions are {}", known.join(", ")),
             };
             Err(error_at(name.span(), format!("no relation function `{normal}`"), &hint))
         }

@@ -18,6 +18,7 @@
 //! the planner, [`super::relations`], which sees the same arguments.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::prelude::SessionContext;
@@ -35,7 +36,7 @@ use crate::sql::dialect::TqDialect;
 use crate::sql::errors::error_at;
 use crate::sql::immutable::refuse_changes;
 use crate::sql::perfetto;
-use crate::sql::relations::{find_function, parameter_of};
+use crate::sql::relations::{RelationFunctions, parameter_of};
 use crate::sql::rows;
 use crate::sql::scope::{self, Scopes};
 use crate::sql::set_operations;
@@ -45,9 +46,8 @@ use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
 
 /// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is
-/// refused: DataFusion would ignore it and answer all rows. So are changes of what was read from a trace. `default_tasks`
-/// is the table that stands for `tasks` that were left out (the function of that name).
-pub fn rewrite(statement: &mut ParsedStatement, default_tasks: &'static str) -> Result<()> {
+/// refused: DataFusion would ignore it and answer all rows. So are changes of what was read from a trace.
+pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => {
             refuse_changes(statement)?;
@@ -56,35 +56,46 @@ pub fn rewrite(statement: &mut ParsedStatement, default_tasks: &'static str) -> 
             {
                 **statement = query;
             }
-            visit(statement.as_mut(), default_tasks)
+            visit(statement.as_mut(), known)
         }
-        ParsedStatement::Explain(explain) => rewrite(&mut explain.statement, default_tasks),
+        ParsedStatement::Explain(explain) => rewrite(&mut explain.statement, known),
         ParsedStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => visit(query.as_mut(), default_tasks),
+            CopyToSource::Query(query) => visit(query.as_mut(), known),
             CopyToSource::Relation(_) => Ok(()),
         },
         ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => Ok(()),
     }
 }
 
-/// Sessions have a view of the program's tasks; a context that somebody else set up may have just `tasks`.
-pub(super) fn default_tasks(context: &SessionContext) -> &'static str {
-    if context.table_exist(PROGRAM_TASKS).unwrap_or(false) { PROGRAM_TASKS } else { Table::Tasks.name() }
+/// What a session has that calls of functions are read with.
+pub struct Known {
+    /// The table that stands for `tasks` that were left out.
+    default_tasks: &'static str,
+    functions: Arc<RelationFunctions>,
 }
 
-fn visit(part: &mut impl VisitMut, default_tasks: &'static str) -> Result<()> {
-    match part.visit(&mut Rewriter { scopes: Scopes::default(), default_tasks }) {
+impl Known {
+    /// Sessions have a view of the program's tasks; a context that somebody else set up may have just `tasks`.
+    pub(super) fn of(context: &SessionContext) -> Known {
+        let has_view = context.table_exist(PROGRAM_TASKS).unwrap_or(false);
+        let default_tasks = if has_view { PROGRAM_TASKS } else { Table::Tasks.name() };
+        Known { default_tasks, functions: RelationFunctions::of(context) }
+    }
+}
+
+fn visit(part: &mut impl VisitMut, known: &Known) -> Result<()> {
+    match part.visit(&mut Rewriter { scopes: Scopes::default(), known }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
 }
 
-struct Rewriter {
+struct Rewriter<'a> {
     scopes: Scopes,
-    default_tasks: &'static str,
+    known: &'a Known,
 }
 
-impl VisitorMut for Rewriter {
+impl VisitorMut for Rewriter<'_> {
     type Break = DataFusionError;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
@@ -136,7 +147,7 @@ impl VisitorMut for Rewriter {
     }
 }
 
-fn rewrite_factor(factor: &mut TableFactor, within: &mut Rewriter) -> Result<()> {
+fn rewrite_factor(factor: &mut TableFactor, within: &mut Rewriter<'_>) -> Result<()> {
     let sample = match &*factor {
         TableFactor::Table { sample, .. } | TableFactor::Derived { sample, .. } => sample.as_ref(),
         _ => None,
@@ -148,23 +159,23 @@ fn rewrite_factor(factor: &mut TableFactor, within: &mut Rewriter) -> Result<()>
             "sample by a condition, for example `WHERE task % 10 = 0`",
         ));
     }
-    call_instead_of_wrapper(factor);
+    call_instead_of_wrapper(factor, &within.known.functions);
     perfetto::relation_of_one(factor)?;
     let TableFactor::Table { name, args, alias, .. } = factor else { return Ok(()) };
     let Some(arguments) = args else { return within.scopes.relation(name, alias) };
-    let Some(function) = find_function(name) else { return Ok(()) };
+    let Some(function) = within.known.functions.find(name) else { return Ok(()) };
     let span = name.span();
     rewrite_arguments(function.as_ref(), &mut arguments.args, span, within)
 }
 
 /// `TABLE(f(x))` and `LATERAL f(x)` are `f(x)`: a relation function takes no columns of its neighbours.
-fn call_instead_of_wrapper(factor: &mut TableFactor) {
+fn call_instead_of_wrapper(factor: &mut TableFactor, functions: &RelationFunctions) {
     let (name, args, alias) = match factor {
         TableFactor::TableFunction { expr: Expr::Function(call), alias } => match &call.args {
             FunctionArguments::List(list) => (call.name.clone(), list.args.clone(), alias.clone()),
             _ => return,
         },
-        TableFactor::Function { name, args, alias, with_ordinality: false, .. } if find_function(name).is_some() => {
+        TableFactor::Function { name, args, alias, with_ordinality: false, .. } if functions.find(name).is_some() => {
             (name.clone(), args.clone(), alias.clone())
         }
         _ => return,
@@ -180,7 +191,7 @@ fn rewrite_arguments(
     function: &dyn RelationFunction,
     arguments: &mut Vec<FunctionArg>,
     span: Span,
-    within: &Rewriter,
+    within: &Rewriter<'_>,
 ) -> Result<()> {
     let mut given = vec![];
     let mut position = 0;
@@ -199,7 +210,7 @@ fn rewrite_arguments(
             && !given.contains(&input.name)
         {
             let of_program = default == Table::Tasks.name() && !within.scopes.names(default);
-            let default = if of_program { within.default_tasks } else { default };
+            let default = if of_program { within.known.default_tasks } else { default };
             let default = table(ObjectName::from(vec![Ident::with_span(span, default)]), None);
             arguments.push(FunctionArg::ExprNamed {
                 name: Expr::Identifier(Ident::with_span(span, input.name)),
@@ -299,9 +310,13 @@ mod tests {
     use super::*;
     use crate::sql::parse;
 
+    fn known() -> Known {
+        Known { default_tasks: PROGRAM_TASKS, functions: Arc::default() }
+    }
+
     fn check(sql: &str, expected: &str) {
         let mut statement = parse(sql).unwrap().remove(0).parsed.clone();
-        rewrite(&mut statement, PROGRAM_TASKS).unwrap();
+        rewrite(&mut statement, &known()).unwrap();
         assert_eq!(statement.to_string(), expected);
     }
 
@@ -392,7 +407,7 @@ mod tests {
         ] {
             let written = parse(&frame.replace("{}", "critical_path(a, b)")).unwrap().remove(0).parsed.clone();
             let mut statement = written.clone();
-            rewrite(&mut statement, PROGRAM_TASKS).unwrap();
+            rewrite(&mut statement, &known()).unwrap();
             assert_eq!(statement.to_string(), written.to_string().replace("critical_path(a, b)", call));
         }
     }
@@ -412,7 +427,7 @@ mod tests {
             "EXPLAIN SELECT * FROM a JOIN tasks TABLESAMPLE (5 ROWS) ON true",
         ] {
             let mut statement = parse(sql).unwrap().remove(0).parsed.clone();
-            let error = rewrite(&mut statement, PROGRAM_TASKS).unwrap_err().to_string();
+            let error = rewrite(&mut statement, &known()).unwrap_err().to_string();
             assert!(error.contains("TABLESAMPLE") && error.contains("not supported"), "{error}");
         }
     }

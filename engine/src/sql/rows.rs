@@ -6,6 +6,7 @@
 //!                          FROM (SELECT r.x = a AND r.y = b AS same FROM (…) AS r(x, y)))
 //! ```
 //! The first is a join by keys; it does not tell NULL from false, which makes no difference for what WHERE keeps.
+//! A row of no value, `(SELECT FROM t)`, is refused: DataFusion looks for the type of its first column all the same, and panics.
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
@@ -40,6 +41,12 @@ pub(super) fn rewrite_where(select: &mut Select) -> Result<()> {
 
 /// A question in any other place.
 pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
+    if let Expr::Subquery(query) | Expr::InSubquery { subquery: query, .. } = &*expr
+        && has_no_column(query)
+    {
+        let hint = "write what it answers behind its SELECT: `(SELECT count(*) FROM tasks)`";
+        return Err(error_at(query.span(), "a subquery in place of a value has one column, and this has none", hint));
+    }
     let Some((row, subquery, negated)) = question(expr)? else { return Ok(()) };
     let marked = same(row, subquery, "SELECT 1 AS same FROM x", |select, same| {
         if let [SelectItem::ExprWithAlias { expr, .. }] = select.projection.as_mut_slice() {
@@ -51,6 +58,27 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
     let value = Expr::Subquery(query);
     *expr = if negated { Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(value) } } else { value };
     Ok(())
+}
+
+fn has_no_column(query: &Query) -> bool {
+    fn is_empty(body: &SetExpr) -> bool {
+        match body {
+            SetExpr::Query(query) => has_no_column(query),
+            SetExpr::SetOperation { left, .. } => is_empty(left),
+            SetExpr::Select(select) => match select.projection.as_slice() {
+                [] => true,
+                [SelectItem::Wildcard(_)] => select.from.iter().all(|from| {
+                    let is_empty = |table: &TableFactor| {
+                        matches!(table, TableFactor::Derived { subquery, .. } if has_no_column(subquery))
+                    };
+                    is_empty(&from.relation) && from.joins.iter().all(|join| is_empty(&join.relation))
+                }),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+    is_empty(&query.body)
 }
 
 /// The row, the subquery, and whether it stands behind NOT IN.

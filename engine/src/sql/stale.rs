@@ -7,9 +7,7 @@ use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, TableReference};
 use datafusion::logical_expr::{DdlStatement, LogicalPlan};
 use datafusion::prelude::SessionContext;
-use tq_udfs::relation::notes::Note;
-
-use crate::sql::notes;
+use tq_udfs::relation::notes::{Note, Notes};
 
 /// What a statement replaces or drops, if there is one of that name.
 pub(super) fn replaced(context: &SessionContext, plan: &LogicalPlan) -> Option<TableReference> {
@@ -25,7 +23,7 @@ pub(super) fn replaced(context: &SessionContext, plan: &LogicalPlan) -> Option<T
 }
 
 /// Notes the views that were made of it.
-pub(super) async fn note_views_over(context: &SessionContext, replaced: &TableReference) -> Result<()> {
+pub(super) async fn note_views_over(context: &SessionContext, replaced: &TableReference, notes: &Notes) -> Result<()> {
     let config = context.copied_config();
     let defaults = &config.options().catalog;
     let whole = replaced.clone().resolve(&defaults.default_catalog, &defaults.default_schema);
@@ -43,7 +41,7 @@ pub(super) async fn note_views_over(context: &SessionContext, replaced: &TableRe
     stale.sort();
     for name in stale {
         let text = format!("`{name}` still answers from the old `{}`; make it anew", whole.table);
-        notes(context).add(Note { function: "view".to_owned(), text });
+        notes.add(Note { function: "view".to_owned(), text });
     }
     Ok(())
 }

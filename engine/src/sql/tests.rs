@@ -10,8 +10,6 @@ use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::physical_plan::{collect, execute_stream};
-use futures::StreamExt;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -94,8 +92,7 @@ async fn try_answer(
 ) -> Result<Vec<RecordBatch>, SqlError> {
     let mut rows = vec![];
     for statement in parse(sql)? {
-        let frame = execute(context, &statement, params.clone()).await?;
-        rows = frame.collect().await.map_err(|error| SqlError::new(&error, &statement, context))?;
+        rows = execute(context, &statement, params.clone()).await?.collect().await?;
     }
     Ok(rows)
 }
@@ -315,17 +312,24 @@ fn options_are_constants_or_placeholders() {
 }
 
 #[test]
-fn notes_reach_the_session() {
+fn notes_belong_to_their_query() {
     let context = small();
-    check(&context, "SELECT count(*) FROM critical_path(tasks, (SELECT 1 AS source, 99 AS target))", &["2"]);
-    let said: Vec<String> = notes(&context).take().iter().map(ToString::to_string).collect();
-    assert_eq!(said, ["critical_path: 1 link to a task that is not there was left out"]);
-    check(
-        &context,
-        "SELECT count(*) FROM critical_path((SELECT * FROM tasks WHERE run = 'b'), (SELECT * FROM links WHERE run = 'b'))",
-        &["3"],
-    );
-    assert_eq!(notes(&context).take(), []);
+    let said = |sql: &str| {
+        block_on(async {
+            let query = execute(&context, &parse(sql).unwrap().remove(0), None).await.unwrap();
+            let notes = query.notes();
+            query.collect().await.unwrap();
+            notes.take().iter().map(ToString::to_string).collect::<Vec<_>>()
+        })
+    };
+    let left_out = ["critical_path: 1 link to a task that is not there was left out"];
+    let call = "critical_path(tasks, (SELECT 1 AS source, 99 AS target))";
+    assert_eq!(said(&format!("SELECT count(*) FROM {call}")), left_out);
+    assert_eq!(said("SELECT count(*) FROM critical_path()"), [""; 0]);
+    // What is computed when the statement is executed, and what another statement has prepared.
+    assert_eq!(said(&format!("CREATE TABLE path AS SELECT * FROM {call}")), left_out);
+    said(&format!("PREPARE path AS SELECT * FROM {call}"));
+    assert_eq!(said("EXECUTE path"), left_out);
 }
 
 #[test]
@@ -615,9 +619,8 @@ fn a_dropped_query_stops() {
              (SELECT value % 100 AS source, value % 100 + 1 AS target FROM range(0, 1000000000000)))",
         ] {
             let statement = parse(&format!("SELECT * FROM {call}")).unwrap().remove(0);
-            let plan = execute(&context, &statement, None).await.unwrap().create_physical_plan().await.unwrap();
-            // The plan goes with the stream: operators of DataFusion keep batches on their way in it.
-            let mut rows = execute_stream(plan, context.task_ctx()).unwrap();
+            // The plan goes with the rows: operators of DataFusion keep batches on their way in it.
+            let mut rows = execute(&context, &statement, None).await.unwrap().start().await.unwrap();
             // Not before it is at work: memory has been asked for.
             while context.runtime_env().memory_pool.reserved() == 0 {
                 assert!(tokio::time::timeout(Duration::from_millis(5), rows.next()).await.is_err());
@@ -736,8 +739,7 @@ proptest! {
             let call = format!("SELECT * FROM critical_path(tasks, {links})");
             let answer = |sql: String| block_on(async {
                 let statement = parse(&sql).unwrap().remove(0);
-                let plan = execute(&context, &statement, None).await.unwrap().create_physical_plan().await.unwrap();
-                lines(&collect(plan, context.task_ctx()).await.unwrap())
+                lines(&execute(&context, &statement, None).await.unwrap().collect().await.unwrap())
             });
             let all = answer(format!("{call} ORDER BY run, step"));
             for run in ["a", "b", "c"] {

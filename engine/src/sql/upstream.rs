@@ -57,6 +57,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "1",
     ),
     (
+        "dependencies",
+        "SELECT p FROM (SELECT a, unnest([2, 1, 3]) AS p FROM (SELECT DISTINCT a FROM (VALUES (1)) t(a))) ORDER BY a, p",
+        "2; 1; 3",
+    ),
+    (
         "nullable",
         "SELECT DISTINCT CASE WHEN a >= b THEN a ELSE 1 END FROM (VALUES (CAST(5 AS BIGINT), 2), (NULL, 3)) t(a, b)",
         "error: Internal error: Physical input schema should be the same as the one converted from logical input schema.",

@@ -14,22 +14,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray, new_null_array,
+    Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, StringArray, new_null_array,
 };
-use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool};
 use tq_udfs::ticks::Tick;
 
 use super::assemble::{self, Chunk, WordColumn, assemble};
+use super::findings;
 use super::identity;
 use super::reach;
-use super::stats::{Finding, Stage, Stat, Stats};
-use super::words::Words;
+use super::rows::Rows;
+use super::stats::{Stat, Stats};
+use crate::cells::Values;
+use crate::cells::kind::Word;
 use crate::error::ImportError;
-use crate::tables::{ColumnType, Table};
+use crate::tables::{Column, ColumnType, Locations, Place, Table, Tasks};
+use crate::words::Words;
 
 /// Rows of a batch of a session table.
 pub const ROWS_PER_BATCH: usize = 8192;
@@ -39,56 +42,6 @@ const FEW_ROWS: usize = 32;
 
 /// `task` and `message` are `run_number · 2^40 + position`.
 const POSITION_BITS: u32 = 40;
-
-/// One column of a chunk.
-#[derive(Debug, Clone)]
-pub enum Cells {
-    /// The same word in every row.
-    Word(i32),
-    /// Keys of the dictionary of this column.
-    Words(Int32Array),
-    /// The same number (or tick, or position) in every row.
-    Integer(i64),
-    /// Values. Text given for a word column is interned; numbers are cast to the column's type when that loses nothing.
-    Array(ArrayRef),
-}
-
-impl From<Int64Array> for Cells {
-    fn from(array: Int64Array) -> Self {
-        Cells::Array(Arc::new(array))
-    }
-}
-
-impl From<Vec<i64>> for Cells {
-    fn from(values: Vec<i64>) -> Self {
-        Int64Array::from(values).into()
-    }
-}
-
-impl From<Vec<Option<i64>>> for Cells {
-    fn from(values: Vec<Option<i64>>) -> Self {
-        Int64Array::from(values).into()
-    }
-}
-
-impl From<Vec<i32>> for Cells {
-    /// Keys of words.
-    fn from(keys: Vec<i32>) -> Self {
-        Cells::Words(keys.into())
-    }
-}
-
-impl From<StringArray> for Cells {
-    fn from(array: StringArray) -> Self {
-        Cells::Array(Arc::new(array))
-    }
-}
-
-impl From<Float64Array> for Cells {
-    fn from(array: Float64Array) -> Self {
-        Cells::Array(Arc::new(array))
-    }
-}
 
 /// What a trace says about itself: the columns of `runs` that no table yields.
 #[derive(Debug, Clone, Default)]
@@ -185,6 +138,13 @@ struct Shared {
 }
 
 impl RunBuilder {
+    /// A builder for a run that comes from no file but from the program that calls this; `source` says from where. The session that
+    /// takes the run gives it its number, and asks its own pool for the memory.
+    pub fn in_memory(source: &str) -> RunBuilder {
+        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
+        RunBuilder::new(Path::new(source), 0, &pool)
+    }
+
     /// A builder for one run of the trace at `source`; its memory is asked from `pool`.
     pub(crate) fn new(source: &Path, run_number: i64, pool: &Arc<dyn MemoryPool>) -> RunBuilder {
         RunBuilder {
@@ -202,14 +162,19 @@ impl RunBuilder {
         &self.source
     }
 
-    /// The key of a word in a column of a table. All `location` columns, `messages.source` and `messages.target` included,
-    /// have a dictionary each: intern per table.
-    pub fn word(&mut self, table: Table, column: &'static str, word: &str) -> i32 {
-        self.tables.entry(table).or_default().words.entry(column).or_default().intern(word)
+    /// The key of a word in a column, `Tasks::kind` for example. Every column has a dictionary of its own, all `location`s,
+    /// `messages.source` and `messages.target` included.
+    pub fn word(&mut self, column: Place<Word>, word: &str) -> i32 {
+        self.words(column).intern(word)
     }
 
     /// The dictionary of a column, for importers that intern many words.
-    pub fn words(&mut self, table: Table, column: &'static str) -> &mut Words {
+    pub fn words(&mut self, column: Place<Word>) -> &mut Words {
+        self.words_of(column.table, column.name)
+    }
+
+    /// The dictionary of a column that is known by its name alone.
+    pub(crate) fn words_of(&mut self, table: Table, column: &'static str) -> &mut Words {
         self.tables.entry(table).or_default().words.entry(column).or_default()
     }
 
@@ -218,42 +183,51 @@ impl RunBuilder {
         self.tables.get(&table).map_or(0, |table| table.rows)
     }
 
-    /// Appends `rows` rows to a table. Columns that are not given are NULL; `run`, `task` and `message` (identity of a
-    /// message) are never given. `tasks.duration` is computed from start and finish unless given. References to tasks
-    /// (`parent`, `source`, `task` …) are positions within the run. Times beyond ±2⁶² become NULL and are counted.
+    /// Appends rows to a table: `tables::Tasks { name: keys.into(), ..Default::default() }` or [`Rows`]. Columns that are not given
+    /// are NULL; `run`, `task` and `message` (identity of a message) are never given. `tasks.duration` is computed from start
+    /// and finish unless given. References to tasks (`parent`, `source`, `task` …) are positions within the run. Times beyond
+    /// ±2⁶² become NULL and are counted.
     ///
     /// # Errors
-    /// [`ImportError::Memory`] when the pool is exhausted; [`ImportError::Internal`] when a column does not exist or
-    /// has a wrong type or length.
-    pub fn append(&mut self, table: Table, rows: usize, cells: Vec<(&'static str, Cells)>) -> Result<(), ImportError> {
+    /// [`ImportError::Memory`] when the pool is exhausted; [`ImportError::Internal`] when columns differ in length, or none has a
+    /// value per row and nobody said how many there are.
+    pub fn append(&mut self, rows: impl Into<Rows>) -> Result<(), ImportError> {
+        self.append_rows(rows.into()).map(|_| ())
+    }
+
+    /// Like [`RunBuilder::append`], for rows that stand for no record of the trace of their own (locations, links that a
+    /// reader concludes), so that the books still balance.
+    ///
+    /// # Errors
+    /// As [`RunBuilder::append`].
+    pub fn append_derived(&mut self, rows: impl Into<Rows>) -> Result<(), ImportError> {
+        let rows = rows.into();
+        let table = rows.table;
+        let count = self.append_rows(rows)?;
+        self.tables.entry(table).or_default().derived += count as u64;
+        Ok(())
+    }
+
+    /// Appends rows; how many they were.
+    fn append_rows(&mut self, given: Rows) -> Result<usize, ImportError> {
+        let table = given.table;
+        let Some(rows) = given.count() else {
+            return Err(self.internal(format!("rows for {table}: none of their columns says how many they are")));
+        };
         if rows == 0 {
-            return Ok(());
+            return Ok(0);
         }
-        let mut given: BTreeMap<&'static str, Cells> = cells.into_iter().collect();
-        let durations_given = given.contains_key("duration");
+        let durations_given = given.has(Tasks::duration);
         let spec = table.spec();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(spec.columns.len());
         let mut grown = 0;
-        for column in spec.columns {
-            let cells = given.remove(column.name);
-            match cells {
-                Some(cells) => {
-                    let (array, owned) = self.array(table, column.name, column.column_type, rows, cells)?;
-                    grown += owned;
-                    columns.push(match column.column_type {
-                        ColumnType::Time => self.within_reach(table, column.name, array),
-                        _ => array,
-                    });
-                }
-                None => {
-                    let (array, owned) = self.constant(table, column.name, column.column_type, rows, None);
-                    grown += owned;
-                    columns.push(array);
-                }
-            }
-        }
-        if let Some(unknown) = given.keys().next() {
-            return Err(self.internal(format!("table {table} has no column {unknown}")));
+        for (column, values) in spec.columns.iter().zip(given.columns) {
+            let (array, owned) = self.array(table, column, rows, values)?;
+            grown += owned;
+            columns.push(match column.column_type {
+                ColumnType::Time => self.within_reach(table, column.name, array),
+                _ => array,
+            });
         }
         // What assembling will add.
         if table == Table::Tasks && !durations_given {
@@ -273,23 +247,7 @@ impl RunBuilder {
         let builder = self.tables.entry(table).or_default();
         builder.rows += rows as u64;
         builder.chunks.push(Chunk { rows, columns });
-        Ok(())
-    }
-
-    /// Like [`RunBuilder::append`], for rows that stand for no record of the trace of their own (locations, links that a
-    /// reader concludes), so that the books still balance.
-    ///
-    /// # Errors
-    /// As [`RunBuilder::append`].
-    pub fn append_derived(
-        &mut self,
-        table: Table,
-        rows: usize,
-        cells: Vec<(&'static str, Cells)>,
-    ) -> Result<(), ImportError> {
-        self.append(table, rows, cells)?;
-        self.tables.entry(table).or_default().derived += rows as u64;
-        Ok(())
+        Ok(rows)
     }
 
     /// Appends one location. `parent`, `process` and `clock` may be absent.
@@ -297,24 +255,19 @@ impl RunBuilder {
     /// # Errors
     /// As [`RunBuilder::append`].
     pub fn location(&mut self, location: &Location<'_>) -> Result<(), ImportError> {
-        let sort_index = self.rows(Table::Locations) as i64;
-        let mut cells = vec![("sort_index", Cells::Integer(location.sort_index.unwrap_or(sort_index)))];
-        for (column, word) in [
-            ("location", Some(location.location)),
-            ("parent", location.parent),
-            ("kind", Some(location.kind)),
-            ("process", location.process),
-            ("role", Some(location.role)),
-            ("clock", location.clock),
-        ] {
-            if let Some(word) = word {
-                cells.push((column, Cells::Word(self.word(Table::Locations, column, word))));
-            }
-        }
-        if let Some(name) = location.name {
-            cells.push(("name", StringArray::from(vec![name]).into()));
-        }
-        self.append_derived(Table::Locations, 1, cells)
+        let place = self.rows(Table::Locations) as i64;
+        let row = Locations {
+            location: location.location.into(),
+            parent: location.parent.into(),
+            kind: location.kind.into(),
+            name: location.name.map(|name| StringArray::from(vec![name])).into(),
+            process: location.process.into(),
+            sort_index: location.sort_index.unwrap_or(place).into(),
+            role: location.role.into(),
+            clock: location.clock.into(),
+            ..Locations::default()
+        };
+        self.append_derived(Rows::from(row).repeated(1))
     }
 
     /// Assembles the tables on up to `threads` threads and closes the books.
@@ -332,13 +285,12 @@ impl RunBuilder {
                 .into_parts(table, first_identity(self.run_number))
                 .map_err(DataFusionError::from)
                 .and_then(|(chunks, shared)| assemble(chunks, &shared, threads))
-                .map_err(|source| ImportError::Internal { path: self.source.clone(), source })?;
+                .map_err(|error| ImportError::internal(&self.source, error))?;
             self.memory
                 .try_grow(assembled.copied)
                 .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
             if let Some((position, start, finish)) = assembled.backwards.first {
-                let finding = Finding::repaired("finish_before_start", Stage::Recording);
-                self.stats.note(finding, assembled.backwards.count, || {
+                self.stats.note(findings::FINISH_BEFORE_START, assembled.backwards.count, || {
                     format!("task {position}: start {start}, finish {finish}; finish is NULL")
                 });
             }
@@ -362,7 +314,6 @@ impl RunBuilder {
     /// # Errors
     /// As [`RunBuilder::finish`]; [`ImportError::Internal`] when the parts have other rows than were appended.
     pub fn finish_in_parts(mut self, mut parts: Vec<Part>) -> Result<Vec<Run>, ImportError> {
-        let failed = |path: &Path, source| ImportError::Internal { path: path.to_owned(), source };
         if let Some(first) = parts.first_mut() {
             first.stats.absorb(std::mem::take(&mut self.stats));
         }
@@ -387,11 +338,12 @@ impl RunBuilder {
         }
         for (table, builder) in std::mem::take(&mut self.tables) {
             let counts = rows.iter().map(|rows| rows.iter().find(|row| row.0 == table).map_or(0, |row| row.1));
-            let (chunks, shared) = builder.into_parts(table, 0).map_err(|error| failed(&self.source, error.into()))?;
+            let (chunks, shared) =
+                builder.into_parts(table, 0).map_err(|error| ImportError::internal(&self.source, error))?;
             let batches = assemble::cut(chunks, &shared, &counts.collect::<Vec<_>>(), |part| {
                 first_identity(self.run_number + part as i64)
             })
-            .map_err(|error| failed(&self.source, error))?;
+            .map_err(|error| ImportError::internal(&self.source, error))?;
             for (run, batches) in runs.iter_mut().zip(batches).filter(|(_, batches)| !batches.is_empty()) {
                 run.tables.insert(table, batches);
             }
@@ -403,38 +355,43 @@ impl RunBuilder {
     fn within_reach(&mut self, table: Table, name: &str, times: ArrayRef) -> ArrayRef {
         let Some((within, count, (row, time))) = reach::cut(&times) else { return times };
         let position = self.rows(table) + row as u64;
-        self.stats.note(reach::BAD_TIME, count, || {
+        self.stats.note(findings::TIME_IS_NULL, count, || {
             format!("row {position} of {table}: {name} {time} lies beyond ±2^62 ticks; it is NULL")
         });
         within
     }
 
-    /// The array of a given column, and the bytes that it adds.
+    /// The array of a column, and the bytes that it adds.
     fn array(
         &mut self,
         table: Table,
-        name: &'static str,
-        column_type: ColumnType,
+        column: &'static Column,
         rows: usize,
-        cells: Cells,
+        values: Values,
     ) -> Result<(ArrayRef, usize), ImportError> {
-        let array: ArrayRef = match (cells, column_type) {
-            (Cells::Word(key), ColumnType::Word) => {
+        let Column { name, column_type, .. } = *column;
+        let array = match values {
+            Values::Absent => return Ok(self.constant(table, name, column_type, rows, None)),
+            Values::Same(value) => return Ok(self.constant(table, name, column_type, rows, Some(value))),
+            Values::Word(word) => {
+                let key = self.words_of(table, name).intern(&word);
                 return Ok(self.constant(table, name, column_type, rows, Some(i64::from(key))));
             }
-            (Cells::Integer(value), ColumnType::Integer | ColumnType::Identity | ColumnType::Time) => {
-                return Ok(self.constant(table, name, column_type, rows, Some(value)));
-            }
-            (Cells::Words(keys), ColumnType::Word) => Arc::new(keys),
-            (Cells::Array(array), ColumnType::Word) => Arc::new(self.intern_all(table, name, &array)?),
-            (Cells::Array(array), _) if *array.data_type() == column_type.data_type() => array,
-            (Cells::Array(array), _) => {
-                cast(&array, &column_type.data_type()).map_err(|error| self.internal(error.to_string()))?
-            }
-            (cells, _) => return Err(self.internal(format!("{table}.{name} cannot hold {cells:?}"))),
+            Values::Words(words, keys) => Arc::new(self.adopt(table, name, &words, keys)),
+            Values::Each(array) => match array.as_string_opt::<i32>().filter(|_| column_type == ColumnType::Word) {
+                Some(texts) => Arc::new(self.intern_all(table, name, texts)),
+                None => array,
+            },
         };
         if array.len() != rows {
             return Err(self.internal(format!("{table}.{name} has {} values for {rows} rows", array.len())));
+        }
+        if *array.data_type() != storage_type(column_type) {
+            return Err(self.internal(format!("{table}.{name} cannot hold values of {}", array.data_type())));
+        }
+        // A column of NULLs costs what an absent one does.
+        if array.null_count() == rows {
+            return Ok(self.constant(table, name, column_type, rows, None));
         }
         let bytes = array.get_buffer_memory_size();
         Ok((array, bytes))
@@ -473,19 +430,29 @@ impl RunBuilder {
         (array.slice(0, rows), array.get_buffer_memory_size())
     }
 
-    fn intern_all(&mut self, table: Table, name: &'static str, array: &ArrayRef) -> Result<Int32Array, ImportError> {
-        let text = cast(array, &DataType::Utf8).map_err(|error| self.internal(error.to_string()))?;
-        let words = self.words(table, name);
-        Ok(text.as_string::<i32>().iter().map(|word| word.map(|word| words.intern(word))).collect())
+    fn intern_all(&mut self, table: Table, name: &'static str, texts: &StringArray) -> Int32Array {
+        let words = self.words_of(table, name);
+        texts.iter().map(|word| word.map(|word| words.intern(word))).collect()
+    }
+
+    /// Keys of a dictionary of their own become those of the column's: the same where that is empty.
+    fn adopt(&mut self, table: Table, name: &'static str, own: &Words, keys: Int32Array) -> Int32Array {
+        let words = self.words_of(table, name);
+        let keys_of: Vec<i32> = (0..own.len() as i32).map(|key| words.intern(own.word(key))).collect();
+        match keys_of.iter().zip(0..).all(|(key, same)| *key == same) {
+            true => keys,
+            // What stands behind NULLs is arbitrary.
+            false => keys.unary(|key| keys_of.get(key as usize).copied().unwrap_or(0)),
+        }
     }
 
     fn internal(&self, what: String) -> ImportError {
-        ImportError::Internal { path: self.source.clone(), source: DataFusionError::Internal(what) }
+        ImportError::Internal { path: self.source.clone(), what }
     }
 }
 
 /// A row of `locations`.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Location<'a> {
     /// The full name.
     pub location: &'a str,
@@ -541,6 +508,7 @@ fn storage_type(column_type: ColumnType) -> DataType {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tables::Events;
     use datafusion::arrow::datatypes::{Int32Type, Int64Type};
     use datafusion::execution::memory_pool::{GreedyMemoryPool, UnboundedMemoryPool};
 
@@ -560,12 +528,9 @@ mod tests {
     fn identities_count_from_the_base_of_the_run_and_references_follow() {
         let mut trace = builder(3);
         for _ in 0..2 {
-            let cells = vec![
-                ("start", vec![0i64, 5].into()),
-                ("finish", vec![4i64, 9].into()),
-                ("parent", vec![None, Some(0)].into()),
-            ];
-            trace.append(Table::Tasks, 2, cells).expect("appends");
+            let (start, finish) = (vec![0, 5].into(), vec![4, 9].into());
+            let parent = vec![None, Some(0)].into();
+            trace.append(Tasks { start, finish, parent, ..Tasks::default() }).expect("appends");
         }
         let run = trace.finish(1).expect("finishes");
         let base = 3 << 40;
@@ -581,16 +546,16 @@ mod tests {
     #[test]
     fn spans_that_end_before_they_start_lose_their_finish() {
         let mut trace = builder(0);
-        let starts = vec![Some(0), Some(5), None, Some(i64::MIN), Some(1)];
-        let finishes = vec![Some(1), Some(4), Some(7), Some(i64::MAX), None];
-        trace.append(Table::Tasks, 5, vec![("start", starts.into()), ("finish", finishes.into())]).expect("appends");
+        let start = vec![Some(0), Some(5), None, Some(i64::MIN), Some(1)].into();
+        let finish = vec![Some(1), Some(4), Some(7), Some(i64::MAX), None].into();
+        trace.append(Tasks { start, finish, ..Tasks::default() }).expect("appends");
         let run = trace.finish(1).expect("finishes");
         assert_eq!(column(&run, Table::Tasks, "finish"), [Some(1), None, Some(7), None, None]);
         assert_eq!(column(&run, Table::Tasks, "duration"), [Some(1), None, None, None, None]);
         // i64::MIN and i64::MAX are no times: any two of those have a difference.
-        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("bad_time", 2));
-        assert_eq!((run.stats[1].finding.what, run.stats[1].count), ("finish_before_start", 1));
-        assert_eq!(run.stats[1].example, "task 1: start 5, finish 4; finish is NULL");
+        assert_eq!((run.stats[1].finding.what, run.stats[1].count), ("time_is_null", 2));
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count), ("finish_before_start", 1));
+        assert_eq!(run.stats[0].example, "task 1: start 5, finish 4; finish is NULL");
     }
 
     #[test]
@@ -600,18 +565,17 @@ mod tests {
         for finishes in
             [vec![Some(most), Some(i64::MAX), None], vec![Some(most + 1), Some(9), Some(9_000_000_000_000_000_000)]]
         {
-            let starts = vec![Some(least), Some(0), Some(least - 1)];
-            trace
-                .append(Table::Tasks, 3, vec![("start", starts.into()), ("finish", finishes.into())])
-                .expect("appends");
+            let start = vec![Some(least), Some(0), Some(least - 1)].into();
+            trace.append(Tasks { start, finish: finishes.into(), ..Tasks::default() }).expect("appends");
         }
-        trace.append(Table::Events, 2, vec![("time", Cells::Integer(i64::MIN))]).expect("appends");
+        let events = Events { time: i64::MIN.into(), ..Events::default() };
+        trace.append(Rows::from(events).repeated(2)).expect("appends");
         let run = trace.finish(1).expect("finishes");
         assert_eq!(column(&run, Table::Tasks, "start"), [Some(least), Some(0), None, Some(least), Some(0), None]);
         assert_eq!(column(&run, Table::Tasks, "finish"), [Some(most), None, None, None, Some(9), None]);
         assert_eq!(column(&run, Table::Tasks, "duration"), [Some(i64::MAX), None, None, None, Some(9), None]);
         assert_eq!(column(&run, Table::Events, "time"), [None, None]);
-        assert_eq!((run.stats[0].finding.what, run.stats[0].count, run.stats.len()), ("bad_time", 7, 1));
+        assert_eq!((run.stats[0].finding.what, run.stats[0].count, run.stats.len()), ("time_is_null", 7, 1));
         let example = "row 2 of tasks: start -4611686018427387905 lies beyond ±2^62 ticks; it is NULL";
         assert_eq!(run.stats[0].example, example);
     }
@@ -620,9 +584,9 @@ mod tests {
     fn books_that_do_not_balance_are_a_loss() {
         let mut trace = builder(0);
         trace.stats.records(5);
-        trace.stats.left_out(Finding::lost("torn_line", Stage::Recording), 1, || "line 4".to_owned());
-        trace.append(Table::Events, 3, vec![("time", Cells::Integer(7))]).expect("appends");
-        trace.append_derived(Table::Links, 9, vec![]).expect("appends");
+        trace.stats.left_out(findings::TORN_LINES, 1, || "line 4".to_owned());
+        trace.append(Events { time: vec![7, 7, 7].into(), ..Events::default() }).expect("appends");
+        trace.append_derived(Rows::of(Table::Links, 9)).expect("appends");
         let stats = trace.finish(1).expect("finishes").stats;
         let unaccounted = stats.iter().find(|stat| stat.finding.what == "unaccounted").expect("a row");
         assert_eq!((unaccounted.count, unaccounted.finding.severity), (1, crate::trace::Severity::Lost));
@@ -631,11 +595,10 @@ mod tests {
     #[test]
     fn constants_and_absent_columns_cost_memory_once() {
         let mut trace = builder(0);
-        let kind = trace.word(Table::Tasks, "kind", "static");
         let mut sizes = Vec::new();
         for rows in [1000, 5000, 10, 8000, 1000] {
-            let cells = vec![("kind", Cells::Word(kind)), ("depth", Cells::Integer(0))];
-            trace.append(Table::Tasks, rows, cells).expect("appends");
+            let tasks = Tasks { kind: "static".into(), depth: 0.into(), ..Tasks::default() };
+            trace.append(Rows::from(tasks).repeated(rows)).expect("appends");
             sizes.push(trace.memory.size());
         }
         // Identity and duration are computed per row, 8 bytes each; everything else is shared.
@@ -648,24 +611,31 @@ mod tests {
     fn an_exhausted_pool_is_an_error_that_names_the_trace() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1000));
         let mut trace = RunBuilder::new(Path::new("big.tfp"), 0, &pool);
-        let cells = vec![("start", Cells::from(vec![0i64; 1000]))];
-        let error = trace.append(Table::Tasks, 1000, cells).expect_err("too much");
+        let tasks = Tasks { start: vec![0; 1000].into(), ..Tasks::default() };
+        let error = trace.append(tasks).expect_err("too much");
         assert!(error.to_string().starts_with("big.tfp: not enough memory"), "{error}");
     }
 
     #[test]
-    fn wrong_columns_are_our_error() {
+    fn columns_that_do_not_fit_are_our_error() {
         let mut trace = builder(0);
-        assert!(trace.append(Table::Tasks, 1, vec![("begin", Cells::Integer(0))]).is_err());
-        assert!(trace.append(Table::Tasks, 2, vec![("start", vec![1i64].into())]).is_err());
-        assert!(trace.append(Table::Tasks, 1, vec![("start", Cells::Word(0))]).is_err());
+        let mut refused = |rows: Rows| trace.append(rows).expect_err("does not fit").to_string();
+        let begin = "internal error while building the tables of `trace`: ";
+        let (start, finish) = (vec![1, 2].into(), vec![1].into());
+        let error = refused(Tasks { start, finish, ..Tasks::default() }.into());
+        assert_eq!(error, format!("{begin}tasks.finish has 1 values for 2 rows"));
+        let error = refused(Tasks { depth: 0.into(), ..Tasks::default() }.into());
+        assert_eq!(error, format!("{begin}rows for tasks: none of their columns says how many they are"));
+        let mut rows = Rows::of(Table::Tasks, 1);
+        rows.set_named("start", Values::Each(Arc::new(StringArray::from(vec!["1"]))));
+        assert_eq!(refused(rows), format!("{begin}tasks.start cannot hold values of Utf8"));
     }
 
     #[test]
     fn text_for_word_columns_is_interned_in_order() {
         let mut trace = builder(0);
         let names = StringArray::from(vec![Some("b"), None, Some("a"), Some("b")]);
-        trace.append(Table::Tasks, 4, vec![("name", names.into())]).expect("appends");
+        trace.append(Tasks { name: names.into(), ..Tasks::default() }).expect("appends");
         let run = trace.finish(1).expect("finishes");
         let name = run.tables[&Table::Tasks][0]["name"].as_dictionary::<Int32Type>().clone();
         assert_eq!(name.keys().iter().collect::<Vec<_>>(), [Some(0), None, Some(1), Some(0)]);

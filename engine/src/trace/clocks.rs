@@ -17,7 +17,8 @@ use datafusion::error::DataFusionError;
 use tq_udfs::clock_offsets::{Delay, align};
 
 use super::builder::Run;
-use super::stats::{Finding, Severity, Stage, Stat};
+use super::findings::{self, Finding};
+use super::stats::Stat;
 use crate::tables::Table;
 use crate::time::REACH;
 
@@ -109,7 +110,7 @@ impl Run {
         let delays = clocks.delays(self);
         if delays.is_empty() {
             let example = || "no message between two clocks has both times".to_owned();
-            self.found("not_aligned", clocks.names.len() as u64, Severity::Info, Stage::Import, example);
+            self.found(findings::NOT_ALIGNED, clocks.names.len() as u64, example);
             return Ok(());
         }
         let offsets = align(clocks.names.len(), &delays);
@@ -132,7 +133,7 @@ impl Run {
         }
         if beyond > 0 {
             let example = || "times that aligning moves beyond ±2^62 ticks; they are NULL".to_owned();
-            self.found("bad_time", beyond, Severity::Repaired, Stage::Import, example);
+            self.found(findings::TIME_TOO_LARGE, beyond, example);
         }
         let first = StringArray::from(vec![clocks.names[0].as_str()]);
         for batch in self.tables.get_mut(&Table::Locations).into_iter().flatten() {
@@ -149,7 +150,7 @@ impl Run {
                 format!("{name} was {offset} ticks ahead of {}", clocks.names[0])
             })
         };
-        self.found("aligned", clocks.names.len() as u64, Severity::Info, Stage::Import, example);
+        self.found(findings::ALIGNED, clocks.names.len() as u64, example);
         self.info.args.insert("clock_offsets".to_owned(), moved.into());
         Ok(())
     }
@@ -174,7 +175,7 @@ impl Run {
             }
         }
         let name = |clock: u32| clocks.names.get(clock as usize).map_or("?", String::as_str);
-        self.found("received_before_sent", early, Severity::Info, Stage::Recording, || match first_early {
+        self.found(findings::RECEIVED_BEFORE_SENT, early, || match first_early {
             Some((source, send, target, receive)) => format!(
                 "sent at {send} by the clock of {}, received at {receive} by that of {}: clocks differ; --option align=messages \
                  moves them",
@@ -228,21 +229,12 @@ impl Run {
                 starts[*task]
             )
         });
-        self.found("started_before_predecessor", early.len() as u64, Severity::Info, Stage::Recording, || {
-            example.unwrap_or_default()
-        });
+        self.found(findings::STARTED_BEFORE_PREDECESSOR, early.len() as u64, || example.unwrap_or_default());
     }
 
-    fn found(
-        &mut self,
-        what: &'static str,
-        count: u64,
-        severity: Severity,
-        stage: Stage,
-        example: impl FnOnce() -> String,
-    ) {
+    fn found(&mut self, finding: Finding, count: u64, example: impl FnOnce() -> String) {
         if count > 0 {
-            self.stats.push(Stat { finding: Finding { what, severity, stage }, count, example: example() });
+            self.stats.push(Stat { finding, count, example: example() });
         }
     }
 

@@ -8,18 +8,18 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use datafusion::arrow::datatypes::{Int64Type, SchemaRef};
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::datasource::MemTable;
 use datafusion::error::Result;
-use datafusion::execution::memory_pool::MemoryConsumer;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::builder::{Run, first_identity};
 use crate::sql::charged::ChargedExec;
-use crate::tables::Table;
+use crate::tables::{ColumnType, Table};
 
 /// From so many messages on it is worth it: eight megabytes.
 const MANY: u64 = 1 << 20;
@@ -41,6 +41,38 @@ impl Run {
     /// The identity of the first message, where identities are filled in later.
     pub(crate) fn first_later_identity(&self) -> Option<i64> {
         self.identities_later.then(|| first_identity(self.run_number))
+    }
+
+    /// Takes a run that was built elsewhere into a session: its memory is asked from this pool, and its tasks and messages get the
+    /// identities of the run of this number.
+    ///
+    /// # Errors
+    /// The pool is exhausted.
+    pub(crate) fn belong_to(&mut self, run_number: i64, pool: &Arc<dyn MemoryPool>) -> Result<()> {
+        let memory = MemoryConsumer::new(format!("tables of {}", self.source.display())).register(pool);
+        memory.try_grow(self.memory.size())?;
+        self.memory = memory;
+        let shift = first_identity(run_number) - first_identity(std::mem::replace(&mut self.run_number, run_number));
+        if shift == 0 {
+            return Ok(());
+        }
+        let later = self.identities_later;
+        for (table, batches) in &mut self.tables {
+            // The run's own batches have no column `run` yet.
+            let moved = (table.spec().columns[1..].iter().enumerate())
+                .filter(|(_, column)| column.column_type == ColumnType::Identity)
+                .filter(|(index, _)| !(later && *table == Table::Messages && *index == COLUMN - 1));
+            let moved: Vec<usize> = moved.map(|(index, _)| index).collect();
+            for batch in batches {
+                let mut columns = batch.columns().to_vec();
+                for &index in &moved {
+                    let numbers = columns[index].as_primitive::<Int64Type>();
+                    columns[index] = Arc::new(numbers.unary::<_, Int64Type>(|number| number.wrapping_add(shift)));
+                }
+                *batch = RecordBatch::try_new(batch.schema(), columns)?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives the messages their identities, if they do not have them yet.

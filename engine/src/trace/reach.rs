@@ -9,11 +9,7 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array};
 use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::Int64Type;
 
-use super::stats::{Finding, Stage};
 use crate::time::REACH;
-
-/// A time that lies beyond what a time can be; it is NULL.
-pub(super) const BAD_TIME: Finding = Finding::repaired("bad_time", Stage::Recording);
 
 /// A column whose values beyond the reach are NULL, how many those are, and the row and value of the first; `None` when
 /// there are none.

@@ -12,7 +12,8 @@ use datafusion::arrow::datatypes::Int64Type;
 use datafusion::error::DataFusionError;
 
 use super::builder::Run;
-use super::stats::{Finding, Severity, Stage, Stat};
+use super::findings;
+use super::stats::Stat;
 use crate::tables::Table;
 
 /// The window `[from, to)` in ticks; an absent end is open.
@@ -71,7 +72,7 @@ impl Run {
             batches.retain(|batch| batch.num_rows() > 0);
             if dropped > 0 {
                 self.stats.push(Stat {
-                    finding: Finding { what: "outside_time_slice", severity: Severity::Info, stage: Stage::Import },
+                    finding: findings::OUTSIDE_TIME_SLICE,
                     count: dropped as u64,
                     example: format!("rows of {table}, left out by --from/--to"),
                 });

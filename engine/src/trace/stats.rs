@@ -1,78 +1,12 @@
-//! What a reader left out, repaired or guessed: the rows of `import_stats`, and the books behind them.
+//! What a reader left out, repaired or guessed: the rows of `import_stats`, and the books behind them. The words are in [`findings`].
 //!
 //! Every record that a reader sees either becomes a row or is counted as left out. [`Stats::records`] books what was
 //! read; [`Stats::left_out`] books what became no row; [`Stats::note`] says something about records that did become rows.
 //! When the run is finished the two sides must agree, else a row `unaccounted` of severity `lost` says so.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
-/// How bad it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Severity {
-    /// Worth knowing; the answer is what the trace says.
-    Info,
-    /// Something was wrong and was put right in the way the example says.
-    Repaired,
-    /// Something of the recording is missing from the tables.
-    Lost,
-}
-
-/// Who caused it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Stage {
-    /// The trace came so.
-    Recording,
-    /// `tq` did it: a time slice, rounding, a join that found nothing.
-    Import,
-}
-
-impl fmt::Display for Severity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Severity::Info => "info",
-            Severity::Repaired => "repaired",
-            Severity::Lost => "lost",
-        })
-    }
-}
-
-impl fmt::Display for Stage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Stage::Recording => "recording",
-            Stage::Import => "import",
-        })
-    }
-}
-
-/// A kind of finding. `what` is one snake_case word that queries can rely on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
-    /// Its name in `import_stats.what`.
-    pub what: &'static str,
-    /// How bad it is.
-    pub severity: Severity,
-    /// Who caused it.
-    pub stage: Stage,
-}
-
-impl Finding {
-    /// Worth knowing about the recording.
-    pub const fn info(what: &'static str, stage: Stage) -> Finding {
-        Finding { what, severity: Severity::Info, stage }
-    }
-
-    /// Put right.
-    pub const fn repaired(what: &'static str, stage: Stage) -> Finding {
-        Finding { what, severity: Severity::Repaired, stage }
-    }
-
-    /// Missing from the tables.
-    pub const fn lost(what: &'static str, stage: Stage) -> Finding {
-        Finding { what, severity: Severity::Lost, stage }
-    }
-}
+use super::findings::{self, Finding};
 
 /// A row of `import_stats`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,9 +63,9 @@ impl Stats {
         }
     }
 
-    /// How often `what` was found.
-    pub fn count(&self, what: &str) -> u64 {
-        self.found.iter().filter(|(finding, _)| finding.what == what).map(|(_, (count, _))| count).sum()
+    /// How often it was found.
+    pub fn count(&self, finding: Finding) -> u64 {
+        self.found.get(&finding).map_or(0, |(count, _)| *count)
     }
 
     /// The rows, with the books closed: `rows` is the number of table rows that came from records.
@@ -140,11 +74,11 @@ impl Stats {
             let left_out = self.left_out;
             let accounted = rows + left_out;
             if records != accounted {
-                self.note(Finding::lost("unaccounted", Stage::Import), records.abs_diff(accounted), || {
+                self.note(findings::UNACCOUNTED, records.abs_diff(accounted), || {
                     format!("{records} records read, but {rows} rows and {left_out} counted as left out")
                 });
             }
-            self.note(Finding::info("records_read", Stage::Import), records, || format!("{rows} became rows"));
+            self.note(findings::RECORDS_READ, records, || format!("{rows} became rows"));
         }
         self.found.into_iter().map(|(finding, (count, example))| Stat { finding, count, example }).collect()
     }

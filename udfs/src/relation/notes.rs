@@ -1,7 +1,7 @@
 //! Notes: what a function has to say beside its rows, as "3 links name tasks that are not there".
 //!
-//! Functions do not print. The session puts a [`Notes`] sink into its configuration; functions reach it through the task
-//! context and the command line prints what has gathered after the query, on standard error.
+//! Functions do not print. Each query has a [`Notes`] sink in its configuration; functions reach it through the task context, and
+//! whoever asked takes what has gathered when the query has ended.
 //!
 //! ```text
 //! SessionConfig::with_extension(Arc<Notes>) -> TaskContext -> Work::note -> Notes::take -> stderr
@@ -26,12 +26,12 @@ impl std::fmt::Display for Note {
     }
 }
 
-/// Gathers the notes of a session's queries.
+/// Gathers the notes of a query.
 #[derive(Debug, std::default::Default)]
 pub struct Notes(Mutex<Vec<Note>>);
 
 impl Notes {
-    /// The sink of the session to which a query belongs, if it has one.
+    /// The sink of a query, if it has one.
     pub fn of(context: &TaskContext) -> Option<Arc<Notes>> {
         context.session_config().get_extension::<Notes>()
     }

@@ -45,10 +45,10 @@ use self::line::{Fields, cut_at_line};
 use self::names::Kind;
 use self::overall::Overall;
 use self::reading::Reading;
-use super::{FormatDoc, ImportContext, Importer};
+use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::paths::held_by;
-use crate::trace::{Ending, Finding, Source, Stage, parse_blocks, parse_files};
+use crate::trace::{Ending, Source, findings, parse_blocks, parse_files};
 
 static DOC: FormatDoc = FormatDoc {
     name: "actorprof",
@@ -66,32 +66,6 @@ static DOC: FormatDoc = FormatDoc {
 };
 
 // What may be found.
-const BAD_LINES: Finding = Finding::lost("bad_lines", Stage::Recording);
-const TORN_LINES: Finding = Finding::lost("torn_lines", Stage::Recording);
-const TORN_PIECES: Finding = Finding::lost("other_lines", Stage::Recording);
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
-const DUPLICATE_FILE: Finding = Finding::lost("duplicate_file", Stage::Recording);
-
-const OTHER_PE: Finding = Finding::repaired("other_pe_than_the_files", Stage::Recording);
-const NODE_CONFLICTS: Finding = Finding::repaired("node_conflicts", Stage::Recording);
-const NEGATIVE_CYCLES: Finding = Finding::repaired("negative_cycles", Stage::Recording);
-const MIXED_RUNS: Finding = Finding::repaired("mixed_runs", Stage::Recording);
-
-const OTHER_LINES: Finding = Finding::info("other_lines", Stage::Recording);
-const BLANK_LINES: Finding = Finding::info("blank_lines", Stage::Recording);
-const TRAILING_COMMA_LINES: Finding = Finding::info("trailing_comma_lines", Stage::Recording);
-const CRLF_LINES: Finding = Finding::info("crlf_lines", Stage::Recording);
-const TIGHT_LINES: Finding = Finding::info("lines_without_blanks", Stage::Recording);
-const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
-const MESSAGES_WITHOUT_TIME: Finding = Finding::info("messages_without_time", Stage::Recording);
-const TIME_STEPS_BACKWARDS: Finding = Finding::info("time_steps_backwards", Stage::Recording);
-const PHASES_FAR_APART: Finding = Finding::info("phases_far_apart", Stage::Recording);
-const EMPTY_FILE: Finding = Finding::info("empty_file", Stage::Recording);
-const MISSING_FILE: Finding = Finding::info("missing_file_for_known_pe", Stage::Recording);
-const WARNING_LINES: Finding = Finding::info("total_differs_from_finish", Stage::Recording);
-const RELATIVE_LINES: Finding = Finding::info("relative_lines", Stage::Import);
-const OVERALL_LINES: Finding = Finding::info("overall_lines", Stage::Import);
-const MAIN_LINES: Finding = Finding::info("main_lines", Stage::Import);
 
 /// ActorProf.
 pub(super) struct ActorProf;
@@ -269,7 +243,7 @@ fn import_files(
     let mut reading = Reading::new(path, context);
     let mut overall = None;
     let mut with_sends: BTreeSet<i32> = BTreeSet::new();
-    reading.builder.stats.note(DUPLICATE_FILE, duplicates.len() as u64, || {
+    reading.builder.stats.note(findings::DUPLICATE_FILE, duplicates.len() as u64, || {
         format!(
             "{}: another file of that PE and phase was read",
             duplicates.first().map_or_else(String::new, |path| name_of(path))
@@ -283,7 +257,7 @@ fn import_files(
             with_sends.insert(*pe);
         }
         match missing {
-            Missing::Nothing => reading.builder.stats.note(EMPTY_FILE, 1, || name_of(path)),
+            Missing::Nothing => reading.builder.stats.note(findings::EMPTY_FILE, 1, || name_of(path)),
             Missing::CutOff => note_if_cut_off(&mut reading, &name_of(path), Ending::CutOff),
         }
     }
@@ -356,7 +330,7 @@ fn import_files(
         let missing: Vec<i32> = (0..reading.pes).filter(|pe| !with_sends.contains(pe)).collect();
         let first = missing.first().copied().unwrap_or_default();
         let example = || format!("PE{first} sent nothing: it has no _send file");
-        reading.builder.stats.note(MISSING_FILE, missing.len() as u64, example);
+        reading.builder.stats.note(findings::MISSING_FILE_FOR_KNOWN_PE, missing.len() as u64, example);
     }
     let (pes, has_more) = (reading.pes, files.iter().any(|(kind, _)| *kind != Kind::Overall));
     if has_more || sub_runs.is_empty() {
@@ -395,7 +369,7 @@ fn threads_for(sources: &[&Source], context: &ImportContext<'_>) -> usize {
 
 fn note_if_cut_off(reading: &mut Reading, name: &str, ending: Ending) {
     let cut_off = u64::from(ending == Ending::CutOff);
-    reading.builder.stats.note(TRUNCATED, cut_off, || format!("{name}: the compressed file breaks off"));
+    reading.builder.stats.note(findings::TRUNCATED, cut_off, || format!("{name}: the compressed file breaks off"));
 }
 
 /// Books an `overall.txt`. One sub-run goes into the run; several are handed back, to be runs of their own.
@@ -403,15 +377,18 @@ fn take_overall(name: &str, overall: &mut Overall, reading: &mut Reading) -> Res
     let Overall { foreign, relative, warnings, bad, torn, negative, .. } = *overall;
     let stats = &mut reading.builder.stats;
     stats.records(foreign + relative + warnings + bad + torn);
-    stats.left_out(OTHER_LINES, foreign, || format!("{name}: output of others"));
-    stats
-        .left_out(RELATIVE_LINES, relative, || format!("{name}: they become counters where a PE has no absolute line"));
+    stats.left_out(findings::OTHER_LINES, foreign, || format!("{name}: output of others"));
+    stats.left_out(findings::RELATIVE_LINES, relative, || {
+        format!("{name}: they become counters where a PE has no absolute line")
+    });
     let torn_line = overall.torn_example.take().unwrap_or_default();
-    stats.left_out(TORN_LINES, torn, || format!("{name}: `{torn_line}`"));
-    stats.left_out(WARNING_LINES, warnings, || format!("{name}: printed before the selector had finished"));
+    stats.left_out(findings::TORN_LINES, torn, || format!("{name}: `{torn_line}`"));
+    stats.left_out(findings::TOTAL_DIFFERS_FROM_FINISH, warnings, || {
+        format!("{name}: printed before the selector had finished")
+    });
     let (bad_line, negative_line) = (overall.bad_example.take(), overall.negative_example.take());
-    stats.left_out(BAD_LINES, bad, || format!("{name}: `{}`", bad_line.unwrap_or_default()));
-    stats.note(NEGATIVE_CYCLES, negative, || format!("{name}: `{}`", negative_line.unwrap_or_default()));
+    stats.left_out(findings::BAD_LINES, bad, || format!("{name}: `{}`", bad_line.unwrap_or_default()));
+    stats.note(findings::NEGATIVE_CYCLES, negative, || format!("{name}: `{}`", negative_line.unwrap_or_default()));
     reading.builder.info.program = overall.program.take();
     if let Some(pe) = overall.largest_pe {
         reading.meet(pe);

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use datafusion::arrow::array::{Array, Float64Array, Int32Array, Int64Array, StringArray, StringBuilder};
+use datafusion::arrow::array::{Array, Int64Array, StringBuilder};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 
 use super::line::{NO_TIME, Tally};
@@ -13,29 +13,24 @@ use super::overall::SubRun;
 use super::papi::{MAIN, Sections, counter_name};
 use super::physical::{Buffers, Type};
 use super::send::{Mostly, Nodes, Sends, Stamps};
-use super::{
-    BAD_LINES, BLANK_LINES, CRLF_LINES, MAIN_LINES, MESSAGES_WITHOUT_TIME, MIXED_RUNS, NODE_CONFLICTS, OTHER_LINES,
-    OTHER_PE, PHASES_FAR_APART, ROUNDED, TIGHT_LINES, TIME_STEPS_BACKWARDS, TORN_LINES, TORN_PIECES,
-    TRAILING_COMMA_LINES,
-};
+use crate::cells::Cells;
+use crate::cells::kind::{Integer, Time, Word};
 use crate::error::ImportError;
-use crate::importers::ImportContext;
-use crate::tables::Table;
-use crate::trace::{Cells, Location, RunBuilder, in_order};
+use crate::importers::importer::ImportContext;
+use crate::tables::{self, Place, Table};
+use crate::trace::{Location, Rows, RunBuilder, findings, in_order};
 
 /// Rows that wait for the origin.
 struct Waiting {
-    table: Table,
-    rows: usize,
     /// Whether they stand for records of the trace.
     of_records: bool,
-    cells: Vec<(&'static str, Cells)>,
+    rows: Rows,
     /// A column of times, nanoseconds since 1970 or [`NO_TIME`]; empty when no row has one.
-    times: Option<(&'static str, Vec<i64>)>,
+    times: Option<(Place<Time>, Vec<i64>)>,
 }
 
 impl Waiting {
-    /// With its times among its cells, in nanoseconds since `origin`.
+    /// With its times among its columns, in nanoseconds since `origin`.
     fn since(mut self, origin: i64) -> Waiting {
         let Some((column, mut times)) = self.times.take().filter(|(_, times)| !times.is_empty()) else { return self };
         let array: Int64Array = if times.contains(&NO_TIME) {
@@ -45,8 +40,8 @@ impl Waiting {
             times.iter_mut().for_each(|time| *time = time.saturating_sub(origin));
             times.into()
         };
-        if array.null_count() < self.rows {
-            self.cells.push((column, array.into()));
+        if array.null_count() < array.len() {
+            self.rows.set(column, array);
         }
         self
     }
@@ -98,7 +93,7 @@ impl Reading {
     pub(super) fn end_file(&mut self, name: &str, phase: Option<&str>, in_order: bool) {
         let stamps = std::mem::replace(&mut self.stamps, Stamps::none());
         let backwards = if in_order { stamps.backwards } else { 0 };
-        self.builder.stats.note(TIME_STEPS_BACKWARDS, backwards, || name.to_owned());
+        self.builder.stats.note(findings::TIME_STEPS_BACKWARDS, backwards, || name.to_owned());
         if stamps.first != NO_TIME {
             let (name, phase) = (name.to_owned(), phase.map(str::to_owned));
             self.files.push(FileStamps { name, phase, least: stamps.least, most: stamps.most });
@@ -119,26 +114,26 @@ impl Reading {
             Mostly::One(_) => block.targets.len(),
             Mostly::Each(sources) => sources.iter().filter(|source| **source != pe).count(),
         };
-        self.builder.stats.note(OTHER_PE, others as u64, || format!("{file}: sends of another PE than the file's"));
+        self.builder.stats.note(findings::OTHER_PE_THAN_THE_FILES, others as u64, || {
+            format!("{file}: sends of another PE than the file's")
+        });
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
         if let Some((pe, node)) = block.own_node {
             self.nodes.correct(pe, node);
         }
-        self.builder.stats.note(MESSAGES_WITHOUT_TIME, block.without_time, || file.to_owned());
-        let rows = block.targets.len();
-        let mut cells = vec![
-            ("source", mostly_words(block.sources)),
-            ("target", block.targets.into()),
-            ("bytes", mostly(block.bytes)),
-            ("count", Cells::Integer(1)),
-            ("kind", Cells::Word(self.builder.word(Table::Messages, "kind", "logical"))),
-        ];
-        if let Some(phase) = phase {
-            cells.push(("tag", Cells::Word(self.builder.word(Table::Messages, "tag", phase))));
-        }
-        let times = if block.without_time as usize == rows { Vec::new() } else { block.times };
-        self.wait(Waiting { table: Table::Messages, rows, of_records: true, cells, times: Some(("send_time", times)) })
+        self.builder.stats.note(findings::MESSAGES_WITHOUT_TIME, block.without_time, || file.to_owned());
+        let times = if block.without_time as usize == block.targets.len() { Vec::new() } else { block.times };
+        let messages = tables::Messages {
+            source: mostly_words(block.sources),
+            target: block.targets.into(),
+            bytes: mostly(block.bytes),
+            count: 1.into(),
+            kind: "logical".into(),
+            tag: phase.into(),
+            ..Default::default()
+        };
+        self.wait(messages, true, Some((tables::Messages::send_time, times)))
     }
 
     /// Takes a block of what a PE handled.
@@ -150,7 +145,9 @@ impl Reading {
     ) -> Result<(), ImportError> {
         self.tally(file, &block.tally);
         let others = block.sections.iter().filter(|section| section.target != pe).count();
-        self.builder.stats.note(OTHER_PE, others as u64, || format!("{file}: work of another PE than the file's"));
+        self.builder.stats.note(findings::OTHER_PE_THAN_THE_FILES, others as u64, || {
+            format!("{file}: work of another PE than the file's")
+        });
         self.stamps.then(&block.stamps);
         self.take_nodes(&block.nodes);
         if let Some((pe, node)) = block.own_node.filter(|own| own.0 == pe) {
@@ -160,7 +157,7 @@ impl Reading {
         self.counters_of(block, first)?;
         let handled: Vec<_> = block.sections.iter().filter(|section| section.mailbox != MAIN).collect();
         let mains = (block.sections.len() - handled.len()) as u64;
-        self.builder.stats.left_out(MAIN_LINES, mains, || format!("{file}: they become counters"));
+        self.builder.stats.left_out(findings::MAIN_LINES, mains, || format!("{file}: they become counters"));
         let mut args = StringBuilder::with_capacity(handled.len(), handled.len() * 32);
         let mut text = String::new();
         for section in &handled {
@@ -174,33 +171,31 @@ impl Reading {
         for (row, section) in handled.iter().enumerate() {
             bytes.push(section.bytes, row);
         }
-        let mut cells = vec![
-            ("source", handled.iter().map(|section| section.source).collect::<Vec<i32>>().into()),
-            ("target", handled.iter().map(|section| section.target).collect::<Vec<i32>>().into()),
-            ("bytes", mostly(bytes)),
-            ("count", Cells::Integer(1)),
-            ("kind", Cells::Word(self.builder.word(Table::Messages, "kind", "handled"))),
-            ("args", args.finish().into()),
-        ];
-        if let Some(phase) = phase {
-            cells.push(("tag", Cells::Word(self.builder.word(Table::Messages, "tag", phase))));
-        }
+        let messages = tables::Messages {
+            source: handled.iter().map(|section| section.source).collect(),
+            target: handled.iter().map(|section| section.target).collect(),
+            bytes: mostly(bytes),
+            count: 1.into(),
+            kind: "handled".into(),
+            tag: phase.into(),
+            args: args.finish().into(),
+            ..Default::default()
+        };
         let times = handled.iter().map(|section| section.time).collect();
-        let (rows, times) = (handled.len(), Some(("receive_time", times)));
-        self.wait(Waiting { table: Table::Messages, rows, of_records: true, cells, times })
+        self.wait(messages, true, Some((tables::Messages::receive_time, times)))
     }
 
     /// The counters of sections; handled messages are numbered from `message` on.
     fn counters_of(&mut self, block: &Sections, mut message: i64) -> Result<(), ImportError> {
         let (mut names, mut values) = (Vec::new(), Vec::new());
         let (mut locations, mut messages, mut times) = (Vec::new(), Vec::new(), Vec::new());
-        let sends = self.builder.word(Table::Counters, "name", "NUM_SENDS");
+        let sends = self.builder.word(tables::Counters::name, "NUM_SENDS");
         let mut known: Vec<(usize, Vec<i32>)> = Vec::new();
         for section in &block.sections {
             let of = section.counted;
             if !known.iter().any(|(counted, _)| *counted == of) {
                 let words =
-                    (0..of).map(|counter| self.builder.word(Table::Counters, "name", &counter_name(counter, of)));
+                    (0..of).map(|counter| self.builder.word(tables::Counters::name, &counter_name(counter, of)));
                 known.push((of, words.collect()));
             }
             let words = known.iter().find(|(counted, _)| *counted == of).map_or(&[][..], |(_, words)| words);
@@ -221,49 +216,49 @@ impl Reading {
                 message += 1;
             }
         }
-        let cells = vec![
-            ("location", locations.into()),
-            ("name", names.into()),
-            ("message", messages.into()),
-            ("kind", Cells::Word(self.builder.word(Table::Counters, "kind", "delta"))),
-        ];
-        let rows = values.len();
-        let cells = cells.into_iter().chain([("value", Float64Array::from(values).into())]).collect();
-        self.wait(Waiting { table: Table::Counters, rows, of_records: false, cells, times: Some(("time", times)) })
+        let counters = tables::Counters {
+            location: locations.into(),
+            message: messages.into(),
+            name: names.into(),
+            value: values.into(),
+            kind: "delta".into(),
+            ..Default::default()
+        };
+        self.wait(counters, false, Some((tables::Counters::time, times)))
     }
 
     /// Takes a block of buffers.
     pub(super) fn take_buffers(&mut self, file: &str, block: Buffers) -> Result<(), ImportError> {
         let stats = &mut self.builder.stats;
         stats.records(block.lines);
-        stats.left_out(OTHER_LINES, block.foreign, || format!("{file}: output of others"));
+        stats.left_out(findings::OTHER_LINES, block.foreign, || format!("{file}: output of others"));
         let torn = block.example.unwrap_or_default();
-        stats.left_out(TORN_PIECES, block.torn, || format!("{file}: `{torn}`"));
+        stats.left_out(findings::TORN_PIECES, block.torn, || format!("{file}: `{torn}`"));
         for buffer in &block.buffers {
             self.pes = self.pes.max(buffer.source.max(buffer.target) + 1);
         }
         let (progress, sends): (Vec<_>, Vec<_>) =
             block.buffers.into_iter().partition(|buffer| buffer.kind == Type::NonblockProgress);
-        let local = self.builder.word(Table::Messages, "kind", "local_send");
-        let remote = self.builder.word(Table::Messages, "kind", "nonblock_send");
-        let kind = |kind: Type| if kind == Type::LocalSend { local } else { remote };
-        let cells = vec![
-            ("source", sends.iter().map(|buffer| buffer.source).collect::<Vec<i32>>().into()),
-            ("target", sends.iter().map(|buffer| buffer.target).collect::<Vec<i32>>().into()),
-            ("bytes", sends.iter().map(|buffer| buffer.bytes).collect::<Vec<i64>>().into()),
-            ("kind", sends.iter().map(|buffer| kind(buffer.kind)).collect::<Vec<i32>>().into()),
-            ("count", Cells::Integer(1)),
-        ];
-        self.wait(Waiting { table: Table::Messages, rows: sends.len(), of_records: true, cells, times: None })?;
+        let kind = |kind: Type| if kind == Type::LocalSend { "local_send" } else { "nonblock_send" };
+        let messages = tables::Messages {
+            source: sends.iter().map(|buffer| buffer.source).collect(),
+            target: sends.iter().map(|buffer| buffer.target).collect(),
+            bytes: sends.iter().map(|buffer| buffer.bytes).collect(),
+            count: 1.into(),
+            kind: sends.iter().map(|buffer| kind(buffer.kind)).collect(),
+            ..Default::default()
+        };
+        self.wait(messages, true, None)?;
         let args =
             progress.iter().map(|buffer| format!("{{\"bytes\":{},\"target\":\"PE{}\"}}", buffer.bytes, buffer.target));
-        let cells = vec![
-            ("location", progress.iter().map(|buffer| buffer.source).collect::<Vec<i32>>().into()),
-            ("name", Cells::Word(self.builder.word(Table::Events, "name", "nonblock_progress"))),
-            ("kind", Cells::Word(self.builder.word(Table::Events, "kind", "nonblock_progress"))),
-            ("args", StringArray::from_iter_values(args).into()),
-        ];
-        self.wait(Waiting { table: Table::Events, rows: progress.len(), of_records: true, cells, times: None })
+        let events = tables::Events {
+            location: progress.iter().map(|buffer| buffer.source).collect(),
+            name: "nonblock_progress".into(),
+            kind: "nonblock_progress".into(),
+            args: args.collect(),
+            ..Default::default()
+        };
+        self.wait(events, true, None)
     }
 
     /// Takes the cycles of a sub-run.
@@ -272,24 +267,20 @@ impl Reading {
         for value in &run.values {
             self.meet(value.pe);
         }
-        let cells = vec![
-            ("location", run.values.iter().map(|value| value.pe).collect::<Vec<i32>>().into()),
-            ("value", Float64Array::from_iter_values(run.values.iter().map(|value| value.value)).into()),
-            ("kind", Cells::Word(self.builder.word(Table::Counters, "kind", "total"))),
-        ];
-        let words = |builder: &mut RunBuilder, column, word: fn(&super::overall::Value) -> &'static str| {
-            let keys = run.values.iter().map(|value| builder.word(Table::Counters, column, word(value)));
-            Cells::from(keys.collect::<Vec<i32>>())
+        let counters = tables::Counters {
+            location: run.values.iter().map(|value| value.pe).collect(),
+            name: run.values.iter().map(|value| value.name).collect(),
+            value: run.values.iter().map(|value| value.value).collect(),
+            kind: "total".into(),
+            unit: run.values.iter().map(|value| value.unit).collect(),
+            ..Default::default()
         };
-        let names = words(&mut self.builder, "name", |value| value.name);
-        let units = words(&mut self.builder, "unit", |value| value.unit);
-        let cells = cells.into_iter().chain([("name", names), ("unit", units)]).collect();
         // A line of components is a row; one of totals is four.
         let of_sub_run = run.values.len() as u64;
         self.builder
             .stats
-            .left_out(super::OVERALL_LINES, run.records, || format!("{of_sub_run} counters come from them"));
-        self.wait(Waiting { table: Table::Counters, rows: run.values.len(), of_records: false, cells, times: None })
+            .left_out(findings::OVERALL_LINES, run.records, || format!("{of_sub_run} counters come from them"));
+        self.wait(counters, false, None)
     }
 
     fn take_nodes(&mut self, nodes: &Nodes) {
@@ -307,33 +298,35 @@ impl Reading {
         }
         let example = |what: &str| format!("{file}{what}");
         let line = tally.example.as_deref().unwrap_or_default();
-        stats.left_out(TORN_LINES, tally.torn, || example(&format!(": `{line}`")));
-        stats.left_out(BAD_LINES, tally.bad, || example(&format!(": `{line}`")));
-        stats.note(BLANK_LINES, tally.blank, || example(""));
-        stats.note(TRAILING_COMMA_LINES, tally.trailing_comma, || example(""));
-        stats.note(CRLF_LINES, tally.carriage_return, || example(""));
-        stats.note(TIGHT_LINES, tally.tight, || example(""));
-        stats.note(ROUNDED, tally.rounded, || example("times finer than a nanosecond, rounded half to even"));
+        stats.left_out(findings::TORN_LINES, tally.torn, || example(&format!(": `{line}`")));
+        stats.left_out(findings::BAD_LINES, tally.bad, || example(&format!(": `{line}`")));
+        stats.note(findings::BLANK_LINES, tally.blank, || example(""));
+        stats.note(findings::TRAILING_COMMA_LINES, tally.trailing_comma, || example(""));
+        stats.note(findings::CRLF_LINES, tally.carriage_return, || example(""));
+        stats.note(findings::LINES_WITHOUT_BLANKS, tally.tight, || example(""));
+        stats.note(findings::ROUNDED, tally.rounded, || example("times finer than a nanosecond, rounded half to even"));
     }
 
-    fn wait(&mut self, waiting: Waiting) -> Result<(), ImportError> {
-        if waiting.rows == 0 {
+    fn wait(
+        &mut self,
+        rows: impl Into<Rows>,
+        of_records: bool,
+        times: Option<(Place<Time>, Vec<i64>)>,
+    ) -> Result<(), ImportError> {
+        let rows = rows.into();
+        let count = rows.count().unwrap_or(0);
+        if count == 0 {
             return Ok(());
         }
-        let cells = waiting.cells.iter().map(|(_, cells)| match cells {
-            Cells::Array(array) => array.get_buffer_memory_size(),
-            Cells::Words(keys) => keys.get_buffer_memory_size(),
-            Cells::Word(_) | Cells::Integer(_) => 0,
-        });
-        let times = waiting.times.as_ref().map_or(0, |(_, times)| times.capacity() * size_of::<i64>());
-        self.memory.try_grow(cells.sum::<usize>() + times).map_err(|error| ImportError::Memory {
+        let bytes = times.as_ref().map_or(0, |(_, times)| times.capacity() * size_of::<i64>());
+        self.memory.try_grow(rows.memory() + bytes).map_err(|error| ImportError::Memory {
             path: self.builder.source().to_owned(),
             what: error.strip_backtrace(),
         })?;
-        if waiting.table == Table::Messages {
-            self.messages += waiting.rows as i64;
+        if rows.table() == Table::Messages {
+            self.messages += count as i64;
         }
-        self.waiting.push(waiting);
+        self.waiting.push(Waiting { of_records, rows, times });
         Ok(())
     }
 
@@ -342,9 +335,9 @@ impl Reading {
         self.note_mixed_runs();
         let conflicts = self.nodes.conflicts();
         let first = conflicts.first().copied().unwrap_or_default();
-        self.builder
-            .stats
-            .note(NODE_CONFLICTS, conflicts.len() as u64, || format!("PE{first} is said to be on several nodes"));
+        self.builder.stats.note(findings::NODE_CONFLICTS, conflicts.len() as u64, || {
+            format!("PE{first} is said to be on several nodes")
+        });
         let origin = self.files.iter().map(|file| file.least).min();
         self.builder.info.origin = origin;
         self.builder.info.started_at = origin;
@@ -355,12 +348,10 @@ impl Reading {
         // The tables account for the columns as they take them over.
         self.memory.free();
         let waiting = std::mem::take(&mut self.waiting);
-        for Waiting { table, rows, of_records, cells, .. } in
-            in_order(waiting, context.threads, |waiting| waiting.since(base))
-        {
+        for Waiting { rows, of_records, .. } in in_order(waiting, context.threads, |waiting| waiting.since(base)) {
             match of_records {
-                true => self.builder.append(table, rows, cells)?,
-                false => self.builder.append_derived(table, rows, cells)?,
+                true => self.builder.append(rows)?,
+                false => self.builder.append_derived(rows)?,
             }
         }
         context.finish(self.builder)
@@ -370,13 +361,13 @@ impl Reading {
     fn intern_pes(&mut self) {
         for pe in 0..self.pes {
             let name = location(pe);
-            for (table, column) in [
-                (Table::Messages, "source"),
-                (Table::Messages, "target"),
-                (Table::Counters, "location"),
-                (Table::Events, "location"),
+            for column in [
+                tables::Messages::source,
+                tables::Messages::target,
+                tables::Counters::location,
+                tables::Events::location,
             ] {
-                let key = self.builder.word(table, column, &name);
+                let key = self.builder.word(column, &name);
                 debug_assert_eq!(key, pe);
             }
         }
@@ -401,26 +392,20 @@ impl Reading {
             })?;
         }
         // Columns, not a location at a time: there may be hundreds of thousands.
-        let builder = &mut self.builder;
-        let mut column = |column: &'static str, word: &dyn Fn(i32) -> Option<String>| -> Cells {
-            let keys: Int32Array =
-                pes.clone().map(|pe| word(pe).map(|word| builder.word(Table::Locations, column, &word))).collect();
-            Cells::Words(keys)
-        };
         let nodes = &self.nodes;
         let node = |pe: i32| nodes.node(pe).map(node_location);
-        let mut cells = vec![
-            ("location", column("location", &|pe| Some(location(pe)))),
-            ("parent", column("parent", &node)),
-            ("clock", column("clock", &node)),
-            ("process", column("process", &|pe| Some(pe.to_string()))),
-            ("kind", column("kind", &|_| Some("pe".to_owned()))),
-            ("role", column("role", &|_| Some("compute".to_owned()))),
-        ];
-        let first = builder.rows(Table::Locations) as i64;
-        cells.push(("sort_index", pes.clone().map(|pe| first + i64::from(pe)).collect::<Vec<i64>>().into()));
-        cells.push(("name", StringArray::from_iter_values(pes.clone().map(location)).into()));
-        builder.append_derived(Table::Locations, self.pes as usize, cells)
+        let first = self.builder.rows(Table::Locations) as i64;
+        self.builder.append_derived(tables::Locations {
+            location: pes.clone().map(location).collect(),
+            parent: pes.clone().map(node).collect(),
+            kind: "pe".into(),
+            name: pes.clone().map(location).collect(),
+            process: pes.clone().map(|pe| pe.to_string()).collect(),
+            sort_index: pes.clone().map(|pe| first + i64::from(pe)).collect(),
+            role: "compute".into(),
+            clock: pes.map(node).collect(),
+            ..Default::default()
+        })
     }
 
     /// Files of several executions in one directory: a run overwrites the files of its own PEs and phases only.
@@ -447,7 +432,7 @@ impl Reading {
             if gap.length > both || gap.length > each() {
                 let (count, seconds) = (before.len().min(from.len()), gap.length as f64 / 1e9);
                 let (earlier, later) = (&before[before.len() - 1].name, &from[0].name);
-                self.builder.stats.note(MIXED_RUNS, count as u64, || {
+                self.builder.stats.note(findings::MIXED_RUNS, count as u64, || {
                     format!(
                         "{earlier} ends {seconds:.3} s before {later} begins: one may be left over from another run"
                     )
@@ -464,7 +449,7 @@ impl Reading {
         for gap in gaps(&phases).into_iter().filter(|gap| gap.length > limit) {
             let seconds = gap.length as f64 / 1e9;
             let (earlier, later) = (&phases[gap.at - 1].name, &phases[gap.at].name);
-            self.builder.stats.note(PHASES_FAR_APART, 1, || {
+            self.builder.stats.note(findings::PHASES_FAR_APART, 1, || {
                 format!("{earlier} ends {seconds:.0} s before {later} begins: one may be left over from another run")
             });
         }
@@ -535,18 +520,18 @@ fn node_location(node: i32) -> String {
     format!("node {node}")
 }
 
-fn mostly(values: Mostly<i64>) -> Cells {
+fn mostly(values: Mostly<i64>) -> Cells<Integer> {
     match values {
-        Mostly::None => Cells::Integer(0),
-        Mostly::One(value) => Cells::Integer(value),
+        Mostly::None => 0.into(),
+        Mostly::One(value) => value.into(),
         Mostly::Each(values) => values.into(),
     }
 }
 
-fn mostly_words(keys: Mostly<i32>) -> Cells {
+fn mostly_words(keys: Mostly<i32>) -> Cells<Word> {
     match keys {
-        Mostly::None => Cells::Word(0),
-        Mostly::One(key) => Cells::Word(key),
+        Mostly::None => 0.into(),
+        Mostly::One(key) => key.into(),
         Mostly::Each(keys) => keys.into(),
     }
 }

@@ -14,7 +14,7 @@ use super::event;
 use super::file::{Recording, Shared};
 use super::opened::{ANY, Opened};
 use super::slices::Patches;
-use super::{UNFINISHED_TASK, UNMATCHED_END};
+use crate::trace::findings;
 
 /// Closes asynchronous spans; the answer is (child, parent) of those that nest.
 pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Patches) -> Vec<(u32, u32)> {
@@ -42,7 +42,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
         if matches!(part.phase, b'e' | b'F') {
             let Some(found) = found else {
                 let (name, time) = (recording.text(part.name).to_owned(), part.time);
-                recording.stats.note(UNMATCHED_END, 1, || format!("end of `{name}` at {time} ns"));
+                recording.stats.note(findings::UNMATCHED_END, 1, || format!("end of `{name}` at {time} ns"));
                 continue;
             };
             let row = open.close(found) as u32;
@@ -70,7 +70,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
         debug_assert_eq!(recording.finish(row), UNFINISHED);
         format!("`{}` has no end", shared.names.word(recording.name(row)))
     });
-    recording.stats.note(UNFINISHED_TASK, unfinished.len() as u64, || example.unwrap_or_default());
+    recording.stats.note(findings::UNFINISHED, unfinished.len() as u64, || example.unwrap_or_default());
     parents
 }
 

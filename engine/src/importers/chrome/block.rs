@@ -10,15 +10,14 @@
 //! Damage stays inside of one event: an unescaped quote makes the rest of it unreadable, so the reader counts one
 //! [`BAD_EVENT`] and goes on where [`damage`] finds the next event or the end of the array.
 
-use super::chunk::{Ending, NO_WORD, Records};
+use super::chunk::{Ending, Records};
 use super::damage::{self, Closes, Resumption};
 use super::event::{self, Event};
 use super::lex::{self, Flaw};
+use super::phases::Phases;
+use super::place::{Next, Place, place_in};
 use super::told::{TQ, Written};
-use super::{
-    BAD_EVENT, COMMA_MISSING, COMMA_TOO_MANY, DUPLICATE_KEY, NO_PHASE, NOT_UTF8, TRAILING_COMMA, phases::Phases,
-};
-use crate::trace::Block;
+use crate::trace::{Block, findings};
 
 /// A parsed block.
 pub(super) struct Parsed {
@@ -30,17 +29,6 @@ pub(super) struct Parsed {
     pub(super) last: bool,
     /// The bytes behind the array, where the text ends in this block.
     pub(super) tail: Option<Vec<u8>>,
-}
-
-/// What follows a block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Text that nobody has looked at, or no more than guessed about.
-    Unknown,
-    /// An event, or the end of the array: the block was cut with care.
-    Event,
-    /// Nothing: the text ends.
-    Nothing,
 }
 
 /// Parses a block.
@@ -61,12 +49,12 @@ pub(super) fn parse(block: Block<'_>, next: Next, written: &Written) -> Parsed {
     let Commas { missing, extra, seen } = parser.commas;
     let mut records = parser.phases.into_records();
     let place = || format!("in the events from byte {} on", block.offset);
-    records.stats.note(COMMA_MISSING, missing, place);
-    records.stats.note(COMMA_TOO_MANY, extra, place);
+    records.stats.note(findings::COMMA_MISSING, missing, place);
+    records.stats.note(findings::COMMA_TOO_MANY, extra, place);
     if let (Ending::Closed(at), true) = (ending, seen && parser_saw_events(&records)) {
-        records.stats.note(TRAILING_COMMA, 1, || format!("byte {}", text.places(block).of(at)));
+        records.stats.note(findings::TRAILING_COMMA, 1, || format!("byte {}", text.places(block).of(at)));
     }
-    records.stats.note(NOT_UTF8, text.invalid, || format!("byte {}", block.offset + text.first as u64));
+    records.stats.note(findings::NOT_UTF8, text.invalid, || format!("byte {}", block.offset + text.first as u64));
     let tail = match ending {
         Ending::Closed(at) if block.last => Some(text.text().as_bytes()[at + 1..].to_vec()),
         _ => None,
@@ -160,33 +148,6 @@ impl<'b> Utf8<'b> {
     fn places<'p>(&self, block: Block<'p>) -> Place<'p> {
         Place { offset: block.offset, damaged: (self.invalid > 0).then_some(block.bytes) }
     }
-}
-
-/// Where a place of a block's text stands in the file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Place<'b> {
-    offset: u64,
-    /// The bytes of the block, where its text differs from them.
-    damaged: Option<&'b [u8]>,
-}
-
-impl Place<'_> {
-    pub(super) fn of(&self, at: usize) -> u64 {
-        self.offset + self.damaged.map_or(at, |bytes| place_in(bytes, at)) as u64
-    }
-}
-
-/// Where in `bytes` the byte `at` of their text stands: U+FFFD is three bytes, what it replaced may be one.
-fn place_in(bytes: &[u8], at: usize) -> usize {
-    let (mut in_text, mut in_bytes) = (0, 0);
-    for chunk in bytes.utf8_chunks() {
-        if at <= in_text + chunk.valid().len() {
-            return in_bytes + (at - in_text);
-        }
-        in_text += chunk.valid().len() + char::REPLACEMENT_CHARACTER.len_utf8();
-        in_bytes += chunk.valid().len() + chunk.invalid().len();
-    }
-    bytes.len()
 }
 
 struct Commas {
@@ -295,13 +256,13 @@ impl<'t> Parser<'t> {
         }
         if event.duplicate {
             let at = self.at;
-            self.phases.note(DUPLICATE_KEY, at, || "a key stands twice; the last value counts".to_owned());
+            self.phases.note(findings::DUPLICATE_KEY, at, || "a key stands twice; the last value counts".to_owned());
         }
         if event.phase == 0 {
             // JAX ends every file with `{}`.
             let is_padding = event.name.is_none() && event.ts.is_empty() && event.others.is_empty();
             if !is_padding || event.args.text().is_some() {
-                self.phases.left_out(NO_PHASE, self.at, || "an object without `ph`".to_owned());
+                self.phases.left_out(findings::NO_PHASE, self.at, || "an object without `ph`".to_owned());
             }
             return;
         }
@@ -310,7 +271,7 @@ impl<'t> Parser<'t> {
 
     fn bad(&mut self, at: usize) {
         let bytes = self.text.as_bytes();
-        self.phases.left_out(BAD_EVENT, at, || {
+        self.phases.left_out(findings::BAD_EVENT, at, || {
             let head = String::from_utf8_lossy(&bytes[at..bytes.len().min(at + 60)]);
             format!("`{}…`", head.escape_debug())
         });
@@ -349,26 +310,5 @@ impl<'t> Parser<'t> {
         let stretch = self.text.get(begin..end).unwrap_or_default().trim_end();
         let mut characters = stretch.chars();
         characters.next().is_some_and(|first| first != '{') && characters.next().is_none()
-    }
-}
-
-/// A key that was looked up for a slice of the text, kept for the next event: neighbours have much in common.
-pub(super) struct Recent<'t> {
-    slice: &'t str,
-    key: i32,
-}
-
-impl<'t> Recent<'t> {
-    pub(super) fn new() -> Recent<'t> {
-        Recent { slice: "", key: NO_WORD }
-    }
-
-    #[inline]
-    pub(super) fn get(&mut self, slice: &'t str, look_up: impl FnOnce() -> i32) -> i32 {
-        if self.key == NO_WORD || self.slice != slice {
-            self.key = look_up();
-            self.slice = slice;
-        }
-        self.key
     }
 }

@@ -4,7 +4,7 @@
 //! nesting) → times from one origin → tables. Task columns move block by block without a copy; only arguments that an `E`
 //! adds to make a block's arguments be written anew.
 
-use datafusion::arrow::array::{Array, Float64Array, Int64Array, StringArray};
+use datafusion::arrow::array::{Array, Int64Array, StringArray};
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
 use super::chunk::{Measure, NO_TIME, NO_WORD, Sample, Tasks, Texts, UNFINISHED};
@@ -13,12 +13,12 @@ use super::kineto::{Kinds, Label, Link};
 use super::lanes::Sort;
 use super::nest::{NONE, Nesting};
 use super::slices::Patches;
-use super::told::{self, TQ_TASKS, Told};
-use super::{EMPTY, END_MISSING, OVERLAP, PARENTS_LEFT_OUT, UNFINISHED_TASK};
+use super::told::{self, TQ_TASKS};
 use super::{asyncs, flows, header, kineto, recorder, slices};
+use crate::cells::Cells;
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, RunBuilder};
+use crate::tables::{self, Table};
+use crate::trace::{RunBuilder, findings};
 
 /// Fills the tables of a run from the recordings of its files.
 pub(super) fn build(
@@ -52,17 +52,17 @@ pub(super) fn build(
         built.push((join(&mut recording, &mut shared, &kinds), recording));
     }
     if built.iter().all(|(_, recording)| recording.lists.events == 0) {
-        builder.stats.note(EMPTY, 1, || "the trace holds no events".to_owned());
+        builder.stats.note(findings::NO_EVENTS, 1, || "the trace holds no events".to_owned());
     }
     let own_lanes = recorder::own_lanes(built.iter().map(|(joined, file)| (file, &*joined.own)), &shared.lanes);
     locations(&shared, &own_lanes, built.iter().map(|(_, recording)| recording), builder)?;
     let words = std::mem::take(&mut shared.names);
     let has_own = built.iter().any(|(joined, _)| !joined.own.is_empty());
     let roles = kinds.roles(&words, has_own, builder);
-    *builder.words(Table::Tasks, "name") = words;
-    *builder.words(Table::Tasks, "kind") = std::mem::take(&mut shared.kinds);
+    *builder.words(tables::Tasks::name) = words;
+    *builder.words(tables::Tasks::kind) = std::mem::take(&mut shared.kinds);
     for lane in &shared.lanes.all {
-        builder.word(Table::Tasks, "location", &lane.location);
+        builder.word(tables::Tasks::location, &lane.location);
     }
     let origin = origin.unwrap_or(0);
     for (joined, mut recording) in built {
@@ -87,7 +87,7 @@ fn believe(of_tasks: &[String], recording: &mut Recording) {
         let cyclic = kineto::in_cycles(&parents);
         recording.told_parents = parents.into_iter().filter(|(child, _)| !cyclic.contains(child)).collect();
         let example = || "tasks that belong to themselves; the parents by time count".to_owned();
-        recording.stats.note(PARENTS_LEFT_OUT, cyclic.len() as u64, example);
+        recording.stats.note(findings::DECLARED_LEFT_OUT, cyclic.len() as u64, example);
         for mark in recording.lists.marks.iter_mut() {
             mark.task = mark.told_task.filter(|task| *task < rows).or(mark.task);
         }
@@ -99,7 +99,9 @@ fn believe(of_tasks: &[String], recording: &mut Recording) {
         }
     }
     let left_out = said.len() as u64;
-    recording.stats.note(PARENTS_LEFT_OUT, left_out, || format!("`{TQ_TASKS}` counts others than these {rows} tasks"));
+    recording
+        .stats
+        .note(findings::DECLARED_LEFT_OUT, left_out, || format!("`{TQ_TASKS}` counts others than these {rows} tasks"));
 }
 
 /// The earliest time of a file; metadata does not count.
@@ -146,7 +148,7 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
             shared.names.word(recording.name(around)),
             lanes[recording.lane(row) as usize].location
         );
-        recording.stats.note(OVERLAP, nesting.overlaps, || example);
+        recording.stats.note(findings::OVERLAP, nesting.overlaps, || example);
     }
     end_with_those_around(&nesting.cut, recording, shared);
     note_unfinished(&unfinished, recording, shared);
@@ -181,7 +183,7 @@ fn end_with_those_around(cut: &[(u32, i64)], recording: &mut Recording, shared: 
     }
     let name = shared.names.word(recording.name(first));
     let example = format!("`{name}` has no `E`; it ends at {time} ns with the task around it");
-    recording.stats.note(END_MISSING, cut.len() as u64, || example);
+    recording.stats.note(findings::END_MISSING, cut.len() as u64, || example);
 }
 
 /// Counts what `B` began and nothing ended.
@@ -189,7 +191,7 @@ fn note_unfinished(begun: &[u32], recording: &mut Recording, shared: &Shared) {
     let mut open: Vec<u32> = begun.iter().copied().filter(|row| recording.finish(*row) == UNFINISHED).collect();
     open.sort_unstable();
     let example = open.first().map(|row| format!("`{}` has no `E`", shared.names.word(recording.name(*row))));
-    recording.stats.note(UNFINISHED_TASK, open.len() as u64, || example.unwrap_or_default());
+    recording.stats.note(findings::UNFINISHED, open.len() as u64, || example.unwrap_or_default());
 }
 
 fn locations<'r>(
@@ -200,19 +202,17 @@ fn locations<'r>(
 ) -> Result<(), ImportError> {
     let used = if shared.lanes.are_told() { used_lanes(recordings, shared) } else { Vec::new() };
     let rows = shared.lanes.rows(own, |lane| used[lane]);
-    let texts = |text: fn(&Told) -> Option<&str>| rows.iter().map(text).collect::<StringArray>();
-    let cells = vec![
-        ("location", texts(|row| Some(&row.location)).into()),
-        ("parent", texts(|row| row.parent.as_deref()).into()),
-        ("kind", texts(|row| row.kind.as_deref()).into()),
-        ("name", texts(|row| row.name.as_deref()).into()),
-        ("process", texts(|row| row.process.as_deref()).into()),
-        ("role", texts(|row| row.role.as_deref()).into()),
-        ("sort_index", rows.iter().map(|row| row.sort_index).collect::<Vec<_>>().into()),
-        ("clock", texts(|row| row.clock.as_deref()).into()),
-        ("args", texts(|row| row.args.as_deref()).into()),
-    ];
-    builder.append_derived(Table::Locations, rows.len(), cells)
+    builder.append_derived(tables::Locations {
+        location: rows.iter().map(|row| row.location.as_str()).collect(),
+        parent: rows.iter().map(|row| row.parent.as_deref()).collect(),
+        kind: rows.iter().map(|row| row.kind.as_deref()).collect(),
+        name: rows.iter().map(|row| row.name.as_deref()).collect(),
+        process: rows.iter().map(|row| row.process.as_deref()).collect(),
+        sort_index: rows.iter().map(|row| row.sort_index).collect(),
+        role: rows.iter().map(|row| row.role.as_deref()).collect(),
+        clock: rows.iter().map(|row| row.clock.as_deref()).collect(),
+        args: rows.iter().map(|row| row.args.as_deref()).collect(),
+    })
 }
 
 /// Lanes on which something lies, and those above them.
@@ -237,25 +237,15 @@ fn used_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shar
 }
 
 fn links(links: &[Link], recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let mut kinds = Vec::with_capacity(links.len());
-    let mut names = Vec::with_capacity(links.len());
-    for link in links {
-        kinds.push(builder.word(Table::Links, "kind", link.kind.text(recording)));
-        let has_name = link.name != Label::Null;
-        names.push(has_name.then(|| builder.word(Table::Links, "name", link.name.text(recording))));
-    }
-    let args = || links.iter().map(|link| (link.args != Label::None).then(|| link.args.text(recording)));
-    let ends = |end: fn(&Link) -> u32| links.iter().map(|link| first + i64::from(end(link))).collect::<Vec<_>>();
-    let mut cells = vec![
-        ("source", ends(|link| link.source).into()),
-        ("target", ends(|link| link.target).into()),
-        ("kind", kinds.into()),
-        ("name", Cells::Words(names.into())),
-    ];
-    if args().any(|args| args.is_some()) {
-        cells.push(("args", args().collect::<StringArray>().into()));
-    }
-    builder.append_derived(Table::Links, links.len(), cells)
+    let name = |link: &Link| (link.name != Label::Null).then(|| link.name.text(recording));
+    let args = |link: &Link| (link.args != Label::None).then(|| link.args.text(recording));
+    builder.append_derived(tables::Links {
+        source: links.iter().map(|link| first + i64::from(link.source)).collect(),
+        target: links.iter().map(|link| first + i64::from(link.target)).collect(),
+        kind: links.iter().map(|link| link.kind.text(recording)).collect(),
+        name: links.iter().map(name).collect(),
+        args: links.iter().map(args).collect(),
+    })
 }
 
 /// Values over time. Those of `[memory]` instants come beside the event.
@@ -268,45 +258,30 @@ fn samples(
 ) -> Result<(), ImportError> {
     let is_derived = |sample: &&Sample| matches!(sample.measure, Measure::Bytes | Measure::BytesDelta);
     let (derived, counted): (Vec<_>, Vec<_>) = recording.lists.samples.iter().partition(is_derived);
+    let location =
+        |sample: &&Sample| usize::try_from(sample.lane).ok().map(|lane| shared.lanes.all[lane].location.as_str());
     let told_text = |key: i32| (key != NO_WORD).then(|| recording.text(key));
-    for (samples, derived) in [(counted, false), (derived, true)] {
-        let mut locations: Vec<Option<i32>> = Vec::with_capacity(samples.len());
-        let mut names = Vec::with_capacity(samples.len());
-        let (mut kinds, mut units, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
-        for sample in &samples {
-            let location = usize::try_from(sample.lane).ok().map(|lane| &shared.lanes.all[lane].location);
-            locations.push(location.map(|location| builder.word(Table::Counters, "location", location)));
-            names.push(builder.word(Table::Counters, "name", recording.text(sample.series)));
-            let (kind, unit, task) = match sample.measure {
-                Measure::Told { kind, unit, task } => (told_text(kind), told_text(unit), task),
-                Measure::Level => (Some("level"), None, None),
-                Measure::Bytes => (Some("level"), Some("bytes"), None),
-                Measure::BytesDelta => (Some("delta"), Some("bytes"), None),
-            };
-            kinds.push(kind.map(|kind| builder.word(Table::Counters, "kind", kind)));
-            units.push(unit.map(|unit| builder.word(Table::Counters, "unit", unit)));
-            tasks.push(task.filter(|task| *task < recording.rows).map(|task| first + i64::from(task)));
-        }
-        let mut cells = vec![
-            ("location", Cells::Words(locations.into())),
-            ("name", names.into()),
-            ("kind", Cells::Words(kinds.into())),
-            ("time", samples.iter().map(|sample| time(sample.time, origin)).collect::<Vec<_>>().into()),
-            ("value", samples.iter().map(|sample| Some(sample.value)).collect::<Float64Array>().into()),
-        ];
-        if units.iter().any(Option::is_some) {
-            cells.push(("unit", Cells::Words(units.into())));
-        }
-        if tasks.iter().any(Option::is_some) {
-            cells.push(("task", tasks.into()));
-        }
-        if derived {
-            builder.append_derived(Table::Counters, samples.len(), cells)?;
-        } else {
-            builder.append(Table::Counters, samples.len(), cells)?;
-        }
-    }
-    Ok(())
+    // Kind, unit and task.
+    let said = |sample: &Sample| match sample.measure {
+        Measure::Told { kind, unit, task } => (told_text(kind), told_text(unit), task),
+        Measure::Level => (Some("level"), None, None),
+        Measure::Bytes => (Some("level"), Some("bytes"), None),
+        Measure::BytesDelta => (Some("delta"), Some("bytes"), None),
+    };
+    let task =
+        |sample: &&Sample| said(sample).2.filter(|task| *task < recording.rows).map(|task| first + i64::from(task));
+    let rows = |samples: &[&Sample]| tables::Counters {
+        location: samples.iter().map(location).collect(),
+        task: samples.iter().map(task).collect(),
+        name: samples.iter().map(|sample| recording.text(sample.series)).collect(),
+        time: samples.iter().map(|sample| time(sample.time, origin)).collect(),
+        value: samples.iter().map(|sample| sample.value).collect(),
+        kind: samples.iter().map(|sample| said(sample).0).collect(),
+        unit: samples.iter().map(|sample| said(sample).1).collect(),
+        ..Default::default()
+    };
+    builder.append(rows(&counted))?;
+    builder.append_derived(rows(&derived))
 }
 
 fn marks(
@@ -324,15 +299,14 @@ fn marks(
         NO_WORD => mark.kind,
         told => recording.text(told),
     };
-    let cells = vec![
-        ("location", marks.iter().map(location).collect::<StringArray>().into()),
-        ("task", marks.iter().map(|mark| mark.task.map(|row| first + i64::from(row))).collect::<Vec<_>>().into()),
-        ("name", marks.iter().map(|mark| Some(recording.text(mark.name))).collect::<StringArray>().into()),
-        ("kind", marks.iter().map(|mark| Some(kind(mark))).collect::<StringArray>().into()),
-        ("time", marks.iter().map(|mark| time(mark.time, origin)).collect::<Vec<_>>().into()),
-        ("args", marks.iter().map(|mark| mark.args.as_deref()).collect::<StringArray>().into()),
-    ];
-    builder.append(Table::Events, marks.len(), cells)
+    builder.append(tables::Events {
+        location: marks.iter().map(location).collect(),
+        task: marks.iter().map(|mark| mark.task.map(|row| first + i64::from(row))).collect(),
+        name: marks.iter().map(|mark| recording.text(mark.name)).collect(),
+        kind: marks.iter().map(kind).collect(),
+        time: marks.iter().map(|mark| time(mark.time, origin)).collect(),
+        args: marks.iter().map(|mark| mark.args.as_deref()).collect(),
+    })
 }
 
 fn tasks(
@@ -366,47 +340,45 @@ fn tasks(
             false => roles.cells(&kinds, &names, own_rows.iter().map(|row| *row as usize - from)),
         };
         let kind = match without_kind.as_slice() {
-            [] => one_or_many(kinds),
+            [] => Cells::one_or_many(kinds),
             rows => {
                 let mut kinds: Vec<Option<i32>> = kinds.into_iter().map(Some).collect();
                 rows.iter().for_each(|row| kinds[*row as usize] = None);
-                Cells::Words(kinds.into())
+                kinds.into()
             }
         };
-        let mut cells = vec![
-            ("role", role),
-            ("name", names.into()),
-            ("kind", kind),
-            ("location", one_or_many(lanes)),
-            ("start", starts.into()),
-            ("finish", Int64Array::new(finishes.into(), finished).into()),
-            ("depth", known(nesting.depths[range.clone()].iter().map(|depth| i64::from(*depth))).into()),
-        ];
         let around = &nesting.parents[range.clone()];
-        if !own.is_empty() || around.iter().any(|parent| *parent != NONE) {
-            let stack = known(around.iter().map(|&parent| position(parent, first)));
-            cells.push(("parent", with_declared(&stack, own, from, first).into()));
-            cells.push(("stack_parent", stack.into()));
-        }
+        let nested = !own.is_empty() || around.iter().any(|parent| *parent != NONE);
+        let stack = nested.then(|| known(around.iter().map(|&parent| position(parent, first))));
         let args = patched(args, from, rows, &mut patches);
-        if !args.text.is_empty() {
-            cells.push(("args", texts(args)?.into()));
-        }
-        if !ids.is_empty() {
+        let id = (!ids.is_empty()).then(|| {
             let mut column: Vec<Option<String>> = vec![None; rows];
             for (row, id) in ids {
                 column[row as usize] = Some(id);
             }
-            cells.push(("id", StringArray::from(column).into()));
-        }
-        builder.append(Table::Tasks, rows, cells)?;
+            StringArray::from(column)
+        });
+        builder.append(tables::Tasks {
+            id: id.into(),
+            parent: stack.as_ref().map(|stack| with_declared(stack, own, from, first)).into(),
+            stack_parent: stack.into(),
+            role,
+            name: names.into(),
+            kind,
+            location: Cells::one_or_many(lanes),
+            start: starts.into(),
+            finish: Int64Array::new(finishes.into(), finished).into(),
+            depth: known(nesting.depths[range].iter().map(|depth| i64::from(*depth))).into(),
+            args: (!args.text.is_empty()).then(|| texts(args)).transpose()?.into(),
+            ..Default::default()
+        })?;
     }
     Ok(())
 }
 
 /// The key of a role that `tq` wrote.
 fn told_role(role: i32, recording: &Recording, builder: &mut RunBuilder) -> Option<i32> {
-    (role != NO_WORD).then(|| builder.word(Table::Tasks, "role", recording.text(role)))
+    (role != NO_WORD).then(|| builder.word(tables::Tasks::role, recording.text(role)))
 }
 
 /// Counts times from the origin; which finishes are known, where not all are.
@@ -422,13 +394,6 @@ fn shift(starts: &mut [i64], finishes: &mut [i64], origin: i64) -> Option<NullBu
 /// A time from the origin; NULL for what has none.
 fn time(time: i64, origin: i64) -> Option<i64> {
     (time != NO_TIME).then(|| time.saturating_sub(origin))
-}
-
-fn one_or_many(keys: Vec<i32>) -> Cells {
-    match keys.first() {
-        Some(first) if keys.iter().all(|key| key == first) => Cells::Word(*first),
-        _ => keys.into(),
-    }
 }
 
 fn position(row: u32, first: i64) -> i64 {
@@ -480,5 +445,5 @@ fn texts(column: Texts) -> Result<StringArray, ImportError> {
     let nulls = nulls.then(|| offsets.windows(2).map(|pair| pair[0] < pair[1]).collect());
     let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
     StringArray::try_new(offsets, Buffer::from_vec(column.text.into_bytes()), nulls)
-        .map_err(|error| ImportError::Internal { path: "args".into(), source: error.into() })
+        .map_err(|error| ImportError::internal("args".as_ref(), error))
 }

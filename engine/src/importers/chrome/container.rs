@@ -246,7 +246,7 @@ impl<R: Read> Container<R> {
     /// Whether what the window shows is an event rather than an object with events.
     fn holds_event(&self) -> bool {
         let rest = &self.window[self.at..];
-        memchr::memmem::find(rest, QUOTED_EVENTS).is_none() && super::has_phase(rest)
+        memchr::memmem::find(rest, QUOTED_EVENTS).is_none() && super::lex::has_phase(rest)
     }
 
     /// Whether the elements of the array at hand are events: one of the first few has a phase. `None` when the text ends

@@ -12,11 +12,10 @@
 //! Cost: linear. A trial reads one object; what failed trials may read in all is limited by the length of the block, and
 //! behind that limit only the beginnings of objects are looked at.
 
-use super::block::Next;
 use super::container::KEYS_WITH_MEANING;
 use super::event::{self, Event};
-use super::has_phase;
 use super::lex::{self, Flaw};
+use super::place::Next;
 
 /// Where reading goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -167,7 +166,7 @@ fn looks_like_event(bytes: &[u8], at: usize) -> bool {
     }
     let follows = |next: &usize| begins_element(bytes, *next) && begins_like_event(bytes, *next) == Some(true);
     let next = memchr::memchr_iter(b'{', &bytes[at + 1..]).map(|next| at + 1 + next).find(follows);
-    has_phase(&bytes[at..next.unwrap_or(bytes.len())])
+    lex::has_phase(&bytes[at..next.unwrap_or(bytes.len())])
 }
 
 /// Whether the first key of an object is one of an event; `None` when the text ends before that can be told.

@@ -26,8 +26,7 @@ use super::file::Recording;
 use super::kineto::{Kinds, Label, Launches, Link};
 use super::nest::Nesting;
 use super::told::{self, WRITTEN};
-use super::{FLOW_UNBOUND, LAUNCH_FLOWS};
-use crate::trace::Words;
+use crate::trace::{Words, findings};
 
 /// Kineto's flows from calls to what they launch.
 const LAUNCH: &str = "ac2g";
@@ -133,8 +132,8 @@ pub(super) fn links(
         said += (before - links.len()) as u64;
     }
     links.sort_unstable_by_key(|link| (link.target, link.source));
-    recording.stats.note(LAUNCH_FLOWS, said, || "flows that say what arguments say".to_owned());
-    recording.stats.note(FLOW_UNBOUND, unbound, || {
+    recording.stats.note(findings::FLOW_SAME_AS_LAUNCH, said, || "flows that say what arguments say".to_owned());
+    recording.stats.note(findings::FLOW_UNBOUND, unbound, || {
         "no start, no end, no task where it points, or both ends in one task".to_owned()
     });
     links

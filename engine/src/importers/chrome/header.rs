@@ -18,8 +18,7 @@ use super::container::{Beside, Container, Form};
 use super::event;
 use super::file::{Recording, Shared};
 use super::lanes::{Lanes, Sort};
-use super::{BASE_TIME_MISSING, HEADER_LEFT_OUT};
-use crate::trace::{RunBuilder, Source};
+use crate::trace::{RunBuilder, Source, findings};
 
 /// Unix times between 2001 and 2096, in ns: a clock that shows one is the wall clock.
 const WALL_CLOCK: std::ops::Range<i64> = 1_000_000_000_000_000_000..4_000_000_000_000_000_000;
@@ -110,7 +109,9 @@ pub(super) fn to_common_clock(recordings: &mut [Recording]) {
     if recordings.iter().any(has_base) && !recordings.iter().all(has_base) {
         for recording in recordings.iter_mut().filter(|recording| !has_base(recording)) {
             let path = recording.source.path().display().to_string();
-            recording.stats.note(BASE_TIME_MISSING, 1, || format!("{path} has no base time; clocks are not compared"));
+            recording
+                .stats
+                .note(findings::BASE_TIME_MISSING, 1, || format!("{path} has no base time; clocks are not compared"));
         }
         return;
     }
@@ -154,7 +155,7 @@ pub(super) fn describe(
     for recording in recordings {
         for Beside { key, json, bytes } in &recording.beside {
             if json.is_empty() {
-                builder.stats.note(HEADER_LEFT_OUT, 1, || format!("`{key}` has {bytes} bytes"));
+                builder.stats.note(findings::HEADER_LEFT_OUT, 1, || format!("`{key}` has {bytes} bytes"));
             }
         }
         // What a rank says of itself stands at its location.

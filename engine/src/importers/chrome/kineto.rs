@@ -18,10 +18,11 @@ use super::chunk::{Joins, UNFINISHED};
 use super::event;
 use super::file::{Recording, Shared};
 use super::lanes::Lanes;
-use super::{LAUNCH_AMBIGUOUS, PYTHON_CYCLE, PYTHON_PARENT_UNKNOWN};
+use crate::cells::Cells;
+use crate::cells::kind::Word;
 use crate::importers::collectives::is_collective;
-use crate::tables::{PROFILER, Table};
-use crate::trace::{Cells, RunBuilder, Words};
+use crate::tables::{self, PROFILER};
+use crate::trace::{RunBuilder, Words, findings};
 
 /// A link between two tasks of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +129,7 @@ impl Kinds {
     /// The words of `tasks.role` for these categories, and for kernels by their names. `has_own`: the recorder wrote of itself.
     pub(super) fn roles(&self, names: &Words, has_own: bool, builder: &mut RunBuilder) -> Roles {
         let has_kernels = self.0.contains(&Kind::Kernel);
-        let mut word = |role: &str| builder.word(Table::Tasks, "role", role);
+        let mut word = |role: &str| builder.word(tables::Tasks::role, role);
         Roles {
             by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind == Kind::Kernel)).collect(),
             work: word("work"),
@@ -156,7 +157,7 @@ pub(super) struct Roles {
 
 impl Roles {
     /// The roles of tasks. `own` are the rows that the recorder wrote of itself.
-    pub(super) fn cells(&self, kinds: &[i32], names: &[i32], own: impl ExactSizeIterator<Item = usize>) -> Cells {
+    pub(super) fn cells(&self, kinds: &[i32], names: &[i32], own: impl ExactSizeIterator<Item = usize>) -> Cells<Word> {
         let role = |(kind, name): (&i32, &i32)| {
             let (role, is_kernel) = self.by_kind[*kind as usize];
             if is_kernel && self.collectives.get(*name as usize) == Some(&true) { self.communication } else { role }
@@ -171,22 +172,18 @@ impl Roles {
         }
         let first = roles.next().unwrap_or(self.communication);
         if roles.clone().all(|role| role == first) {
-            return Cells::Word(first);
+            return first.into();
         }
-        std::iter::once(first).chain(roles).collect::<Vec<i32>>().into()
+        std::iter::once(first).chain(roles).collect()
     }
 
     /// The roles of tasks that `tq` wrote; `others` are those of rows that are no work.
-    pub(super) fn told(&self, rows: usize, others: impl Iterator<Item = (u32, Option<i32>)>) -> Cells {
+    pub(super) fn told(&self, rows: usize, others: impl Iterator<Item = (u32, Option<i32>)>) -> Cells<Word> {
         let mut roles = vec![Some(self.work); rows];
         for (row, role) in others {
             roles[row as usize] = role;
         }
-        if roles.iter().all(|role| *role == Some(self.work)) {
-            Cells::Word(self.work)
-        } else {
-            Cells::Words(roles.into())
-        }
+        if roles.iter().all(|role| *role == Some(self.work)) { self.work.into() } else { roles.into() }
     }
 }
 
@@ -219,10 +216,10 @@ pub(super) fn python_parents(recording: &mut Recording, lanes: &Lanes) -> Vec<(u
     let cyclic = in_cycles(&parents);
     parents.retain(|(row, _)| !cyclic.contains(row));
     let stats = &mut recording.stats;
-    stats.note(PYTHON_PARENT_UNKNOWN, unknown, || {
+    stats.note(findings::PYTHON_PARENT_UNKNOWN, unknown, || {
         format!("`Python parent id` {} is nobody's; the parent by time counts", first_unknown.unwrap_or_default())
     });
-    stats.note(PYTHON_CYCLE, cyclic.len() as u64, || {
+    stats.note(findings::PYTHON_PARENT_CYCLE, cyclic.len() as u64, || {
         "functions that are their own callers; the parents by time count".to_owned()
     });
     parents
@@ -320,7 +317,7 @@ impl Launches {
         let first = ambiguous().next().map_or(0, |(_, carrier)| carrier.id);
         recording
             .stats
-            .note(LAUNCH_AMBIGUOUS, count, || format!("calls of several processes have correlation {first}"));
+            .note(findings::LAUNCH_AMBIGUOUS, count, || format!("calls of several processes have correlation {first}"));
     }
 
     /// What was launched, with the call that did.

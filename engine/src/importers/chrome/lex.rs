@@ -250,6 +250,14 @@ pub(super) fn code_unit(string: &[u8], at: usize) -> Option<u32> {
     digits.iter().try_fold(0, |unit, &digit| Some(unit * 16 + char::from(digit).to_digit(16)?))
 }
 
+/// Whether a key `ph` with a text stands here.
+pub(super) fn has_phase(object: &[u8]) -> bool {
+    memchr::memmem::find_iter(object, b"\"ph\"").any(|at| {
+        let colon = space(object, at + 4);
+        object.get(colon) == Some(&b':') && object.get(space(object, colon + 1)) == Some(&b'"')
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

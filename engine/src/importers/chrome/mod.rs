@@ -47,6 +47,7 @@ mod lex;
 mod nest;
 mod opened;
 mod phases;
+mod place;
 mod recorder;
 mod region;
 mod repair;
@@ -64,9 +65,9 @@ use self::container::{Container, Form, Stop};
 use self::file::{Recording, Shared};
 use self::lanes::Origin;
 use self::told::Written;
-use super::{FormatDoc, ImportContext, Importer};
+use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
-use crate::trace::{Finding, RunBuilder, Source, Stage};
+use crate::trace::{RunBuilder, Source};
 
 static DOC: FormatDoc = FormatDoc {
     name: "chrome",
@@ -81,56 +82,6 @@ static DOC: FormatDoc = FormatDoc {
     loses: "stack frames and samples beside the events; header values above 64 KiB; clock synchronisation events",
     options: &[],
 };
-
-// What may be found. `lost`: no row was made; `info`: it is where it belongs, or never was a row.
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
-const BAD_EVENT: Finding = Finding::lost("bad_event", Stage::Recording);
-const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
-const MISSING_TIME: Finding = Finding::lost("missing_time", Stage::Recording);
-const NO_PHASE: Finding = Finding::lost("no_phase", Stage::Recording);
-const UNKNOWN_PHASE: Finding = Finding::lost("unknown_phase", Stage::Recording);
-const BAD_COUNTER: Finding = Finding::lost("bad_counter", Stage::Recording);
-const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
-const FLOW_WITHOUT_ID: Finding = Finding::lost("flow_without_id", Stage::Recording);
-const ARGS_TOO_LONG: Finding = Finding::lost("args_too_long", Stage::Import);
-const BROKEN_CONTAINER: Finding = Finding::lost("broken_container", Stage::Recording);
-
-const BROKEN_HEADER: Finding = Finding::repaired("broken_header", Stage::Recording);
-const BAD_STRING: Finding = Finding::repaired("bad_string", Stage::Recording);
-const ARGS_REPAIRED: Finding = Finding::repaired("args_repaired", Stage::Recording);
-const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
-const NEGATIVE_DURATION: Finding = Finding::repaired("negative_duration", Stage::Recording);
-const WRONG_TYPE: Finding = Finding::repaired("wrong_type", Stage::Recording);
-const DUPLICATE_KEY: Finding = Finding::repaired("duplicate_key", Stage::Recording);
-const COMMA_MISSING: Finding = Finding::repaired("comma_missing", Stage::Recording);
-const COMMA_TOO_MANY: Finding = Finding::repaired("comma_too_many", Stage::Recording);
-const MISSING_ID: Finding = Finding::repaired("missing_id", Stage::Recording);
-const NO_CONTAINER: Finding = Finding::repaired("no_container", Stage::Recording);
-const SEVERAL_CONTAINERS: Finding = Finding::repaired("several_containers", Stage::Recording);
-const BASE_TIME_MISSING: Finding = Finding::repaired("base_time_missing", Stage::Recording);
-const END_MISSING: Finding = Finding::repaired("end_missing", Stage::Recording);
-const PYTHON_CYCLE: Finding = Finding::repaired("python_parent_cycle", Stage::Recording);
-const PARENTS_LEFT_OUT: Finding = Finding::repaired("declared_left_out", Stage::Recording);
-
-const TRAILING_COMMA: Finding = Finding::info("trailing_comma", Stage::Recording);
-const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
-const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
-const UNFINISHED_TASK: Finding = Finding::info("unfinished", Stage::Recording);
-const FLOW_UNBOUND: Finding = Finding::info("flow_unbound", Stage::Recording);
-const PYTHON_PARENT_UNKNOWN: Finding = Finding::info("python_parent_unknown", Stage::Recording);
-const LAUNCH_AMBIGUOUS: Finding = Finding::info("launch_ambiguous", Stage::Recording);
-const FLOW_ARGS: Finding = Finding::info("flow_args_left_out", Stage::Import);
-const VALUE_ROUNDED: Finding = Finding::info("value_rounded", Stage::Import);
-const LAUNCH_FLOWS: Finding = Finding::info("flow_same_as_launch", Stage::Import);
-const EMPTY: Finding = Finding::info("no_events", Stage::Recording);
-const HEADER_LEFT_OUT: Finding = Finding::info("header_left_out", Stage::Import);
-
-// Records that become no row of their own.
-const END_EVENTS: Finding = Finding::info("end_events", Stage::Import);
-const FLOW_EVENTS: Finding = Finding::info("flow_events", Stage::Import);
-const METADATA_EVENTS: Finding = Finding::info("metadata_events", Stage::Import);
-const CLOCK_SYNC: Finding = Finding::info("clock_sync", Stage::Import);
-const LINK_IDS: Finding = Finding::info("link_ids", Stage::Import);
 
 /// Chrome trace events.
 pub(super) struct Chrome;
@@ -215,7 +166,7 @@ fn utf16(head: &[u8]) -> Option<&'static str> {
 fn looks_like_events(source: &Source) -> bool {
     let head = source.head();
     // An array that is damaged, or whose first event is longer than the head, is judged by what can be seen of it.
-    let shows_event = || head.trim_ascii_start().starts_with(b"[") && has_phase(head);
+    let shows_event = || head.trim_ascii_start().starts_with(b"[") && lex::has_phase(head);
     // Memory does not fail.
     match holds_events(Container::new(head, 0)).unwrap_or(Some(false)) {
         Some(answer) => answer,
@@ -243,14 +194,6 @@ fn holds_events<R: Read>(mut container: Container<R>) -> io::Result<Option<bool>
         }
         None => Ok(Some(false)),
     }
-}
-
-/// Whether a key `ph` with a text stands here.
-fn has_phase(object: &[u8]) -> bool {
-    memchr::memmem::find_iter(object, b"\"ph\"").any(|at| {
-        let colon = lex::space(object, at + 4);
-        object.get(colon) == Some(&b':') && object.get(lex::space(object, colon + 1)) == Some(&b'"')
-    })
 }
 
 fn damaged(source: &Source, place: String, what: String) -> ImportError {

@@ -12,20 +12,16 @@
 
 use std::borrow::Cow;
 
-use super::block::{Place, Recent};
 use super::chunk::{
     Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_TIME, NO_WORD, Python, Records,
     SEPARATOR, Sample, Tasks, UNFINISHED,
 };
 use super::event::{self, Event, Text};
 use super::lanes::plain_number;
+use super::place::{Place, Recent};
 use super::told::{self, Said, WRITTEN, Written};
-use super::{
-    ARGS_REPAIRED, ARGS_TOO_LONG, BAD_COUNTER, BAD_STRING, BAD_TIME, CLOCK_SYNC, END_EVENTS, FLOW_ARGS, FLOW_EVENTS,
-    FLOW_WITHOUT_ID, LINK_IDS, METADATA_EVENTS, MISSING_ID, MISSING_TIME, NEGATIVE_DURATION, ROUNDED, UNFINISHED_TASK,
-    UNKNOWN_PHASE, VALUE_ROUNDED, WRONG_TYPE, flows, repair, time,
-};
-use crate::trace::{Finding, Stats, Words};
+use super::{flows, repair, time};
+use crate::trace::{Finding, Stats, Words, findings};
 use tq_udfs::ticks::Tick;
 
 /// Bytes of an event of a dense trace, to guess how many a block holds.
@@ -98,7 +94,7 @@ impl<'t> Phases<'t> {
     pub(super) fn into_records(mut self) -> Records {
         self.stats.records(self.records);
         let example = self.rounded_example;
-        self.stats.note(ROUNDED, self.rounded, || example);
+        self.stats.note(findings::ROUNDED, self.rounded, || example);
         self.tasks.shrink();
         self.joins.shrink();
         Records {
@@ -140,10 +136,10 @@ impl<'t> Phases<'t> {
         self.lists.events += 1;
         self.lists.first_phase.get_or_insert(event.phase);
         if let event::Args::Repaired(_) = event.args {
-            self.note(ARGS_REPAIRED, at, || "`args` was no valid JSON".to_owned());
+            self.note(findings::ARGS_REPAIRED, at, || "`args` was no valid JSON".to_owned());
         }
         if let Some(key) = event.misfit {
-            self.note(WRONG_TYPE, at, || format!("`{key}` is an array or an object; it joins the arguments"));
+            self.note(findings::WRONG_TYPE, at, || format!("`{key}` is an array or an object; it joins the arguments"));
         }
         if event.phase != b'C' {
             self.records += 1;
@@ -162,11 +158,11 @@ impl<'t> Phases<'t> {
             b'P' => self.mark(event, at, "sample"),
             b'V' | b'v' => self.mark(event, at, "memory_dump"),
             b'(' | b')' => self.mark(event, at, "context"),
-            b'=' => self.dropped(LINK_IDS, at, || "`=` links ids across processes".to_owned()),
-            b'c' => self.dropped(CLOCK_SYNC, at, || "`c` synchronises clocks of several traces".to_owned()),
+            b'=' => self.dropped(findings::LINK_IDS, at, || "`=` links ids across processes".to_owned()),
+            b'c' => self.dropped(findings::CLOCK_SYNC, at, || "`c` synchronises clocks of several traces".to_owned()),
             other => {
                 let phase = char::from(other);
-                self.dropped(UNKNOWN_PHASE, at, || format!("`ph` is `{}`", phase.escape_debug()));
+                self.dropped(findings::UNKNOWN_PHASE, at, || format!("`ph` is `{}`", phase.escape_debug()));
             }
         }
     }
@@ -182,7 +178,7 @@ impl<'t> Phases<'t> {
         let Some(span) = span else { return };
         if span.1 == UNFINISHED {
             let name = plain(event.name);
-            self.note(UNFINISHED_TASK, at, || format!("`{name}` has no `dur`"));
+            self.note(findings::UNFINISHED, at, || format!("`{name}` has no `dur`"));
         }
         let lane = self.thread(event.pid, event.tid);
         let kind = self.kind(event.category, at);
@@ -231,7 +227,7 @@ impl<'t> Phases<'t> {
             args: own_args(event, []),
         };
         self.lists.ends.push(end);
-        self.dropped(END_EVENTS, at, || "an `E` ends the task of its `B`".to_owned());
+        self.dropped(findings::END_EVENTS, at, || "an `E` ends the task of its `B`".to_owned());
     }
 
     fn asynchronous(&mut self, event: &Event<'t>, at: usize) {
@@ -257,7 +253,7 @@ impl<'t> Phases<'t> {
             row
         });
         if matches!(event.phase, b'e' | b'F') {
-            self.dropped(END_EVENTS, at, || "an `e` or `F` ends the task of its `b` or `S`".to_owned());
+            self.dropped(findings::END_EVENTS, at, || "an `e` or `F` ends the task of its `b` or `S`".to_owned());
         }
         let part = Async {
             sequence: self.lists.events,
@@ -280,7 +276,7 @@ impl<'t> Phases<'t> {
         if id.is_empty() || id == "\"\"" || id == "null" {
             // Without an id, events of one name in one process belong together.
             key.extend(["\u{1}pid", event.pid, "\u{1}", name]);
-            self.note(MISSING_ID, at, || "no `id`: paired by process, category and name".to_owned());
+            self.note(findings::MISSING_ID, at, || "no `id`: paired by process, category and name".to_owned());
             return None;
         }
         if global.is_none() && local.is_some() {
@@ -322,7 +318,7 @@ impl<'t> Phases<'t> {
             self.tasks.args.push(&args)
         };
         if !fits {
-            self.note(ARGS_TOO_LONG, at, || "`args` of a block end at 2 GiB".to_owned());
+            self.note(findings::ARGS_TOO_LONG, at, || "`args` of a block end at 2 GiB".to_owned());
         }
         if !event.id.is_empty() {
             let id = event::string_value(event.id).unwrap_or_else(|| event.id.to_owned());
@@ -345,7 +341,7 @@ impl<'t> Phases<'t> {
         match self.flow_id(event.bind_id) {
             Some(id) if into || out => self.lists.binds.push(Bind { row, id, into, out }),
             Some(_) => {}
-            None => self.note(FLOW_WITHOUT_ID, at, || "`bind_id` is empty".to_owned()),
+            None => self.note(findings::FLOW_WITHOUT_ID, at, || "`bind_id` is empty".to_owned()),
         }
     }
 
@@ -354,7 +350,7 @@ impl<'t> Phases<'t> {
     fn flow(&mut self, event: &Event<'t>, at: usize) {
         let Some(time) = self.time(event, at) else { return };
         let Some(id) = self.flow_id_of(event) else {
-            self.dropped(FLOW_WITHOUT_ID, at, || "a flow without `id`".to_owned());
+            self.dropped(findings::FLOW_WITHOUT_ID, at, || "a flow without `id`".to_owned());
             return;
         };
         let mut key = |text: Option<Text<'t>>, recent: &mut Recent<'t>| match text {
@@ -373,7 +369,9 @@ impl<'t> Phases<'t> {
         };
         let told = event.told.as_deref().map_or(NO_WORD, |told| self.texts.intern(told));
         if (task.is_none() && !args.is_empty()) || !event.others.is_empty() {
-            self.note(FLOW_ARGS, at, || "`s`, `t` and `f` become links, which have no arguments".to_owned());
+            self.note(findings::FLOW_ARGS_LEFT_OUT, at, || {
+                "`s`, `t` and `f` become links, which have no arguments".to_owned()
+            });
         }
         let flow = Flow {
             sequence: self.lists.events,
@@ -388,7 +386,7 @@ impl<'t> Phases<'t> {
             told,
         };
         self.lists.flows.push(flow);
-        self.dropped(FLOW_EVENTS, at, || "pairs of `s`, `t` and `f` become links".to_owned());
+        self.dropped(findings::FLOW_EVENTS, at, || "pairs of `s`, `t` and `f` become links".to_owned());
     }
 
     /// The id of `s`, `t` and `f`; one that is local counts within its process.
@@ -466,7 +464,7 @@ impl<'t> Phases<'t> {
         let args = event.args.text().unwrap_or_default();
         let series = event::members(args);
         if series.is_empty() {
-            self.left_out(BAD_COUNTER, at, || "a counter without values".to_owned());
+            self.left_out(findings::BAD_COUNTER, at, || "a counter without values".to_owned());
             return;
         }
         let time = match time::ticks(event.ts.as_bytes(), self.tick) {
@@ -480,8 +478,9 @@ impl<'t> Phases<'t> {
                 self.records += series.len() as u64 - 1;
                 let count = series.len() as u64;
                 let place = self.place;
-                self.stats.left_out(BAD_TIME, count - 1, || format!("byte {}: `ts` of a counter", place.of(at)));
-                self.left_out(BAD_TIME, at, || "`ts` of a counter is no time".to_owned());
+                self.stats
+                    .left_out(findings::BAD_TIME, count - 1, || format!("byte {}: `ts` of a counter", place.of(at)));
+                self.left_out(findings::BAD_TIME, at, || "`ts` of a counter is no time".to_owned());
                 return;
             }
         };
@@ -509,11 +508,11 @@ impl<'t> Phases<'t> {
             let key = repair::unescape(key).0;
             let text = event::string_value(value);
             let Some((value, is_exact)) = time::double(text.as_deref().unwrap_or(value)) else {
-                self.left_out(BAD_COUNTER, at, || format!("`{key}` of `{name}` is no number: {value}"));
+                self.left_out(findings::BAD_COUNTER, at, || format!("`{key}` of `{name}` is no number: {value}"));
                 continue;
             };
             if !is_exact {
-                self.note(VALUE_ROUNDED, at, || format!("`{key}` of `{name}` is rounded to {value}"));
+                self.note(findings::VALUE_ROUNDED, at, || format!("`{key}` of `{name}` is rounded to {value}"));
             }
             self.records += 1;
             let blank = if key.is_empty() { "" } else { " " };
@@ -552,11 +551,11 @@ impl<'t> Phases<'t> {
             let Some((_, token)) = members.iter().find(|(name, _)| *name == key) else { continue };
             let text = event::string_value(token);
             let Some((value, is_exact)) = time::double(text.as_deref().unwrap_or(token)) else {
-                self.note(BAD_COUNTER, at, || format!("`{key}` of `[memory]` is no number: {token}"));
+                self.note(findings::BAD_COUNTER, at, || format!("`{key}` of `[memory]` is no number: {token}"));
                 continue;
             };
             if !is_exact {
-                self.note(VALUE_ROUNDED, at, || format!("`{key}` of `[memory]` is rounded to {value}"));
+                self.note(findings::VALUE_ROUNDED, at, || format!("`{key}` of `[memory]` is rounded to {value}"));
             }
             let series = self.texts.intern(&format!("{key} {device}"));
             self.lists.samples.push(Sample { lane, time: time.value, series, value, measure });
@@ -571,7 +570,7 @@ impl<'t> Phases<'t> {
         };
         let args = event.args.text().unwrap_or_default().to_owned();
         self.lists.facts.push(Fact { lane, what, args });
-        self.dropped(METADATA_EVENTS, at, || "`M` describes locations".to_owned());
+        self.dropped(findings::METADATA_EVENTS, at, || "`M` describes locations".to_owned());
     }
 
     // Parts of events.
@@ -585,14 +584,14 @@ impl<'t> Phases<'t> {
                 }
                 if span.negative {
                     let dur = event.dur;
-                    self.note(NEGATIVE_DURATION, at, || format!("`dur` is {dur}; read as 0"));
+                    self.note(findings::NEGATIVE_DURATION, at, || format!("`dur` is {dur}; read as 0"));
                 }
                 Some((span.start, span.finish))
             }
             Err(_) => {
                 let (ts, dur) = (event.ts, event.dur);
                 let missing = [ts, dur].iter().any(|time| time.is_empty() || *time == "null");
-                let finding = if missing { MISSING_TIME } else { BAD_TIME };
+                let finding = if missing { findings::MISSING_TIME } else { findings::BAD_TIME };
                 self.dropped(finding, at, || format!("`ts` is `{ts}`, `dur` is `{dur}`"));
                 None
             }
@@ -610,7 +609,7 @@ impl<'t> Phases<'t> {
             }
             Err(_) => {
                 let ts = event.ts;
-                let finding = if ts.is_empty() || ts == "null" { MISSING_TIME } else { BAD_TIME };
+                let finding = if ts.is_empty() || ts == "null" { findings::MISSING_TIME } else { findings::BAD_TIME };
                 self.dropped(finding, at, || format!("`ts` is `{ts}`"));
                 None
             }
@@ -690,7 +689,7 @@ impl<'t> Phases<'t> {
     fn repaired(&mut self, text: Text<'t>, at: usize) -> String {
         let (meaning, repaired) = repair::unescape(text.raw);
         if repaired {
-            self.note(BAD_STRING, at, || format!("`{}`", text.raw.escape_debug()));
+            self.note(findings::BAD_STRING, at, || format!("`{}`", text.raw.escape_debug()));
         }
         meaning
     }

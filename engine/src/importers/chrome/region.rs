@@ -12,14 +12,15 @@
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::block::{self, Next, Parsed};
+use super::block::{self, Parsed};
 use super::chunk::Ending;
 use super::container::{Container, Form, Further, Stop};
+use super::damaged;
 use super::file::{Recording, Shared};
+use super::place::Next;
 use super::told::Written;
-use super::{BROKEN_CONTAINER, BROKEN_HEADER, HEADER_LEFT_OUT, NO_CONTAINER, SEVERAL_CONTAINERS, TRUNCATED, damaged};
 use crate::error::ImportError;
-use crate::trace::{self, Block, Source, parse_reader};
+use crate::trace::{self, Block, Source, findings, parse_reader};
 
 /// Reads everything into `recording`.
 pub(super) fn read(
@@ -41,7 +42,7 @@ pub(super) fn read(
     let mut stop = enter(&mut container, form).map_err(failed)?;
     if stop == Stop::End && container.was_event() {
         // An event on each line, without a bracket around them.
-        recording.stats.note(NO_CONTAINER, 1, || "events without a bracket before the first one".to_owned());
+        recording.stats.note(findings::NO_CONTAINER, 1, || "events without a bracket before the first one".to_owned());
         container = Container::new(source.reader()?, source.begin());
         (form, stop) = (Form::Array, Stop::Events(source.begin()));
     }
@@ -50,7 +51,7 @@ pub(super) fn read(
         stop = match stop {
             Stop::Events(begin) if arrays == ARRAYS_MAX => {
                 let what = format!("byte {begin}: more than {ARRAYS_MAX} arrays of events; the rest is left out");
-                recording.stats.note(BROKEN_CONTAINER, 1, || what);
+                recording.stats.note(findings::BROKEN_CONTAINER, 1, || what);
                 break;
             }
             Stop::Events(begin) => {
@@ -69,19 +70,25 @@ pub(super) fn read(
                 Further::Nothing => break,
                 Further::Container(further) => {
                     let place = container.place();
-                    recording.stats.note(SEVERAL_CONTAINERS, 1, || format!("byte {place}: read as if it were one"));
+                    recording
+                        .stats
+                        .note(findings::SEVERAL_CONTAINERS, 1, || format!("byte {place}: read as if it were one"));
                     form = further;
                     enter(&mut container, form).map_err(failed)?
                 }
                 Further::Other => {
                     let place = container.place();
-                    recording.stats.note(BROKEN_CONTAINER, 1, || format!("byte {place}: the trace ended before this"));
+                    recording
+                        .stats
+                        .note(findings::BROKEN_CONTAINER, 1, || format!("byte {place}: the trace ended before this"));
                     break;
                 }
             },
             Stop::Cut => {
                 let place = end(source);
-                recording.stats.note(TRUNCATED, 1, || format!("{place}the text ends before its closing bracket"));
+                recording
+                    .stats
+                    .note(findings::TRUNCATED, 1, || format!("{place}the text ends before its closing bracket"));
                 break;
             }
             Stop::Broken(at) => {
@@ -90,10 +97,10 @@ pub(super) fn read(
                 let is_found = matches!(found, Stop::Events(_));
                 if arrays > 0 {
                     let what = format!("byte {at}: what follows the events is no JSON");
-                    recording.stats.note(BROKEN_CONTAINER, 1, || what);
+                    recording.stats.note(findings::BROKEN_CONTAINER, 1, || what);
                 } else if is_found {
                     let what = format!("byte {at}: what stands before the events is no JSON");
-                    recording.stats.note(BROKEN_HEADER, 1, || what);
+                    recording.stats.note(findings::BROKEN_HEADER, 1, || what);
                 } else {
                     return Err(damaged(source, format!("byte {at}"), "this is no JSON".to_owned()));
                 }
@@ -124,7 +131,9 @@ fn enter<R: Read>(container: &mut Container<R>, form: Form) -> io::Result<Stop> 
 
 fn keep_beside<R>(container: &mut Container<R>, recording: &mut Recording) {
     recording.beside.append(&mut container.beside);
-    recording.stats.note(HEADER_LEFT_OUT, container.beyond, || "more keys beside the events than are kept".to_owned());
+    recording
+        .stats
+        .note(findings::HEADER_LEFT_OUT, container.beyond, || "more keys beside the events than are kept".to_owned());
 }
 
 /// A reader that stands at the byte `place` of the file.
@@ -254,8 +263,8 @@ fn end(source: &Source) -> String {
 
 fn note_truncated(recording: &mut Recording, source: &Source, inside: &str) {
     // Once is enough: a cut is one place.
-    if recording.stats.count(TRUNCATED.what) == 0 {
+    if recording.stats.count(findings::TRUNCATED) == 0 {
         let place = end(source);
-        recording.stats.note(TRUNCATED, 1, || format!("{place}the text ends inside of {inside}"));
+        recording.stats.note(findings::TRUNCATED, 1, || format!("{place}the text ends inside of {inside}"));
     }
 }

@@ -19,8 +19,7 @@ use super::chunk::{End, NO_WORD};
 use super::event;
 use super::file::{Recording, Shared};
 use super::opened::{ANY, Opened};
-use super::{END_MISSING, UNMATCHED_END};
-use crate::trace::Words;
+use crate::trace::{Words, findings};
 
 /// New arguments of tasks, by row.
 pub(super) type Patches = HashMap<u32, String>;
@@ -134,8 +133,8 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
     }
     recording.closed_at_once = closed_at_once;
     let stats = &mut recording.stats;
-    stats.note(END_MISSING, cut.len() as u64, || cut_example.unwrap_or_default());
-    stats.note(UNMATCHED_END, unmatched.len() as u64, || unmatched_example.unwrap_or_default());
+    stats.note(findings::END_MISSING, cut.len() as u64, || cut_example.unwrap_or_default());
+    stats.note(findings::UNMATCHED_END, unmatched.len() as u64, || unmatched_example.unwrap_or_default());
     unfinished
 }
 

@@ -9,7 +9,7 @@ use datafusion::arrow::datatypes::Int32Type;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 
 use super::*;
-use crate::importers::ImportOptions;
+use crate::importers::importer::ImportOptions;
 use crate::tables::Table;
 use crate::trace::Run;
 

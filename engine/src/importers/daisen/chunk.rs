@@ -5,10 +5,9 @@ use datafusion::arrow::array::{Array, Int64Array, StringArray, StringBuilder};
 use rusqlite::types::ValueRef;
 
 use super::times::{self, Unit};
-use crate::trace::{Finding, Stage, Stats, Words};
-
-const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
-const NEVER_STARTED: Finding = Finding::info("never_started", Stage::Recording);
+use crate::cells::Cells;
+use crate::cells::kind::Word;
+use crate::trace::{Stats, Words, findings};
 
 /// Rows of a chunk at most; a multiple of the rows of a batch.
 pub(super) const CHUNK_ROWS: usize = 1 << 16;
@@ -39,6 +38,11 @@ impl WordColumn {
             *key = keys[*key as usize];
         }
         (self.words, self.last) = (Words::default(), None);
+    }
+
+    /// Its keys, with its own words.
+    pub(super) fn into_cells(self) -> Cells<Word> {
+        Cells::of_words(self.words, self.keys)
     }
 
     pub(super) fn memory(&self) -> usize {
@@ -108,7 +112,7 @@ impl ChunkBuilder {
         let location = task.location.filter(|location| !location.is_empty());
         let start = times::ticks(task.start, unit, stats, place);
         if location.is_none() && is_nothing(task.kind) && is_nothing(task.what) && start.unwrap_or(0) == 0 {
-            stats.left_out(NEVER_STARTED, 1, || format!("{}: no kind, no action, no location", place()));
+            stats.left_out(findings::NEVER_STARTED, 1, || format!("{}: no kind, no action, no location", place()));
             return;
         }
         self.ids.append_option(text(task.id, scratch, stats, place));
@@ -157,7 +161,7 @@ pub(super) fn text<'a>(
             Ok(text) => return Some(text),
             Err(_) => {
                 scratch.push_str(&String::from_utf8_lossy(bytes));
-                stats.note(NOT_UTF8, 1, || format!("{}: `{}`", place(), String::from_utf8_lossy(bytes)));
+                stats.note(findings::NOT_UTF8, 1, || format!("{}: `{}`", place(), String::from_utf8_lossy(bytes)));
             }
         },
         ValueRef::Integer(value) => {

@@ -16,17 +16,13 @@ use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder, RawTask};
 use super::tasks::reserve;
 use super::times::Unit;
 use crate::error::ImportError;
-use crate::trace::{Finding, Source, Stage, Stats};
+use crate::trace::{Source, Stats, findings};
 
 const FIELDS: [&[u8]; 7] = [b"ID", b"ParentID", b"Kind", b"What", b"Where", b"Start", b"End"];
 /// Fields on either side of the action.
 const AROUND: usize = 3;
 /// A line is not longer than this; what is, is no line of this format.
 const LINE_BYTES: u64 = 1 << 20;
-
-const COMMA_IN_ACTION: Finding = Finding::repaired("comma_in_action", Stage::Recording);
-const BAD_ROW: Finding = Finding::lost("bad_row", Stage::Recording);
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
 
 /// Whether the first line is the header.
 pub(super) fn recognise(head: &[u8]) -> bool {
@@ -56,7 +52,7 @@ pub(super) fn read(
             // A compressed file that was cut off: what is whole is kept.
             Err(error) if chunks.is_empty() && rows.rows() == 0 => return Err(source.io_error(error)),
             Err(error) => {
-                stats.note(TRUNCATED, 1, || format!("after line {number}: {error}"));
+                stats.note(findings::TRUNCATED, 1, || format!("after line {number}: {error}"));
                 break;
             }
         }
@@ -64,10 +60,10 @@ pub(super) fn read(
         let is_whole = line.ends_with(b"\n");
         if !is_whole && line.len() as u64 == LINE_BYTES {
             stats.records(1);
-            stats.left_out(BAD_ROW, 1, || format!("line {number} does not end within {LINE_BYTES} bytes"));
+            stats.left_out(findings::BAD_ROW, 1, || format!("line {number} does not end within {LINE_BYTES} bytes"));
             // What is left of it is no line.
             if let Err(error) = reader.skip_until(b'\n') {
-                stats.note(TRUNCATED, 1, || format!("after line {number}: {error}"));
+                stats.note(findings::TRUNCATED, 1, || format!("after line {number}: {error}"));
                 break;
             }
             continue;
@@ -80,12 +76,14 @@ pub(super) fn read(
         let place = || format!("line {number}");
         match fields(text) {
             Some([.., end]) if !is_whole && end.len() != before => {
-                stats.left_out(TRUNCATED, 1, || format!("line {number} ends in the middle"));
+                stats.left_out(findings::TRUNCATED, 1, || format!("line {number} ends in the middle"));
             }
             Some([id, parent, kind, what, location, start, finish]) => {
                 before = finish.len();
                 if what.contains(&b',') {
-                    stats.note(COMMA_IN_ACTION, 1, || format!("line {number}: `{}`", String::from_utf8_lossy(what)));
+                    stats.note(findings::COMMA_IN_ACTION, 1, || {
+                        format!("line {number}: `{}`", String::from_utf8_lossy(what))
+                    });
                 }
                 let location = String::from_utf8_lossy(location);
                 let cell = ValueRef::Text;
@@ -100,7 +98,7 @@ pub(super) fn read(
                 };
                 rows.push(&task, unit, stats, &place);
             }
-            None => stats.left_out(BAD_ROW, 1, || {
+            None => stats.left_out(findings::BAD_ROW, 1, || {
                 format!(
                     "line {number} has fewer than 7 fields: `{}`",
                     String::from_utf8_lossy(&text[..text.len().min(80)])

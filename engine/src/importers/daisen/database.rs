@@ -8,7 +8,6 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use datafusion::arrow::array::{Float64Array, StringArray};
 use datafusion::execution::memory_pool::MemoryReservation;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
@@ -22,12 +21,8 @@ use super::tasks::{Tasks, reserve};
 use super::times;
 use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
-
-const UNKNOWN_LOCATION: Finding = Finding::repaired("unknown_location", Stage::Recording);
-const TABLE_NOT_READ: Finding = Finding::info("table_not_read", Stage::Import);
-const BAD_VALUE: Finding = Finding::repaired("bad_value", Stage::Recording);
+use crate::tables;
+use crate::trace::{RunBuilder, Stats, findings};
 
 /// Stretches of a table at most: rowids may have any gaps.
 const STRETCHES_MAX: i64 = 4096;
@@ -74,7 +69,8 @@ impl Reader<'_> {
                     ValueRef::Integer(key) if names.contains_key(&key) => names.get(&key).map(String::as_str),
                     // Numbers are v5's, which has a table of names.
                     ValueRef::Integer(key) => {
-                        stats.note(UNKNOWN_LOCATION, 1, || format!("{}: location {key} has no name", place()));
+                        stats
+                            .note(findings::UNKNOWN_LOCATION, 1, || format!("{}: location {key} has no name", place()));
                         text(location, &mut number, stats, place)
                     }
                     other => text(other, &mut number, stats, place),
@@ -154,7 +150,8 @@ impl Reader<'_> {
                     ValueRef::Null | ValueRef::Blob(_) => None,
                 };
                 if number.is_none() && value != ValueRef::Null {
-                    stats.note(BAD_VALUE, 1, || format!("{}: {value:?} is no number; taken as NULL", place()));
+                    stats
+                        .note(findings::BAD_VALUE, 1, || format!("{}: {value:?} is no number; taken as NULL", place()));
                 }
                 values.push(number);
                 let mut word = |index: usize| -> rusqlite::Result<Option<String>> {
@@ -163,17 +160,14 @@ impl Reader<'_> {
                 words.push([word(0)?, word(1)?, word(3)?]);
                 Ok(())
             })?;
-            let column =
-                |index: usize| Cells::from(words.iter().map(|row| row[index].as_deref()).collect::<StringArray>());
-            let total = Cells::Word(builder.word(Table::Counters, "kind", "total"));
-            let cells = vec![
-                ("location", column(0)),
-                ("name", column(1)),
-                ("unit", column(2)),
-                ("value", Float64Array::from(values).into()),
-                ("kind", total),
-            ];
-            builder.append(Table::Counters, words.len(), cells)?;
+            builder.append(tables::Counters {
+                location: words.iter().map(|row| row[0].as_deref()).collect(),
+                name: words.iter().map(|row| row[1].as_deref()).collect(),
+                value: values.into(),
+                kind: "total".into(),
+                unit: words.iter().map(|row| row[2].as_deref()).collect(),
+                ..Default::default()
+            })?;
         }
         Ok(())
     }
@@ -218,7 +212,7 @@ impl Reader<'_> {
             }
             let count = connection.query_row(&format!("SELECT count(*) FROM {}", quoted(table)), [], |row| row.get(0));
             let rows: i64 = count.map_err(|error| self.file.damaged(format!("table `{table}`"), &error))?;
-            builder.stats.note(TABLE_NOT_READ, 1, || format!("table `{table}`: {rows} rows"));
+            builder.stats.note(findings::TABLE_NOT_READ, 1, || format!("table `{table}`: {rows} rows"));
         }
         Ok(())
     }

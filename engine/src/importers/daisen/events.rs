@@ -4,17 +4,15 @@
 //! resource, queue, data …), What which one. Tags are labels (hit, miss …). Both are at the location of their task; v4 also
 //! says where the milestone happened, which goes to `args` where it is elsewhere. Before v4.5 a milestone has no time.
 
-use datafusion::arrow::array::{Array, Int32Array, Int64Builder, StringBuilder};
+use datafusion::arrow::array::{Int64Builder, StringBuilder};
 use rusqlite::types::ValueRef;
 
 use super::chunk::{WordColumn, text};
 use super::tasks::Tasks;
 use super::times::{self, Unit};
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
-
-const UNKNOWN_TASK: Finding = Finding::info("event_without_task", Stage::Recording);
+use crate::tables;
+use crate::trace::{RunBuilder, Stats, findings};
 
 /// Events of a trace, in order: milestones, then tags.
 pub(super) type EventChunks = Vec<EventChunk>;
@@ -44,7 +42,7 @@ impl EventChunk {
         let id = text(task, scratch, stats, place);
         let found = id.and_then(|id| tasks.find(id));
         if found.is_none() {
-            stats.note(UNKNOWN_TASK, 1, || {
+            stats.note(findings::EVENT_WITHOUT_TASK, 1, || {
                 format!("{}: its task `{}` is not in the trace", place(), id.unwrap_or("NULL"))
             });
         }
@@ -70,23 +68,14 @@ impl EventChunk {
 /// Moves events into the builder.
 pub(super) fn append(events: EventChunks, builder: &mut RunBuilder) -> Result<(), ImportError> {
     for mut event in events {
-        let rows = event.tasks.values_slice().len();
-        let mut word = |column: &'static str, mut words: WordColumn| {
-            words.map_to(builder.words(Table::Events, column));
-            (column, Cells::Words(Int32Array::from(words.keys)))
-        };
-        let mut cells = vec![
-            word("kind", event.kinds),
-            word("name", event.names),
-            word("location", event.locations),
-            ("task", event.tasks.finish().into()),
-            ("time", event.times.finish().into()),
-        ];
-        let args = event.args.finish();
-        if args.null_count() < rows {
-            cells.push(("args", args.into()));
-        }
-        builder.append(Table::Events, rows, cells)?;
+        builder.append(tables::Events {
+            location: event.locations.into_cells(),
+            task: event.tasks.finish().into(),
+            name: event.names.into_cells(),
+            kind: event.kinds.into_cells(),
+            time: event.times.finish().into(),
+            args: event.args.finish().into(),
+        })?;
     }
     Ok(())
 }

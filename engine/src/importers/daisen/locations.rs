@@ -11,13 +11,12 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
-use datafusion::arrow::array::StringArray;
 use serde_json::{Map, Value};
 
 use super::tasks::Tasks;
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, RunBuilder};
+use crate::tables;
+use crate::trace::RunBuilder;
 
 /// A location that the trace lists.
 #[derive(Debug)]
@@ -84,8 +83,8 @@ pub(super) fn append(listed: Vec<Known>, tasks: &Tasks, builder: &mut RunBuilder
     }
     let mut named: Vec<String> =
         (0..tasks.locations.len()).map(|key| tasks.locations.word(key as i32).to_owned()).collect();
-    for table in [Table::Events, Table::Counters] {
-        let words = builder.words(table, "location");
+    for column in [tables::Events::location, tables::Counters::location] {
+        let words = builder.words(column);
         named.extend((0..words.len()).map(|key| words.word(key as i32).to_owned()));
     }
     for name in named {
@@ -102,19 +101,17 @@ pub(super) fn append(listed: Vec<Known>, tasks: &Tasks, builder: &mut RunBuilder
     all.remove("");
     let mut rows: Vec<Row> = all.into_iter().map(|(name, (kind, args))| (name, kind, args)).collect();
     rows.sort_by(|(one, ..), (other, ..)| natural(one, other));
-    let texts =
-        |text: &dyn Fn(&Row) -> Option<String>| -> Cells { rows.iter().map(text).collect::<StringArray>().into() };
-    let role = Cells::Word(builder.word(Table::Locations, "role", "compute"));
-    let cells = vec![
-        ("location", texts(&|(name, ..)| Some(name.clone()))),
-        ("parent", texts(&|(name, ..)| above(name).map(str::to_owned))),
-        ("kind", texts(&|(_, kind, _)| Some(kind.name().to_owned()))),
-        ("process", texts(&|(name, ..)| name.split('.').next().map(str::to_owned))),
-        ("role", role),
-        ("sort_index", (0..rows.len() as i64).collect::<Vec<_>>().into()),
-        ("args", texts(&|(.., args)| (!args.is_empty()).then(|| Value::from(args.clone()).to_string()))),
-    ];
-    builder.append_derived(Table::Locations, rows.len(), cells)
+    let args = |(.., args): &Row| (!args.is_empty()).then(|| Value::from(args.clone()).to_string());
+    builder.append_derived(tables::Locations {
+        location: rows.iter().map(|(name, ..)| name.as_str()).collect(),
+        parent: rows.iter().map(|(name, ..)| above(name)).collect(),
+        kind: rows.iter().map(|(_, kind, _)| kind.name()).collect(),
+        process: rows.iter().map(|(name, ..)| name.split('.').next()).collect(),
+        sort_index: (0..rows.len() as i64).collect(),
+        role: "compute".into(),
+        args: rows.iter().map(args).collect(),
+        ..Default::default()
+    })
 }
 
 /// The name without its last dotted segment.

@@ -6,10 +6,7 @@ use rusqlite::types::{Type, ValueRef};
 use super::times::Unit;
 use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
-use crate::trace::{Finding, Stage, Stats};
-
-const COLUMN_MISSING: Finding = Finding::lost("column_missing", Stage::Recording);
-const UNIT_GUESSED: Finding = Finding::info("unit_guessed", Stage::Import);
+use crate::trace::{Stats, findings};
 
 /// The names of the columns of `trace`: v3 and v4.
 const TRACE: [[&str; 2]; 7] = [
@@ -79,7 +76,7 @@ impl Schema {
             return Err(file.unusable(what));
         }
         for ([_, name], _) in TRACE.iter().zip(&wanted).filter(|(_, column)| column.is_none()) {
-            stats.note(COLUMN_MISSING, 1, || format!("table `trace` has no column `{name}`"));
+            stats.note(findings::COLUMN_MISSING, 1, || format!("table `trace` has no column `{name}`"));
         }
         let trace = Source { table: "trace".to_owned(), columns: select(&wanted) };
         let milestones = match has("milestone").or_else(|| has("trace_milestones")) {
@@ -169,7 +166,7 @@ fn guess_unit(
         (true, ..) => return Ok(Unit::Picoseconds),
         (false, ..) => return Ok(Unit::Seconds),
     };
-    stats.note(UNIT_GUESSED, 1, || {
+    stats.note(findings::UNIT_GUESSED, 1, || {
         format!(
             "ids are {other}, but times up to {last} speak against it: taken as {unit:?} (--option daisen.unit=s|ps)"
         )

@@ -8,22 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use datafusion::arrow::array::{Array, ArrayBuilder, Int32Array, Int64Array, StringArray, StringBuilder};
+use datafusion::arrow::array::{Array, ArrayBuilder, Int64Array, StringArray, StringBuilder};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::chunk::{Chunk, WordColumn};
+use super::chunk::Chunk;
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Source, Stage, Stats, Words};
-
-const DANGLING: Finding = Finding::info("dangling_parent", Stage::Recording);
-const OUTLIVES: Finding = Finding::info("outlives_parent", Stage::Recording);
-const EARLY: Finding = Finding::info("starts_before_parent", Stage::Recording);
-const OWN_PARENT: Finding = Finding::repaired("own_parent", Stage::Recording);
-const ZERO: Finding = Finding::info("zero_duration", Stage::Recording);
-const DUPLICATE: Finding = Finding::repaired("duplicate_id", Stage::Recording);
-const NO_TASKS: Finding = Finding::info("no_tasks", Stage::Recording);
+use crate::tables;
+use crate::trace::{Finding, RunBuilder, Source, Stats, Words, findings};
 
 /// What waits here for the end of the file.
 pub(super) fn reservation(source: &Source, pool: &Arc<dyn MemoryPool>) -> MemoryReservation {
@@ -63,9 +55,6 @@ struct Related {
     /// Positions of `req_out`s with their `req_in`s.
     requests: Vec<(u32, u32)>,
 }
-
-/// Rows for a table: how many, and their columns.
-type Appended = (usize, Vec<(&'static str, Cells)>);
 
 /// How many, and the position of the first.
 #[derive(Default, Clone, Copy)]
@@ -137,34 +126,24 @@ impl Tasks {
     pub(super) fn append(&mut self, builder: &mut RunBuilder) -> Result<(), ImportError> {
         self.note(&mut builder.stats);
         let messages = self.messages(builder);
-        for (column, words) in [("name", &self.names), ("kind", &self.kinds), ("location", &self.locations)] {
-            copy_words(words, builder.words(Table::Tasks, column));
-        }
-        let work = builder.word(Table::Tasks, "role", "work");
-        let keys = |column: WordColumn| Cells::Words(Int32Array::from(column.keys));
+        copy_words(&self.names, builder.words(tables::Tasks::name));
+        copy_words(&self.kinds, builder.words(tables::Tasks::kind));
+        copy_words(&self.locations, builder.words(tables::Tasks::location));
         for (chunk, related) in std::mem::take(&mut self.chunks).into_iter().zip(std::mem::take(&mut self.related)) {
-            let rows = chunk.rows();
-            let mut cells = vec![
-                ("id", chunk.ids.into()),
-                ("name", keys(chunk.names)),
-                ("kind", keys(chunk.kinds)),
-                ("location", keys(chunk.locations)),
-                ("role", Cells::Word(work)),
-                ("start", chunk.starts.into()),
-                ("finish", chunk.finishes.into()),
-            ];
-            if let Some(parents) = related.parents {
-                cells.push(("parent", parents.into()));
-            }
-            if let Some(args) = related.args {
-                cells.push(("args", args.into()));
-            }
-            builder.append(Table::Tasks, rows, cells)?;
+            builder.append(tables::Tasks {
+                id: chunk.ids.into(),
+                parent: related.parents.into(),
+                name: chunk.names.keys.into(),
+                kind: chunk.kinds.keys.into(),
+                role: "work".into(),
+                location: chunk.locations.keys.into(),
+                start: chunk.starts.into(),
+                finish: chunk.finishes.into(),
+                args: related.args.into(),
+                ..Default::default()
+            })?;
         }
-        for (rows, cells) in messages {
-            builder.append_derived(Table::Messages, rows, cells)?;
-        }
-        Ok(())
+        messages.into_iter().try_for_each(|messages| builder.append_derived(messages))
     }
 
     fn rows(&self) -> usize {
@@ -295,11 +274,11 @@ impl Tasks {
 
     fn note(&self, stats: &mut Stats) {
         if self.rows() == 0 {
-            stats.note(NO_TASKS, 1, || "the table of tasks is empty".to_owned());
+            stats.note(findings::NO_TASKS, 1, || "the table of tasks is empty".to_owned());
         }
         let id = |position: usize| self.id(position).unwrap_or("NULL").to_owned();
         let (count, first) = self.duplicates;
-        stats.note(DUPLICATE, count, || {
+        stats.note(findings::DUPLICATE_ID, count, || {
             format!(
                 "`{}` is the id of several tasks; children belong to the first",
                 first.map_or_else(String::new, |first| id(first as usize))
@@ -315,27 +294,22 @@ impl Tasks {
                 format!("task `{}`{}", id(first), what.replace("{}", &format!("`{parent}`")))
             });
         };
-        of_parents(DANGLING, &|related| related.dangling, ": its parent {} is not in the trace");
-        of_parents(OUTLIVES, &|related| related.outlives, " ends after its parent {}");
-        of_parents(EARLY, &|related| related.early, " begins before its parent {}");
-        of_parents(OWN_PARENT, &|related| related.own, " is its own parent; it has none here");
-        of_parents(ZERO, &|related| related.zero, " ends when it begins");
+        of_parents(findings::DANGLING_PARENT, &|related| related.dangling, ": its parent {} is not in the trace");
+        of_parents(findings::OUTLIVES_PARENT, &|related| related.outlives, " ends after its parent {}");
+        of_parents(findings::STARTS_BEFORE_PARENT, &|related| related.early, " begins before its parent {}");
+        of_parents(findings::OWN_PARENT, &|related| related.own, " is its own parent; it has none here");
+        of_parents(findings::ZERO_DURATION, &|related| related.zero, " ends when it begins");
     }
 
     /// Requests as messages: from the location of the `req_out` to that of its `req_in`.
-    fn messages(&self, builder: &mut RunBuilder) -> Vec<Appended> {
+    fn messages(&self, builder: &mut RunBuilder) -> Vec<tables::Messages> {
         let mut all = Vec::new();
         // The same words in the same order: a location has the same key in all three columns.
-        copy_words(&self.locations, builder.words(Table::Messages, "source"));
-        copy_words(&self.locations, builder.words(Table::Messages, "target"));
-        copy_words(&self.names, builder.words(Table::Messages, "kind"));
+        copy_words(&self.locations, builder.words(tables::Messages::source));
+        copy_words(&self.locations, builder.words(tables::Messages::target));
+        copy_words(&self.names, builder.words(tables::Messages::kind));
         for related in self.related.iter().filter(|related| !related.requests.is_empty()) {
-            let keys = |key: &dyn Fn(&(u32, u32)) -> Option<i32>| {
-                Cells::Words(related.requests.iter().map(key).collect::<Int32Array>())
-            };
-            let integers = |value: &dyn Fn(&(u32, u32)) -> Option<i64>| {
-                Cells::from(related.requests.iter().map(value).collect::<Int64Array>())
-            };
+            let pairs = || related.requests.iter();
             let location = |position: u32| {
                 let (chunk, row) = self.at(position as usize);
                 chunk.locations.keys[row]
@@ -344,17 +318,17 @@ impl Tasks {
                 let (chunk, row) = self.at(position as usize);
                 chunk.names.keys[row]
             };
-            let cells = vec![
-                ("source", keys(&|(out, _)| location(*out))),
-                ("target", keys(&|(_, taken)| location(*taken))),
-                ("kind", keys(&|(out, _)| name(*out))),
-                ("source_task", integers(&|(out, _)| Some(i64::from(*out)))),
-                ("target_task", integers(&|(_, taken)| Some(i64::from(*taken)))),
-                ("send_time", integers(&|(out, _)| self.span(*out as usize).0)),
-                ("receive_time", integers(&|(_, taken)| self.span(*taken as usize).0)),
-                ("count", Cells::Integer(1)),
-            ];
-            all.push((related.requests.len(), cells));
+            all.push(tables::Messages {
+                source: pairs().map(|(out, _)| location(*out)).collect(),
+                target: pairs().map(|(_, taken)| location(*taken)).collect(),
+                source_task: pairs().map(|(out, _)| i64::from(*out)).collect(),
+                target_task: pairs().map(|(_, taken)| i64::from(*taken)).collect(),
+                send_time: pairs().map(|(out, _)| self.span(*out as usize).0).collect(),
+                receive_time: pairs().map(|(_, taken)| self.span(*taken as usize).0).collect(),
+                count: 1.into(),
+                kind: pairs().map(|(out, _)| name(*out)).collect(),
+                ..Default::default()
+            });
         }
         all
     }

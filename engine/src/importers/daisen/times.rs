@@ -3,10 +3,7 @@
 use rusqlite::types::ValueRef;
 
 use crate::time::{BadNumber, Decimal, REACH};
-use crate::trace::{Finding, Stage, Stats};
-
-const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
-const BAD_TIME: Finding = Finding::repaired("bad_time", Stage::Recording);
+use crate::trace::{Stats, findings};
 
 const PS_PER_SECOND: i64 = 1_000_000_000_000;
 /// Decimals of a second that a picosecond has.
@@ -41,15 +38,19 @@ pub(super) fn ticks(cell: ValueRef<'_>, unit: Unit, stats: &mut Stats, place: im
         Time::Missing => None,
         Time::Exact(ticks) => Some(ticks),
         Time::Rounded(ticks) => {
-            stats.note(ROUNDED, 1, || format!("{}: {} is no whole picosecond", place(), shown(cell)));
+            stats.note(findings::ROUNDED, 1, || format!("{}: {} is no whole picosecond", place(), shown(cell)));
             Some(ticks)
         }
         Time::Beyond => {
-            stats.note(BAD_TIME, 1, || format!("{}: `{}` lies beyond ±2^62 ps; taken as NULL", place(), shown(cell)));
+            stats.note(findings::TIME_IS_NULL, 1, || {
+                format!("{}: `{}` lies beyond ±2^62 ps; taken as NULL", place(), shown(cell))
+            });
             None
         }
         Time::Bad => {
-            stats.note(BAD_TIME, 1, || format!("{}: `{}` is no time; taken as NULL", place(), shown(cell)));
+            stats.note(findings::TIME_IS_NULL, 1, || {
+                format!("{}: `{}` is no time; taken as NULL", place(), shown(cell))
+            });
             None
         }
     }

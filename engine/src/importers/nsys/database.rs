@@ -10,13 +10,7 @@ use rusqlite::{Connection, Row};
 
 use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
-use crate::trace::{Finding, ROWS_PER_BATCH, Stage, Stats, Words};
-
-const TABLE_VARIANT: Finding = Finding::info("table_variant", Stage::Recording);
-const TABLE_DAMAGED: Finding = Finding::lost("table_damaged", Stage::Recording);
-const COLUMN_MISSING: Finding = Finding::lost("column_missing", Stage::Recording);
-const TABLE_NOT_READ: Finding = Finding::info("table_not_read", Stage::Import);
-const UNKNOWN_STRING: Finding = Finding::repaired("unknown_string", Stage::Recording);
+use crate::trace::{ROWS_PER_BATCH, Stats, Words, findings};
 
 /// Without one of these, wherever they are asked for, the figures of a table are others.
 const NEEDED: [&str; 4] = ["start", "end", "correlationId", "streamId"];
@@ -86,7 +80,9 @@ impl<'a> Reader<'a> {
         match self.ids.get(&id) {
             Some(key) => self.words.word(*key).to_owned(),
             None => {
-                self.stats.note(UNKNOWN_STRING, 1, || format!("id {id} is not in `StringIds`; named `[string {id}]`"));
+                self.stats.note(findings::UNKNOWN_STRING, 1, || {
+                    format!("id {id} is not in `StringIds`; named `[string {id}]`")
+                });
                 format!("[string {id}]")
             }
         }
@@ -126,7 +122,7 @@ impl<'a> Reader<'a> {
         for table in self.layouts(name) {
             let (select, missing) = self.select(&table, columns)?;
             for column in missing.into_iter().filter(|column| NEEDED.contains(column)) {
-                self.stats.note(COLUMN_MISSING, 1, || format!("table `{table}` has no column `{column}`"));
+                self.stats.note(findings::COLUMN_MISSING, 1, || format!("table `{table}` has no column `{column}`"));
             }
             let connection = Rc::clone(&self.connection);
             let read = each(&connection, &select, |number, cells| {
@@ -138,7 +134,9 @@ impl<'a> Reader<'a> {
                 Ok(())
             });
             if let Some((number, error)) = read? {
-                self.stats.note(TABLE_DAMAGED, 1, || format!("table `{table}` breaks off at row {number}: {error}"));
+                self.stats.note(findings::TABLE_DAMAGED, 1, || {
+                    format!("table `{table}` breaks off at row {number}: {error}")
+                });
             }
         }
         Ok(())
@@ -158,7 +156,9 @@ impl<'a> Reader<'a> {
                 Ok(())
             });
             if let Some((number, error)) = read? {
-                self.stats.note(TABLE_DAMAGED, 1, || format!("table `{table}` breaks off at row {number}: {error}"));
+                self.stats.note(findings::TABLE_DAMAGED, 1, || {
+                    format!("table `{table}` breaks off at row {number}: {error}")
+                });
             }
         }
         Ok(())
@@ -172,7 +172,7 @@ impl<'a> Reader<'a> {
             let rows = self.connection.query_row(&count, [], |row| row.get::<_, i64>(0)).ok();
             if rows != Some(0) {
                 let rows = rows.map_or_else(|| "damaged".to_owned(), |rows| format!("{rows} rows"));
-                self.stats.note(TABLE_NOT_READ, 1, || format!("table `{table}`: {rows}"));
+                self.stats.note(findings::TABLE_NOT_READ, 1, || format!("table `{table}`: {rows}"));
             }
         }
     }
@@ -188,7 +188,7 @@ impl<'a> Reader<'a> {
         for table in &found {
             self.done.insert(table.clone());
             if !table.eq_ignore_ascii_case(name) {
-                self.stats.note(TABLE_VARIANT, 1, || format!("table `{table}` is read like `{name}`"));
+                self.stats.note(findings::TABLE_VARIANT, 1, || format!("table `{table}` is read like `{name}`"));
             }
         }
         found

@@ -15,54 +15,11 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use super::lanes::Process;
+use super::calls::Calls;
 use super::tasks::{Kind, Range, Tasks};
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, ROWS_PER_BATCH, RunBuilder, Stage, Stats};
-
-const NO_CALL: Finding = Finding::info("launched_before", Stage::Recording);
-const AMBIGUOUS: Finding = Finding::repaired("ambiguous_correlation", Stage::Recording);
-
-/// Calls by correlation id.
-#[derive(Debug, Default)]
-pub(super) struct Calls {
-    /// (correlation, process, start, task), sorted once all are there.
-    calls: Vec<(i64, Process, i64, u32)>,
-}
-
-impl Calls {
-    pub(super) fn push(&mut self, process: Process, correlation: i64, start: i64, task: u32) {
-        self.calls.push((correlation, process, start, task));
-    }
-
-    pub(super) fn sort(&mut self) {
-        self.calls.sort_unstable();
-    }
-
-    /// The process of a correlation, when only one has it.
-    pub(super) fn process(&self, correlation: i64) -> Option<Process> {
-        let calls = self.of(correlation);
-        let first = calls.first()?.1;
-        calls.iter().all(|call| call.1 == first).then_some(first)
-    }
-
-    fn of(&self, correlation: i64) -> &[(i64, Process, i64, u32)] {
-        let from = self.calls.partition_point(|call| call.0 < correlation);
-        let to = self.calls.partition_point(|call| call.0 <= correlation);
-        &self.calls[from..to]
-    }
-
-    /// The innermost call of a correlation, and whether there is a doubt about the process.
-    fn innermost(&self, process: Option<Process>, correlation: i64) -> (Option<u32>, bool) {
-        let calls = self.of(correlation);
-        match process {
-            // Sorted by process and start: the last one began last.
-            Some(process) => (calls.iter().rev().find(|call| call.1 == process).map(|call| call.3), false),
-            None => (calls.last().map(|call| call.3), self.process(correlation).is_none() && !calls.is_empty()),
-        }
-    }
-}
+use crate::tables;
+use crate::trace::{ROWS_PER_BATCH, RunBuilder, Stats, findings};
 
 /// A link between tasks: source, target, kind, name.
 pub(super) type Link = (u32, u32, &'static str, &'static str);
@@ -81,10 +38,12 @@ pub(super) fn launches(tasks: &Tasks, calls: &Calls, stats: &mut Stats) -> Launc
             let example = || {
                 format!("several processes have correlation {correlation}, and task {task} does not say whose it is")
             };
-            stats.note(AMBIGUOUS, 1, example);
+            stats.note(findings::AMBIGUOUS_CORRELATION, 1, example);
         }
         let Some(call) = call else {
-            stats.note(NO_CALL, 1, || format!("task {task}: no call has its correlation {correlation}"));
+            stats.note(findings::LAUNCHED_BEFORE, 1, || {
+                format!("task {task}: no call has its correlation {correlation}")
+            });
             continue;
         };
         let is_wait = tasks.kinds[task as usize] == Kind::Sync;
@@ -169,29 +128,20 @@ impl OpenRanges {
 
 /// Appends the links: of launches, then of ranges.
 pub(super) fn append(links: &[Link], ranges: &[(u32, u32)], builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let mut word = |column, text: &str| builder.word(Table::Links, column, text);
-    let kinds: Vec<i32> = links.iter().map(|link| word("kind", link.2)).collect();
-    let names: Vec<i32> = links.iter().map(|link| word("name", link.3)).collect();
-    let cells = vec![
-        ("source", links.iter().map(|link| i64::from(link.0)).collect::<Vec<i64>>().into()),
-        ("target", links.iter().map(|link| i64::from(link.1)).collect::<Vec<i64>>().into()),
-        ("kind", Cells::from(kinds)),
-        ("name", Cells::from(names)),
-    ];
-    builder.append_derived(Table::Links, links.len(), cells)?;
-    if ranges.is_empty() {
-        return Ok(());
-    }
-    let mut word = |column, text: &str| builder.word(Table::Links, column, text);
-    let (kind, name) = (word("kind", "nvtx"), word("name", ""));
-    for part in ranges.chunks(ROWS_PER_BATCH) {
-        let cells = vec![
-            ("source", part.iter().map(|link| i64::from(link.0)).collect::<Vec<i64>>().into()),
-            ("target", part.iter().map(|link| i64::from(link.1)).collect::<Vec<i64>>().into()),
-            ("kind", Cells::Word(kind)),
-            ("name", Cells::Word(name)),
-        ];
-        builder.append_derived(Table::Links, part.len(), cells)?;
-    }
-    Ok(())
+    builder.append_derived(tables::Links {
+        source: links.iter().map(|link| i64::from(link.0)).collect(),
+        target: links.iter().map(|link| i64::from(link.1)).collect(),
+        kind: links.iter().map(|link| link.2).collect(),
+        name: links.iter().map(|link| link.3).collect(),
+        ..Default::default()
+    })?;
+    ranges.chunks(ROWS_PER_BATCH).try_for_each(|part| {
+        builder.append_derived(tables::Links {
+            source: part.iter().map(|link| i64::from(link.0)).collect(),
+            target: part.iter().map(|link| i64::from(link.1)).collect(),
+            kind: "nvtx".into(),
+            name: "".into(),
+            ..Default::default()
+        })
+    })
 }

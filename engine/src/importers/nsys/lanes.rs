@@ -13,8 +13,9 @@ use std::collections::BTreeMap;
 use hashbrown::HashMap;
 
 use super::database::Reader;
+use crate::cells::kind::Word;
 use crate::error::ImportError;
-use crate::tables::Table;
+use crate::tables::Place;
 use crate::trace::{Location, RunBuilder};
 
 /// A process: hardware, virtual machine and pid, the upper bits of `globalTid` and `globalPid`.
@@ -147,9 +148,9 @@ impl Lanes {
         lane
     }
 
-    /// The names of all lanes as keys of a table's `location` column.
-    pub(super) fn keys(&self, table: Table, builder: &mut RunBuilder) -> Vec<i32> {
-        self.all.iter().map(|lane| builder.word(table, "location", &lane.location)).collect()
+    /// The names of all lanes as keys of a column of locations.
+    pub(super) fn keys(&self, column: Place<Word>, builder: &mut RunBuilder) -> Vec<i32> {
+        self.all.iter().map(|lane| builder.word(column, &lane.location)).collect()
     }
 
     pub(super) fn append(&self, builder: &mut RunBuilder) -> Result<(), ImportError> {

@@ -26,6 +26,7 @@
 //! ids above 2⁶³ are stored as negative numbers; `deviceId` counts within its process. The columns follow NVIDIA's published
 //! schema and public tools; what is uncertain is read leniently.
 
+mod calls;
 mod database;
 mod joins;
 mod lanes;
@@ -39,14 +40,10 @@ use rusqlite::types::ValueRef;
 use self::database::Reader;
 use self::lanes::Lanes;
 use self::tasks::Tasks;
+use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
 use super::sqlite::{self, Database};
-use super::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
-use crate::trace::{Finding, Source, Stage, Stats};
-
-const TABLE_MISSING: Finding = Finding::info("table_missing", Stage::Recording);
-const DIAGNOSTIC: Finding = Finding::info("diagnostic", Stage::Recording);
-const EVENTS_DROPPED: Finding = Finding::lost("events_dropped", Stage::Recording);
+use crate::trace::{Source, Stats, findings};
 
 static DOC: FormatDoc = FormatDoc {
     name: "nsys",
@@ -118,7 +115,7 @@ impl Importer for Nsys {
         for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_KERNEL", "NVTX_EVENTS"] {
             if !reader.has(table) {
                 let what = || format!("no table `{table}`: none of its data was collected");
-                reader.stats.note(TABLE_MISSING, 1, what);
+                reader.stats.note(findings::TABLE_MISSING, 1, what);
             }
         }
         let mut lanes = Lanes::of(&mut reader)?;
@@ -162,7 +159,7 @@ fn diagnostics(reader: &mut Reader<'_>) -> Result<(), ImportError> {
     let mut messages = Vec::new();
     reader.describe("DIAGNOSTIC_EVENT", &["text"], |row| messages.extend(row.text(0)))?;
     for message in messages {
-        let finding = if speaks_of_loss(&message) { EVENTS_DROPPED } else { DIAGNOSTIC };
+        let finding = if speaks_of_loss(&message) { findings::EVENTS_DROPPED } else { findings::DIAGNOSTIC };
         reader.stats.note(finding, 1, || message);
     }
     Ok(())

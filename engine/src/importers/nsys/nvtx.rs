@@ -9,18 +9,14 @@
 
 use std::cmp::Reverse;
 
-use datafusion::arrow::array::StringArray;
 use hashbrown::HashMap;
 
 use super::database::{Cells as Row, Reader};
 use super::lanes::{Lanes, Process};
 use super::tasks::{Args, Kind, OPEN, Range, Tasks, span, thread};
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage};
-
-const NAMING: Finding = Finding::info("nvtx_names", Stage::Import);
-const UNKNOWN_EVENT: Finding = Finding::lost("unknown_event_type", Stage::Import);
+use crate::tables;
+use crate::trace::{RunBuilder, findings};
 
 const TABLE: &str = "NVTX_EVENTS";
 const COLUMNS: [&str; 10] =
@@ -36,16 +32,14 @@ pub(super) struct Marks {
 
 impl Marks {
     pub(super) fn append(self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.times.len();
-        let locations = lanes.keys(Table::Events, builder);
-        let kind = builder.word(Table::Events, "kind", "nvtx");
-        let cells = vec![
-            ("time", self.times.into_iter().map(|time| time.saturating_sub(origin)).collect::<Vec<i64>>().into()),
-            ("location", self.lanes.iter().map(|lane| locations[*lane as usize]).collect::<Vec<i32>>().into()),
-            ("name", StringArray::from_iter_values(self.names).into()),
-            ("kind", Cells::Word(kind)),
-        ];
-        builder.append(Table::Events, rows, cells)
+        let locations = lanes.keys(tables::Events::location, builder);
+        builder.append(tables::Events {
+            location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
+            name: self.names.into_iter().collect(),
+            kind: "nvtx".into(),
+            time: self.times.into_iter().map(|time| time.saturating_sub(origin)).collect(),
+            ..Default::default()
+        })
     }
 }
 
@@ -60,9 +54,13 @@ pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks
             33 | 39 | 75 | 76 => {
                 return reader
                     .stats
-                    .left_out(NAMING, 1, || "rows that name domains, categories and threads".to_owned());
+                    .left_out(findings::NVTX_NAMES, 1, || "rows that name domains, categories and threads".to_owned());
             }
-            _ => return reader.stats.left_out(UNKNOWN_EVENT, 1, || format!("NVTX event of type {event_type}")),
+            _ => {
+                return reader
+                    .stats
+                    .left_out(findings::UNKNOWN_EVENT_TYPE, 1, || format!("NVTX event of type {event_type}"));
+            }
         }
         let Some((start, finish)) = span(reader, row, TABLE) else { return };
         let name = text(reader, row);

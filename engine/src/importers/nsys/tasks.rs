@@ -8,21 +8,14 @@ use datafusion::arrow::buffer::NullBuffer;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
+use super::calls::Calls;
 use super::database::{Cells as Row, Reader};
-use super::joins::Calls;
 use super::lanes::{Lanes, Process, Stream};
 use crate::error::ImportError;
 use crate::importers::collectives::is_collective;
-use crate::tables::Table;
+use crate::tables;
 use crate::time::REACH;
-use crate::trace::{Finding, LaneSpans, RunBuilder, Stage, Words, nest};
-
-const NO_START: Finding = Finding::lost("no_start", Stage::Recording);
-const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
-const NEGATIVE_DURATION: Finding = Finding::repaired("negative_duration", Stage::Recording);
-const NO_THREAD: Finding = Finding::repaired("no_thread", Stage::Recording);
-const UNFINISHED: Finding = Finding::info("unfinished", Stage::Recording);
-const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
+use crate::trace::{LaneSpans, RunBuilder, Words, findings, nest};
 
 /// The finish of a range that was never closed.
 pub(super) const OPEN: i64 = i64::MAX;
@@ -90,10 +83,6 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn len(&self) -> usize {
-        self.starts.len()
-    }
-
     /// Appends a task; returns its position.
     pub(super) fn push(&mut self, name: &str, kind: Kind, lane: i32, (start, finish): (i64, i64), args: Args) -> u32 {
         self.starts.push(start);
@@ -107,45 +96,38 @@ impl Tasks {
 
     /// Hands the columns to the builder, times counted from `origin`.
     pub(super) fn append(mut self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.len();
         let nesting = nest(LaneSpans { lanes: &self.lanes, starts: &self.starts, finishes: &self.finishes });
         if let Some((a, b)) = nesting.example {
             let example = || format!("tasks {a} and {b} overlap, so their lane has no depths");
-            builder.stats.note(OVERLAP, nesting.overlapping, example);
+            builder.stats.note(findings::OVERLAP, nesting.overlapping, example);
         }
         let open = self.finishes.iter().filter(|finish| **finish == OPEN).count() as u64;
-        builder.stats.note(UNFINISHED, open, || "a range that was never closed; its finish is NULL".to_owned());
+        builder
+            .stats
+            .note(findings::UNFINISHED, open, || "a range that was never closed; its finish is NULL".to_owned());
         let closed: NullBuffer = self.finishes.iter().map(|finish| *finish != OPEN).collect();
         let shifted =
             |times: Vec<i64>| -> Vec<i64> { times.into_iter().map(|time| time.saturating_sub(origin)).collect() };
         let finishes = Int64Array::new(shifted(self.finishes).into(), Some(closed));
-        let parents: Vec<Option<i64>> =
-            nesting.parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
+        let parents: Int64Array = nesting.parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
         let depths: Vec<Option<i64>> =
             nesting.depths.iter().map(|depth| (*depth >= 0).then_some(i64::from(*depth))).collect();
-        let locations = lanes.keys(Table::Tasks, builder);
-        let names = builder.words(Table::Tasks, "name");
+        let locations = lanes.keys(tables::Tasks::location, builder);
+        let names = builder.words(tables::Tasks::name);
         let names_of: Vec<i32> = (0..self.words.len() as i32).map(|key| names.intern(self.words.word(key))).collect();
-        let mut word = |column, word: &str| builder.word(Table::Tasks, column, word);
-        let (mut kinds, mut roles) = (Vec::with_capacity(rows), Vec::with_capacity(rows));
-        for kind in &self.kinds {
-            let (kind, role) = kind.words();
-            kinds.push(word("kind", kind));
-            roles.push(word("role", role));
-        }
-        let cells = vec![
-            ("name", self.names.iter().map(|name| names_of[*name as usize]).collect::<Vec<i32>>().into()),
-            ("kind", kinds.into()),
-            ("role", roles.into()),
-            ("location", self.lanes.iter().map(|lane| locations[*lane as usize]).collect::<Vec<i32>>().into()),
-            ("start", shifted(self.starts).into()),
-            ("finish", finishes.into()),
-            ("parent", parents.clone().into()),
-            ("stack_parent", parents.into()),
-            ("depth", depths.into()),
-            ("args", self.args.finish().into()),
-        ];
-        builder.append(Table::Tasks, rows, cells)
+        builder.append(tables::Tasks {
+            parent: parents.clone().into(),
+            stack_parent: parents.into(),
+            name: self.names.iter().map(|name| names_of[*name as usize]).collect(),
+            kind: self.kinds.iter().map(|kind| kind.words().0).collect(),
+            role: self.kinds.iter().map(|kind| kind.words().1).collect(),
+            location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
+            start: shifted(self.starts).into(),
+            finish: finishes.into(),
+            depth: depths.into(),
+            args: self.args.finish().into(),
+            ..Default::default()
+        })
     }
 }
 
@@ -201,21 +183,21 @@ pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> O
     let (start, end) = (row.integer(0), row.integer(1));
     let stats = &mut reader.stats;
     if row.cell(0) == ValueRef::Null {
-        stats.left_out(NO_START, 1, || format!("a row of `{table}` has no start"));
+        stats.left_out(findings::NO_START, 1, || format!("a row of `{table}` has no start"));
         return None;
     }
     let Some(start) = start.filter(|start| REACH.contains(start)) else {
-        stats.left_out(BAD_TIME, 1, || format!("`{table}`: a start of {}", shown(row.cell(0))));
+        stats.left_out(findings::BAD_TIME, 1, || format!("`{table}`: a start of {}", shown(row.cell(0))));
         return None;
     };
     // Versions that had no NULL wrote 0 or -1.
     match end.filter(|end| *end > 0 || *end >= start) {
         Some(end) if !REACH.contains(&end) => {
-            stats.left_out(BAD_TIME, 1, || format!("`{table}`: an end of {end}"));
+            stats.left_out(findings::BAD_TIME, 1, || format!("`{table}`: an end of {end}"));
             None
         }
         Some(end) if end < start => {
-            stats.note(NEGATIVE_DURATION, 1, || format!("`{table}`: from {start} to {end}, read as 0"));
+            stats.note(findings::NEGATIVE_DURATION, 1, || format!("`{table}`: from {start} to {end}, read as 0"));
             Some((start, start))
         }
         Some(end) => Some((start, end)),
@@ -226,7 +208,7 @@ pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> O
 /// The `globalTid` of a row; one that does not tell stands on thread 0 of process 0, and is counted.
 pub(super) fn thread(reader: &mut Reader<'_>, row: &Row<'_, '_>, column: usize, table: &str) -> i64 {
     row.integer(column).unwrap_or_else(|| {
-        reader.stats.note(NO_THREAD, 1, || format!("`{table}`: a globalTid of {}", shown(row.cell(column))));
+        reader.stats.note(findings::NO_THREAD, 1, || format!("`{table}`: a globalTid of {}", shown(row.cell(column))));
         0
     })
 }

@@ -5,23 +5,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use datafusion::arrow::array::{Float64Array, Int64Array, StringArray, StringBuilder};
+use datafusion::arrow::array::{Int64Array, StringArray, StringBuilder};
 use datafusion::arrow::buffer::NullBuffer;
 use serde_json::{Map, Value};
 
 use super::dot::Graph;
-use super::join::{self, Joined, NONE, Tasks};
+use super::executions::{Joined, NONE, Tasks};
+use super::join;
 use super::messages::{self, Messages};
 use super::naming::{plain, unscoped};
-use super::rank::{Lane, NO_CLASS, Rank, UNFINISHED};
+use super::rank::{Lane, NO_CLASS, Rank, Reading, UNFINISHED};
 use super::types::{Class, decimal};
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
-
-const RANK_MISSING: Finding = Finding::info("rank_missing", Stage::Recording);
-const NO_EVENTS: Finding = Finding::info("no_events", Stage::Recording);
-const AGAIN: Finding = Finding::info("executed_again", Stage::Recording);
+use crate::tables;
+use crate::trace::{RunBuilder, Stats, findings};
 
 /// What is known of a rank: its events, its graph, or both.
 pub(super) struct Part {
@@ -85,7 +82,7 @@ pub(super) fn build(mut parts: Vec<Part>, builder: &mut RunBuilder) -> Result<()
     for (rank, cells) in profiles.zip(rows) {
         append_lanes(rank, cells, builder)?;
     }
-    builder.append(Table::Tasks, joined.without_event.len(), without_events)
+    builder.append(without_events)
 }
 
 /// What the run says about itself.
@@ -112,7 +109,7 @@ fn info(ranks: &[&Rank], builder: &mut RunBuilder) {
         }
     }
     let events = ranks.iter().flat_map(|rank| &rank.lanes).count();
-    builder.stats.note(NO_EVENTS, u64::from(events == 0), || {
+    builder.stats.note(findings::NO_EVENTS, u64::from(events == 0), || {
         "no stream has an event: was the module task_profiler on (--mca mca_pins task_profiler)?".to_owned()
     });
 }
@@ -143,7 +140,7 @@ fn missing_ranks(parts: &[Part], messages: &Messages, builder: &mut RunBuilder) 
         .max();
     // Counted, not listed: a damaged number of ranks must cost nothing.
     let missing = last.map_or(0, |last| last.saturating_add(1).abs_diff(known.len() as i64));
-    builder.stats.note(RANK_MISSING, missing, || {
+    builder.stats.note(findings::RANK_MISSING, missing, || {
         let first = (0..).find(|rank| !known.contains(rank)).unwrap_or(0);
         match parts.iter().any(|part| part.rank == first) {
             true => format!("rank {first} has a graph and no .prof file: its tasks have no times"),
@@ -287,19 +284,19 @@ fn append_locations(
             facts: Map::new(),
         });
     }
-    let column = |of: &dyn Fn(&Place) -> Option<String>| Cells::from(places.iter().map(of).collect::<StringArray>());
-    let cells = vec![
-        ("location", column(&|place| Some(place.location.clone()))),
-        ("parent", column(&|place| place.parent.clone())),
-        ("kind", column(&|place| Some(place.kind.to_owned()))),
-        ("name", column(&|place| Some(place.name.clone()).filter(|name| !name.is_empty()))),
-        ("process", column(&|place| Some(place.rank.to_string()))),
-        ("sort_index", (0..places.len() as i64).collect::<Vec<_>>().into()),
-        ("role", column(&|place| Some(place.role.to_owned()))),
-        ("clock", column(&|place| Some(process(place.rank)))),
-        ("args", column(&|place| (!place.facts.is_empty()).then(|| Value::Object(place.facts.clone()).to_string()))),
-    ];
-    builder.append_derived(Table::Locations, places.len(), cells)
+    let all = || places.iter();
+    let args = |place: &Place| (!place.facts.is_empty()).then(|| Value::Object(place.facts.clone()).to_string());
+    builder.append_derived(tables::Locations {
+        location: all().map(|place| place.location.as_str()).collect(),
+        parent: all().map(|place| place.parent.as_deref()).collect(),
+        kind: all().map(|place| place.kind).collect(),
+        name: all().map(|place| Some(place.name.as_str()).filter(|name| !name.is_empty())).collect(),
+        process: all().map(|place| place.rank.to_string()).collect(),
+        sort_index: (0..places.len() as i64).collect(),
+        role: all().map(|place| place.role).collect(),
+        clock: all().map(|place| process(place.rank)).collect(),
+        args: all().map(args).collect(),
+    })
 }
 
 /// Columns of a stream that need the other ranks.
@@ -374,39 +371,35 @@ fn positions(positions: Vec<i64>) -> Option<Int64Array> {
 
 /// Moves the rows of a rank into `tasks`.
 fn append_lanes(rank: Rank, cells: Vec<LaneCells>, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let mut word = |column, word: &str| builder.word(Table::Tasks, column, word);
-    let names: Vec<i32> = rank.names.iter().map(|name| word("name", name)).collect();
-    let kinds: Vec<i32> = rank.classes.iter().map(|class| word("kind", class.words().0)).collect();
-    let roles: Vec<i32> = rank.classes.iter().map(|class| word("role", class.words().1)).collect();
+    let names: Vec<i32> = rank.names.iter().map(|name| builder.word(tables::Tasks::name, name)).collect();
+    let classes = || rank.classes.iter().map(|class| class.words());
+    let kinds: Vec<i32> = classes().map(|(kind, _)| builder.word(tables::Tasks::kind, kind)).collect();
+    let roles: Vec<i32> = classes().map(|(_, role)| builder.word(tables::Tasks::role, role)).collect();
     for (index, (lane, own)) in rank.lanes.into_iter().zip(cells).enumerate() {
-        let rows = lane.starts.len();
-        if rows == 0 {
+        if lane.starts.is_empty() {
             continue;
         }
-        let location = builder.word(Table::Tasks, "location", &stream(rank.rank, index));
-        let keys = |words: &[i32]| {
-            Cells::from(lane.entries.iter().map(|entry| words[usize::from(*entry)]).collect::<Vec<_>>())
-        };
-        let (names, kinds, roles) = (keys(&names), keys(&kinds), keys(&roles));
+        let keys = |words: &[i32]| lane.entries.iter().map(|entry| words[usize::from(*entry)]).collect();
+        let (name, kind, role) = (keys(&names), keys(&kinds), keys(&roles));
         let ended: NullBuffer = lane.finishes.iter().map(|finish| *finish != UNFINISHED).collect();
         let finishes = Int64Array::new(lane.finishes.into(), (ended.null_count() > 0).then_some(ended));
         let nested: NullBuffer = lane.depths.iter().map(|depth| *depth >= 0).collect();
         let depths: Vec<i64> = lane.depths.iter().map(|depth| i64::from(*depth)).collect();
         let depths = Int64Array::new(depths.into(), (nested.null_count() > 0).then_some(nested));
-        let mut columns = vec![
-            ("id", own.ids.into()),
-            ("name", names),
-            ("kind", kinds),
-            ("role", roles),
-            ("location", Cells::Word(location)),
-            ("start", lane.starts.into()),
-            ("finish", finishes.into()),
-            ("depth", depths.into()),
-        ];
-        columns.extend(own.parents.map(|parents| ("parent", parents.into())));
-        columns.extend(own.stack_parents.map(|parents| ("stack_parent", parents.into())));
-        columns.extend(lane.args.map(|args| ("args", args.into())));
-        builder.append(Table::Tasks, rows, columns)?;
+        builder.append(tables::Tasks {
+            id: own.ids.into(),
+            parent: own.parents.into(),
+            stack_parent: own.stack_parents.into(),
+            name,
+            kind,
+            role,
+            location: stream(rank.rank, index).as_str().into(),
+            start: lane.starts.into(),
+            finish: finishes.into(),
+            depth: depths.into(),
+            args: lane.args.into(),
+            ..Default::default()
+        })?;
     }
     Ok(())
 }
@@ -417,7 +410,7 @@ fn without_events(
     joined: &Joined,
     graphs: &[(usize, &Graph)],
     builder: &mut RunBuilder,
-) -> Vec<(&'static str, Cells)> {
+) -> tables::Tasks {
     // Rows that come from no statement of their own.
     let undeclared = joined.without_event.iter().filter(|task| task.node.is_none()).count();
     builder.stats.records(undeclared as u64);
@@ -438,22 +431,22 @@ fn without_events(
             None => (join::class_of(name, |class| classes.contains_key(class)).to_owned(), None, None),
         };
         let is_flush = class.ends_with("dtd_data_flush");
-        roles.push(builder.word(Table::Tasks, "role", Class::Task { is_flush }.words().1));
+        roles.push(Class::Task { is_flush }.words().1);
         columns[0].push(Some(name.to_owned()));
         columns[1].push(Some(classes.get(&class).map_or(class, |name| (*name).to_owned())));
         columns[2].push(location);
         columns[3].push(args);
     }
     let [ids, names, locations, args] = columns.map(StringArray::from);
-    let kind = builder.word(Table::Tasks, "kind", "task");
-    vec![
-        ("id", ids.into()),
-        ("name", names.into()),
-        ("kind", Cells::Word(kind)),
-        ("role", roles.into()),
-        ("location", locations.into()),
-        ("args", args.into()),
-    ]
+    tables::Tasks {
+        id: ids.into(),
+        name: names.into(),
+        kind: "task".into(),
+        role: roles.into_iter().collect(),
+        location: locations.into(),
+        args: args.into(),
+        ..Default::default()
+    }
 }
 
 /// What classes are called, by what stands in the names of their tasks: as their events where they have some, `chol::TRSM`.
@@ -483,112 +476,73 @@ fn append_links(
     messages: &Messages,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
-    let dependency = builder.word(Table::Links, "kind", "dependency");
     for (index, (_, graph)) in graphs.iter().enumerate() {
         let places = &joined.places[index];
         let flows: Vec<i32> = (0..graph.words.len() as i32)
-            .map(|word| builder.word(Table::Links, "name", graph.words.word(word)))
+            .map(|word| builder.word(tables::Links::name, graph.words.word(word)))
             .collect();
-        let rows = graph.edges.len();
         let end = |name: i32| places[name as usize] as usize;
-        let sources: Vec<i64> = graph.edges.iter().map(|edge| joined.last[end(edge.source)]).collect();
-        let targets: Vec<i64> = graph.edges.iter().map(|edge| joined.first[end(edge.target)]).collect();
-        let names: Vec<i32> = graph.edges.iter().map(|edge| flows[edge.flow as usize]).collect();
         let args = graph.edges.iter().map(|edge| match (edge.is_last, edge.is_control) {
             (true, false) => Some(r#"{"made_ready":true}"#),
             (true, true) => Some(r#"{"made_ready":true,"control":true}"#),
             (false, true) => Some(r#"{"control":true}"#),
             (false, false) => None,
         });
-        let args: StringArray = args.collect();
-        builder.append(
-            Table::Links,
-            rows,
-            vec![
-                ("source", sources.into()),
-                ("target", targets.into()),
-                ("kind", Cells::Word(dependency)),
-                ("name", names.into()),
-                ("args", args.into()),
-            ],
-        )?;
+        builder.append(tables::Links {
+            source: graph.edges.iter().map(|edge| joined.last[end(edge.source)]).collect(),
+            target: graph.edges.iter().map(|edge| joined.first[end(edge.target)]).collect(),
+            kind: "dependency".into(),
+            name: graph.edges.iter().map(|edge| flows[edge.flow as usize]).collect(),
+            args: args.collect(),
+        })?;
     }
-    let ends = |links: &[(i64, i64)]| -> (Cells, Cells) {
-        (
-            links.iter().map(|link| link.0).collect::<Vec<i64>>().into(),
-            links.iter().map(|link| link.1).collect::<Vec<i64>>().into(),
-        )
+    let between = |links: &[(i64, i64)], kind: &str| tables::Links {
+        source: links.iter().map(|link| link.0).collect(),
+        target: links.iter().map(|link| link.1).collect(),
+        kind: kind.into(),
+        ..Default::default()
     };
     let again = tasks.again();
-    builder
-        .stats
-        .note(AGAIN, again.len() as u64, || "executions of a task that had run before, linked `again`".to_owned());
-    let (sources, targets) = ends(&again);
-    let name = builder.word(Table::Links, "name", "again");
-    let cells =
-        vec![("source", sources), ("target", targets), ("kind", Cells::Word(dependency)), ("name", Cells::Word(name))];
-    builder.append_derived(Table::Links, again.len(), cells)?;
-    let (sources, targets) = ends(&messages.links);
-    let communication = builder.word(Table::Links, "kind", "communication");
-    let cells = vec![("source", sources), ("target", targets), ("kind", Cells::Word(communication))];
-    builder.append_derived(Table::Links, messages.links.len(), cells)
+    builder.stats.note(findings::EXECUTED_AGAIN, again.len() as u64, || {
+        "executions of a task that had run before, linked `again`".to_owned()
+    });
+    builder.append_derived(tables::Links { name: "again".into(), ..between(&again, "dependency") })?;
+    builder.append_derived(between(&messages.links, "communication"))
 }
 
 fn counters(ranks: &[&Rank], builder: &mut RunBuilder) -> Result<(), ImportError> {
     for rank in ranks {
-        let mut word = |column, word: &str| builder.word(Table::Counters, column, word);
-        let mut columns: [Vec<i32>; 3] = Default::default();
-        let mut units = Vec::new();
-        for reading in &rank.readings {
-            // Memory belongs to the device, else to the process, whichever stream took and whichever gave it back.
-            let location = match StreamKind::of(&rank.lanes[reading.lane as usize].name) {
-                _ if !reading.is_memory => stream(rank.rank, reading.lane as usize),
-                StreamKind::Gpu(number, _) => device(rank.rank, number),
-                _ => process(rank.rank),
-            };
-            columns[0].push(word("location", &location));
-            columns[1].push(word("name", &reading.name));
-            columns[2].push(word("kind", if reading.is_memory { "delta" } else { "level" }));
-            units.push(reading.is_memory.then_some("bytes"));
-        }
-        let [locations, names, kinds] = columns;
-        let times: Vec<i64> = rank.readings.iter().map(|reading| reading.time).collect();
-        let values = Float64Array::from_iter_values(rank.readings.iter().map(|reading| reading.value));
-        let cells = vec![
-            ("location", locations.into()),
-            ("name", names.into()),
-            ("time", times.into()),
-            ("value", values.into()),
-            ("kind", kinds.into()),
-            ("unit", StringArray::from(units).into()),
-        ];
-        builder.append_derived(Table::Counters, rank.readings.len(), cells)?;
+        let all = || rank.readings.iter();
+        // Memory belongs to the device, else to the process, whichever stream took and whichever gave it back.
+        let location = |reading: &Reading| match StreamKind::of(&rank.lanes[reading.lane as usize].name) {
+            _ if !reading.is_memory => stream(rank.rank, reading.lane as usize),
+            StreamKind::Gpu(number, _) => device(rank.rank, number),
+            _ => process(rank.rank),
+        };
+        builder.append_derived(tables::Counters {
+            location: all().map(location).collect(),
+            name: all().map(|reading| reading.name.as_str()).collect(),
+            time: all().map(|reading| reading.time).collect(),
+            value: all().map(|reading| reading.value).collect(),
+            kind: all().map(|reading| if reading.is_memory { "delta" } else { "level" }).collect(),
+            unit: all().map(|reading| reading.is_memory.then_some("bytes")).collect(),
+            ..Default::default()
+        })?;
     }
     Ok(())
 }
 
 fn instants(ranks: &[&Rank], builder: &mut RunBuilder) -> Result<(), ImportError> {
     for rank in ranks {
-        let mut word = |column, word: &str| builder.word(Table::Events, column, word);
-        let locations: Vec<i32> =
-            rank.instants.iter().map(|instant| word("location", &stream(rank.rank, instant.lane as usize))).collect();
-        let names: Vec<i32> =
-            rank.instants.iter().map(|instant| word("name", &rank.names[usize::from(instant.entry)])).collect();
-        let kinds: Vec<i32> = rank
-            .instants
-            .iter()
-            .map(|instant| word("kind", if instant.is_unpaired { "unpaired" } else { "instant" }))
-            .collect();
-        let times: Vec<i64> = rank.instants.iter().map(|instant| instant.time).collect();
-        let args: StringArray = rank.instants.iter().map(|instant| instant.args.as_deref()).collect();
-        let cells = vec![
-            ("location", locations.into()),
-            ("name", names.into()),
-            ("kind", kinds.into()),
-            ("time", times.into()),
-            ("args", args.into()),
-        ];
-        builder.append(Table::Events, rank.instants.len(), cells)?;
+        let all = || rank.instants.iter();
+        builder.append(tables::Events {
+            location: all().map(|instant| stream(rank.rank, instant.lane as usize)).collect(),
+            name: all().map(|instant| rank.names[usize::from(instant.entry)].as_str()).collect(),
+            kind: all().map(|instant| if instant.is_unpaired { "unpaired" } else { "instant" }).collect(),
+            time: all().map(|instant| instant.time).collect(),
+            args: all().map(|instant| instant.args.as_deref()).collect(),
+            ..Default::default()
+        })?;
     }
     Ok(())
 }

@@ -2,13 +2,12 @@
 //! file does not say which.
 
 use crate::error::ImportError;
-use crate::importers::ImportOptions;
+use crate::importers::importer::ImportOptions;
 use crate::time::divide_half_even;
-use crate::trace::{Finding, Stage, Stats};
+use crate::trace::{Stats, findings};
 
 pub(super) const UNIT_OPTION: &str = "parsec.time_unit";
 pub(super) const GHZ_OPTION: &str = "parsec.ghz";
-const TIME_TOO_LARGE: Finding = Finding::repaired("time_too_large", Stage::Import);
 
 /// A tick of the trace is `numerator / denominator` ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +60,9 @@ impl Unit {
             let scaled = i128::from(*time) * i128::from(self.numerator);
             let ticks = i64::try_from(divide_half_even(scaled, i128::from(self.denominator)));
             if ticks.is_err() {
-                stats.note(TIME_TOO_LARGE, 1, || format!("{time} {} became the last tick that there is", self.name));
+                stats.note(findings::TIME_TOO_LARGE, 1, || {
+                    format!("{time} {} became the last tick that there is", self.name)
+                });
             }
             *time = ticks.unwrap_or(i64::MAX);
         }

@@ -13,14 +13,9 @@
 //! the other styles say nothing. A statement of an edge has room for [`NAMES_OF_EDGE`] bytes of names, so a longer target is cut
 //! and found again among the nodes. Tiles make cycles (task → tile → task), so they are counted and left out.
 
-use crate::trace::{Finding, Stage, Stats, Words};
+use crate::trace::{Stats, Words, findings};
 
 const OPENING: &[u8] = b"digraph G {";
-const BAD_LINE: Finding = Finding::lost("dot_bad_line", Stage::Recording);
-const DATA: Finding = Finding::info("dot_data", Stage::Import);
-const NAME_CUT: Finding = Finding::lost("dot_name_cut", Stage::Recording);
-const UNCLOSED: Finding = Finding::info("dot_unclosed", Stage::Recording);
-const REPEATED: Finding = Finding::info("dot_node_repeated", Stage::Recording);
 
 /// How many bytes source and target of an edge have together at most.
 const NAMES_OF_EDGE: usize = 119;
@@ -101,15 +96,19 @@ impl Graph {
                 records += 1;
                 match reader.statement(statement) {
                     Some(Statement::Node | Statement::Edge) => {}
-                    Some(Statement::Repeated) => stats.left_out(REPEATED, 1, || shown(line_number, statement)),
-                    Some(Statement::Data) => stats.left_out(DATA, 1, || shown(line_number, statement)),
-                    None => stats.left_out(BAD_LINE, 1, || shown(line_number, statement)),
+                    Some(Statement::Repeated) => {
+                        stats.left_out(findings::DOT_NODE_REPEATED, 1, || shown(line_number, statement));
+                    }
+                    Some(Statement::Data) => stats.left_out(findings::DOT_DATA, 1, || shown(line_number, statement)),
+                    None => stats.left_out(findings::DOT_BAD_LINE, 1, || shown(line_number, statement)),
                 }
             }
         }
         reader.find_cut_targets(stats);
         stats.records(records);
-        stats.note(UNCLOSED, u64::from(!closed), || "no closing brace: the run was killed, or still wrote".to_owned());
+        stats.note(findings::DOT_UNCLOSED, u64::from(!closed), || {
+            "no closing brace: the run was killed, or still wrote".to_owned()
+        });
         graph
     }
 }
@@ -203,7 +202,9 @@ impl<'t> Reader<'_, 't> {
                 {
                     graph.edges.push(Edge { target: *node, ..edge });
                 }
-                _ => stats.left_out(NAME_CUT, 1, || format!("{text} begins the names of several nodes, or of none")),
+                _ => stats.left_out(findings::DOT_NAME_CUT, 1, || {
+                    format!("{text} begins the names of several nodes, or of none")
+                }),
             }
         }
     }
@@ -295,7 +296,10 @@ mod tests {
         let edge = graph.edges[0];
         assert_eq!((graph.words.word(edge.flow), edge.is_last, edge.is_control), ("ctl=>ctl", true, true));
         assert_eq!((graph.nodes.len(), graph.edges.len(), graph.names.len()), (2, 1, 2));
-        assert_eq!((stats.count("dot_data"), stats.count("dot_bad_line"), stats.count("dot_unclosed")), (2, 0, 0));
+        assert_eq!(
+            (stats.count(findings::DOT_DATA), stats.count(findings::DOT_BAD_LINE), stats.count(findings::DOT_UNCLOSED)),
+            (2, 0, 0)
+        );
     }
 
     #[test]
@@ -324,7 +328,7 @@ mod tests {
         let (graph, stats) = parse(&format!("digraph G {{\n{}}}\n", text.concat()));
         let targets: Vec<&str> = graph.edges.iter().map(|edge| &graph.names.word(edge.target)[70..]).collect();
         assert_eq!(targets, ["_7", "_7123", "_80"]);
-        assert_eq!(stats.count("dot_name_cut"), 1);
+        assert_eq!(stats.count(findings::DOT_NAME_CUT), 1);
     }
 
     #[test]
@@ -334,7 +338,7 @@ mod tests {
         let (graph, stats) = parse(&format!("digraph G {{\n{edge}{node}\n{node}{edge}\n{edge} nonsense\n}}\n"));
         assert_eq!((graph.nodes.len(), graph.edges.len()), (1, 3));
         assert!(graph.edges.iter().all(|edge| edge.is_control));
-        assert_eq!((stats.count("dot_node_repeated"), stats.count("dot_bad_line")), (1, 1));
+        assert_eq!((stats.count(findings::DOT_NODE_REPEATED), stats.count(findings::DOT_BAD_LINE)), (1, 1));
     }
 
     #[test]
@@ -347,7 +351,11 @@ mod tests {
         );
         assert_eq!((graph.nodes.len(), graph.edges.len()), (1, 0));
         assert_eq!(
-            (stats.count("dot_bad_line"), stats.count("dot_node_repeated"), stats.count("dot_unclosed")),
+            (
+                stats.count(findings::DOT_BAD_LINE),
+                stats.count(findings::DOT_NODE_REPEATED),
+                stats.count(findings::DOT_UNCLOSED)
+            ),
             (3, 1, 1)
         );
     }

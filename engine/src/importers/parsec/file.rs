@@ -12,7 +12,7 @@
 //! its block ends, and each such place is counted.
 
 use crate::error::ImportError;
-use crate::trace::{Finding, Source, Stage, Stats};
+use crate::trace::{Finding, Source, Stats, findings};
 
 pub(super) const MAGICS: [&[u8]; 2] = [b"#PARSEC BINARY PROFILE \x0c", b"#DAGUE BINARY PROFILE \x0c"];
 const MAGIC_AT: usize = 8;
@@ -31,17 +31,6 @@ const EVENTS: u8 = 1;
 const DICTIONARY: u8 = 2;
 const STREAMS: u8 = 3;
 const INFOS: u8 = 4;
-
-const CHAIN_BROKEN: Finding = Finding::lost("chain_broken", Stage::Recording);
-const CHAIN_CYCLE: Finding = Finding::lost("chain_cycle", Stage::Recording);
-const BLOCK_TYPE: Finding = Finding::repaired("block_type", Stage::Recording);
-const BLOCK_DAMAGED: Finding = Finding::lost("block_damaged", Stage::Recording);
-const UNKNOWN_KEY: Finding = Finding::lost("unknown_key", Stage::Recording);
-const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
-const EVENTS_MISSING: Finding = Finding::lost("events_missing", Stage::Recording);
-const STREAMS_LOST: Finding = Finding::lost("streams_lost", Stage::Recording);
-const ENTRIES_MISSING: Finding = Finding::lost("dictionary_incomplete", Stage::Recording);
-const INFOS_MISSING: Finding = Finding::lost("infos_missing", Stage::Recording);
 
 /// How the first bytes of a file look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -259,7 +248,7 @@ impl<'a> File<'a> {
                 rest = &rest[record.len()..];
             }
         }
-        note_missing(ENTRIES_MISSING, header.dictionary.count, entries.len(), "types of events", stats);
+        note_missing(findings::DICTIONARY_INCOMPLETE, header.dictionary.count, entries.len(), "types of events", stats);
         entries
     }
 
@@ -268,7 +257,7 @@ impl<'a> File<'a> {
         let mut infos: Vec<(String, String)> = Vec::new();
         let mut chain = Chain::new(self, header.infos, INFOS);
         let Some(mut block) = chain.next(stats) else {
-            note_missing(INFOS_MISSING, header.infos.count, 0, "facts about the run", stats);
+            note_missing(findings::INFOS_MISSING, header.infos.count, 0, "facts about the run", stats);
             return infos;
         };
         let (mut at, mut started) = (0, 0);
@@ -309,7 +298,7 @@ impl<'a> File<'a> {
             }
             infos.push((key, String::from_utf8_lossy(&value).into_owned()));
         }
-        note_missing(INFOS_MISSING, header.infos.count, infos.len(), "facts about the run", stats);
+        note_missing(findings::INFOS_MISSING, header.infos.count, infos.len(), "facts about the run", stats);
         infos
     }
 
@@ -337,7 +326,7 @@ impl<'a> File<'a> {
         let missing = usize::try_from(header.streams.count).unwrap_or(0).saturating_sub(streams.len());
         if missing > 0 {
             let stray = self.stray_streams(&streams);
-            stats.note(STREAMS_LOST, missing as u64, || {
+            stats.note(findings::STREAMS_LOST, missing as u64, || {
                 format!(
                     "the list of streams, at byte {} of {}, has {} of {}: {} more chains of events were found, in the order of \
                      the file and without names",
@@ -408,7 +397,7 @@ impl<'a> File<'a> {
                 let (key, flags) = (self.u16_in(record, 0), self.u16_in(record, 2));
                 let Some(entry) = entries.get(usize::from(key >> 1)) else {
                     let at = block.offset + BLOCK_HEAD + block.payload.len() - rest.len();
-                    stats.note(UNKNOWN_KEY, block.records - done, || {
+                    stats.note(findings::UNKNOWN_KEY, block.records - done, || {
                         format!(
                             "byte {at}: event key {key} in a dictionary of {} types; what follows in its block cannot be read",
                             entries.len()
@@ -428,7 +417,7 @@ impl<'a> File<'a> {
                 let time = self.i64_in(record, 16);
                 rest = &rest[length..];
                 if time < 0 {
-                    stats.left_out(BAD_TIME, 1, || format!("byte {at}: time {}", time as u64));
+                    stats.left_out(findings::BAD_TIME, 1, || format!("byte {at}: time {}", time as u64));
                     left_out += 1;
                     continue;
                 }
@@ -447,7 +436,7 @@ impl<'a> File<'a> {
         stats.records(read);
         if let Some(expected) = stream.events.filter(|expected| *expected != read + unreadable) {
             let difference = expected.abs_diff(read + unreadable);
-            stats.note(EVENTS_MISSING, difference, || {
+            stats.note(findings::EVENTS_MISSING, difference, || {
                 format!("stream `{}` says that it has {expected} events, {read} were read", stream.name)
             });
         }
@@ -558,19 +547,19 @@ impl<'f, 'a> Chain<'f, 'a> {
         }
         let from = self.previous;
         let Some(block) = self.file.block(next) else {
-            stats.note(CHAIN_BROKEN, 1, || {
+            stats.note(findings::CHAIN_BROKEN, 1, || {
                 format!("byte {from}: the next block would lie at byte {next} of {}", self.file.bytes.len())
             });
             return None;
         };
         if !self.seen.is_new(block.offset / self.file.block_bytes) {
-            stats.note(CHAIN_CYCLE, 1, || {
+            stats.note(findings::CHAIN_CYCLE, 1, || {
                 format!("byte {from}: the next block would be the one at byte {next}, which was read already")
             });
             return None;
         }
         if block.kind != self.kind {
-            stats.note(BLOCK_TYPE, 1, || {
+            stats.note(findings::BLOCK_TYPE, 1, || {
                 format!(
                     "byte {}: a block of type {} in a chain of type {}; read as the chain says",
                     block.offset + 24,
@@ -584,7 +573,7 @@ impl<'f, 'a> Chain<'f, 'a> {
     }
 
     fn cut_short(&self, block: &Block<'_>, what: &str, stats: &mut Stats) {
-        stats.note(BLOCK_DAMAGED, 1, || {
+        stats.note(findings::BLOCK_DAMAGED, 1, || {
             let why =
                 if block.is_whole { "it does not hold the records that it counts" } else { "the file ends in it" };
             format!("byte {}: a block of the {what} is damaged: {why}", block.offset)

@@ -12,15 +12,12 @@
 use hashbrown::{HashMap, HashSet};
 
 use super::dot::Graph;
-use super::join::{Joined, NONE, TaskKey, Tasks};
+use super::executions::{Joined, NONE, TaskKey, Tasks};
 use super::rank::{MessageKey, Rank};
 use super::types::Class;
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage};
-
-const WITHOUT_RECEIVE: Finding = Finding::info("send_without_receive", Stage::Recording);
-const WITHOUT_SEND: Finding = Finding::info("receive_without_send", Stage::Recording);
+use crate::tables;
+use crate::trace::{RunBuilder, findings};
 
 /// A message between two ranks, by the rows of its tasks.
 #[derive(Debug)]
@@ -88,11 +85,11 @@ pub(super) fn match_transfers(ranks: &[&Rank], first_rows: &[Vec<i64>], builder:
                 messages[send].receive = messages[receipt].receive;
                 taken.insert(receipt);
             }
-            None => builder.stats.note(WITHOUT_RECEIVE, 1, || shown(&messages[send].key)),
+            None => builder.stats.note(findings::SEND_WITHOUT_RECEIVE, 1, || shown(&messages[send].key)),
         }
     }
     for key in receipts.iter().flat_map(|(key, left)| left.iter().map(move |_| key)) {
-        builder.stats.note(WITHOUT_SEND, 1, || shown(key));
+        builder.stats.note(findings::RECEIVE_WITHOUT_SEND, 1, || shown(key));
     }
     let mut number = 0;
     messages.retain(|_| {
@@ -170,36 +167,25 @@ impl Messages {
 
     /// Fills the table. Each message stands for intervals that are rows of `tasks`, so it is no record of its own.
     pub(super) fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.messages.len();
-        let mut word = |column, word: &str| builder.word(Table::Messages, column, word);
-        let column =
-            |of: &dyn Fn(&Message) -> Option<i64>| Cells::from(self.messages.iter().map(of).collect::<Vec<_>>());
-        let sources: Vec<i32> =
-            self.messages.iter().map(|message| word("source", &format!("rank {}", message.key.source))).collect();
-        let targets: Vec<i32> =
-            self.messages.iter().map(|message| word("target", &format!("rank {}", message.key.target))).collect();
-        let kinds: Vec<i32> = self.messages.iter().map(|message| word("kind", message.kind)).collect();
-        let tags: Vec<i32> = self.messages.iter().map(|message| word("tag", message.tag)).collect();
-        let args = self.messages.iter().map(|message| {
+        let args = |message: &Message| {
             let MessageKey { taskpool, class_number, id, output, .. } = message.key;
-            Some(format!(r#"{{"tpid":{taskpool},"tcid":{class_number},"tid":{id},"dep":{output}}}"#))
-        });
-        let args: datafusion::arrow::array::StringArray = args.collect();
+            format!(r#"{{"tpid":{taskpool},"tcid":{class_number},"tid":{id},"dep":{output}}}"#)
+        };
         let finished = |time: i64| (time != super::rank::UNFINISHED).then_some(time);
-        let cells = vec![
-            ("source", sources.into()),
-            ("target", targets.into()),
-            ("source_task", column(&|message| message.send.map(|(row, _)| row))),
-            ("target_task", column(&|message| message.receive.map(|(row, _)| row))),
-            ("send_time", column(&|message| message.send.map(|(_, time)| time))),
-            ("receive_time", column(&|message| message.receive.and_then(|(_, time)| finished(time)))),
-            ("bytes", column(&|message| message.bytes)),
-            ("count", Cells::Integer(1)),
-            ("kind", kinds.into()),
-            ("tag", tags.into()),
-            ("args", args.into()),
-        ];
-        builder.append_derived(Table::Messages, rows, cells)
+        let all = || self.messages.iter();
+        builder.append_derived(tables::Messages {
+            source: all().map(|message| format!("rank {}", message.key.source)).collect(),
+            target: all().map(|message| format!("rank {}", message.key.target)).collect(),
+            source_task: all().map(|message| message.send.map(|(row, _)| row)).collect(),
+            target_task: all().map(|message| message.receive.map(|(row, _)| row)).collect(),
+            send_time: all().map(|message| message.send.map(|(_, time)| time)).collect(),
+            receive_time: all().map(|message| message.receive.and_then(|(_, time)| finished(time))).collect(),
+            bytes: all().map(|message| message.bytes).collect(),
+            count: 1.into(),
+            kind: all().map(|message| message.kind).collect(),
+            tag: all().map(|message| message.tag).collect(),
+            args: all().map(args).collect(),
+        })
     }
 }
 

@@ -24,6 +24,7 @@
 mod build;
 mod clock;
 mod dot;
+mod executions;
 mod file;
 mod join;
 mod messages;
@@ -46,10 +47,10 @@ use self::build::Part;
 use self::clock::Unit;
 use self::dot::Graph;
 use self::rank::Rank;
-use super::{FormatDoc, ImportContext, Importer, OptionDoc};
+use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::paths::{self, held_by};
-use crate::trace::{Finding, RunBuilder, Source, Stage, Stats, in_order, stem};
+use crate::trace::{RunBuilder, Source, Stats, findings, in_order, stem};
 
 const DOT_OPTION: &str = "parsec.dot";
 
@@ -77,12 +78,6 @@ static DOC: FormatDoc = FormatDoc {
         OptionDoc { key: clock::GHZ_OPTION, description: "times are processor cycles at this many GHz, as 2.45" },
     ],
 };
-
-const NOT_READ: Finding = Finding::lost("file_not_read", Stage::Recording);
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
-const DUPLICATE: Finding = Finding::lost("rank_given_twice", Stage::Recording);
-const CONVERTED: Finding = Finding::info("converted_not_read", Stage::Import);
-const OTHER_RANKS: Finding = Finding::info("other_ranks_beside", Stage::Import);
 
 /// PaRSEC's profiles and task graphs.
 pub(super) struct Parsec;
@@ -153,7 +148,7 @@ impl Importer for Parsec {
                     files.extend(graph_beside(source));
                 }
                 // One file of a job was opened: it knows nothing of what the others know.
-                builder.stats.note(OTHER_RANKS, other_ranks(source), || {
+                builder.stats.note(findings::OTHER_RANKS_BESIDE, other_ranks(source), || {
                     "only this rank was opened; open the directory to have all ranks in one run".to_owned()
                 });
             }
@@ -187,13 +182,13 @@ impl Importer for Parsec {
         for (number, (name, files)) in runs.into_iter().enumerate() {
             let mut builder = context.begin_at(directory);
             for stranger in strangers.remove(&name).unwrap_or_default() {
-                builder.stats.note(NOT_READ, 1, || {
+                builder.stats.note(findings::FILE_NOT_READ, 1, || {
                     format!("{}: it is called as a .prof file of a rank, and is none", stranger.display())
                 });
             }
             builder.info.own_name = Some(name);
             if number == 0 {
-                builder.stats.note(CONVERTED, left.len() as u64, || {
+                builder.stats.note(findings::CONVERTED_NOT_READ, left.len() as u64, || {
                     format!(
                         "{}: what it was converted from, or a later version, lies beside it",
                         left[0].path().display()
@@ -396,7 +391,7 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
             Ok(read) => read,
             Err(error @ ImportError::Damaged { .. }) => {
                 // The other ranks are still worth reading, and so is the graph of a run that was killed.
-                builder.stats.note(NOT_READ, 1, || error.to_string());
+                builder.stats.note(findings::FILE_NOT_READ, 1, || error.to_string());
                 failed.get_or_insert(error);
                 continue;
             }
@@ -416,7 +411,7 @@ fn read_run(files: &[Source], context: &ImportContext<'_>, builder: &mut RunBuil
                     part.graph.replace(*graph).is_some()
                 }
             };
-            builder.stats.note(DUPLICATE, u64::from(twice), || {
+            builder.stats.note(findings::RANK_GIVEN_TWICE, u64::from(twice), || {
                 format!("{}: rank {rank} was there already; the last file counts", file.path().display())
             });
         }
@@ -459,6 +454,12 @@ fn read_ptt(source: &Source, bytes: Vec<u8>, unit: Unit, memory: &MemoryReservat
     ptt::read(source, bytes, unit, memory)
 }
 
+/// See [`super::examine`].
+#[cfg(feature = "hdf5")]
+pub(super) fn misread_pickle(bytes: &[u8]) -> Vec<String> {
+    ptt::misread_pickle(bytes)
+}
+
 #[cfg(not(feature = "hdf5"))]
 fn read_ptt(source: &Source, _: Vec<u8>, _: Unit, _: &MemoryReservation) -> Result<Vec<Rank>, ImportError> {
     Err(ImportError::Unusable {
@@ -479,7 +480,9 @@ fn read_bytes(source: &Source) -> Result<(Vec<u8>, bool), ImportError> {
 }
 
 fn note_cut(is_cut: bool, bytes: usize, stats: &mut Stats) {
-    stats.note(TRUNCATED, u64::from(is_cut), || format!("the compressed file breaks off behind {bytes} bytes"));
+    stats.note(findings::TRUNCATED, u64::from(is_cut), || {
+        format!("the compressed file breaks off behind {bytes} bytes")
+    });
 }
 
 fn reserve(

@@ -16,12 +16,9 @@ use hashbrown::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::dot::Node;
-use super::join::{Execution, Joined, NONE, TaskKey, Tasks};
+use super::executions::{Execution, Joined, NONE, TaskKey, Tasks};
 use super::rank::{Lane, Rank};
-use crate::trace::{Finding, Stage, Stats};
-
-const INFERRED: Finding = Finding::info("dot_undeclared_found", Stage::Import);
-const COLLIDING: Finding = Finding::info("dot_nodes_of_one_id", Stage::Recording);
+use crate::trace::{Stats, findings};
 
 /// A class as names have it: what is neither letter nor digit is `_`.
 pub(super) fn plain(class: &str) -> String {
@@ -144,7 +141,7 @@ impl<'k> Known<'k> {
         }
         for (key, places) in colliding {
             self.share_out(key, places, &numbers, found, tasks);
-            stats.note(COLLIDING, places.len() as u64, || {
+            stats.note(findings::DOT_NODES_OF_ONE_ID, places.len() as u64, || {
                 let names: Vec<&str> = places.iter().map(|place| self.joined.name(*place as i32)).collect();
                 format!(
                     "{} have one id, {}: executions are told apart by parameters and threads",
@@ -229,7 +226,7 @@ impl<'k> Known<'k> {
             let [task] = takers[..] else { continue };
             tasks.all[task as usize].place = place as i32;
             found[place] = Some(task);
-            stats.note(INFERRED, 1, || {
+            stats.note(findings::DOT_UNDECLARED_FOUND, 1, || {
                 format!("{} is no node, and was found by its parameters", self.joined.name(place as i32))
             });
         }

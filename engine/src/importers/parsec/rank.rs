@@ -11,22 +11,12 @@ use super::file::{Entry, Event, File, Infos, Seen};
 use super::pair::{self, Pairs, UNENDED};
 use super::types::{Class, Type, decimal};
 use crate::error::ImportError;
-use crate::trace::{Finding, LaneSpans, NO_LANE, Source, Stage, Stats, nest};
+use crate::trace::{LaneSpans, NO_LANE, Source, Stats, findings, nest};
 
 /// The finish of a task without end.
 pub(super) const UNFINISHED: i64 = i64::MIN;
 /// The class number of what is no task.
 pub(super) const NO_CLASS: u32 = u32::MAX;
-
-const END_EVENTS: Finding = Finding::info("end_events", Stage::Import);
-const COUNTER_EVENTS: Finding = Finding::info("counter_events", Stage::Import);
-const UNMATCHED_START: Finding = Finding::info("unmatched_start", Stage::Recording);
-const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
-const STEPPED_BACK: Finding = Finding::info("clock_stepped_back", Stage::Recording);
-const COUNTER_WITHOUT_INFO: Finding = Finding::lost("counter_without_value", Stage::Recording);
-const MESSAGE_WITHOUT_INFO: Finding = Finding::lost("message_without_ends", Stage::Recording);
-const ARGS_TOO_LONG: Finding = Finding::lost("args_too_long", Stage::Import);
-const OVERLAP: Finding = Finding::info("overlap", Stage::Recording);
 
 /// Keys and values, as the trace has them; a key may come twice.
 pub(super) type Facts = Vec<(String, String)>;
@@ -124,7 +114,7 @@ impl Rank {
         for (stream, events) in streams.iter().zip(&mut events) {
             unit.to_ticks(events.iter_mut().map(|event| &mut event.time), &mut stats);
             let back = events.windows(2).filter(|pair| pair[1].time < pair[0].time).count();
-            stats.note(STEPPED_BACK, back as u64, || {
+            stats.note(findings::CLOCK_STEPPED_BACK, back as u64, || {
                 format!("in stream `{}`; all events are kept, PaRSEC's own reader leaves these out", stream.name)
             });
         }
@@ -262,14 +252,14 @@ impl<'r, 'a> Rows<'r, 'a> {
                 if self.pairs.used[index][at] {
                     ends += 1;
                 } else {
-                    stats.left_out(UNMATCHED_END, 1, || self.shown(index, event));
+                    stats.left_out(findings::UNMATCHED_END, 1, || self.shown(index, event));
                 }
                 continue;
             }
             let place = self.pairs.ends[index][at];
             let end = (place != UNENDED).then(|| &self.events[place.0 as usize][place.1 as usize]);
             if end.is_none() {
-                stats.note(UNMATCHED_START, 1, || self.shown(index, event));
+                stats.note(findings::UNMATCHED_START, 1, || self.shown(index, event));
             }
             match class {
                 Class::Memory => {
@@ -289,9 +279,9 @@ impl<'r, 'a> Rows<'r, 'a> {
                 _ => self.task(index, event, end, &mut lane, &mut args, stats),
             }
         }
-        stats.left_out(END_EVENTS, ends, || "the ends of tasks are in their rows".to_owned());
-        stats.left_out(COUNTER_EVENTS, counters, || "each is rows of counters".to_owned());
-        stats.note(ARGS_TOO_LONG, args.too_long, || "more than 2 GiB of arguments in one stream".to_owned());
+        stats.left_out(findings::END_EVENTS, ends, || "the ends of tasks are in their rows".to_owned());
+        stats.left_out(findings::COUNTER_EVENTS, counters, || "each is rows of counters".to_owned());
+        stats.note(findings::ARGS_TOO_LONG, args.too_long, || "more than 2 GiB of arguments in one stream".to_owned());
         lane.args = args.finish();
         lane.nest(stats);
         lane
@@ -323,7 +313,7 @@ impl<'r, 'a> Rows<'r, 'a> {
                     key,
                     bytes,
                 }),
-                None => stats.note(MESSAGE_WITHOUT_INFO, 1, || self.shown(index, event)),
+                None => stats.note(findings::MESSAGE_WITHOUT_ENDS, 1, || self.shown(index, event)),
             }
         }
         lane.entries.push(entry as u16);
@@ -384,7 +374,7 @@ impl<'r, 'a> Rows<'r, 'a> {
         let of = &self.types[event.entry()];
         let info = self.infos.of(event, &self.entries[event.entry()]);
         let Some((size, info)) = of.field("size").zip(info) else {
-            return stats.note(COUNTER_WITHOUT_INFO, 1, || self.shown(index, event));
+            return stats.note(findings::COUNTER_WITHOUT_VALUE, 1, || self.shown(index, event));
         };
         let value = size.double(info, self.infos.big_endian);
         let name = &self.entries[event.entry()].name;
@@ -417,7 +407,7 @@ impl<'r, 'a> Rows<'r, 'a> {
     fn papi(&mut self, index: usize, event: &Event, shared: &HashSet<&str>, stats: &mut Stats) {
         let of = &self.types[event.entry()];
         let Some(info) = self.infos.of(event, &self.entries[event.entry()]) else {
-            return stats.note(COUNTER_WITHOUT_INFO, 1, || self.shown(index, event));
+            return stats.note(findings::COUNTER_WITHOUT_VALUE, 1, || self.shown(index, event));
         };
         for field in &of.fields {
             let name = match shared.contains(field.name.as_str()) {
@@ -470,7 +460,7 @@ impl Lane {
         let lanes: Vec<i32> =
             self.finishes.iter().map(|finish| if *finish == UNFINISHED { NO_LANE } else { 0 }).collect();
         let nesting = nest(LaneSpans { lanes: &lanes, starts: &self.starts, finishes: &self.finishes });
-        stats.note(OVERLAP, nesting.overlapping, || match nesting.example {
+        stats.note(findings::OVERLAP, nesting.overlapping, || match nesting.example {
             Some((open, task)) => format!(
                 "[{}, {}) and [{}, {}) ns overlap on one stream, where nothing nests then",
                 self.starts[open], self.finishes[open], self.starts[task], self.finishes[task]

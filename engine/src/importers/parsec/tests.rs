@@ -9,7 +9,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 
 use super::*;
-use crate::importers::ImportOptions;
+use crate::importers::importer::ImportOptions;
 use crate::tables::Table;
 use crate::trace::{Run, Severity};
 

@@ -18,10 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 use super::decimal;
 use super::json::Json;
 use super::study::{Configuration, Region, Repetitions, Setting, Span, Study, Value};
-use super::{
-    BAD_CORES, BAD_KEY, BAD_RUN, BAD_TIME, ENTRIES_MERGED, INPUT_BASE, NOT_READ, OTHER_CLOCK, REGION_OCCURRENCES,
-    SUSPICIOUS, UNKNOWN_INPUT,
-};
+use crate::trace::findings;
 
 /// What the file says about itself.
 struct Layout {
@@ -110,7 +107,7 @@ fn input_base(inputs: &BTreeSet<i64>, arguments: usize, study: &mut Study) -> i6
     if most == arguments as i64 {
         return 1;
     }
-    study.stats.note(INPUT_BASE, 1, || {
+    study.stats.note(findings::INPUT_BASE_GUESSED, 1, || {
         format!("inputs {least} to {most} of {arguments} arguments: counted from 0, which may be wrong")
     });
     0
@@ -156,7 +153,7 @@ fn configuration(
         study.stats.left_out(finding, 1, || format!("key `{key}`: {what}"));
     };
     if values.len() != layout.keys.len() {
-        lose(BAD_KEY, &format!("{} values for {} keys", values.len(), layout.keys.len()));
+        lose(findings::BAD_KEY, &format!("{} values for {} keys", values.len(), layout.keys.len()));
         return None;
     }
     let (mut cores, mut size, mut repetition) = (None, None, 0);
@@ -166,7 +163,7 @@ fn configuration(
             "cores" | "threads" => match value.parse::<i64>().ok().filter(|cores| *cores > 0) {
                 Some(value) => cores = Some(value),
                 None => {
-                    lose(BAD_CORES, &format!("{name} is `{value}`"));
+                    lose(findings::BAD_CORES, &format!("{name} is `{value}`"));
                     return None;
                 }
             },
@@ -174,7 +171,7 @@ fn configuration(
                 // They count from 1.
                 Some(number) => repetition = (number - 1).max(0),
                 None => {
-                    lose(BAD_KEY, &format!("{name} is `{value}`"));
+                    lose(findings::BAD_KEY, &format!("{name} is `{value}`"));
                     return None;
                 }
             },
@@ -183,7 +180,7 @@ fn configuration(
         }
     }
     let Some(cores) = cores else {
-        lose(BAD_CORES, "no cores among the keys");
+        lose(findings::BAD_CORES, "no cores among the keys");
         return None;
     };
     let size = size.map(|input| {
@@ -191,7 +188,7 @@ fn configuration(
         match index.and_then(|index| sizes.get(index)) {
             Some(&size) => size,
             None => {
-                study.stats.note(UNKNOWN_INPUT, 1, || format!("key `{key}`: no argument {input}"));
+                study.stats.note(findings::UNKNOWN_INPUT, 1, || format!("key `{key}`: no argument {input}"));
                 study.size(&format!("input {input}"))
             }
         }
@@ -218,7 +215,7 @@ fn read_entry(
     };
     let Some(whole) = whole.filter(|time| *time > 0) else {
         study.stats.records(1);
-        study.stats.left_out(BAD_TIME, 1, || format!("run `{key}`: no time above 0"));
+        study.stats.left_out(findings::BAD_TIME, 1, || format!("run `{key}`: no time above 0"));
         return;
     };
     let mut found = Found { spans: vec![Span { region: 0, start: 0, finish: whole }], ..Found::default() };
@@ -233,7 +230,9 @@ fn read_entry(
             }
             (name, Json::Number(text)) => found.total(name, text, None),
             (name, Json::Object(_)) => found.read_group(name, value, group.map(|(_, values)| values), regions),
-            (name, value) => found.stats.note(NOT_READ, 1, || format!("run `{key}`: `{name}` is {}", value.describe())),
+            (name, value) => {
+                found.stats.note(findings::NOT_READ, 1, || format!("run `{key}`: `{name}` is {}", value.describe()));
+            }
         }
     }
     let execution = study.execution(configuration);
@@ -284,12 +283,14 @@ impl Found {
                 let cell = |column: Option<usize>| column.and_then(|column| cells.get(column));
                 let clock = |column| cell(column).and_then(Json::number).and_then(decimal::clock);
                 let (Some(start), Some(finish)) = (clock(from), clock(to)) else {
-                    self.stats.left_out(BAD_RUN, 1, || format!("run `{key}`, region {id}: {}", element.describe()));
+                    self.stats
+                        .left_out(findings::BAD_RUN, 1, || format!("run `{key}`, region {id}: {}", element.describe()));
                     continue;
                 };
                 if finish <= start {
-                    self.stats
-                        .left_out(BAD_TIME, 1, || format!("run `{key}`, region {id}: stops at its start or before"));
+                    self.stats.left_out(findings::BAD_TIME, 1, || {
+                        format!("run `{key}`, region {id}: stops at its start or before")
+                    });
                     continue;
                 }
                 let known = &mut study.regions[region];
@@ -309,8 +310,9 @@ impl Found {
         let origin = match run {
             Some((start, stop)) if start <= earliest && latest <= stop => start,
             _ => {
-                self.stats
-                    .note(OTHER_CLOCK, 1, || format!("run `{key}`: regions lie outside of it; the first starts at 0"));
+                self.stats.note(findings::REGION_CLOCK, 1, || {
+                    format!("run `{key}`: regions lie outside of it; the first starts at 0")
+                });
                 earliest
             }
         };
@@ -318,12 +320,12 @@ impl Found {
             let count = entries.len() as u64;
             let (pieces, again) = pieces(entries);
             if again {
-                self.stats.note(REGION_OCCURRENCES, 1, || {
+                self.stats.note(findings::REGION_OCCURRENCES, 1, || {
                     let name = &study.regions[region].name;
                     format!("run `{key}`: region {name} ran several times; its time is the sum of the pieces")
                 });
             }
-            self.stats.left_out(ENTRIES_MERGED, count - pieces.len() as u64, || {
+            self.stats.left_out(findings::ENTRIES_MERGED, count - pieces.len() as u64, || {
                 format!(
                     "run `{key}`: {count} entries of region {} are {} pieces",
                     study.regions[region].name,
@@ -369,7 +371,9 @@ impl Found {
                                 unit: is_power(group).then_some("W"),
                                 region: None,
                             }),
-                            _ => self.stats.left_out(BAD_RUN, 1, || format!("{group} {name}: {}", sample.describe())),
+                            _ => self
+                                .stats
+                                .left_out(findings::BAD_RUN, 1, || format!("{group} {name}: {}", sample.describe())),
                         }
                     }
                 }
@@ -378,7 +382,7 @@ impl Found {
                     let name = if region.is_some() { group.to_owned() } else { format!("{group} {name}") };
                     self.total(&name, text, region);
                 }
-                other => self.stats.note(NOT_READ, 1, || format!("{group} {name}: {}", other.describe())),
+                other => self.stats.note(findings::NOT_READ, 1, || format!("{group} {name}: {}", other.describe())),
             }
         }
     }
@@ -386,12 +390,12 @@ impl Found {
     fn total(&mut self, name: &str, text: &str, region: Option<usize>) {
         self.stats.records(1);
         let Some(value) = text.parse::<f64>().ok().filter(|value| value.is_finite()) else {
-            self.stats.left_out(BAD_RUN, 1, || format!("{name}: {text}"));
+            self.stats.left_out(findings::BAD_RUN, 1, || format!("{name}: {text}"));
             return;
         };
         let is_energy = name.contains("rapl") || name.contains("energy");
         if is_energy && value < 0.0 {
-            self.stats.note(SUSPICIOUS, 1, || format!("{name}: {text} J, an energy below 0"));
+            self.stats.note(findings::SUSPICIOUS_VALUE, 1, || format!("{name}: {text} J, an energy below 0"));
         }
         let unit = is_energy.then_some("J");
         self.values.push(Value { name: name.to_owned(), time: None, value, unit, region });

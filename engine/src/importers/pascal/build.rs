@@ -2,18 +2,17 @@
 //!
 //! All runs share one builder ([`RunBuilder::finish_in_parts`]): ten thousand executions are a handful of arrays.
 
-use datafusion::arrow::array::{Float64Array, Int32Array, Int64Array, StringArray};
+use datafusion::arrow::array::StringArray;
 use serde_json::Value as JsonValue;
 use tq_udfs::ticks::Tick;
 
 use super::decimal::{PER_NANOSECOND, PER_PICOSECOND};
 use super::study::{Configuration, Execution, Region, Span, Study, numeric};
-use super::{EFFICIENCIES_ONLY, NO_EXECUTIONS, ROUNDED, TIME_TOO_LARGE};
 use crate::error::ImportError;
-use crate::importers::ImportContext;
-use crate::tables::Table;
+use crate::importers::importer::ImportContext;
+use crate::tables::{self, Table};
 use crate::time::divide_half_even;
-use crate::trace::{Cells, Part, RunBuilder, RunInfo, Source};
+use crate::trace::{Part, RunBuilder, RunInfo, Source, findings};
 
 /// Where everything of an execution runs.
 const LOCATION: &str = "program";
@@ -31,7 +30,7 @@ pub(super) fn build(
     if study.executions.is_empty() {
         builder.stats.absorb(study.stats);
         builder.stats.records(0);
-        builder.stats.note(NO_EXECUTIONS, 1, || "no region has an execution with a time".to_owned());
+        builder.stats.note(findings::NO_EXECUTIONS, 1, || "no region has an execution with a time".to_owned());
         builder.info.program = study.program;
         builder.info.time_unit = "s";
         return context.finish(builder);
@@ -138,7 +137,7 @@ struct Tasks {
 
 impl Tasks {
     fn new(study: &Study, tick: Tick, builder: &mut RunBuilder) -> Tasks {
-        let names = study.regions.iter().map(|region| builder.word(Table::Tasks, "name", &region.name)).collect();
+        let names = study.regions.iter().map(|region| builder.word(tables::Tasks::name, &region.name)).collect();
         Tasks {
             per_tick: units_per_tick(tick),
             names,
@@ -174,16 +173,18 @@ impl Tasks {
             };
             let (start, finish) = (tick(span.start), tick(span.finish));
             if start.is_none() || finish.is_none() {
-                part.stats.note(TIME_TOO_LARGE, 1, || format!("region `{}`", regions[span.region].name));
+                part.stats.note(findings::TIME_TOO_LARGE, 1, || format!("region `{}`", regions[span.region].name));
             }
             self.push(span.region, parent, start, finish);
         }
         for &region in &execution.without_time {
-            part.stats.note(EFFICIENCIES_ONLY, 1, || "the file has no times; see the counter `efficiency`".to_owned());
+            part.stats.note(findings::EFFICIENCIES_ONLY, 1, || {
+                "the file has no times; see the counter `efficiency`".to_owned()
+            });
             let parent = regions[region].parent.and_then(|parent| first_of[parent]);
             self.push(region, parent, None, None);
         }
-        part.stats.note(ROUNDED, rounded, || "times to whole ticks".to_owned());
+        part.stats.note(findings::ROUNDED, rounded, || "times to whole ticks".to_owned());
         first_of
     }
 
@@ -197,24 +198,20 @@ impl Tasks {
     }
 
     fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let of_region = |texts: &[Option<String>]| -> StringArray {
-            self.regions.iter().map(|region| texts[*region as usize].as_deref()).collect()
-        };
-        let mut cells: Vec<(&'static str, Cells)> = vec![
-            ("name", self.region.into()),
-            ("kind", Cells::Word(builder.word(Table::Tasks, "kind", "region"))),
-            ("role", Cells::Word(builder.word(Table::Tasks, "role", "work"))),
-            ("location", Cells::Word(builder.word(Table::Tasks, "location", LOCATION))),
-            ("parent", self.parent.into()),
-            ("start", self.start.into()),
-            ("finish", self.finish.into()),
-        ];
-        for (column, texts) in [("id", &self.ids), ("args", &self.args)] {
-            if texts.iter().any(Option::is_some) {
-                cells.push((column, of_region(texts).into()));
-            }
-        }
-        builder.append(Table::Tasks, self.rows, cells)
+        let of_region =
+            |texts: &[Option<String>]| self.regions.iter().map(|region| texts[*region as usize].as_deref()).collect();
+        builder.append(tables::Tasks {
+            id: of_region(&self.ids),
+            parent: self.parent.into(),
+            name: self.region.into(),
+            kind: "region".into(),
+            role: "work".into(),
+            location: LOCATION.into(),
+            start: self.start.into(),
+            finish: self.finish.into(),
+            args: of_region(&self.args),
+            ..Default::default()
+        })
     }
 }
 
@@ -275,42 +272,42 @@ impl Counters {
     ) {
         for value in &execution.values {
             self.task.push(value.region.and_then(|region| first_of[region]));
-            self.name.push(builder.word(Table::Counters, "name", &value.name));
+            self.name.push(builder.word(tables::Counters::name, &value.name));
             let time = value.time.map(|units| i64::try_from(divide_half_even(units, units_per_tick(tick))));
             if matches!(time, Some(Err(_))) {
-                part.stats.note(TIME_TOO_LARGE, 1, || format!("a sample of {}", value.name));
+                part.stats.note(findings::TIME_TOO_LARGE, 1, || format!("a sample of {}", value.name));
             }
             self.time.push(time.and_then(Result::ok));
             self.value.push(value.value);
             let kind = if value.time.is_some() { "level" } else { "total" };
-            self.kind.push(builder.word(Table::Counters, "kind", kind));
-            self.unit.push(value.unit.map(|unit| builder.word(Table::Counters, "unit", unit)));
+            self.kind.push(builder.word(tables::Counters::kind, kind));
+            self.unit.push(value.unit.map(|unit| builder.word(tables::Counters::unit, unit)));
         }
     }
 
     fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let cells = vec![
-            ("location", Cells::Word(builder.word(Table::Counters, "location", LOCATION))),
-            ("task", self.task.into()),
-            ("name", self.name.into()),
-            ("time", self.time.into()),
-            ("kind", self.kind.into()),
-            ("unit", Cells::Words(Int32Array::from(self.unit))),
-        ];
-        let rows = self.value.len();
-        let cells = cells.into_iter().chain([("value", Float64Array::from(self.value).into())]).collect();
-        builder.append(Table::Counters, rows, cells)
+        builder.append(tables::Counters {
+            location: LOCATION.into(),
+            task: self.task.into(),
+            name: self.name.into(),
+            time: self.time.into(),
+            value: self.value.into(),
+            kind: self.kind.into(),
+            unit: self.unit.into(),
+            ..Default::default()
+        })
     }
 }
 
 /// One location for each run: the program as a whole.
 fn locations(study: &Study, runs: usize, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let mut cells = vec![("sort_index", Int64Array::from_value(0, runs).into())];
-    for (column, word) in [("location", LOCATION), ("kind", "process"), ("role", "compute")] {
-        cells.push((column, Cells::Word(builder.word(Table::Locations, column, word))));
-    }
-    if let Some(program) = &study.program {
-        cells.push(("name", StringArray::from_iter_values(std::iter::repeat_n(program, runs)).into()));
-    }
-    builder.append_derived(Table::Locations, runs, cells)
+    let names = study.program.as_ref().map(|program| std::iter::repeat_n(program, runs));
+    builder.append_derived(tables::Locations {
+        location: LOCATION.into(),
+        kind: "process".into(),
+        name: names.map(StringArray::from_iter_values).into(),
+        sort_index: vec![0; runs].into(),
+        role: "compute".into(),
+        ..Default::default()
+    })
 }

@@ -40,10 +40,10 @@ use self::json::{Flaw, Json};
 use self::recognise::Shape;
 use self::sperf::Role;
 use self::study::Study;
-use super::{FormatDoc, ImportContext, Importer};
+use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::paths;
-use crate::trace::{Finding, Source, Stage, stem};
+use crate::trace::{Source, findings, stem};
 
 static DOC: FormatDoc = FormatDoc {
     name: "pascal",
@@ -61,29 +61,6 @@ static DOC: FormatDoc = FormatDoc {
 };
 
 // What may be found.
-const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
-const BAD_CORES: Finding = Finding::lost("bad_cores", Stage::Recording);
-const BAD_RUN: Finding = Finding::lost("bad_run", Stage::Recording);
-const BAD_KEY: Finding = Finding::lost("bad_key", Stage::Recording);
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
-const NO_EXECUTIONS: Finding = Finding::lost("no_executions", Stage::Recording);
-const TIME_TOO_LARGE: Finding = Finding::lost("time_too_large", Stage::Import);
-const NOT_READ: Finding = Finding::lost("not_read", Stage::Import);
-
-const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
-const REGION_LINES: Finding = Finding::repaired("region_lines", Stage::Recording);
-const REPEATED: Finding = Finding::repaired("repeated_configuration", Stage::Recording);
-const UNKNOWN_INPUT: Finding = Finding::repaired("unknown_input", Stage::Recording);
-const INPUT_BASE: Finding = Finding::repaired("input_base_guessed", Stage::Import);
-
-const MISSING_CONFIGURATION: Finding = Finding::info("missing_configuration", Stage::Recording);
-const EFFICIENCIES_ONLY: Finding = Finding::info("efficiencies_only", Stage::Recording);
-const REGION_OCCURRENCES: Finding = Finding::info("region_occurrences", Stage::Recording);
-const ENTRIES_MERGED: Finding = Finding::info("entries_merged", Stage::Import);
-const OTHER_CLOCK: Finding = Finding::info("region_clock", Stage::Recording);
-const SUSPICIOUS: Finding = Finding::info("suspicious_value", Stage::Recording);
-const SEVERAL_DOCUMENTS: Finding = Finding::info("several_documents", Stage::Recording);
-const ROUNDED: Finding = Finding::info("rounded", Stage::Import);
 
 /// Scalability studies.
 pub(super) struct Pascal;
@@ -164,7 +141,7 @@ fn read(source: &Source, shape: Shape, study: &mut Study) -> Result<(), ImportEr
     let lossy = String::from_utf8_lossy(&bytes);
     let text: &str = &lossy;
     if matches!(lossy, std::borrow::Cow::Owned(_)) {
-        study.stats.note(NOT_UTF8, 1, || source.path().display().to_string());
+        study.stats.note(findings::NOT_UTF8, 1, || source.path().display().to_string());
     }
     let name = source.stem();
     let (_, role) = sperf::role(&name);
@@ -180,7 +157,9 @@ fn read(source: &Source, shape: Shape, study: &mut Study) -> Result<(), ImportEr
                 return Err(damaged(source, place(text, text.len()), what));
             }
             if rest.contains("<regiao") {
-                study.stats.note(TRUNCATED, 1, || format!("a document that breaks off, {}", place(text, end)));
+                study
+                    .stats
+                    .note(findings::TRUNCATED, 1, || format!("a document that breaks off, {}", place(text, end)));
             }
         }
         Shape::Viewer | Shape::Analyzer | Shape::SperfJson => read_documents(source, text, role, study)?,
@@ -207,7 +186,9 @@ fn read_documents(source: &Source, text: &str, role: Role, study: &mut Study) ->
                 return Err(damaged(source, place(text, at), what.to_owned()));
             }
             Err(Flaw { at, what }) => {
-                study.stats.note(TRUNCATED, 1, || format!("after the first document: {what}, {}", place(text, at)));
+                study
+                    .stats
+                    .note(findings::TRUNCATED, 1, || format!("after the first document: {what}, {}", place(text, at)));
                 break;
             }
         };
@@ -219,7 +200,9 @@ fn read_documents(source: &Source, text: &str, role: Role, study: &mut Study) ->
                 let is_execution = |(key, _): &&(std::borrow::Cow<'_, str>, Json<'_>)| key.starts_with("Execution ");
                 repetitions += document.members().iter().filter(is_execution).count() as i64;
             }
-            None => study.stats.note(NOT_READ, 1, || format!("a document of another kind, {}", place(text, at))),
+            None => {
+                study.stats.note(findings::NOT_READ, 1, || format!("a document of another kind, {}", place(text, at)));
+            }
         }
         documents += 1;
         at = json::space(text.as_bytes(), end);
@@ -244,7 +227,7 @@ fn out_of_memory(source: &Source) -> ImportError {
 fn note_documents(documents: usize, study: &mut Study) {
     if documents > 1 {
         let finding = || format!("{documents} documents; repetitions of later ones are numbered on");
-        study.stats.note(SEVERAL_DOCUMENTS, 1, finding);
+        study.stats.note(findings::SEVERAL_DOCUMENTS, 1, finding);
     }
 }
 

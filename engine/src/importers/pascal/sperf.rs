@@ -15,8 +15,9 @@ use std::borrow::Cow;
 
 use super::json::Json;
 use super::study::{Configuration, Region, Repetitions, Setting, Span, Study, Value};
+use super::tree;
 use super::viewer::cores_and_time;
-use super::{BAD_CORES, BAD_RUN, TRUNCATED, tree};
+use crate::trace::findings;
 
 /// What a file stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,7 +101,7 @@ pub(super) fn read_xml(text: &str, role: Role, study: &mut Study, first_repetiti
         // A tag that is missing hides the runs around it.
         let hidden = tags.saturating_sub(met);
         study.stats.records(hidden);
-        study.stats.left_out(BAD_RUN, hidden, || {
+        study.stats.left_out(findings::BAD_RUN, hidden, || {
             "tags that do not balance: a `<execucoes>`, `<item>` or `<execucao>` is missing".to_owned()
         });
         at = end;
@@ -129,9 +130,11 @@ pub(super) fn read_csv(text: &str, role: Role, study: &mut Study) {
                 let (efficiencies, torn) = efficiencies.split_at(efficiencies.len() - usize::from(is_torn));
                 if let [cut] = torn {
                     study.stats.records(1);
-                    study.stats.left_out(TRUNCATED, 1, || format!("line {number}: `{cut}` has no comma behind it"));
+                    study
+                        .stats
+                        .left_out(findings::TRUNCATED, 1, || format!("line {number}: `{cut}` has no comma behind it"));
                 } else if efficiencies.len() != threads.len() {
-                    study.stats.note(BAD_RUN, 1, || {
+                    study.stats.note(findings::BAD_RUN, 1, || {
                         format!(
                             "line {number}: {} efficiencies for {} thread counts",
                             efficiencies.len(),
@@ -145,7 +148,7 @@ pub(super) fn read_csv(text: &str, role: Role, study: &mut Study) {
                     let efficiency = efficiency.parse::<f64>().ok().filter(|value| value.is_finite());
                     let (Some(cores), Some(value)) = (cores, efficiency) else {
                         study.stats.records(1);
-                        study.stats.left_out(BAD_CORES, 1, || format!("line {number}: `{line}`"));
+                        study.stats.left_out(findings::BAD_CORES, 1, || format!("line {number}: `{line}`"));
                         continue;
                     };
                     let repetition = repetition.max(0);
@@ -153,7 +156,7 @@ pub(super) fn read_csv(text: &str, role: Role, study: &mut Study) {
                     let execution = study.execution(configuration);
                     execution.stats.records(1);
                     if execution.values.iter().any(|known| known.region == Some(region)) {
-                        execution.stats.left_out(BAD_RUN, 1, || {
+                        execution.stats.left_out(findings::BAD_RUN, 1, || {
                             format!("line {number}: `{argument}` on {cores} cores is there already")
                         });
                         continue;

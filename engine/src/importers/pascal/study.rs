@@ -11,8 +11,7 @@ use std::collections::BTreeSet;
 
 use hashbrown::{HashMap, HashSet};
 
-use super::{MISSING_CONFIGURATION, REPEATED};
-use crate::trace::Stats;
+use crate::trace::{Stats, findings};
 
 /// A region of the program.
 #[derive(Debug, Clone, Default)]
@@ -217,7 +216,7 @@ impl Study {
             }
         }
         let (names, sizes) = (&self.regions, &self.sizes);
-        self.stats.note(MISSING_CONFIGURATION, missing, || {
+        self.stats.note(findings::MISSING_CONFIGURATION, missing, || {
             let (region, size, cores) = example.unwrap_or_default();
             let size = size.map_or_else(String::new, |size| format!(" of size `{}`", sizes[size]));
             let region = match names[region].name.as_str() {
@@ -257,7 +256,7 @@ impl Repetitions {
         while !self.taken.insert(configuration) {
             configuration.repetition += 1;
         }
-        stats.note(REPEATED, 1, || {
+        stats.note(findings::REPEATED_CONFIGURATION, 1, || {
             format!("{} cores twice in repetition {own}; one becomes {}", configuration.cores, configuration.repetition)
         });
         configuration

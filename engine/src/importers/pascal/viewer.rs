@@ -6,7 +6,8 @@
 use super::decimal;
 use super::json::Json;
 use super::study::{Configuration, Region, Repetitions, Span, Study};
-use super::{BAD_CORES, BAD_RUN, BAD_TIME, REGION_LINES, tree};
+use super::tree;
+use crate::trace::findings;
 
 /// Adds a document to the study.
 pub(super) fn read(document: &Json<'_>, study: &mut Study) {
@@ -31,7 +32,9 @@ pub(super) fn read(document: &Json<'_>, study: &mut Study) {
                 };
                 let Some(runs) = size.get("runs").and_then(Json::elements) else {
                     study.stats.records(1);
-                    study.stats.left_out(BAD_RUN, 1, || format!("a size without `runs`: {}", size.describe()));
+                    study
+                        .stats
+                        .left_out(findings::BAD_RUN, 1, || format!("a size without `runs`: {}", size.describe()));
                     continue;
                 };
                 let size = argument.as_deref().map(|argument| study.size(argument));
@@ -66,12 +69,14 @@ pub(super) fn cores_and_time(
         (Some(cores), Some(time)) => Some((cores, time)),
         (None, _) => {
             study.stats.records(1);
-            study.stats.left_out(BAD_CORES, 1, || format!("{}: threads {}", place(), as_written(cores)));
+            study.stats.left_out(findings::BAD_CORES, 1, || format!("{}: threads {}", place(), as_written(cores)));
             None
         }
         (Some(cores), None) => {
             study.stats.records(1);
-            study.stats.left_out(BAD_TIME, 1, || format!("{}, {cores} threads: time {}", place(), as_written(time)));
+            study
+                .stats
+                .left_out(findings::BAD_TIME, 1, || format!("{}, {cores} threads: time {}", place(), as_written(time)));
             None
         }
     }
@@ -85,8 +90,10 @@ fn region(element: &Json<'_>, known: usize, study: &mut Study) -> usize {
     let lines = tree::lines(&text);
     match lines {
         Some((_, true)) => {}
-        Some((_, false)) => study.stats.note(REGION_LINES, 1, || format!("`{text}`: taken as two line numbers")),
-        None => study.stats.note(REGION_LINES, 1, || format!("`{text}`: taken as a name, without lines")),
+        Some((_, false)) => {
+            study.stats.note(findings::REGION_LINES, 1, || format!("`{text}`: taken as two line numbers"));
+        }
+        None => study.stats.note(findings::REGION_LINES, 1, || format!("`{text}`: taken as a name, without lines")),
     }
     let lines = lines.map(|(lines, _)| lines);
     let same = |region: &Region| region.lines == lines && region.file == file && lines.is_some();

@@ -16,7 +16,6 @@ use datafusion::arrow::compute::{cast, filter, nullif};
 use datafusion::arrow::datatypes::{DataType, Float16Type, Float32Type, Float64Type, Int64Type};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::array_value_to_string;
-use datafusion::error::DataFusionError;
 
 use tq_udfs::ticks::Tick;
 
@@ -24,23 +23,13 @@ use super::args::{BadCell, args, count_not_finite};
 use super::guess::Looks;
 use super::mapping::{END_TIME, LOCATION_ATTRIBUTES, Section, TaskKey};
 use super::plan::{From, Plan, Planned, PlannedPiece, key_word};
-use super::read::{Batch, CellKind, Header, NOT_FINITE, Place, Sink};
+use super::read::{Batch, CellKind, Header, Place, Sink};
 use super::run::{Chunk, Lanes, Reference, RunTables};
 use super::times::{Clock, Times, rounded_once};
+use crate::cells::Values;
 use crate::error::ImportError;
-use crate::tables::{ColumnType, Table};
-use crate::trace::{Cells, Finding, Stage, Stats};
-
-const BAD_VALUE: Finding = Finding::lost("bad_value", Stage::Recording);
-const ROUNDED: Finding = Finding::info("rounded_time", Stage::Import);
-const DUPLICATE_ID: Finding = Finding::info("duplicate_id", Stage::Recording);
-const DUPLICATE_LOCATION: Finding = Finding::lost("duplicate_location", Stage::Recording);
-const MISSING_END: Finding = Finding::lost("missing_end", Stage::Recording);
-const DURATION_DIFFERS: Finding = Finding::info("duration_differs", Stage::Recording);
-const NAN_IS_NULL: Finding = Finding::info("nan_is_null", Stage::Recording);
-const ROUNDED_VALUE: Finding = Finding::info("rounded_value", Stage::Import);
-const TIME_UNIT_GUESSED: Finding = Finding::info("time_unit_guessed", Stage::Import);
-const COLUMN_NOT_KEPT: Finding = Finding::info("column_not_kept", Stage::Import);
+use crate::tables::{self, ColumnType, Table};
+use crate::trace::{Stats, findings};
 
 /// From here on not every whole number is a float: 2^53.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
@@ -102,7 +91,7 @@ impl Sink for SectionSink<'_> {
             let kept = |name: &str| self.section.used_elsewhere.iter().any(|used| used == name);
             let names = plan.unmapped.iter().map(|(_, name)| name.as_str()).filter(|name| !kept(name));
             let names: Vec<&str> = names.collect();
-            self.run.builder.stats.note(COLUMN_NOT_KEPT, names.len() as u64, || {
+            self.run.builder.stats.note(findings::COLUMN_NOT_KEPT, names.len() as u64, || {
                 format!(
                     "{}: `{}`; {} have no args",
                     self.section.file.display(),
@@ -184,7 +173,7 @@ impl<'a> SectionSink<'a> {
             self.note_not_finite(plan, batch);
             let args = args(batch, &plan.unmapped, rows.own_args.as_ref(), &rows.bad);
             if let Some(args) = args.map_err(|error| self.arrow(error))? {
-                rows.chunk.cells.push(("args", args.into()));
+                rows.chunk.given.set_named("args", Values::Each(Arc::new(args)));
             }
         }
         let chunk = without(rows.chunk, &rows.left_out).map_err(|error| self.arrow(error))?;
@@ -222,7 +211,7 @@ impl<'a> SectionSink<'a> {
             self.run.builder.info.time_unit = unit.symbol();
         }
         let file = self.section.file.display();
-        self.run.builder.stats.note(TIME_UNIT_GUESSED, 1, || {
+        self.run.builder.stats.note(findings::TIME_UNIT_GUESSED, 1, || {
             let key = if self.section.phase.is_some() { "time" } else { ours };
             let theirs = theirs.trim_start_matches(END_TIME);
             format!("{file}: `{theirs}` names no unit; its numbers were taken as {}, since {why}: `table.{key}={theirs}:us` and the like say it", unit.symbol())
@@ -245,8 +234,8 @@ impl<'a> SectionSink<'a> {
         }
         let texts = match planned.column.column_type {
             ColumnType::Integer | ColumnType::Double => {
-                let cells = self.numbers(planned, &column, batch, rows)?;
-                rows.chunk.cells.push((name, cells));
+                let numbers = self.numbers(planned, &column, batch, rows)?;
+                rows.chunk.given.set_named(name, Values::Each(numbers));
                 return Ok(());
             }
             _ => texts(&column).map_err(|error| self.arrow(error))?,
@@ -259,7 +248,7 @@ impl<'a> SectionSink<'a> {
                 if name == "id" {
                     rows.ids = Some(texts.clone());
                 }
-                rows.chunk.cells.push((name, texts.into()));
+                rows.chunk.given.set_named(name, Values::Each(Arc::new(texts)));
             }
             _ if LOCATION_ATTRIBUTES.contains(&name) && table != Table::Locations => {
                 *(if name == "process" { &mut rows.process } else { &mut rows.clock }) = Some(texts);
@@ -273,13 +262,13 @@ impl<'a> SectionSink<'a> {
                 }
                 let words = self.words(name, &texts);
                 if table == Table::Tasks && name == "location" {
-                    rows.chunk.lanes = match &words {
-                        Cells::Word(key) => Some(Lanes::One(*key)),
-                        Cells::Words(keys) => Some(Lanes::Each(keys.clone())),
-                        _ => None,
-                    };
+                    rows.chunk.lanes = Some(words.clone());
                 }
-                rows.chunk.cells.push((name, words));
+                let words = match words {
+                    Lanes::One(key) => Values::Same(i64::from(key)),
+                    Lanes::Each(keys) => Values::Each(Arc::new(keys)),
+                };
+                rows.chunk.given.set_named(name, words);
             }
         }
         Ok(())
@@ -290,7 +279,7 @@ impl<'a> SectionSink<'a> {
         let Some(is_nan) = nan_rows(&column) else { return Ok(column) };
         let count = is_nan.true_count() as u64;
         let place = self.place(batch, is_nan.values().set_indices().next().unwrap_or(0));
-        self.run.builder.stats.note(NAN_IS_NULL, count, || format!("{place}: {}", planned.column.name));
+        self.run.builder.stats.note(findings::NAN_IS_NULL, count, || format!("{place}: {}", planned.column.name));
         nullif(&column, &is_nan).map_err(|error| self.arrow(error))
     }
 
@@ -303,14 +292,14 @@ impl<'a> SectionSink<'a> {
             let count = count_not_finite(&batch.columns[*column]);
             let file = self.section.file.display();
             let example = || format!("{file}: NaN or Infinity in column `{name}`, which is null in args");
-            self.run.builder.stats.note(NOT_FINITE, count, example);
+            self.run.builder.stats.note(findings::NOT_FINITE, count, example);
         }
     }
 
     /// Interns a column of words. One word in all rows takes no memory.
-    fn words(&mut self, name: &'static str, texts: &StringArray) -> Cells {
+    fn words(&mut self, name: &'static str, texts: &StringArray) -> Lanes {
         let fill = default_word(self.section.table, name);
-        let words = self.run.builder.words(self.section.table, name);
+        let words = self.run.builder.words_of(self.section.table, name);
         let mut last: Option<(&str, i32)> = None;
         let keys: Int32Array = texts
             .iter()
@@ -329,9 +318,9 @@ impl<'a> SectionSink<'a> {
             .collect();
         match keys.values().first() {
             Some(&first) if keys.null_count() == 0 && keys.values().iter().all(|&key| key == first) => {
-                Cells::Word(first)
+                Lanes::One(first)
             }
-            _ => Cells::Words(keys),
+            _ => Lanes::Each(keys),
         }
     }
 
@@ -342,16 +331,14 @@ impl<'a> SectionSink<'a> {
             if !plan.has(column.name)
                 && let Some(word) = default_word(table, column.name)
             {
-                let key = self.run.builder.word(table, column.name, word);
-                rows.chunk.cells.push((column.name, Cells::Word(key)));
+                rows.chunk.given.set_named(column.name, Values::Word(word.to_owned()));
             }
         }
         if table == Table::Messages && !plan.has("count") {
-            rows.chunk.cells.push(("count", Cells::Integer(1)));
+            rows.chunk.given.set(tables::Messages::count, 1);
         }
         if table == Table::Locations && !plan.has("kind") {
-            let key = self.run.builder.word(table, "kind", &self.section.location_kind);
-            rows.chunk.cells.push(("kind", Cells::Word(key)));
+            rows.chunk.given.set(tables::Locations::kind, self.section.location_kind.as_str());
         }
     }
 
@@ -372,7 +359,7 @@ impl<'a> SectionSink<'a> {
             let tick = self.run.tick;
             let text = array_value_to_string(column, row).unwrap_or_default();
             let place = self.place(batch, row);
-            self.run.builder.stats.note(ROUNDED, count, || match planned.unit {
+            self.run.builder.stats.note(findings::ROUNDED_TIME, count, || match planned.unit {
                 Some(unit) => format!("{place}: {name} `{text}` {} is no whole number of {tick}", unit.symbol()),
                 None => format!("{place}: {name} `{text}` is no whole number of {tick}"),
             });
@@ -396,7 +383,7 @@ impl<'a> SectionSink<'a> {
         column: &ArrayRef,
         batch: &Batch,
         rows: &mut Rows,
-    ) -> Result<Cells, ImportError> {
+    ) -> Result<ArrayRef, ImportError> {
         let is_integer = planned.column.column_type == ColumnType::Integer;
         let (wanted, what) = match is_integer {
             true => (DataType::Int64, "is no whole number"),
@@ -430,7 +417,7 @@ impl<'a> SectionSink<'a> {
                 self.bad_value(planned, column, row, &format!("{} {what}", planned.column.name), batch, rows);
             }
         }
-        Ok(Cells::Array(array))
+        Ok(array)
     }
 
     /// Floats with NULL for those that are not finite. Whole numbers that no float holds are counted.
@@ -446,7 +433,7 @@ impl<'a> SectionSink<'a> {
                 let place = self.place(batch, row);
                 let name = planned.column.name;
                 let example = || format!("{place}: {name} `{}` is {value:.0} as a float", clipped(&text));
-                self.run.builder.stats.note(ROUNDED_VALUE, 1, example);
+                self.run.builder.stats.note(findings::ROUNDED_VALUE, 1, example);
             }
         }
         Arc::new(floats.iter().map(|value| value.filter(|value| value.is_finite())).collect::<Float64Array>())
@@ -464,7 +451,7 @@ impl<'a> SectionSink<'a> {
     ) {
         let text = array_value_to_string(column, row).unwrap_or_default();
         let place = self.place(batch, row);
-        self.run.builder.stats.note(BAD_VALUE, 1, || format!("{place}: {what}: `{}`", clipped(&text)));
+        self.run.builder.stats.note(findings::BAD_VALUE, 1, || format!("{place}: {what}: `{}`", clipped(&text)));
         rows.bad.push(BadCell { row, column: planned.name.clone(), text });
     }
 
@@ -477,7 +464,7 @@ impl<'a> SectionSink<'a> {
         };
         let (start, finish) = (take(rows, "start"), take(rows, "finish"));
         if start.is_none() && finish.is_none() {
-            rows.chunk.cells.push(("duration", durations.into()));
+            rows.chunk.given.set(tables::Tasks::duration, durations);
             return;
         }
         let clock = start.as_ref().or(finish.as_ref()).map_or(Clock::Number, |(.., clock)| *clock);
@@ -525,7 +512,7 @@ impl<'a> SectionSink<'a> {
         }
         if let Some((row, spanned, duration)) = first_difference {
             let place = self.place(batch, row);
-            self.run.builder.stats.note(DURATION_DIFFERS, differing, || {
+            self.run.builder.stats.note(findings::DURATION_DIFFERS, differing, || {
                 format!("{place}: duration {duration}, but finish - start is {spanned}, which is taken")
             });
         }
@@ -533,7 +520,7 @@ impl<'a> SectionSink<'a> {
         rows.chunk.times.push(("finish", finishes.into(), clock));
         if lonely {
             // Durations are computed for all rows or for none.
-            rows.chunk.cells.push(("duration", spans.into()));
+            rows.chunk.given.set(tables::Tasks::duration, spans);
         }
     }
 
@@ -545,7 +532,7 @@ impl<'a> SectionSink<'a> {
                 && !self.run.ids.enter(id, first + row as i64, false)
             {
                 let place = self.place(batch, row);
-                self.run.builder.stats.note(DUPLICATE_ID, 1, || {
+                self.run.builder.stats.note(findings::DUPLICATE_ID, 1, || {
                     format!("{place}: `{}`; links and parents mean the first task of that id", clipped(id))
                 });
             }
@@ -595,12 +582,12 @@ impl<'a> SectionSink<'a> {
                     }
                 };
                 match found {
-                    None if leaves => self.run.builder.stats.left_out(MISSING_END, 1, example),
+                    None if leaves => self.run.builder.stats.left_out(findings::MISSING_END, 1, example),
                     None => {}
                     Some(lost) => self.run.lost_reference(lost, leaves, example),
                 }
             }
-            rows.chunk.cells.push((name, positions.into()));
+            rows.chunk.given.set_named(name, Values::Each(Arc::new(Int64Array::from(positions))));
         }
     }
 
@@ -617,7 +604,7 @@ impl<'a> SectionSink<'a> {
                         rows.left_out[row] = true;
                         let place = self.place(batch, row);
                         let location = location.unwrap_or("").to_owned();
-                        self.run.builder.stats.left_out(DUPLICATE_LOCATION, 1, || {
+                        self.run.builder.stats.left_out(findings::DUPLICATE_LOCATION, 1, || {
                             format!("{place}: `{}` has a row already, or no name", clipped(&location))
                         });
                     }
@@ -685,11 +672,11 @@ impl<'a> SectionSink<'a> {
     }
 
     pub(super) fn arrow(&self, error: ArrowError) -> ImportError {
-        ImportError::Internal { path: self.section.file.clone(), source: error.into() }
+        ImportError::internal(&self.section.file, error)
     }
 
     pub(super) fn internal(&self, what: &str) -> ImportError {
-        ImportError::Internal { path: self.section.file.clone(), source: DataFusionError::Internal(what.to_owned()) }
+        ImportError::Internal { path: self.section.file.clone(), what: what.to_owned() }
     }
 }
 
@@ -826,13 +813,7 @@ fn without(mut chunk: Chunk, left_out: &[bool]) -> Result<Chunk, ArrowError> {
     }
     let keep: BooleanArray = left_out.iter().map(|&out| Some(!out)).collect();
     chunk.rows = keep.true_count();
-    for (_, cells) in &mut chunk.cells {
-        match cells {
-            Cells::Array(array) => *array = filter(array, &keep)?,
-            Cells::Words(keys) => *keys = filter(keys, &keep)?.as_primitive().clone(),
-            Cells::Word(_) | Cells::Integer(_) => {}
-        }
-    }
+    chunk.given.try_map(chunk.rows, |array| filter(array, &keep))?;
     for (_, times, _) in &mut chunk.times {
         *times = filter(times, &keep)?.as_primitive::<Int64Type>().clone();
     }

@@ -24,8 +24,8 @@ use tq_udfs::ticks::Tick;
 use super::suggest;
 use super::times::Unit;
 use crate::error::ImportError;
-use crate::importers::ImportOptions;
-use crate::tables::{Column, ColumnType, Table};
+use crate::importers::importer::ImportOptions;
+use crate::tables::{ColumnType, Table};
 
 /// A key with its value as it was written.
 #[derive(Debug, Clone)]
@@ -242,11 +242,6 @@ pub(super) fn mappable(table: Table) -> impl Iterator<Item = Mappable> {
             .filter(move |_| has_location)
             .map(|name| Mappable { name, column_type: ColumnType::Word }),
     )
-}
-
-/// Whether a column holds ticks.
-pub(super) fn is_time(column: &Column) -> bool {
-    column.column_type == ColumnType::Time
 }
 
 const TABLES: [Table; 6] =

@@ -39,7 +39,7 @@ use self::pairing::Pairing;
 use self::read::{Container, ReadOptions};
 use self::run::RunTables;
 use self::toml_file::MappingFile;
-use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
+use super::importer::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::paths::{self, NamedFileError};
 use crate::tables::Table;

@@ -30,15 +30,10 @@ use super::build::SectionSink;
 use super::mapping::{END_TIME, Phase};
 use super::read::{Batch, Header, Place, Places, Sink};
 use crate::error::ImportError;
-use crate::trace::{Finding, ROWS_PER_BATCH, Stage, Stats, Words};
+use crate::trace::{ROWS_PER_BATCH, Stats, Words, findings};
 
-const UNMATCHED_END: Finding = Finding::lost("unmatched_end", Stage::Recording);
 /// An error about a trace without begins shows some of the words that there are instead.
 const WORDS_SHOWN: usize = 5;
-const OTHER_PHASE: Finding = Finding::lost("other_phase", Stage::Recording);
-const END_ROWS: Finding = Finding::info("end_rows", Stage::Import);
-const UNFINISHED: Finding = Finding::info("unfinished", Stage::Recording);
-const END_VALUE_NOT_KEPT: Finding = Finding::lost("end_value_not_kept", Stage::Import);
 
 /// A row of a batch that waits.
 type At = (u32, u32);
@@ -138,7 +133,7 @@ impl<'a> Pairing<'a> {
         let unfinished = self.spans.iter().filter(|span| span.end.is_none()).count() as u64;
         if let Some(first) = self.spans.iter().find(|span| span.end.is_none()) {
             let place = self.tasks.place(&self.batches[first.begin.0 as usize], first.begin.1 as usize);
-            self.tasks.stats().note(UNFINISHED, unfinished, || format!("{place}: begins and never ends"));
+            self.tasks.stats().note(findings::UNFINISHED, unfinished, || format!("{place}: begins and never ends"));
         }
         for spans in std::mem::take(&mut self.spans).chunks(ROWS_PER_BATCH) {
             let batch = self.batch_of(spans)?;
@@ -202,9 +197,9 @@ impl<'a> Pairing<'a> {
         let stats = self.tasks.stats();
         // Begins are booked when they go on.
         stats.records(ends + strays.count + others.count);
-        stats.left_out(END_ROWS, ends, || "the ends of tasks, which give them their finish".to_owned());
-        stats.left_out(UNMATCHED_END, strays.count, || format!("{stray_at}: ends nothing that is open"));
-        stats.left_out(OTHER_PHASE, others.count, || {
+        stats.left_out(findings::END_ROWS, ends, || "the ends of tasks, which give them their finish".to_owned());
+        stats.left_out(findings::UNMATCHED_END, strays.count, || format!("{stray_at}: ends nothing that is open"));
+        stats.left_out(findings::OTHER_PHASE, others.count, || {
             let other: String = other.chars().take(60).collect();
             format!("{other_at}: `{other}` is neither `{begin}` nor `{end}`")
         });
@@ -243,7 +238,7 @@ impl<'a> Pairing<'a> {
         if differing > 0 {
             let place = self.tasks.place(&self.batches[spans[0].begin.0 as usize], spans[0].begin.1 as usize);
             let example = || format!("{place} and later: an end has another value than its begin, whose value stays");
-            self.tasks.stats().note(END_VALUE_NOT_KEPT, differing, example);
+            self.tasks.stats().note(findings::END_VALUE_NOT_KEPT, differing, example);
         }
         Ok(Batch { rows: spans.len(), columns, cells, rest, places })
     }

@@ -4,21 +4,20 @@
 //! later) and the nesting on the lanes. So chunks wait here, accounted by the memory pool, and [`RunTables::finish`] moves
 //! them into the run's builder. Links and messages are read after all tasks, and resolve their references at once.
 
-use datafusion::arrow::array::{Array, Int32Array, Int64Array, StringArray};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{Array, Int32Array, Int64Array};
 use datafusion::arrow::compute::{max, min};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use tq_udfs::ticks::Tick;
 
 use super::mapping::{Mapping, Origin, TaskKey};
 use super::times::Clock;
+use crate::cells::Values;
 use crate::error::ImportError;
-use crate::importers::ImportContext;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, LaneSpans, NO_LANE, Nesting, RunBuilder, Source, Stage, Words, nest};
-
-const UNKNOWN_REFERENCE: Finding = Finding::lost("unknown_reference", Stage::Recording);
-const AMBIGUOUS_REFERENCE: Finding = Finding::lost("ambiguous_reference", Stage::Recording);
-const OVERLAPPING: Finding = Finding::info("overlapping_tasks", Stage::Recording);
+use crate::importers::importer::ImportContext;
+use crate::tables::{self, Table};
+use crate::trace::{LaneSpans, NO_LANE, Nesting, Rows, RunBuilder, Source, Words, findings, nest};
 
 /// ns since 1970 of the years 2000 and 2100: a least start between them is a date.
 const DATES: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
@@ -28,9 +27,8 @@ const NONE: i64 = -1;
 
 /// Rows that wait.
 pub(super) struct Chunk {
-    pub(super) table: Table,
     pub(super) rows: usize,
-    pub(super) cells: Vec<(&'static str, Cells)>,
+    pub(super) given: Rows,
     pub(super) times: Vec<(&'static str, Int64Array, Clock)>,
     /// Of tasks: the lanes that they nest on.
     pub(super) lanes: Option<Lanes>,
@@ -47,18 +45,13 @@ pub(super) enum Lanes {
 
 impl Chunk {
     pub(super) fn new(table: Table, rows: usize) -> Chunk {
-        Chunk { table, rows, cells: Vec::new(), times: Vec::new(), lanes: None, parents: Vec::new() }
+        Chunk { rows, given: Rows::of(table, rows), times: Vec::new(), lanes: None, parents: Vec::new() }
     }
 
     fn memory(&self) -> usize {
-        let cells = self.cells.iter().map(|(_, cells)| match cells {
-            Cells::Array(array) => array.get_buffer_memory_size(),
-            Cells::Words(keys) => keys.get_buffer_memory_size(),
-            Cells::Word(_) | Cells::Integer(_) => 0,
-        });
         let times = self.times.iter().map(|(_, times, _)| times.get_buffer_memory_size());
         let parents = self.parents.iter().map(|(.., keys)| keys.len() * size_of::<i32>());
-        cells.chain(times).chain(parents).sum()
+        self.given.memory() + times.chain(parents).sum::<usize>()
     }
 
     fn time(&self, name: &str) -> Option<(&Int64Array, Clock)> {
@@ -198,7 +191,7 @@ impl RunTables {
         let indexed = self.ids.memory() + self.names.memory();
         self.reserve(chunk.memory() + indexed.saturating_sub(self.indexed))?;
         self.indexed = indexed;
-        if chunk.table == Table::Tasks {
+        if chunk.given.table() == Table::Tasks {
             self.tasks += chunk.rows as i64;
         }
         self.chunks.push(chunk);
@@ -236,8 +229,8 @@ impl RunTables {
     pub(super) fn lost_reference(&mut self, reference: Reference, left_out: bool, example: impl FnOnce() -> String) {
         let finding = match reference {
             Reference::Task(_) => return,
-            Reference::Unknown => UNKNOWN_REFERENCE,
-            Reference::Ambiguous => AMBIGUOUS_REFERENCE,
+            Reference::Unknown => findings::UNKNOWN_REFERENCE,
+            Reference::Ambiguous => findings::AMBIGUOUS_REFERENCE,
         };
         match left_out {
             true => self.builder.stats.left_out(finding, 1, example),
@@ -252,11 +245,11 @@ impl RunTables {
         let mut position = 0;
         for mut chunk in std::mem::take(&mut self.chunks) {
             let bytes = chunk.memory();
-            if chunk.table == Table::Tasks {
+            if chunk.given.table() == Table::Tasks {
                 self.stand(&mut chunk, position, nesting.as_ref());
                 position += chunk.rows;
             }
-            let Chunk { table, rows, mut cells, times, .. } = chunk;
+            let Chunk { mut given, times, .. } = chunk;
             for (name, times, clock) in times {
                 let origin = match clock {
                     Clock::Number => numbers,
@@ -269,10 +262,10 @@ impl RunTables {
                     ),
                     hint: Some("--option table.origin=0".to_owned()),
                 })?;
-                cells.push((name, times.into()));
+                given.set_named(name, Values::Each(Arc::new(times)));
             }
             self.memory.shrink(bytes.min(self.memory.size()));
-            self.builder.append(table, rows, cells)?;
+            self.builder.append(given)?;
         }
         self.unlisted_locations()?;
         Ok(self.builder)
@@ -291,19 +284,16 @@ impl RunTables {
             return Ok(());
         }
         let listed = self.builder.rows(Table::Locations) as i64;
-        let words = |word: &dyn Fn(i32, &Known) -> Option<String>| -> Cells {
-            unlisted.iter().map(|(key, known)| word(*key, known)).collect::<StringArray>().into()
-        };
-        let role = self.builder.word(Table::Locations, "role", "compute");
-        let cells = vec![
-            ("location", words(&|key, _| Some(self.location_words.word(key).to_owned()))),
-            ("kind", words(&|_, known| Some(known.kind.clone()))),
-            ("process", words(&|_, known| known.process.clone())),
-            ("clock", words(&|_, known| known.clock.clone())),
-            ("role", Cells::Word(role)),
-            ("sort_index", (listed..listed + unlisted.len() as i64).collect::<Vec<_>>().into()),
-        ];
-        self.builder.append_derived(Table::Locations, unlisted.len(), cells)
+        let known = || unlisted.iter().map(|(_, known)| known);
+        self.builder.append_derived(tables::Locations {
+            location: unlisted.iter().map(|(key, _)| self.location_words.word(*key)).collect(),
+            kind: known().map(|known| known.kind.as_str()).collect(),
+            process: known().map(|known| known.process.as_deref()).collect(),
+            sort_index: (listed..listed + unlisted.len() as i64).collect(),
+            role: "compute".into(),
+            clock: known().map(|known| known.clock.as_deref()).collect(),
+            ..Default::default()
+        })
     }
 
     /// Gives back memory that was asked for.
@@ -322,7 +312,7 @@ impl RunTables {
         let per_nanosecond = self.tick.per_nanosecond();
         let has_tasks = self.tasks > 0;
         let least = |clock: Clock, tasks_only: bool| {
-            let of_table = |chunk: &&Chunk| !tasks_only || chunk.table == Table::Tasks;
+            let of_table = |chunk: &&Chunk| !tasks_only || chunk.given.table() == Table::Tasks;
             let times = self.chunks.iter().filter(of_table).flat_map(|chunk| &chunk.times);
             let of_clock = times.filter(|(name, _, of)| *of == clock && !matches!(*name, "duration"));
             of_clock.filter_map(|(_, times, _)| min(times)).min()
@@ -378,10 +368,9 @@ impl RunTables {
     /// The nesting of the tasks on their lanes; `None` when none has a lane or the trace itself told.
     fn nesting(&mut self) -> Result<Option<Nesting>, ImportError> {
         let tells = |chunk: &Chunk| {
-            chunk.cells.iter().any(|(name, _)| *name == "depth")
-                && chunk.parents.iter().any(|(name, ..)| *name == "stack_parent")
+            chunk.given.has(tables::Tasks::depth) && chunk.parents.iter().any(|(name, ..)| *name == "stack_parent")
         };
-        let tasks = || self.chunks.iter().filter(|chunk| chunk.table == Table::Tasks);
+        let tasks = || self.chunks.iter().filter(|chunk| chunk.given.table() == Table::Tasks);
         if tasks().all(|chunk| chunk.lanes.is_none() || tells(chunk)) {
             return Ok(None);
         }
@@ -391,7 +380,7 @@ impl RunTables {
         self.reserve(bytes)?;
         let (mut lanes, mut starts, mut finishes) =
             (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
-        for chunk in self.chunks.iter().filter(|chunk| chunk.table == Table::Tasks) {
+        for chunk in self.chunks.iter().filter(|chunk| chunk.given.table() == Table::Tasks) {
             let (start, finish) = (chunk.time("start"), chunk.time("finish"));
             for row in 0..chunk.rows {
                 let start = start.and_then(|(times, _)| times.is_valid(row).then(|| times.value(row)));
@@ -408,8 +397,8 @@ impl RunTables {
         }
         let nesting = nest(LaneSpans { lanes: &lanes, starts: &starts, finishes: &finishes });
         if let Some((one, other)) = nesting.example {
-            let location = self.builder.words(Table::Tasks, "location").word(lanes[one]).to_owned();
-            self.builder.stats.note(OVERLAPPING, nesting.overlapping, || {
+            let location = self.builder.words(tables::Tasks::location).word(lanes[one]).to_owned();
+            self.builder.stats.note(findings::OVERLAPPING_TASKS, nesting.overlapping, || {
                 format!("tasks {one} and {other} on `{location}` overlap, neither encloses the other: no depth there")
             });
         }
@@ -446,9 +435,9 @@ impl RunTables {
                     nesting.parents[tasks.clone()].iter().map(|&parent| (parent >= 0).then_some(parent)).collect(),
                 );
             }
-            if chunk.lanes.is_some() && !chunk.cells.iter().any(|(name, _)| *name == "depth") {
+            if chunk.lanes.is_some() && !chunk.given.has(tables::Tasks::depth) {
                 let depths = nesting.depths[tasks].iter().map(|&depth| (depth >= 0).then_some(i64::from(depth)));
-                chunk.cells.push(("depth", depths.collect::<Vec<_>>().into()));
+                chunk.given.set(tables::Tasks::depth, depths.collect::<Int64Array>());
             }
         }
         let parents = match (declared, &stack) {
@@ -457,10 +446,9 @@ impl RunTables {
             }
             (declared, stack) => declared.or_else(|| stack.clone()),
         };
-        for (name, positions) in [("parent", parents), ("stack_parent", stack)] {
-            // A column of NULLs costs nothing when it is not given.
-            if let Some(positions) = positions.filter(|positions| positions.iter().any(Option::is_some)) {
-                chunk.cells.push((name, positions.into()));
+        for (column, positions) in [(tables::Tasks::parent, parents), (tables::Tasks::stack_parent, stack)] {
+            if let Some(positions) = positions {
+                chunk.given.set(column, positions);
             }
         }
     }

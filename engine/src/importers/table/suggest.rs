@@ -1,6 +1,6 @@
 //! Suggestions: the nearest of known names, and which column of a stranger's table means what.
 
-use crate::tables::Table;
+use crate::tables::{ColumnType, Table};
 
 /// The known name that a typo was most likely meant to be: at most a third of its letters differ.
 pub(super) fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
@@ -94,7 +94,8 @@ pub(super) fn guess<'a>(table: Table, wanted: &[&'static str], found: &'a [Strin
     let mut guesses = Vec::new();
     for &column in wanted {
         let Some((_, synonyms)) = SYNONYMS.iter().find(|(name, _)| *name == column) else { continue };
-        let is_time = table.spec().columns.iter().any(|spec| spec.name == column && super::mapping::is_time(spec));
+        let is_time =
+            table.spec().columns.iter().any(|spec| spec.name == column && spec.column_type == ColumnType::Time);
         let fitting = synonyms.iter().find_map(|synonym| {
             found.iter().map(String::as_str).filter(|name| !taken.contains(name)).find_map(|name| {
                 let (words, unit) = words_and_unit(name, is_time);

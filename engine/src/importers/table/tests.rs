@@ -136,7 +136,7 @@ fn import_with(path: &Path, memory: usize, mapping: &[(&str, &str)]) -> Result<R
     options.traces = vec![TraceSpec { name: None, path: path.to_owned() }];
     options.import = mapping.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(memory));
-    let mut opened = open::open(&options, &pool)?;
+    let mut opened = open::open(Vec::new(), &options, &pool)?;
     Ok(opened.runs.remove(0).run)
 }
 
@@ -203,7 +203,7 @@ fn survives(path: &Path, bytes: &[u8], what: &str) -> bool {
             assert!(!run.stats.iter().any(|stat| stat.finding.what == "unaccounted"), "{what}");
             true
         }
-        Err(ImportError::Internal { source, .. }) => panic!("{what}: {source}"),
+        Err(ImportError::Internal { what: why, .. }) => panic!("{what}: {why}"),
         Err(_) => false,
     }
 }
@@ -339,7 +339,7 @@ fn the_first_of_two_equal_keys_is_counted() {
 +-------+------+
 | 7     | dup  |
 +-------+------+
-duplicate_key lost x1: a.ndjson:1: `name` is `5`, then `"dup"`
+duplicate_key repaired x1: a.ndjson:1: `name` is `5`, then `"dup"`
 "#;
     assert_eq!(read_as("a.ndjson", text.as_bytes(), &[], Table::Tasks, &["start", "name"]), expected);
 }

@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use datafusion::arrow::array::{Int64Array, StringArray};
+use datafusion::arrow::array::Int64Array;
 use datafusion::arrow::buffer::NullBuffer;
 
 use super::Dialect;
@@ -16,10 +16,8 @@ use super::join::{self, Links, Tasks};
 use super::lanes::{Lane, Piece, Trace};
 use super::types::{self, Numbering};
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, ROWS_PER_BATCH, RunBuilder, Stage};
-
-const STACK_PARENTS_UNKNOWN: Finding = Finding::lost("stack_parents_unknown", Stage::Recording);
+use crate::tables;
+use crate::trace::{ROWS_PER_BATCH, RunBuilder, findings};
 
 /// Fills the tables of a run.
 pub(super) fn build(
@@ -37,7 +35,7 @@ pub(super) fn build(
         let tasks = Tasks {
             positions: &positions,
             names_cut: dialect == Dialect::Tfpx,
-            has_modules: builder.words(Table::Tasks, "kind").find("module").is_some(),
+            has_modules: builder.words(tables::Tasks::kind).find("module").is_some(),
             one_clock: dialect.one_clock() || one_executor(&trace.pieces),
             trace: &trace,
         };
@@ -112,7 +110,7 @@ impl Nesting {
             let Some(outer) = lanes.get(&Lane { level: lane.level - 1, ..*lane }) else { continue };
             if let Some(at) = [outer, children].iter().find_map(|indices| disorder(pieces, indices, positions)) {
                 let count = children.iter().map(|&index| pieces[index].rows.len() as u64).sum();
-                builder.stats.note(STACK_PARENTS_UNKNOWN, count, || {
+                builder.stats.note(findings::STACK_PARENTS_UNKNOWN, count, || {
                     format!("task {at} begins before the one in front of it, so nesting around it cannot be told")
                 });
                 continue;
@@ -192,7 +190,7 @@ fn name_types(
             }
             if keys[slot] < 0 {
                 let word = words.get(slot).copied().unwrap_or(types::UNDEFINED);
-                keys[slot] = builder.word(Table::Tasks, "kind", word);
+                keys[slot] = builder.word(tables::Tasks::kind, word);
             }
             keys[slot]
         });
@@ -209,7 +207,7 @@ fn guess_types(trace: &Trace, encloses: u64, builder: &mut RunBuilder) -> Number
         }
     }
     let numbering = Numbering::guess(occurs, encloses);
-    builder.stats.note(Finding::info("types_guessed", Stage::Import), trace.tasks, || {
+    builder.stats.note(findings::TYPES_GUESSED, trace.tasks, || {
         format!(
             "type numbers read as Taskflow {} wrote them; --option {}=… says better",
             numbering.name(),
@@ -249,72 +247,59 @@ fn locations(trace: &Trace, dialect: Dialect, builder: &mut RunBuilder) -> Resul
         clocks.insert(at, clock);
         args.insert(at, (!facts.is_empty()).then(|| serde_json::Value::Object(facts).to_string()));
     }
-    let rows = names.len();
-    let kinds: StringArray =
-        parents.iter().map(|parent| Some(if parent.is_some() { "worker" } else { "executor" })).collect();
-    let role = builder.word(Table::Locations, "role", "compute");
-    builder.append_derived(
-        Table::Locations,
-        rows,
-        vec![
-            ("location", StringArray::from(names).into()),
-            ("parent", StringArray::from(parents).into()),
-            ("kind", kinds.into()),
-            ("sort_index", (0..rows as i64).collect::<Vec<_>>().into()),
-            ("role", Cells::Word(role)),
-            ("clock", StringArray::from(clocks).into()),
-            ("args", StringArray::from(args).into()),
-        ],
-    )
+    builder.append_derived(tables::Locations {
+        kind: parents.iter().map(|parent| if parent.is_some() { "worker" } else { "executor" }).collect(),
+        sort_index: (0..names.len() as i64).collect(),
+        location: names.into_iter().collect(),
+        parent: parents.into_iter().collect(),
+        role: "compute".into(),
+        clock: clocks.into_iter().collect(),
+        args: args.into_iter().collect(),
+        ..Default::default()
+    })
 }
 
 /// Moves the pieces into `tasks`.
 fn tasks(mut trace: Trace, nesting: Nesting, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    *builder.words(Table::Tasks, "name") = std::mem::take(&mut trace.names);
-    let work = builder.word(Table::Tasks, "role", "work");
+    *builder.words(tables::Tasks::name) = std::mem::take(&mut trace.names);
     let pieces = std::mem::take(&mut trace.pieces);
     let mut gathered = Gathered::default();
     for (piece, parents) in pieces.into_iter().zip(nesting.parents) {
         let Lane { executor, worker, level } = piece.lane;
-        let location = builder.word(Table::Tasks, "location", &format!("E{executor}/W{worker}"));
+        let location = builder.word(tables::Tasks::location, &format!("E{executor}/W{worker}"));
         let memory = piece.rows.memory();
         if piece.rows.len() < ROWS_PER_BATCH {
             gathered.add(&piece, &parents, location);
             trace.release(memory);
             if gathered.starts.len() >= ROWS_PER_BATCH {
-                std::mem::take(&mut gathered).append(work, builder)?;
+                std::mem::take(&mut gathered).append(builder)?;
             }
             continue;
         }
-        std::mem::take(&mut gathered).append(work, builder)?;
+        std::mem::take(&mut gathered).append(builder)?;
         trace.release(memory);
-        let rows = piece.rows.len();
-        let key = |keys: super::lanes::Keys| match keys.into_cells() {
-            Ok(one) => Cells::Word(one),
-            Err(many) => many.into(),
-        };
-        let mut cells = vec![
-            ("name", key(piece.rows.names)),
-            ("kind", key(piece.rows.types)),
-            ("role", Cells::Word(work)),
-            ("location", Cells::Word(location)),
-            ("start", piece.rows.starts.into()),
-            ("finish", piece.rows.finishes.into()),
-            ("depth", Cells::Integer(i64::from(level))),
-        ];
-        if !parents.is_empty() {
-            cells.extend(parent_cells(parents));
-        }
-        builder.append(Table::Tasks, rows, cells)?;
+        // No declared parents in this format: `parent` is the stack's.
+        let parents = (!parents.is_empty()).then(|| known(parents));
+        builder.append(tables::Tasks {
+            parent: parents.clone().into(),
+            stack_parent: parents.into(),
+            name: piece.rows.names.into_cells(),
+            kind: piece.rows.types.into_cells(),
+            role: "work".into(),
+            location: location.into(),
+            start: piece.rows.starts.into(),
+            finish: piece.rows.finishes.into(),
+            depth: i64::from(level).into(),
+            ..Default::default()
+        })?;
     }
-    gathered.append(work, builder)
+    gathered.append(builder)
 }
 
-/// No declared parents in this format: `parent` is the stack's.
-fn parent_cells(parents: Vec<i64>) -> [(&'static str, Cells); 2] {
+/// Positions of parents, NULL where negative.
+fn known(parents: Vec<i64>) -> Int64Array {
     let known: Option<NullBuffer> = parents.contains(&-1).then(|| parents.iter().map(|parent| *parent >= 0).collect());
-    let parents = Int64Array::new(parents.into(), known);
-    [("parent", parents.clone().into()), ("stack_parent", parents.into())]
+    Int64Array::new(parents.into(), known)
 }
 
 /// Short pieces of several lanes.
@@ -342,20 +327,19 @@ impl Gathered {
         self.parents.resize(self.starts.len(), -1);
     }
 
-    fn append(self, work: i32, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.starts.len();
-        let mut cells = vec![
-            ("name", self.names.into()),
-            ("kind", self.kinds.into()),
-            ("role", Cells::Word(work)),
-            ("location", self.locations.into()),
-            ("start", self.starts.into()),
-            ("finish", self.finishes.into()),
-            ("depth", self.depths.into()),
-        ];
-        if self.parents.iter().any(|parent| *parent >= 0) {
-            cells.extend(parent_cells(self.parents));
-        }
-        builder.append(Table::Tasks, rows, cells)
+    fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        let parents = self.parents.iter().any(|parent| *parent >= 0).then(|| known(self.parents));
+        builder.append(tables::Tasks {
+            parent: parents.clone().into(),
+            stack_parent: parents.into(),
+            name: self.names.into(),
+            kind: self.kinds.into(),
+            role: "work".into(),
+            location: self.locations.into(),
+            start: self.starts.into(),
+            finish: self.finishes.into(),
+            depth: self.depths.into(),
+            ..Default::default()
+        })
     }
 }

@@ -9,26 +9,12 @@
 
 use std::collections::HashMap;
 
-use datafusion::arrow::array::StringArray;
-
 use super::dot::{EdgeKind, Graph, Shape};
 use super::lanes::Trace;
 use super::tfpx;
 use crate::error::ImportError;
-use crate::tables::Table;
-use crate::trace::{Cells, Finding, RunBuilder, Stage, Stats};
-
-const NODES_JOINED: Finding = Finding::info("dot_nodes_joined", Stage::Import);
-const NODES_WITHOUT_TASK: Finding = Finding::info("dot_nodes_without_task", Stage::Import);
-const NAMES_NOT_UNIQUE: Finding = Finding::info("dot_names_not_unique", Stage::Import);
-const MODULES_CONTRACTED: Finding = Finding::info("dot_modules_contracted", Stage::Import);
-const JOIN_EDGES: Finding = Finding::info("dot_join_edges", Stage::Import);
-const EDGES_CONTRACTED: Finding = Finding::info("dot_edges_contracted", Stage::Import);
-const EDGES_NOT_JOINED: Finding = Finding::lost("dot_edges_not_joined", Stage::Import);
-const EDGES_PARTLY_JOINED: Finding = Finding::lost("dot_edges_partly_joined", Stage::Import);
-const SPAWNS_NOT_JOINED: Finding = Finding::info("dot_spawns_not_joined", Stage::Import);
-const STRANGE: Finding = Finding::lost("dot_statements_not_understood", Stage::Recording);
-const TRUNCATED: Finding = Finding::lost("dot_truncated", Stage::Recording);
+use crate::tables;
+use crate::trace::{RunBuilder, Stats, findings};
 
 /// Links that contracted modules may make in all; more is no graph that a person drew.
 const CONTRACTED_MAX: usize = 1 << 22;
@@ -71,27 +57,22 @@ impl Rows {
         self.names.push(name.map(str::to_owned));
     }
 
-    fn cells(self) -> Vec<(&'static str, Cells)> {
-        vec![
-            ("source", self.sources.into()),
-            ("target", self.targets.into()),
-            ("kind", StringArray::from(self.kinds).into()),
-            ("name", StringArray::from(self.names).into()),
-        ]
-    }
-
-    fn len(&self) -> usize {
-        self.sources.len()
+    fn links(self) -> tables::Links {
+        tables::Links {
+            source: self.sources.into(),
+            target: self.targets.into(),
+            kind: self.kinds.into_iter().collect(),
+            name: self.names.into_iter().collect(),
+            ..Default::default()
+        }
     }
 }
 
 impl Links {
     /// Moves the links into the run.
     pub(super) fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let rows = self.recorded.len();
-        builder.append(Table::Links, rows, self.recorded.cells())?;
-        let rows = self.derived.len();
-        builder.append_derived(Table::Links, rows, self.derived.cells())
+        builder.append(self.recorded.links())?;
+        builder.append_derived(self.derived.links())
     }
 
     /// The links of a graph whose nodes themselves are the tasks, by index.
@@ -113,10 +94,10 @@ pub(super) fn join(graph: &Graph, tasks: &Tasks<'_>, stats: &mut Stats) -> Links
         .collect();
     for (index, node) in graph.nodes.iter().enumerate() {
         let finding = match &found[index] {
-            Found::Rounds(_) => NODES_JOINED,
-            Found::Repeated => NAMES_NOT_UNIQUE,
-            Found::Nothing if contracted[index].is_some() => MODULES_CONTRACTED,
-            Found::Nothing => NODES_WITHOUT_TASK,
+            Found::Rounds(_) => findings::DOT_NODES_JOINED,
+            Found::Repeated => findings::DOT_NAMES_NOT_UNIQUE,
+            Found::Nothing if contracted[index].is_some() => findings::DOT_MODULES_CONTRACTED,
+            Found::Nothing => findings::DOT_NODES_WITHOUT_TASK,
         };
         stats.left_out(finding, 1, || {
             let name = String::from_utf8_lossy(&node.name);
@@ -128,11 +109,13 @@ pub(super) fn join(graph: &Graph, tasks: &Tasks<'_>, stats: &mut Stats) -> Links
 
 fn book_strange(graph: &Graph, stats: &mut Stats) {
     stats.records(graph.statements());
-    stats.left_out(STRANGE, graph.strange, || match &graph.strange_example {
+    stats.left_out(findings::DOT_STATEMENTS_NOT_UNDERSTOOD, graph.strange, || match &graph.strange_example {
         Some((line, statement)) => format!("line {line}: `{statement}`"),
         None => String::new(),
     });
-    stats.note(TRUNCATED, u64::from(!graph.closed), || "the graph ends before its braces are closed".to_owned());
+    stats.note(findings::DOT_TRUNCATED, u64::from(!graph.closed), || {
+        "the graph ends before its braces are closed".to_owned()
+    });
 }
 
 /// What a node found in the trace.
@@ -283,7 +266,7 @@ impl Joiner<'_> {
                 EdgeKind::Dependency => "dependency",
                 EdgeKind::Weak => "weak",
                 EdgeKind::Join => {
-                    stats.left_out(JOIN_EDGES, 1, || format!("line {}", edge.line));
+                    stats.left_out(findings::DOT_JOIN_EDGES, 1, || format!("line {}", edge.line));
                     continue;
                 }
             };
@@ -301,15 +284,19 @@ impl Joiner<'_> {
                 format!("line {}: `{}` -> `{}`", edge.line, name(edge.source), name(edge.target))
             };
             let contracted = self.contracted[edge.source].is_some() || self.contracted[edge.target].is_some();
-            let fits = self.links.derived.len() + sources.nodes.len() * targets.nodes.len() <= CONTRACTED_MAX;
+            let fits = self.links.derived.sources.len() + sources.nodes.len() * targets.nodes.len() <= CONTRACTED_MAX;
             if sources.nodes.is_empty() || targets.nodes.is_empty() || !fits {
                 // An empty module hands its predecessors' edges on: its own edge has nothing left to say.
                 let said_already = contracted && fits && !sources.missing && !targets.missing;
-                stats.left_out(if said_already { EDGES_CONTRACTED } else { EDGES_NOT_JOINED }, 1, example);
+                stats.left_out(
+                    if said_already { findings::DOT_EDGES_CONTRACTED } else { findings::DOT_EDGES_NOT_JOINED },
+                    1,
+                    example,
+                );
                 continue;
             }
             if sources.missing || targets.missing {
-                stats.note(EDGES_PARTLY_JOINED, 1, example);
+                stats.note(findings::DOT_EDGES_PARTLY_JOINED, 1, example);
             }
             let mut first = true;
             for &source in &sources.nodes {
@@ -319,7 +306,7 @@ impl Joiner<'_> {
                 }
             }
             if first {
-                stats.left_out(EDGES_NOT_JOINED, 1, || format!("line {}", edge.line));
+                stats.left_out(findings::DOT_EDGES_NOT_JOINED, 1, || format!("line {}", edge.line));
             }
         }
         self.spawns(&neighbours, stats);
@@ -340,7 +327,7 @@ impl Joiner<'_> {
                     pushed |= self.links.push(&self.found, (task, target), "spawn", None, false);
                 }
                 if !pushed {
-                    stats.note(SPAWNS_NOT_JOINED, 1, || {
+                    stats.note(findings::DOT_SPAWNS_NOT_JOINED, 1, || {
                         let name = |node: usize| String::from_utf8_lossy(&self.graph.nodes[node].name).into_owned();
                         format!("`{}` starts `{}`", name(task), name(child))
                     });

@@ -24,7 +24,7 @@ use memchr::memmem;
 use super::lanes::{Executor, Lane, PIECE_TASKS, Rows, Stop, Trace, note_not_utf8};
 use super::types;
 use crate::error::ImportError;
-use crate::trace::{Block, Ending, Finding, Source, Stage, Stats, Words, parse_blocks};
+use crate::trace::{Block, Ending, Finding, Source, Stats, Words, findings, parse_blocks};
 
 const NS_PER_US: i64 = 1_000;
 
@@ -36,8 +36,6 @@ const BEFORE_NAME: &[u8; 8] = b"\"name\":\"";
 const IN_TASKS: [&[u8]; 3] = [b"{\"span\":[", b"],\"name\":\"", AFTER_NAME];
 /// How a lane begins.
 const LANE: &[u8; 10] = b"{\"worker\":";
-const TASK_IN_NAME: Finding = Finding::repaired("task_in_name", Stage::Recording);
-const WORKER_IN_NAME: Finding = Finding::lost("worker_in_name", Stage::Recording);
 
 /// Different marks that a lane may use before names of that shape are taken as text.
 const GUESSES_MAX: usize = 16;
@@ -564,9 +562,9 @@ impl<'r> Assembler<'r> {
         }
         self.swallowed += chunk.tasks_in_names.count;
         let what = "another task begins inside of a name, which is odd, or its type is damaged";
-        chunk.tasks_in_names.note(TASK_IN_NAME, self.stats, what);
+        chunk.tasks_in_names.note(findings::TASK_IN_NAME, self.stats, what);
         let what = "a worker begins inside of a name, so that the tasks behind it may stand under another one";
-        chunk.workers_in_names.note(WORKER_IN_NAME, self.stats, what);
+        chunk.workers_in_names.note(findings::WORKER_IN_NAME, self.stats, what);
         if let Some((at, example)) = &chunk.not_utf8_example {
             note_not_utf8(self.stats, chunk.not_utf8, *at, example);
         }

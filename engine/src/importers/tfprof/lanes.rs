@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 
+use crate::cells::Cells;
+use crate::cells::kind::Word;
 use crate::error::ImportError;
-use crate::trace::{Finding, Source, Stage, Stats, Words};
+use crate::trace::{Source, Stats, Words, findings};
 
 /// Tasks of a piece at most; a multiple of the rows of a batch.
 pub(super) const PIECE_TASKS: usize = 1 << 16;
-
-/// Names that are no UTF-8 and were read with U+FFFD in place of each invalid stretch.
-const NAME_NOT_UTF8: Finding = Finding::repaired("name_not_utf8", Stage::Recording);
 
 /// Why reading stopped.
 #[derive(Debug)]
@@ -76,8 +75,8 @@ impl Keys {
     }
 
     /// The one key of all rows, else all keys.
-    pub(super) fn into_cells(self) -> Result<i32, Vec<i32>> {
-        if self.many.is_empty() { Ok(self.first) } else { Err(self.many) }
+    pub(super) fn into_cells(self) -> Cells<Word> {
+        if self.many.is_empty() { self.first.into() } else { self.many.into() }
     }
 
     /// Whether all rows have one key.
@@ -244,7 +243,7 @@ impl Trace {
 
 /// Counts names that are no UTF-8.
 pub(super) fn note_not_utf8(stats: &mut Stats, count: u64, at: u64, name: &str) {
-    stats.note(NAME_NOT_UTF8, count, || format!("byte {at}: `{name}`"));
+    stats.note(findings::NAME_NOT_UTF8, count, || format!("byte {at}: `{name}`"));
 }
 
 pub(super) fn damaged(source: &Source, place: String, what: String) -> ImportError {
@@ -254,6 +253,9 @@ pub(super) fn damaged(source: &Source, place: String, what: String) -> ImportErr
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cells::Values;
+    use datafusion::arrow::array::AsArray;
+    use datafusion::arrow::datatypes::Int32Type;
 
     #[test]
     fn keys_hold_one_value_until_they_differ() {
@@ -264,11 +266,12 @@ mod tests {
         }
         assert_eq!((0..5).map(|row| keys.get(row)).collect::<Vec<_>>(), [7, 7, 7, 3, 7]);
         keys.map(|row, key| key * 10 + row as i32);
-        assert_eq!(keys.into_cells(), Err(vec![70, 71, 72, 33, 74]));
+        let Values::Each(each) = keys.into_cells().into_values() else { panic!("a key each") };
+        assert_eq!(each.as_primitive::<Int32Type>().values(), &[70, 71, 72, 33, 74]);
         let mut one = Keys::default();
         one.push(0, 2);
         one.push(1, 2);
         one.map(|_, key| key + 1);
-        assert_eq!(one.into_cells(), Ok(3));
+        assert!(matches!(one.into_cells().into_values(), Values::Same(3)));
     }
 }

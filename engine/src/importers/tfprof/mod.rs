@@ -44,18 +44,16 @@ mod window;
 
 use std::path::{Path, PathBuf};
 
-use datafusion::arrow::array::{Int64Array, StringArray};
-
-use self::dot::{Graph, Shape};
+use self::dot::{Graph, Node, Shape};
 use self::join::Links;
 use self::lanes::{Stop, Trace};
 use self::types::Numbering;
 use self::window::Window;
-use super::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
+use super::importer::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use crate::error::ImportError;
 use crate::paths;
-use crate::tables::Table;
-use crate::trace::{Cells, Ending, Finding, RunBuilder, Source, Stage, Stats, stem};
+use crate::tables;
+use crate::trace::{Ending, RunBuilder, Source, Stats, findings, stem};
 
 const TYPES_OPTION: &str = "tfprof.types";
 const DOT_OPTION: &str = "tfprof.dot";
@@ -86,9 +84,6 @@ static DOC: FormatDoc = FormatDoc {
         },
     ],
 };
-
-const TRUNCATED: Finding = Finding::lost("truncated", Stage::Recording);
-const UNKNOWN_TYPE: Finding = Finding::repaired("unknown_type", Stage::Recording);
 
 /// Taskflow's own profile.
 pub(super) struct Tfprof;
@@ -200,7 +195,7 @@ fn trace(
         Ok(()) => {}
         // What is whole is kept, and `--strict` knows that something is missing.
         Err(Stop::Cut { at, inside }) if trace.tasks > 0 => {
-            builder.stats.note(TRUNCATED, 1, || format!("byte {at}: the file ends inside of {inside}"));
+            builder.stats.note(findings::TRUNCATED, 1, || format!("byte {at}: the file ends inside of {inside}"));
         }
         Err(Stop::Cut { at, inside }) => {
             return Err(trace.damaged(at, format!("it ends inside of {inside}, before any task is whole")));
@@ -215,9 +210,7 @@ fn trace(
     };
     if trace.tasks == 0 {
         let executors = trace.executors.len();
-        builder.stats.note(Finding::info("no_tasks", Stage::Recording), 1, || {
-            format!("{executors} executors, none of which finished a task")
-        });
+        builder.stats.note(findings::NO_TASKS, 1, || format!("{executors} executors, none of which finished a task"));
     }
     build::build(trace, dialect, numbering, graph.as_ref(), builder)
 }
@@ -259,7 +252,7 @@ fn rigid(source: &Source, threads: usize, trace: &mut Trace, stats: &mut Stats) 
 }
 
 fn note_unknown_type(stats: &mut Stats, count: u64, example: impl FnOnce() -> String) {
-    stats.note(UNKNOWN_TYPE, count, || format!("{}; read as `{}`", example(), types::UNDEFINED));
+    stats.note(findings::UNKNOWN_TYPE, count, || format!("{}; read as `{}`", example(), types::UNDEFINED));
 }
 
 /// The names that a graph beside the trace `stem` may have.
@@ -289,7 +282,7 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
             continue;
         }
         if !paths::is_beside(source.path(), &path) {
-            stats.note(Finding::info("dot_beside_not_used", Stage::Import), 1, || {
+            stats.note(findings::DOT_BESIDE_NOT_USED, 1, || {
                 format!(
                     "{} leads out of the folder of the trace; `--option {DOT_OPTION}=FILE` reads it",
                     path.display()
@@ -299,7 +292,7 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
         }
         match source.beside(&path) {
             Ok(file) if dot::recognise(file.head()) => return Ok(Some(Graph::parse(&file.read_all()?))),
-            _ => stats.note(Finding::info("dot_beside_not_used", Stage::Import), 1, || {
+            _ => stats.note(findings::DOT_BESIDE_NOT_USED, 1, || {
                 format!("{} is no graph of taskflow.dump()", path.display())
             }),
         }
@@ -310,41 +303,27 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
 /// A graph opened as a trace: its nodes are tasks without times.
 fn graph_alone(source: &Source, builder: &mut RunBuilder) -> Result<(), ImportError> {
     let graph = Graph::parse(&source.read_all()?);
-    let rows = graph.nodes.len();
     let links = Links::of_nodes(&graph, &mut builder.stats);
     let subflows = graph.subflow_tasks();
     let has_subflow: std::collections::HashSet<usize> = subflows.iter().copied().flatten().collect();
-    let names: StringArray = graph.nodes.iter().map(|node| Some(String::from_utf8_lossy(&node.name))).collect();
     // A plain node may be static, asynchronous or a placeholder: the graph does not tell.
-    let kinds: StringArray = graph
-        .nodes
-        .iter()
-        .enumerate()
-        .map(|(index, node)| match node.shape {
-            Shape::Condition => Some("condition"),
-            Shape::Module => Some("module"),
-            Shape::Cuda => Some("cudaflow"),
-            Shape::Plain => has_subflow.contains(&index).then_some("subflow"),
-        })
-        .collect();
-    let parents: Int64Array =
-        graph.nodes.iter().map(|node| subflows[node.cluster].map(|parent| parent as i64)).collect();
-    let ids = StringArray::from_iter_values(graph.nodes.iter().map(|node| node.id.as_str()));
-    let work = builder.word(Table::Tasks, "role", "work");
-    builder.append(
-        Table::Tasks,
-        rows,
-        vec![
-            ("id", ids.into()),
-            ("parent", parents.into()),
-            ("name", names.into()),
-            ("kind", kinds.into()),
-            ("role", Cells::Word(work)),
-        ],
-    )?;
-    if rows == 0 {
+    let kind = |(index, node): (usize, &Node)| match node.shape {
+        Shape::Condition => Some("condition"),
+        Shape::Module => Some("module"),
+        Shape::Cuda => Some("cudaflow"),
+        Shape::Plain => has_subflow.contains(&index).then_some("subflow"),
+    };
+    builder.append(tables::Tasks {
+        id: graph.nodes.iter().map(|node| node.id.as_str()).collect(),
+        parent: graph.nodes.iter().map(|node| subflows[node.cluster].map(|parent| parent as i64)).collect(),
+        name: graph.nodes.iter().map(|node| String::from_utf8_lossy(&node.name).into_owned()).collect(),
+        kind: graph.nodes.iter().enumerate().map(kind).collect(),
+        role: "work".into(),
+        ..Default::default()
+    })?;
+    if graph.nodes.is_empty() {
         let example = || "the graph has no nodes".to_owned();
-        builder.stats.note(Finding::info("no_tasks", Stage::Recording), 1, example);
+        builder.stats.note(findings::NO_TASKS, 1, example);
     }
     links.append(builder)
 }

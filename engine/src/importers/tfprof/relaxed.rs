@@ -15,15 +15,10 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::json::{Assembler, Chunk, Guesses, Part, Surprise};
 use super::lanes::{Rows, Stop, Trace, damaged};
 use super::types;
-use crate::trace::{Finding, Source, Stage, Stats};
+use crate::trace::{Source, Stats, findings};
 
 /// Memory that the text and what the parser keeps of it may need, in lengths of the text.
 const MEMORY_FACTOR: usize = 2;
-
-const FOREIGN_KEY: Finding = Finding::info("foreign_key", Stage::Recording);
-const EXECUTOR_WITHOUT_DATA: Finding = Finding::lost("executor_without_data", Stage::Recording);
-const WORKER_WITHOUT_DATA: Finding = Finding::lost("worker_without_data", Stage::Recording);
-const WORKER_WITHOUT_LEVEL: Finding = Finding::repaired("worker_without_level", Stage::Recording);
 
 /// Reads everything into `trace`.
 pub(super) fn read(source: &Source, trace: &mut Trace, stats: &mut Stats) -> Result<(), Stop> {
@@ -105,10 +100,11 @@ impl State {
         let Some(lane) = self.lane.take() else { return true };
         let Some(worker) = lane.worker else { return false };
         if !lane.has_data && !is_cut {
-            self.found.note(WORKER_WITHOUT_DATA, 1, || format!("worker {worker}: its tasks have no key `data`"));
+            self.found
+                .note(findings::WORKER_WITHOUT_DATA, 1, || format!("worker {worker}: its tasks have no key `data`"));
         }
         if lane.level.is_none() && !(is_cut && lane.rows.len() == 0) {
-            self.found.note(WORKER_WITHOUT_LEVEL, 1, || format!("worker {worker}; read as level 0"));
+            self.found.note(findings::WORKER_WITHOUT_LEVEL, 1, || format!("worker {worker}; read as level 0"));
         }
         let level = lane.level.unwrap_or(0);
         self.chunk.parts.push(Part::Lane { worker, level });
@@ -134,7 +130,7 @@ impl State {
     }
 
     fn foreign_key(&mut self, key: &str, of: &str) {
-        self.found.note(FOREIGN_KEY, 1, || format!("`{key}` of {of} is not Taskflow's; it is stepped over"));
+        self.found.note(findings::FOREIGN_KEY, 1, || format!("`{key}` of {of} is not Taskflow's; it is stepped over"));
     }
 }
 
@@ -236,7 +232,7 @@ impl<'de> Visitor<'de> for ExecutorSeed<'_> {
         }
         if has_others && !has_data {
             let example = || "the tasks of an executor have no key `data`".to_owned();
-            self.0.borrow_mut().found.note(EXECUTOR_WITHOUT_DATA, 1, example);
+            self.0.borrow_mut().found.note(findings::EXECUTOR_WITHOUT_DATA, 1, example);
         }
         // `{}` is an executor without tasks; one that has a name has its tasks, too.
         if has_id && !has_data { Err(A::Error::missing_field("data")) } else { Ok(()) }

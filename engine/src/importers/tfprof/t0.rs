@@ -17,7 +17,7 @@
 use super::lanes::{Executor, Lane, PIECE_TASKS, Rows, Stop, Trace};
 use super::window::Window;
 use crate::error::ImportError;
-use crate::trace::{Ending, Finding, Stage, Stats};
+use crate::trace::{Ending, Stats, findings};
 
 /// `[` over the first byte of the number of executors: what `tfprof.py` leaves.
 const OVERWRITTEN: u64 = b'[' as u64;
@@ -58,7 +58,7 @@ pub(super) fn read(window: &mut Window<'_>, trace: &mut Trace, stats: &mut Stats
         read += 1;
     }
     if read != executors {
-        reader.stats.note(Finding::repaired("executor_count_overwritten", Stage::Recording), 1, || {
+        reader.stats.note(findings::EXECUTOR_COUNT_OVERWRITTEN, 1, || {
             format!("byte 0 is `[`, as the launcher tfprof.py leaves it; {read} executors follow")
         });
     }

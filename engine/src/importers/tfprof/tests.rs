@@ -7,6 +7,7 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 
 use super::*;
+use crate::tables::Table;
 use crate::trace::{Run, Severity};
 
 /// Enough for any of the fixtures, far too little for a count that somebody believes.
@@ -255,7 +256,8 @@ fn foreign_keys_do_not_hide_a_trace() {
             assert_eq!((tasks(&run), count(&run, "foreign_key")), (whole, 1), "{ours}");
             assert!(!is_told(&run), "{ours}: {:?}", run.stats);
             let source = Source::of_bytes(bytes).expect("bytes");
-            let format = crate::importers::recognise(&source, &options, true).map(|importer| importer.doc().name);
+            let format = crate::importers::recognise(crate::importers::importers(), &source, &options, true)
+                .map(|importer| importer.doc().name);
             assert_eq!(format, Some("tfprof"), "{ours}");
         }
     }

@@ -16,7 +16,7 @@ use super::lanes::{Executor, Lane, PIECE_TASKS, Rows, Stop, Trace, note_not_utf8
 use super::types;
 use super::window::Window;
 use crate::error::ImportError;
-use crate::trace::{Ending, Finding, Stage, Stats};
+use crate::trace::{Ending, Stats, findings};
 
 /// The first bytes of a file.
 pub(super) const MAGIC: &[u8; 4] = b"TFPX";
@@ -202,7 +202,7 @@ impl Reader<'_, '_> {
             note_not_utf8(self.stats, 1, place, self.trace.names.word(name.key));
         }
         if length == NAME_BYTES {
-            self.stats.note(Finding::info("name_maybe_cut", Stage::Recording), 1, || {
+            self.stats.note(findings::NAME_MAYBE_CUT, 1, || {
                 format!("byte {place}: `{}`; TFPX keeps {NAME_BYTES} bytes of a name", self.trace.names.word(name.key))
             });
         }

@@ -156,7 +156,7 @@ async fn no_row_is_lost_and_none_comes_twice() {
 async fn the_first_rows_cost_no_more_than_they_have_to() {
     let context = context(4);
     let frame = sql::execute(&context, &sql::parse("SELECT id FROM t LIMIT 3").unwrap()[0], None).await.unwrap();
-    let plan = frame.create_physical_plan().await.unwrap();
+    let plan = frame.into_frame().create_physical_plan().await.unwrap();
     let rows = datafusion::physical_plan::collect(Arc::clone(&plan), context.task_ctx()).await.unwrap();
     assert_eq!(rows.iter().map(RecordBatch::num_rows).sum::<usize>(), 3);
     let text = displayable(plan.as_ref()).indent(true).to_string();
@@ -165,7 +165,7 @@ async fn the_first_rows_cost_no_more_than_they_have_to() {
 
 async fn plan(context: &SessionContext, text: &str) -> String {
     let frame = sql::execute(context, &sql::parse(text).unwrap()[0], None).await.unwrap();
-    displayable(frame.create_physical_plan().await.unwrap().as_ref()).indent(true).to_string()
+    displayable(frame.into_frame().create_physical_plan().await.unwrap().as_ref()).indent(true).to_string()
 }
 
 /// Answers are long: of two that differ, the first row that does is shown.

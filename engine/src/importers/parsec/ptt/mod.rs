@@ -27,15 +27,7 @@ use super::pair::{Pairs, Place, UNENDED};
 use super::rank::{Facts, Rank, Recorded};
 use super::types::Type;
 use crate::error::ImportError;
-use crate::trace::{Finding, Source, Stage, Stats};
-
-const PART_NOT_READ: Finding = Finding::lost("part_not_read", Stage::Recording);
-const UNKNOWN_STREAM: Finding = Finding::lost("unknown_stream", Stage::Recording);
-const UNKNOWN_TYPE: Finding = Finding::lost("unknown_type", Stage::Recording);
-const BAD_TIME: Finding = Finding::lost("bad_time", Stage::Recording);
-const INFO_NOT_READ: Finding = Finding::lost("info_not_read", Stage::Recording);
-const STEPPED_BACK: Finding = Finding::lost("clock_stepped_back", Stage::Recording);
-const STREAM_MOVED: Finding = Finding::repaired("stream_renumbered", Stage::Recording);
+use crate::trace::{Source, Stats, findings};
 
 /// What makes files that can be read.
 pub(super) const CONVERT: &str = "profile2h5 --ptt-version 2";
@@ -88,6 +80,16 @@ pub(super) fn read(
     Ok(found)
 }
 
+/// What must hold of any pickle: an array has as many objects as its shape says, and a pickle makes no more than it is long.
+pub(super) fn misread_pickle(bytes: &[u8]) -> Vec<String> {
+    match pickle::objects(bytes) {
+        Err(what) if what.is_empty() => vec!["an error without words".to_owned()],
+        Ok(objects) if objects.shape.iter().product::<usize>() != objects.items.len() => vec![format!("{objects:?}")],
+        Ok(objects) if objects.items.len() > bytes.len() => vec![format!("{} objects", objects.items.len())],
+        _ => Vec::new(),
+    }
+}
+
 /// Events as Python objects.
 fn version_1(source: &Source) -> ImportError {
     ImportError::Unusable {
@@ -103,7 +105,7 @@ fn version_1(source: &Source) -> ImportError {
 fn optional<T>(part: Result<Option<T>, ImportError>, stats: &mut Stats) -> Result<Option<T>, ImportError> {
     match part {
         Err(error @ ImportError::Damaged { .. }) => {
-            stats.note(PART_NOT_READ, 1, || error.to_string());
+            stats.note(findings::PART_NOT_READ, 1, || error.to_string());
             Ok(None)
         }
         other => other,
@@ -229,12 +231,12 @@ fn ranks(
     rows.sort_unstable();
     for (rank, number, row) in rows {
         if rank < 0 {
-            stats.note(UNKNOWN_STREAM, 1, || format!("row {row} of streams: rank {rank}"));
+            stats.note(findings::UNKNOWN_STREAM, 1, || format!("row {row} of streams: rank {rank}"));
             continue;
         }
         let node = ranks.entry(rank).or_default();
         let place = node.streams.len();
-        stats.note(STREAM_MOVED, u64::from(place as i64 != number), || {
+        stats.note(findings::STREAM_RENUMBERED, u64::from(place as i64 != number), || {
             format!("stream {number} of rank {rank} is the one at place {place}, and is called so")
         });
         let name = streams.column("description").map(|names| shown(&names.object(row))).unwrap_or_default();
@@ -322,7 +324,7 @@ impl Kinds {
         for group in store.groups() {
             let Some(number) = group.strip_prefix("event_infos_") else { continue };
             let Some(kind) = number.parse::<usize>().ok().filter(|kind| *kind < kinds.entries.len()) else {
-                stats.note(UNKNOWN_TYPE, 1, || format!("/{group}: there is no type {number}"));
+                stats.note(findings::UNKNOWN_KEY, 1, || format!("/{group}: there is no type {number}"));
                 continue;
             };
             let Some(frame) = optional(store.frame(group), stats)?.filter(|frame| !frame.columns.is_empty()) else {
@@ -330,13 +332,17 @@ impl Kinds {
             };
             let format = formats.get(&kinds.entries[kind].name).map_or("", String::as_str);
             let layout = Layout::of(&frame, &kinds.entries[kind].name, format);
-            stats.note(INFO_NOT_READ, layout.unread, || format!("/{group}: columns of no type that infos have"));
+            stats.note(findings::INFO_NOT_READ, layout.unread, || {
+                format!("/{group}: columns of no type that infos have")
+            });
             grow(memory, source, frame.rows.saturating_mul(layout.bytes()))?;
             kinds.entries[kind] = layout.entry.clone();
             kinds.start_infos[kind] = if layout.starts.is_empty() { 0 } else { layout.entry.info_bytes };
             for (at, label) in frame.index.iter().enumerate() {
                 let Some(row) = row_of(*label).filter(|row| rows.types[*row] == kind as i64) else {
-                    stats.note(INFO_NOT_READ, 1, || format!("/{group}: row {label} of events is of another type"));
+                    stats.note(findings::INFO_NOT_READ, 1, || {
+                        format!("/{group}: row {label} of events is of another type")
+                    });
                     continue;
                 };
                 if layout.is_blank(at) {
@@ -391,7 +397,7 @@ impl Kinds {
         for row in 0..rows.begins.len() {
             if messages.is_some_and(|messages| shown(&messages.object(row)).contains(BEFORE_PREDECESSOR)) {
                 stats.records(1);
-                stats.left_out(STEPPED_BACK, 1, || rows.shown(row));
+                stats.left_out(findings::LEFT_OUT_BY_CONVERTER, 1, || rows.shown(row));
                 continue;
             }
             self.push(rows, row, None, ranks, stats);
@@ -413,15 +419,15 @@ impl Kinds {
         });
         let Some((node, stream)) = found else {
             stats.records(1);
-            return stats.left_out(UNKNOWN_STREAM, 1, || rows.shown(row));
+            return stats.left_out(findings::UNKNOWN_STREAM, 1, || rows.shown(row));
         };
         node.stats.records(1);
         let kind = usize::try_from(rows.types[row]).ok().filter(|kind| *kind < self.entries.len());
         let Some(kind) = kind else {
-            return node.stats.left_out(UNKNOWN_TYPE, 1, || rows.shown(row));
+            return node.stats.left_out(findings::UNKNOWN_KEY, 1, || rows.shown(row));
         };
         if rows.begins[row] < 0 {
-            return node.stats.left_out(BAD_TIME, 1, || rows.shown(row));
+            return node.stats.left_out(findings::BAD_TIME, 1, || rows.shown(row));
         }
         let key = (kind as u16) << 1;
         let (taskpool, id) = (rows.taskpools[row] as u32, rows.ids[row]);
@@ -581,7 +587,7 @@ mod tests {
         let (mut ranks, mut stats) = (BTreeMap::from([(0, node)]), Stats::default());
         kinds.unpaired(&errors, &rows, &mut ranks, &mut stats);
         let starts: Vec<i64> = ranks[&0].starts[0].iter().map(|start| start.time).collect();
-        assert_eq!((starts, stats.count("clock_stepped_back")), (vec![350], 1));
+        assert_eq!((starts, stats.count(findings::LEFT_OUT_BY_CONVERTER)), (vec![350], 1));
     }
 
     #[test]

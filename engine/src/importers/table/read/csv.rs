@@ -19,13 +19,7 @@ use datafusion::arrow::array::{ArrayRef, StringBuilder};
 use super::lines::{RECORD_BYTES, Window};
 use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
 use crate::error::ImportError;
-use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage};
-
-const RAGGED: Finding = Finding::lost("ragged_line", Stage::Recording);
-const UNTERMINATED: Finding = Finding::lost("unterminated_quote", Stage::Recording);
-const ENDLESS: Finding = Finding::lost("endless_line", Stage::Recording);
-const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
-const TEXT_BEHIND_QUOTE: Finding = Finding::repaired("text_behind_quote", Stage::Recording);
+use crate::trace::{ROWS_PER_BATCH, Source, findings};
 
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
@@ -308,8 +302,8 @@ impl Reader<'_> {
                     if !is_utf8 || goes_on {
                         let place = format!("{}:{}", self.source.path().display(), self.line);
                         let example = || format!("{place}: `{}`", shortened(&text));
-                        sink.stats().note(NOT_UTF8, u64::from(!is_utf8), example);
-                        sink.stats().note(TEXT_BEHIND_QUOTE, u64::from(goes_on), example);
+                        sink.stats().note(findings::NOT_UTF8, u64::from(!is_utf8), example);
+                        sink.stats().note(findings::TEXT_BEHIND_QUOTE, u64::from(goes_on), example);
                     }
                     column.append_value(text);
                 }
@@ -326,7 +320,7 @@ impl Reader<'_> {
                     )
                 };
                 sink.stats().records(1);
-                sink.stats().left_out(RAGGED, 1, example);
+                sink.stats().left_out(findings::RAGGED_LINE, 1, example);
             }
             self.window.used(bytes);
             self.line += lines;
@@ -373,7 +367,7 @@ impl Reader<'_> {
     /// however long the line is.
     fn skip(&mut self, field: usize, number: u64, is_quoted: bool, sink: &mut dyn Sink) -> Result<(), ImportError> {
         let what = self.what_does_not_end(is_quoted);
-        let finding = if is_quoted { UNTERMINATED } else { ENDLESS };
+        let finding = if is_quoted { findings::UNTERMINATED_QUOTE } else { findings::ENDLESS_LINE };
         let (mut at, unread) = (field, self.window.unread());
         let line = String::from_utf8_lossy(&unread[at..unread.len().min(at + 200)]).into_owned();
         sink.stats().records(1);

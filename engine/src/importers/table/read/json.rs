@@ -19,14 +19,9 @@ use serde_json::value::RawValue;
 use super::array;
 use super::csv::shortened;
 use super::lines::{RECORD_BYTES, Window};
-use super::{Batch, CellKind, Header, NOT_FINITE, Places, ReadOptions, Sink, damaged};
+use super::{Batch, CellKind, Header, Places, ReadOptions, Sink, damaged};
 use crate::error::ImportError;
-use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage, Stats};
-
-const BAD_RECORD: Finding = Finding::lost("bad_record", Stage::Recording);
-const BAD_STRING: Finding = Finding::repaired("bad_string", Stage::Recording);
-const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
-const DUPLICATE_KEY: Finding = Finding::lost("duplicate_key", Stage::Recording);
+use crate::trace::{ROWS_PER_BATCH, Source, Stats, findings};
 
 /// What no JSON knows and Python's json module writes.
 const NOT_FINITE_WORDS: [&[u8]; 3] = [b"NaN", b"Infinity", b"-Infinity"];
@@ -280,7 +275,8 @@ impl<'a> Rows<'a> {
     fn take(&mut self, record: &[u8], place: u64, stats: &mut Stats) {
         let shown = |record: &[u8]| shortened(&String::from_utf8_lossy(&record[..record.len().min(200)])).into_owned();
         if let Some(whole) = with_whole_characters(record) {
-            stats.note(BAD_STRING, 1, || format!("{}: half a character: `{}`", self.at(place), shown(record)));
+            stats
+                .note(findings::BAD_STRING, 1, || format!("{}: half a character: `{}`", self.at(place), shown(record)));
             return self.take(&whole, place, stats);
         }
         match serde_json::from_slice::<Members<'_>>(record) {
@@ -288,7 +284,7 @@ impl<'a> Rows<'a> {
             Err(error) => match as_utf8(record) {
                 Cow::Borrowed(_) => self.take_damaged(record, &error, place, stats),
                 Cow::Owned(text) => {
-                    stats.note(NOT_UTF8, 1, || format!("{}: `{}`", self.at(place), shown(record)));
+                    stats.note(findings::NOT_UTF8, 1, || format!("{}: `{}`", self.at(place), shown(record)));
                     self.take(&text, place, stats);
                 }
             },
@@ -304,12 +300,12 @@ impl<'a> Rows<'a> {
         let members = quoted.as_ref().and_then(|quoted| serde_json::from_slice::<Members<'_>>(quoted).ok());
         if let Some(Members(members)) = members {
             let example = || format!("{}: NaN or Infinity, read as a text: `{}`", self.at(place), text());
-            stats.note(NOT_FINITE, 1, example);
+            stats.note(findings::NOT_FINITE, 1, example);
             self.push(&members, place, record.len(), stats);
             return;
         }
         stats.records(1);
-        stats.left_out(BAD_RECORD, 1, || format!("{}: {error}: `{}`", self.at(place), text()));
+        stats.left_out(findings::BAD_RECORD, 1, || format!("{}: {error}: `{}`", self.at(place), text()));
     }
 
     /// `log.ndjson:17` or `log.json row 17`.
@@ -334,7 +330,7 @@ impl<'a> Rows<'a> {
                         let example = || {
                             format!("{}: `{key}` is `{}`, then `{}`", self.at(place), shortened(lost), shortened(value))
                         };
-                        stats.note(DUPLICATE_KEY, 1, example);
+                        stats.note(findings::DUPLICATE_KEY, 1, example);
                     }
                 }
                 None if value == "null" => {}

@@ -22,10 +22,7 @@ mod sqlite;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 
 use crate::error::ImportError;
-use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage, Stats};
-
-/// Numbers that JSON has no form for.
-pub(super) const NOT_FINITE: Finding = Finding::repaired("not_finite", Stage::Recording);
+use crate::trace::{ROWS_PER_BATCH, Source, Stats};
 
 /// The columns of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,9 +16,7 @@ use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
 use crate::importers::table::mapping::list;
 use crate::importers::table::suggest;
-use crate::trace::{Finding, ROWS_PER_BATCH, Source, Stage, Stats};
-
-const NOT_UTF8: Finding = Finding::repaired("not_utf8", Stage::Recording);
+use crate::trace::{ROWS_PER_BATCH, Source, Stats, findings};
 
 /// The text of a batch, and with it the batch, ends beyond this.
 const BATCH_BYTES: usize = 8 << 20;
@@ -70,7 +68,8 @@ pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Si
             let cell = row.get_ref(index).map_err(failed)?;
             bytes += write_cell(cell, column, |text| {
                 let place = first + count as u64;
-                sink.stats().note(NOT_UTF8, 1, || format!("{} row {place}: `{text}`", source.path().display()));
+                sink.stats()
+                    .note(findings::NOT_UTF8, 1, || format!("{} row {place}: `{text}`", source.path().display()));
             });
         }
         count += 1;
