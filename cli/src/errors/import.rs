@@ -8,7 +8,6 @@ use tq_engine::sql::nearest;
 
 use super::{Failure, Problem, did_you_mean};
 use crate::args::command_names;
-use crate::timeout;
 
 /// How many names a hint lists.
 const NAMES_SHOWN: usize = 6;
@@ -57,7 +56,7 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
             None => problem,
         },
         ImportError::Memory { .. } => problem.hint("give it more with `--memory 8GB`"),
-        ImportError::Late { path, limit } => timeout::late_reading(path, *limit),
+        ImportError::Late { path, limit } => super::timeout::late_reading(path, *limit),
         ImportError::TooLong { .. } => {
             problem.hint("where records really are that long, `--max-value 1GB` allows a quarter of it to a value")
         }

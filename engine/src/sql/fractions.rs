@@ -6,19 +6,18 @@ use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{ExprSchema, Result, ScalarValue};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, LogicalPlan};
 use datafusion::prelude::SessionContext;
-use tq_udfs::relation::notes::Note;
+use tq_udfs::relation::notes::{Note, Notes};
 use tq_udfs::ticks::is_time;
-
-use crate::sql::notes;
 
 /// Notes the comparisons of a plan in which a time stands beside a fraction of a tick.
 pub(super) fn note(context: &SessionContext, plan: &LogicalPlan) -> Result<()> {
+    let Some(notes) = Notes::of(&context.task_ctx()) else { return Ok(()) };
     plan.apply_with_subqueries(|node| {
         node.apply_expressions(|expr| {
             expr.apply(|expr| {
                 if let Some((column, fraction)) = compared(expr, node) {
                     let text = format!("it counts ticks, and {fraction} is a part of one; times are written `s({fraction})`, `ms({fraction})`");
-                    notes(context).add(Note { function: column, text });
+                    notes.add(Note { function: column, text });
                 }
                 Ok(TreeNodeRecursion::Continue)
             })
