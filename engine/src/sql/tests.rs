@@ -10,7 +10,6 @@ use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::datasource::MemTable;
 use datafusion::execution::memory_pool::GreedyMemoryPool;
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use futures::StreamExt;
 use proptest::collection::vec;
 use proptest::prelude::*;
 

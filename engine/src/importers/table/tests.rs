@@ -136,7 +136,7 @@ fn import_with(path: &Path, memory: usize, mapping: &[(&str, &str)]) -> Result<R
     options.traces = vec![TraceSpec { name: None, path: path.to_owned() }];
     options.import = mapping.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
     let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(memory));
-    let mut opened = open::open(&options, &pool)?;
+    let mut opened = open::open(Vec::new(), &options, &pool)?;
     Ok(opened.runs.remove(0).run)
 }
 
