@@ -133,10 +133,8 @@ fn an_empty_pid_is_none() {
 
 /// The answers of a query about events.
 fn answers(events: &str, sql: &str, expected: &Expect) {
-    let folder = TempDir::new().expect("a folder");
-    let path = folder.path().join("trace.json");
-    std::fs::write(&path, format!("[{events}]")).expect("written");
-    expected.assert_eq(&table(&path, sql));
+    let folder = folder_of(&[("trace.json", format!("[{events}]"))]);
+    expected.assert_eq(&table(&folder.path().join("trace.json"), sql));
 }
 
 /// Chrome writes ids as `id2` that are local to a process, or global; chrome://tracing knows those of flows as well.

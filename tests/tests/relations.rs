@@ -560,7 +560,7 @@ fn what_is_left_out_is_said() {
     let crossing = "1 task crosses another on its lane: it has no parent and keeps its whole duration";
     let check = |call: &str, expected: &[&str]| {
         let statement = tq_engine::sql::parse(&format!("SELECT * FROM {call}")).unwrap().remove(0);
-        let notes = runtime().block_on(async {
+        let notes = wait(async {
             let query = tq_engine::sql::execute(&session, &statement, None).await.unwrap();
             let notes = query.notes();
             query.collect().await.unwrap();
