@@ -32,6 +32,7 @@ use crate::sql::stack::deep;
 use crate::sql::system;
 use crate::sql::using::OWN;
 use crate::sql::wording::{in_words, is_unit, sql_types, without_internals};
+use crate::tables::TABLES;
 
 /// What is wrong with a query, or went wrong while it ran.
 #[derive(Debug, Clone, thiserror::Error)]
@@ -484,8 +485,8 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         return (message, Some(format!("`{given}` is a function of values: `SELECT {given}(…) FROM …`")));
     }
     let mut known: Vec<&str> = tables.iter().map(String::as_str).collect();
-    // Those that are named alone come first.
-    known.sort_by_key(|name| name.contains('.'));
+    // Tables come before views, and what is named alone before what is not.
+    known.sort_by_key(|name| (name.contains('.'), !TABLES.iter().any(|table| table.name == *name)));
     let own: Vec<&str> = known.iter().copied().filter(|name| !name.contains('.')).collect();
     let last = given.rsplit('.').next().unwrap_or_default();
     let near = own

@@ -9,6 +9,7 @@ use datafusion::common::Result;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
 use crate::sql::errors::error_at;
+use crate::sql::wording::is_unit;
 
 /// The tokens of a statement, such numbers as decimals.
 pub(super) fn decimal(tokens: Cow<'_, [TokenWithSpan]>) -> Result<Cow<'_, [TokenWithSpan]>> {
@@ -56,8 +57,15 @@ fn value(written: &str, span: Span) -> Result<String> {
         Some("0o") => 8,
         Some("0b") => 2,
         _ => {
-            let hint = "a space goes between a number and a word; names that begin with a digit stand in double quotes";
-            return Err(error_at(span, format!("`{written}` is neither a number nor a name"), hint));
+            let unit = written.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+            let hint = match is_unit(unit) {
+                true => format!("a time is written `{unit}({})`", &written[..written.len() - unit.len()]),
+                false => {
+                    "a space goes between a number and a word; names that begin with a digit stand in double quotes"
+                        .to_owned()
+                }
+            };
+            return Err(error_at(span, format!("`{written}` is neither a number nor a name"), &hint));
         }
     };
     let digits = &lower[2..];

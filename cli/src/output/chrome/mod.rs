@@ -198,10 +198,12 @@ impl Chrome {
         }
     }
 
-    /// Whether all tasks are shown: then counters and instants around them belong to them.
+    /// Whether all tasks are shown, or there are none: then counters and instants around them belong to them.
     fn shows_all(&self) -> bool {
-        let both = self.stretch.zip(self.places.extent);
-        both.is_some_and(|((from, to), (first, last))| from <= first && last <= to)
+        match (self.stretch, self.places.extent) {
+            (Some((from, to)), Some((first, last))) => from <= first && last <= to,
+            (stretch, extent) => stretch.is_none() && extent.is_none(),
+        }
     }
 
     fn event(&mut self, event: &str, text: &mut String) {

@@ -1,0 +1,92 @@
+//! `tq tables`, `functions`, `formats` and `queries`: what there is, with its documentation.
+
+use expect_test::expect;
+
+use super::Place;
+
+#[test]
+fn lists_describe_themselves() {
+    let place = Place::new();
+    place.tq("tables runs").check(&expect![[r#"
+        runs: One row per recording that the session opened.
+
+          run           Its name: the given name, else the file's stem, made unique. (VARCHAR)
+          run_number    Counts from 0 in the order in which the traces were given. (BIGINT)
+          format        The format that was recognised; `tq formats` lists them. (VARCHAR)
+          source        The file or directory it was read from. (VARCHAR)
+          program       The traced program, where the trace knows it. (VARCHAR)
+          started_at    Wall-clock time of the origin; NULL where the trace has no date. (TIMESTAMP)
+          time_unit     The unit of the trace's own times: ns, ps, us, cycles … (VARCHAR)
+          origin        The trace's own clock at tick 0, in nanoseconds; NULL where the trace has none.
+                        (BIGINT)
+          makespan      Last finish minus first start of `program_tasks`; NULL without timed ones. (BIGINT,
+                        ticks)
+          tasks         Number of its tasks. (BIGINT)
+          locations     Number of its locations. (BIGINT)
+          processes     Number of distinct processes; NULL where the trace does not tell. (BIGINT)
+          cores         Cores used, where the trace or `--run-arg cores=` tells. (BIGINT)
+          argument      The problem size as it was written. (VARCHAR)
+          problem_size  The problem size as a number. (DOUBLE)
+          size_order    Rank of the problem size within a scalability study. (BIGINT)
+          repetition    Number of the repetition within a study, from 0. (BIGINT)
+          args          Machine, commit, parameters, `--run-arg k=v`: a JSON object. (VARCHAR)
+          study         The scalability study that it is an execution of; NULL for a run that is none.
+                        (VARCHAR)
+        --- exit 0
+    "#]]);
+    place.tq("tables").check(&expect![[r#"
+        Tables of every session:
+          runs               One row per recording that the session opened.
+          locations          What executes: nodes, processes, threads, workers, streams, components; also
+                             those that never ran.
+          tasks              Executed units of work, each a half-open span [start, finish) on a location.
+          links              Directed links between tasks.
+          messages           Messages between locations.
+          counters           Values over time, or totals.
+          events             Instants: milestones, marks, tags.
+          import_stats       What was skipped, repaired, rounded or guessed while reading: nothing is
+                             dropped silently.
+          program_tasks      (view) The tasks of the program: `tasks` without the rows that the recorder
+                             wrote of itself (role profiler). Functions read it when their `tasks` is left
+                             out, and so do the saved queries.
+          program_locations  (view) The locations of the program: `locations` without those that hold
+                             nothing but what the recorder wrote of itself (role profiler). The saved
+                             queries read it.
+          working_tasks      (view) The tasks that locations executed: `program_tasks` without spans on
+                             locations of kind async and state, which describe what runs elsewhere or waits
+                             (all of them where there are no others). Saved queries about busy locations,
+                             parallelism and idle time read it.
+          working_locations  (view) The locations that execute tasks: `program_locations` without those of
+                             kind async and state (all of them where there are no others).
+          busy_lanes         (view) How long each location was busy that could execute tasks:
+                             `working_locations` without executors, processes and nodes, whose parts
+                             execute; those that never ran included.
+          parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
+                             task can have both.
+          executions         (view) Scalability studies: one row per run, region and repetition.
+          actorprof.totals   (view) How many messages of each kind a PE sent and received; a row with 0 for
+                             a kind of which it has none.
+          gpu.device_tasks   (view) Kernels, copies, memsets and graphs on streams; waits are no work.
+          gpu.devices        (view) How long each device was busy, and with what.
+          hta.ranks          (view) Every location of the program that is no asynchronous one, with its
+                             rank.
+          hta.spans          (view) The rows that HTA keeps: spans with a category, rounded as it does where
+                             the times of a rank have decimals.
+          hta.events         (view) The spans with what HTA's trimming asks: with two or more steps of the
+                             profiler it keeps the host's spans that start before the last one, and what
+                             those launched.
+          hta.device_spans   (view) What HTA keeps of the devices' spans, waits of `cuda_sync` among them, a
+                             row for each call that launched it.
+          hta.first_spans    (view) The first task of each rank whose file begins with a span: HTA takes its
+                             row for that of no correlation.
+        `tq tables NAME` lists the columns of one.
+        --- exit 0
+    "#]]);
+    for command in
+        ["functions", "functions busy", "functions critical_path", "functions ABS", "formats", "formats tfprof"]
+    {
+        let answer = place.tq(command);
+        assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{command}");
+        assert!(answer.stdout.lines().count() > 2, "{command}: {}", answer.stdout);
+    }
+}
