@@ -306,7 +306,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is busy_lanes, counters, events, executions, import_stats, links, locations, messages, parent_links, program_locations, program_tasks, runs, … (44 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, parent_links, program_locations, … (44 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"

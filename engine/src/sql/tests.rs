@@ -527,8 +527,8 @@ fn errors_of_the_rest_of_sql() {
     );
     check_error(
         "SELECT * FROM tasks WHERE duration > 5ms",
-        "expected end of statement, found ms",
-        "ms",
+        "`5ms` is neither a number nor a name",
+        "5ms",
         "a time is written `ms(5)`",
     );
     check_error(
