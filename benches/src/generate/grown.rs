@@ -106,7 +106,7 @@ fn graph(seed: u64, size: Size) -> Result<RunBuilder, ImportError> {
         late.clone().map(|task| (row(task) - 2) as i64 * lanes as i64 + random.between(0, lanes as i64)).collect();
     run.append(tables::Links {
         source: sources.into(),
-        target: late.clone().map(|task| task as i64).collect(),
+        target: late.map(|task| task as i64).collect(),
         kind: "dependency".into(),
         ..Default::default()
     })?;
@@ -245,7 +245,6 @@ fn requests(size: Size) -> Result<RunBuilder, ImportError> {
         kind: "hardware_resource".into(),
         time: (0..tasks).map(|task| from(task) + 5).collect(),
         args: (0..tasks).map(|_| "{\"tag\":\"x\"}".to_owned()).collect(),
-        ..Default::default()
     })?;
     Ok(run)
 }
