@@ -127,7 +127,7 @@ impl<K> Place<K> {
     }
 }
 
-/// Rows for a table: one of the structs that [`filled!`] makes.
+/// Rows for a table: one of the structs that `filled!` makes.
 pub trait Columns {
     /// The table.
     const TABLE: Table;

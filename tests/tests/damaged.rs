@@ -40,7 +40,7 @@ fn words(target: &str) -> Vec<Vec<u8>> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../fuzz/{target}.dict"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let word = |line: &str| {
-        let (mut word, mut rest) = (Vec::new(), line[1..line.len() - 1].as_bytes());
+        let (mut word, mut rest) = (Vec::new(), &line.as_bytes()[1..line.len() - 1]);
         while let [first, behind @ ..] = rest {
             let (byte, length) = match behind {
                 [b'x', digits @ ..] if *first == b'\\' => {

@@ -47,7 +47,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         return Ok(sheet.empty("no rows"));
     }
 
-    let counts = |value: f64| !value.is_nan() && !(relative && value < 0.0);
+    let counts = |value: f64| !(value.is_nan() || relative && value < 0.0);
     let left_out = heights.values.iter().filter(|value| !counts(**value)).count();
     let counted_values: Vec<f64> =
         heights.values.iter().map(|&value| if counts(value) { value } else { f64::NAN }).collect();

@@ -1,5 +1,5 @@
 //! What saved queries share: a schema of views for each tool or field whose figures they repeat. The views are planned when somebody
-//! names them ([`ViewSchema`]), and serve those who write a query of their own as well.
+//! names them (`view_schema.rs`), and serve those who write a query of their own as well.
 
 mod actorprof;
 mod gpu;

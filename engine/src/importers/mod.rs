@@ -2,7 +2,7 @@
 //!
 //! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`](crate::trace::RunBuilder). It never knows
 //! another format, never prints, and never stops at a damaged record that it can count and step over. What it works with is in
-//! [`importer`]: formats know that, and not this list of them.
+//! `importer.rs`: formats know that, and not this list of them.
 
 mod actorprof;
 mod chrome;

@@ -8,7 +8,7 @@
 //! block before it, which must end between two events; [`super::region`] reads on with care where it does not.
 //!
 //! Damage stays inside of one event: an unescaped quote makes the rest of it unreadable, so the reader counts one
-//! [`BAD_EVENT`] and goes on where [`damage`] finds the next event or the end of the array.
+//! `bad_event` and goes on where [`damage`] finds the next event or the end of the array.
 
 use super::chunk::{Ending, Records};
 use super::damage::{self, Closes, Resumption};
