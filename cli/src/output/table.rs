@@ -12,7 +12,7 @@
 //! is narrow, texts end in `…`, then whole columns are left out from the middle and named below the table; a number is
 //! never cut, it rather stands out of its column. Before that, columns that hold nothing but NULL are left out. Expanded, a row is
 //! a list of its columns. NULL is `NULL`, and a text that reads so is `'NULL'`. Control
-//! characters are escaped ([`super::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
+//! characters are escaped ([`crate::text::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
