@@ -30,6 +30,15 @@ WITH device AS (
   WHERE kind IN ('cuda_runtime', 'cuda_driver')
   GROUP BY name
   QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, name) = 1
+), c AS (
+  -- One row, whether there are calls or not.
+  SELECT max(name) AS name, max(calls) AS calls, max(total_time) AS total_time FROM calls
+), k AS (
+  SELECT max(name) FILTER (WHERE role = 'work') AS work_name, max(total_time) FILTER (WHERE role = 'work') AS work_time,
+    max(name) FILTER (WHERE role = 'communication') AS communication_name,
+    max(total_time) FILTER (WHERE role = 'communication') AS communication_time,
+    max(name) FILTER (WHERE role = 'copy') AS copy_name, max(total_time) FILTER (WHERE role = 'copy') AS copy_time
+  FROM kernels
 )
 SELECT 'Look next at '
   || CASE
@@ -37,15 +46,13 @@ SELECT 'Look next at '
          || CASE WHEN c.total_time > 0 THEN '; of the calls of the host, ' || c.name || ' took most: ' || time_text(c.total_time) || ' in '
            || c.calls || CASE WHEN c.calls = 1 THEN ' call (see Launches).' ELSE ' calls (see Launches).' END ELSE '.' END
        WHEN communicating >= greatest(computing, copying) THEN 'communication that no computing hides (see How much communication is hidden)'
-         || coalesce('; ' || m.name || ' takes most, ' || time_text(m.total_time) || '.', '.')
+         || coalesce('; ' || communication_name || ' takes most, ' || time_text(communication_time) || '.', '.')
        WHEN copying > computing THEN 'copies that no computing hides (see How the devices spend their time)'
-         || coalesce('; ' || y.name || ' takes most, ' || time_text(y.total_time) || '.', '.')
-       ELSE 'the kernels that compute (see Kernels), the largest part of the devices'' time' || coalesce('; ' || w.name || ' takes most, '
-         || time_text(w.total_time) || '.', '.')
-     END AS fact, c.name, w.name AS work_name, m.name AS communication_name, y.name AS copy_name
+         || coalesce('; ' || copy_name || ' takes most, ' || time_text(copy_time) || '.', '.')
+       ELSE 'the kernels that compute (see Kernels), the largest part of the devices'' time' || coalesce('; ' || work_name || ' takes most, '
+         || time_text(work_time) || '.', '.')
+     END AS fact, c.name, work_name, communication_name, copy_name
 FROM sums
-LEFT JOIN calls c ON true
-LEFT JOIN kernels w ON w.role = 'work'
-LEFT JOIN kernels m ON m.role = 'communication'
-LEFT JOIN kernels y ON y.role = 'copy'
+CROSS JOIN c
+CROSS JOIN k
 WHERE total > 0

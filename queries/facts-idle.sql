@@ -24,4 +24,5 @@ SELECT 'No link says what waits for what; the longest idle stretch is ' || time_
 FROM idle
 UNION ALL
 SELECT 'Nothing waited: no location ever idled, so the run is as long as its work.' AS fact, NULL AS name_before, NULL AS name_after
-WHERE NOT EXISTS (SELECT 1 FROM idle) AND EXISTS (SELECT 1 FROM working_tasks WHERE duration > 0)
+FROM (SELECT count(*) AS stretches FROM idle) CROSS JOIN (SELECT count(*) AS tasks FROM working_tasks WHERE duration > 0)
+WHERE stretches = 0 AND tasks > 0
