@@ -1,4 +1,4 @@
--- title: In a sentence: how long the longest chain of dependent tasks takes, and what waits longest for a free location
+-- title: In a sentence: how long the longest chain of dependent tasks takes, and what waits longest between being ready and starting
 -- topic: facts
 -- needs: tasks, links.kind=dependency
 --
@@ -17,7 +17,7 @@ SELECT 'The longest chain of dependent tasks'
   || time_text(p.path_time) || ', ' || round(100.0 * p.path_time / r.makespan, 1) || ' % of the makespan'
   || CASE
        WHEN w.waited_time IS NULL THEN ', and no task was ready before it started.'
-       ELSE '; tasks that were ready waited most for a free location between ' || w.released_by_name || ' and ' || w.name || ': '
+       ELSE '; tasks that were ready waited most before they started between ' || w.released_by_name || ' and ' || w.name || ': '
          || time_text(w.waited_time) || ' in ' || w.tasks || CASE WHEN w.tasks = 1 THEN ' task.' ELSE ' tasks together.' END
      END AS fact, w.name, w.released_by_name
 FROM path p

@@ -3,16 +3,10 @@
 -- needs: tasks, no tasks.kind=req_in
 --
 -- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
-WITH lanes AS (
-  SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time
-  FROM working_locations l
-  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
-  WHERE l.kind NOT IN ('executor', 'process', 'node')
-  GROUP BY l.run, l.location
-), spread AS (
+WITH spread AS (
   SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance,
     first_value(location ORDER BY busy_time DESC, location) AS busiest
-  FROM lanes
+  FROM busy_lanes
   GROUP BY run
 ), idle AS (
   SELECT g.run, g.location, g.start, g.duration, after.name

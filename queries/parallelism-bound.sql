@@ -11,7 +11,7 @@ WITH work AS (
 ), path AS (
   SELECT run, max(path_time) AS path_time FROM critical_path() GROUP BY run
 ), lanes AS (
-  SELECT run, count(*) AS lanes FROM working_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run
 )
 SELECT r.run, r.makespan, p.path_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
   round(1.0 * w.work_time / nullif(p.path_time, 0), 2) AS average_parallelism,

@@ -9,7 +9,7 @@ WITH work AS (
   FROM (SELECT run, location, busy(start, finish) AS busy_time, count(*) AS tasks FROM working_tasks GROUP BY run, location)
   GROUP BY run
 ), lanes AS (
-  SELECT run, count(*) AS lanes FROM working_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run
 )
 SELECT r.run, coalesce(w.tasks, 0) AS tasks, coalesce(l.lanes, 0) AS lanes, r.makespan AS makespan_time, w.work_time,
   round(1.0 * w.work_time / nullif(l.lanes * r.makespan, 0), 3) AS occupancy,

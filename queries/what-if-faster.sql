@@ -26,7 +26,7 @@ WITH work AS (
   WHERE task IN (SELECT source FROM dependencies) OR task IN (SELECT target FROM dependencies) OR name IN (SELECT name FROM chosen)
 ), lanes AS (
   -- Also those that ran nothing: they could.
-  SELECT run, CAST(count(*) AS BIGINT) AS lanes FROM working_locations WHERE kind NOT IN ('executor', 'process', 'node') GROUP BY run
+  SELECT run, CAST(count(*) AS BIGINT) AS lanes FROM working_lanes GROUP BY run
 )
 SELECT name, run, path_before, path_after, work_before, work_after, lanes,
   path_before + greatest(0, (work_before + lanes - 1) / lanes - path_before) AS bound_before,

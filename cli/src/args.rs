@@ -145,10 +145,10 @@ pub(crate) struct QueryArgs {
     pub(crate) output: Option<PathBuf>,
 }
 
-/// How long a question may take.
+/// How long a question, or reading the traces, may take.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeoutArgs {
-    /// How long each query may take, e.g. `30s`, `500ms` or `2m`; reading the traces does not count [default: any time]
+    /// How long each query, and reading the traces, may take, e.g. `30s`, `500ms` or `2m` [default: any time]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<std::time::Duration>,
 }

@@ -26,8 +26,7 @@ const MEMORY_FALLBACK: u64 = 8 << 30;
 
 /// Opens the traces of a command line; warnings and notes go to stderr.
 pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
-    let mut options =
-        OpenOptions::new(args.memory.or(config::get().memory).unwrap_or_else(default_memory), threads(args));
+    let mut options = OpenOptions::new(memory_limit(args), threads(args));
     if let Some(bytes) = args.max_value.or(config::get().max_value) {
         options.max_value = bytes;
     }
@@ -144,6 +143,15 @@ fn nothing_lost(runs: &[RunSummary]) -> Result<(), Failure> {
 }
 
 /// Three quarters of the machine's memory.
+/// From now on the process is watched, before there is a session: a stranger's query takes memory when it is read, too.
+pub(crate) fn watch_memory(args: &OpenArgs) {
+    memory::over(memory_limit(args));
+}
+
+fn memory_limit(args: &OpenArgs) -> usize {
+    args.memory.or(config::get().memory).unwrap_or_else(default_memory)
+}
+
 fn default_memory() -> usize {
     let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

@@ -439,7 +439,7 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 7] = [
+pub static VIEWS: [ViewSpec; 8] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
@@ -472,12 +472,17 @@ pub static VIEWS: [ViewSpec; 7] = [
         columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
+        name: "working_lanes",
+        description: "The locations that could execute tasks at a time: `working_locations` without executors, processes, ranks and \
+                      nodes, whose parts execute.",
+        sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node')",
+        columns: &LOCATION_COLUMNS,
+    },
+    ViewSpec {
         name: "busy_lanes",
-        description: "How long each location was busy that could execute tasks: `working_locations` without executors, processes and \
-                      nodes, whose parts execute; those that never ran included.",
-        sql: "SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time FROM working_locations l \
-              LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location \
-              WHERE l.kind NOT IN ('executor', 'process', 'node') GROUP BY l.run, l.location",
+        description: "How long each of the `working_lanes` was busy, those that never ran included.",
+        sql: "SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time FROM working_lanes l \
+              LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location GROUP BY l.run, l.location",
         columns: &[
             ("run", "The recording."),
             ("location", "The location."),

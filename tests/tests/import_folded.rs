@@ -56,7 +56,7 @@ fn a_sorted_file_is_its_flame_graph() {
         "main frame 5 197 1 0",
         "read_input frame 8 29 2 1",
         "std::getline<char, std::allocator> frame 8 25 3 2",
-        "vfs_read kernel 25 29 3 2",
+        "vfs_read os_kernel 25 29 3 2",
         "solve frame 29 191 2 1",
         "axpy inlined 31 40 3 5",
         "gemm frame 40 191 3 5",
@@ -81,11 +81,11 @@ fn neighbours_share_and_others_do_not() {
     let expected = [
         "worker frame 0 17 0 -",
         "poll frame 0 12 1 0",
-        "epoll_wait kernel 2 12 2 1",
+        "epoll_wait os_kernel 2 12 2 1",
         "run frame 12 16 1 0",
         "job frame 12 16 2 3",
         "poll frame 16 17 1 0",
-        "epoll_wait kernel 17 17 2 5",
+        "epoll_wait os_kernel 17 17 2 5",
     ];
     assert_eq!(rows(&session, TASKS), expected);
     assert_eq!(rows(&session, FOUND), ["rounded info 1", "stack_lines info 5", "weights_as_ticks info 5"]);

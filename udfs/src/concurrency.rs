@@ -42,7 +42,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          row. The first row is the first start, the last one has 0. Nested tasks count each: take `depth = 0` to count lanes. \
          A task that starts where another ends changes nothing.\n\n\
          Units: `time` in ticks.\n\n\
-         Nulls: a task without start or finish is left out and counted in a note. Tasks without length run at no tick; those \
+         Nulls: a task whose start or finish is NULL is left out and counted in a note. Tasks without length run at no tick; those \
          that end before they start neither.\n\n\
          Ties: all changes of a tick are one row, or none when they cancel out.\n\n\
          Errors: none.\n\n\

@@ -59,10 +59,11 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
         "The longest chain of durations through the links, per run: no schedule can be shorter, however many workers \
          there are.\n\n\
          Rows: one per task of the chain, `step` counts from 0 in the order in which they run. `path_time` is the running \
-         total of the durations (ticks); waiting between tasks does not count. \
+         total of the durations; waiting between tasks does not count. \
          Inputs: given ones are taken as they are, links of every kind. An omitted `links` is the `dependency` rows of \
          `links`; an omitted `tasks` the tasks of `tasks` at the ends of the links. When `links` is omitted and a run has \
          no dependency, it has no rows, and a note says so.\n\n\
+         Units: ticks.\n\n\
          Nulls: a NULL duration counts as 0; tasks without id and links without source or target are left out. Links to \
          tasks that are not there are left out. Each is counted in a note.\n\n\
          Ties: among chains of equal length the one with the smallest last task, before it the smallest predecessor, and \

@@ -58,7 +58,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Rows: one per gap, as long as it can be. `task_before` ran last before it, `task_after` runs first after it. With \
          `from` and `to` the gaps of that window are given: also the one before the first and after the last task, where \
          `task_before` or `task_after` is NULL; longer ones are cut at the borders. `ends` takes for a side without a bound that of \
-         the run, from the first start to the last finish of all its tasks: what a location waited for its first task and after \
+         the run, from the first start to the last finish of all its tasks with a location: what a location waited for its first task and after \
          its last one. Only locations with tasks are known: join `locations` to see those that never ran. A task without length runs at no tick: it neither ends nor splits a gap.\n\n\
          Units: ticks.\n\n\
          Nulls: a task without location, start or finish is left out; each is counted in a note. A task that ends before it \

@@ -38,7 +38,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          A span without length is a mark: it meets the spans that it lies in, their start included, and marks at the same \
          tick.\n\n\
          Units: ticks.\n\n\
-         Nulls: spans without start, finish or the column `by` meet no others; each is counted in a note. Where only one input \
+         Nulls: spans whose start, finish or column `by` is NULL meet no others; each is counted in a note. Where only one input \
          has that column, it is not asked. Those that end \
          before they start count as marks at their start.\n\n\
          Ties: none; every pair is a row.\n\n\

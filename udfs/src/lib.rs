@@ -181,5 +181,10 @@ mod tests {
         for function in window_functions() {
             check(function.name(), function.documentation(), function.signature().parameter_names.as_deref());
         }
+        for relation in relation_functions() {
+            let names: Vec<String> =
+                relation.parameters().iter().map(|parameter| parameter.name().to_owned()).collect();
+            check(relation.name(), Some(relation.documentation()), Some(&names));
+        }
     }
 }

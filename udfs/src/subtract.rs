@@ -38,7 +38,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          without `run` in every run. A span of `a` without length is left when no span of `b` lies over it; one of `b` takes \
          nothing away.\n\n\
          Units: ticks.\n\n\
-         Nulls: spans without start or finish are left out, spans of `b` without the column `by` take nothing away; each is \
+         Nulls: spans whose start or finish is NULL are left out, spans of `b` without the column `by` take nothing away; each is \
          counted in a note. Spans of `a` without it are left whole. Where only one input has that column, it \
          is not asked. Those that end before they start count as empty.\n\n\
          Ties: none.\n\n\

@@ -19,7 +19,7 @@ use crate::memory;
 pub(super) struct Ledger(Arc<Mutex<Pages>>);
 
 struct Pages {
-    /// The traces that are being read: `traces` or `baseline`, and their names.
+    /// What is being read, `queries`, `traces` or `baseline`, and its names.
     reading: Option<(&'static str, Vec<String>)>,
     tick: Tick,
     done: Vec<Outcome>,

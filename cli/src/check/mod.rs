@@ -28,7 +28,7 @@ use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
 use crate::files::{Inputs, Outputs};
-use crate::{library, memory, output, pictures, text, timeout};
+use crate::{library, memory, open, output, pictures, text, timeout};
 
 pub(crate) use explain::path_of;
 use ledger::Ledger;
@@ -103,13 +103,15 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let Some(file) = &args.picture {
         output::must_be_svg(file)?;
     }
+    let ledger = Ledger::open(args);
+    ledger.reads("queries", &args.checks);
+    open::watch_memory(&args.open);
     let is_standard = standard::is_asked_for(args)?;
     let mut suite = match is_standard {
         true => standard::suite(&library::open(&args.library)?, args.tolerance)?,
         false => Suite::open(args)?,
     };
     apart(&suite, args)?;
-    let ledger = Ledger::open(args);
     ledger.reads("traces", &args.open.traces);
     let mut new = match not_interrupted(Side::open(&args.open))? {
         Ok(side) => side,

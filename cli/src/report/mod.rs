@@ -13,6 +13,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
 use tq_engine::paths::read_text;
+use tq_engine::queries::QUERY_BYTES_MAX;
 
 use crate::args::{OpenArgs, ReportArgs};
 use crate::connection::Connection;
@@ -21,7 +22,7 @@ use crate::files::{self, Inputs, Outputs};
 use crate::format::Format;
 use crate::output::Destination;
 use crate::text::runner::Spelling;
-use crate::{library, terminal, timeout};
+use crate::{library, open, terminal, timeout};
 
 use render::{Drawn, Page, address};
 
@@ -32,12 +33,18 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
     // A page only asks, wherever its SQL stands.
     let args = &ReportArgs { open: OpenArgs { read_only: true, ..args.open.clone() }, ..args.clone() };
+    open::watch_memory(&args.open);
     // What is wrong with the template shows before minutes of reading.
     let library = library::open(&args.library)?;
     let parts = match &args.template {
         None => template::parse(template::BUILT_IN, "built-in template.md", &library)?,
         Some(file) => {
             let text = read_text(file).map_err(|error| Problem::file("read", file, &error))?;
+            if text.len() > QUERY_BYTES_MAX {
+                let what =
+                    format!("`{}` is larger than {} KiB, which no template is", file.display(), QUERY_BYTES_MAX >> 10);
+                return Err(Problem::new(what).hint("a template asks; long texts belong beside the page").into());
+            }
             template::parse(&text, &file.display().to_string(), &library)?
         }
     };

@@ -273,6 +273,31 @@ fn a_check_that_takes_all_memory_leaves_the_others_their_outcomes() {
     assert!(place.read("out.xml").contains("tests=\"4\""), "{}", place.read("out.xml"));
 }
 
+/// A stranger's query is parsed before anything is known of it, and a parsed one takes hundreds of times its text.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_question_of_megabytes_is_refused_before_it_is_parsed() {
+    let place = Place::new();
+    let rows = "(1),".repeat(400_000);
+    let large = format!("SELECT * FROM (VALUES {rows}(1)) t");
+    place.write("a.sql", "-- title: a\n-- expect rows: 1\nSELECT 1 AS one");
+    place.write("b.sql", &format!("-- title: b\n-- expect no rows\n{large}"));
+    place.write("page.md", &format!("# A page\n\n```sql\n{large}\n```\n"));
+    let (answer, peak) = measured(&place, &["check", "run.json", "--query", "a.sql", "b.sql"], nothing());
+    assert!(peak < PEAK, "{} MB", peak / 1_000_000);
+    assert_eq!(answer.status, Some(2), "{}", answer.stderr);
+    for line in ["ok     a", "b.sql:1: it is larger than 512 KiB, which no question is"] {
+        assert!(answer.stdout.contains(line), "{line}: {}", answer.stdout);
+    }
+    let (answer, peak) = measured(&place, &["report", "run.json", "--template", "page.md"], nothing());
+    assert!(peak < PEAK, "{} MB", peak / 1_000_000);
+    assert!(
+        answer.status == Some(2) && answer.stderr.contains("`page.md` is larger than 512 KiB"),
+        "{}",
+        answer.stderr
+    );
+}
+
 /// What nobody can stop ends the process: the outcomes are written before.
 #[cfg(target_os = "linux")]
 #[test]

@@ -549,6 +549,18 @@ fn the_only_commands_are_annotations_of_ours() {
     assert_eq!((commands(&summary.stdout).len(), commands(&summary.stderr).len()), (0, 1));
 }
 
+/// A column may be called like a command, line end included; the summary of a job is a file.
+#[test]
+fn a_summary_in_a_file_commands_nobody() {
+    let place = Place::new();
+    place.write("q.sql", "-- title: q\n-- expect no rows\nSELECT 1 FROM tasks WHERE \"\n::error::column\" = 1");
+    let told = place.on_github(&["check", "run.json", "--query", "q.sql", "--markdown=summary.md"]);
+    assert_eq!(told.status, Some(2), "{}", told.stderr);
+    let summary = place.read("summary.md");
+    assert!(summary.contains("error::column"), "{summary}");
+    assert_eq!(commands(&summary), [""; 0]);
+}
+
 #[test]
 fn names_are_no_placeholders_and_no_addresses() {
     let place = Place::new();

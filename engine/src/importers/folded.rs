@@ -3,7 +3,7 @@
 //! ```text
 //! worker;solve;gemm 42             a stack from the outside in, a blank, how often or how long: a line each
 //! worker;solve;std::max<int, int> 7      blanks within frames are theirs; the weight is what follows the last one
-//! worker;read;vfs_read_[k] 1.5     marks of perf: [k] kernel, [i] inlined, [j] compiled just in time, [w] the waker's stack
+//! worker;read;vfs_read_[k] 1.5     marks of perf: [k] the operating system's kernel, [i] inlined, [j] compiled just in time, [w] the waker's stack
 //! ```
 //! Life of the data: lines, one after the other → each frame a task on the one lane that there is, as long as its weights, end to
 //! end in the order of the file; what a line shares with the one before it from the outside in is the same task → `tasks`, nested
@@ -29,7 +29,7 @@ static DOC: FormatDoc = FormatDoc {
     title: "Folded stacks of flame graph tools: stackcollapse, inferno, py-spy, async-profiler, bpftrace",
     dialects: &["a stack and its weight a line, `main;solve;gemm 42`", "perf's marks of frames, `vfs_read_[k]`"],
     fills: "tasks (a frame each, nested, laid end to end in the order of the file; neighbouring lines share what they have in common \
-            from the outside in; kind is frame, kernel, inlined, jit or waker), one location",
+            from the outside in; kind is frame, os_kernel, inlined, jit or waker), one location",
     loses: "nothing of a line; the format never knew when a stack was seen, on which thread, and what its weights count",
     options: &[OptionDoc {
         key: UNIT_OPTION,
@@ -167,7 +167,8 @@ fn is_number(text: &[u8]) -> bool {
 /// The name of a frame, and its kind, which tools of perf write behind it.
 fn frame(text: &str) -> (&str, &'static str) {
     let kind = |mark| match mark {
-        "k]" => Some("kernel"),
+        // A `kernel` is what a GPU runs, in all formats.
+        "k]" => Some("os_kernel"),
         "i]" => Some("inlined"),
         "j]" => Some("jit"),
         "w]" => Some("waker"),
@@ -281,7 +282,7 @@ mod tests {
 
     #[test]
     fn marks_of_frames_are_kinds() {
-        assert_eq!(frame("vfs_read_[k]"), ("vfs_read", "kernel"));
+        assert_eq!(frame("vfs_read_[k]"), ("vfs_read", "os_kernel"));
         assert_eq!(frame("f_[0]"), ("f_[0]", "frame"));
         assert_eq!(frame("main"), ("main", "frame"));
     }

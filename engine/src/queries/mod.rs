@@ -202,14 +202,22 @@ impl MetricTolerance {
     }
 }
 
+/// Bytes that a saved query, or a template of questions, may have: a parsed statement takes some 600 times the memory of dense
+/// SQL, and a stranger's file is parsed before anything else is known of it.
+pub const QUERY_BYTES_MAX: usize = 512 << 10;
+
 impl SavedQuery {
     /// Reads the text of a saved query.
     ///
     /// # Errors
-    /// A wrong line of the header, SQL that does not parse, not exactly one statement, or a `$name` that is not declared.
+    /// More than [`QUERY_BYTES_MAX`], a wrong line of the header, SQL that does not parse, not exactly one statement, or a `$name` that is not declared.
     pub fn parse(name: &str, origin: Origin, text: &str) -> Result<SavedQuery, QueryError> {
         let file = origin.file(name);
         let wrong = |error| QueryError::Header { file: file.clone(), error };
+        if text.len() > QUERY_BYTES_MAX {
+            let what = format!("it is larger than {} KiB, which no question is", QUERY_BYTES_MAX >> 10);
+            return Err(wrong(HeaderError::new(1, what).hint("put long lists into a table of the trace, and join it")));
+        }
         let header = header::parse(text).map_err(wrong)?;
         let mut statements = sql::parse(text).map_err(|error| QueryError::Sql { file: file.clone(), error })?;
         if let Some(second) = statements.get(1) {

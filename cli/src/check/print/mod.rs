@@ -17,7 +17,7 @@ use crate::args::CheckArgs;
 use crate::errors::{Failure, Problem};
 use crate::output::buffer::Buffer;
 use crate::output::{self, Look, Output, TableOutput, print as print_text, print_as_it_is};
-use crate::text::runner::Spelling;
+use crate::text::runner::{Spelling, harmless};
 use crate::text::visible::visible;
 use crate::text::words::counted;
 use crate::{files, terminal};
@@ -31,7 +31,7 @@ pub(super) fn print(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Resul
         files::write(file, &junit::document(outcomes, tick)?)?;
     }
     if let Some(Some(file)) = &args.markdown {
-        append(file, &markdown::summary(outcomes, tick)?)?;
+        append(file, &harmless(&markdown::summary(outcomes, tick)?, Spelling::Reference))?;
     }
     let instead = matches!(args.markdown, Some(None));
     if args.github {
