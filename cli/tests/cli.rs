@@ -306,7 +306,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, parent_links, program_locations, … (44 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, parent_links, program_locations, … (45 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -661,9 +661,8 @@ fn the_prompt_reads_a_pipe_without_prompting() {
         )
         .check(&expect![[r#"
             Tables, with their rows:
-              busy_lanes         2  How long each location was busy that could execute tasks:
-                                    `working_locations` without executors, processes and nodes, whose parts
-                                    execute; those that never ran included.
+              busy_lanes         2  How long each of the `working_lanes` was busy, those that never ran
+                                    included.
               counters           0  Values over time, or totals.
               events             0  Instants: milestones, marks, tags.
               executions         0  Scalability studies: one row per run, region and repetition.
@@ -683,6 +682,8 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     and so do the saved queries.
               runs               1  One row per recording that the session opened.
               tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
+              working_lanes      2  The locations that could execute tasks at a time: `working_locations`
+                                    without executors, processes, ranks and nodes, whose parts execute.
               working_locations  3  The locations that execute tasks: `program_locations` without those of kind
                                     async and state (all of them where there are no others).
               working_tasks      3  The tasks that locations executed: `program_tasks` without spans on

@@ -31,7 +31,11 @@ use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
 const TABLES: [(&str, &str, &str); 2] = [
-    ("why", "Why: what the executed paths spent; all changes add up to that of the makespan", "why-it-changed"),
+    (
+        "why",
+        "Why: what the executed paths spent; the changes of all names add up to that of the makespan",
+        "why-it-changed",
+    ),
     ("what", "What changed most: work by name, idle locations", "what-changed"),
 ];
 /// Rows of a table that people are shown.
@@ -66,7 +70,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let mut measures = Vec::new();
     for (name, query) in STANDARD {
         if let Some(answer) = answer(&mut connection, &library, query)? {
-            measures.extend(measure(name, &answer)?);
+            measures.extend(measure(name, &answer.rows)?);
         }
     }
     let mut tables = Vec::new();
@@ -82,15 +86,22 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     }
 }
 
+/// The rows of a saved query, and whether they are the beginning of more.
+struct Answer {
+    rows: RecordBatch,
+    is_cut: bool,
+}
+
 /// The answer of a saved query; `None` where the runs lack what it needs.
-fn answer(connection: &mut Connection, library: &Library, name: &str) -> Result<Option<RecordBatch>, Failure> {
+fn answer(connection: &mut Connection, library: &Library, name: &str) -> Result<Option<Answer>, Failure> {
     let Some(query) = library.find(name)? else { return Ok(None) };
     if !connection.unmet(&query)?.is_empty() {
         return Ok(None);
     }
     let params = query.bind(&[], connection.session().tick())?;
     let placed = |failure: Failure| failure.in_file(&SavedQuery::file(&query), Some(query.statement.line));
-    connection.answer(&query.statement, &params).map(Some).map_err(placed)
+    let rows = connection.answer(&query.statement, &params).map_err(placed)?;
+    Ok(Some(Answer { is_cut: query.statement.is_cut_at(rows.num_rows(), &params), rows }))
 }
 
 /// The second column of an answer with a row for each run; `None` where one of them has no value.
@@ -113,7 +124,7 @@ impl Measure {
 fn text(
     traces: [&String; 2],
     measures: &[Measure],
-    tables: &[(&str, &str, RecordBatch)],
+    tables: &[(&str, &str, Answer)],
     tick: Tick,
 ) -> Result<String, Failure> {
     let [base, new] = traces.map(|trace| visible(trace).into_owned());
@@ -136,11 +147,12 @@ fn text(
         text.truncate(text.trim_end().len());
         text.push('\n');
     }
-    for (_, title, rows) in tables.iter().filter(|(.., rows)| rows.num_rows() > 0) {
+    for (_, title, Answer { rows, is_cut }) in tables.iter().filter(|(.., answer)| answer.rows.num_rows() > 0) {
         let shown = rows.slice(0, rows.num_rows().min(ROWS_SHOWN));
         text.push_str(&format!("\n{title}\n\n{}\n", table(&shown, tick)?));
         if rows.num_rows() > shown.num_rows() {
-            text.push_str(&format!("… and {} more\n", rows.num_rows() - shown.num_rows()));
+            let at_least = if *is_cut { "at least " } else { "" };
+            text.push_str(&format!("… and {at_least}{} more\n", rows.num_rows() - shown.num_rows()));
         }
     }
     Ok(text)
@@ -161,7 +173,7 @@ fn cells(measure: &Measure, tick: Tick) -> [String; 4] {
 fn document(
     traces: [&String; 2],
     measures: &[Measure],
-    tables: &[(&str, &str, RecordBatch)],
+    tables: &[(&str, &str, Answer)],
     tick: Tick,
 ) -> Result<Value, Failure> {
     let of = |measure: &Measure| {
@@ -174,7 +186,7 @@ fn document(
         "tick": match tick { Tick::Nanosecond => "ns", Tick::Picosecond => "ps" },
         "measures": measures.iter().map(of).collect::<Vec<Value>>(),
     });
-    for (key, _, rows) in tables {
+    for (key, _, Answer { rows, .. }) in tables {
         document[*key] = rows_as_json(rows)?;
     }
     Ok(document)

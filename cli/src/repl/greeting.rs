@@ -43,11 +43,14 @@ const WORTH_ASKING: &[(&str, &str)] = &[
     ("", "what-was-read"),
 ];
 
+/// The runs; of their locations those that could execute tasks, as reports count them, where any is of that kind.
+const RUNS: &str = "SELECT run, format, tasks, coalesce(lanes, locations) AS locations, makespan FROM runs \
+     LEFT JOIN (SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run) USING (run) ORDER BY run_number";
+
 /// What is open. Where somebody sits at a terminal, also what is worth asking, or an example where nothing is open.
 pub(super) fn text(connection: &mut Connection, library: &Library, offers: bool) -> Result<String, Failure> {
     let mut lines = vec![format!("tq {}", env!("CARGO_PKG_VERSION"))];
-    let runs = connection
-        .collect("SELECT run, format, tasks, locations, makespan FROM runs ORDER BY run_number", &Params::new())?;
+    let runs = connection.collect(RUNS, &Params::new())?;
     let busiest = busiest(connection);
     let tick = connection.session().tick();
     let cells = Cells::new(&runs)?;

@@ -238,7 +238,8 @@ impl Renderer<'_> {
             if block.if_rows && answer.num_rows() == 0 {
                 return Ok(Piece::LeftOut("there is nothing to show".to_owned()));
             }
-            add(&mut text, &self.table(&answer)?);
+            let is_cut = query.statement.is_cut_at(answer.num_rows(), &params);
+            add(&mut text, &self.table(&answer, is_cut)?);
         }
         self.note(question);
         Ok(Piece::Answer(text))
@@ -292,7 +293,8 @@ impl Renderer<'_> {
         })))
     }
 
-    fn table(&self, answer: &RecordBatch) -> Result<String, Failure> {
+    /// The first rows as a table, and how many more there are: at least so many where the answer itself is cut.
+    fn table(&self, answer: &RecordBatch, is_cut: bool) -> Result<String, Failure> {
         if answer.num_rows() == 0 {
             return Ok(NO_ROWS.to_owned());
         }
@@ -307,7 +309,8 @@ impl Renderer<'_> {
         let shown = self.with_labels(&shown)?;
         let mut text = markdown::table(&shown, self.connection.session().tick())?;
         if answer.num_rows() > shown.num_rows() {
-            let _ = writeln!(text, "\n… and {}.", counted(answer.num_rows() - shown.num_rows(), "more row"));
+            let at_least = if is_cut { "at least " } else { "" };
+            let _ = writeln!(text, "\n… and {at_least}{}.", counted(answer.num_rows() - shown.num_rows(), "more row"));
         }
         Ok(text)
     }

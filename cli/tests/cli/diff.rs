@@ -23,7 +23,7 @@ fn two_runs_are_compared_in_a_command() {
         makespan       30.0 µs → 40.0 µs  +10.0 µs  +33.3 %
         busy time      35.0 µs → 45.0 µs  +10.0 µs  +28.6 %
 
-        Why: what the executed paths spent; all changes add up to that of the makespan
+        Why: what the executed paths spent; the changes of all names add up to that of the makespan
 
          what       │ base_time │ new_time │ change_time
         ────────────┼───────────┼──────────┼─────────────

@@ -58,9 +58,10 @@ fn lists_describe_themselves() {
                              parallelism and idle time read it.
           working_locations  (view) The locations that execute tasks: `program_locations` without those of
                              kind async and state (all of them where there are no others).
-          busy_lanes         (view) How long each location was busy that could execute tasks:
-                             `working_locations` without executors, processes and nodes, whose parts
-                             execute; those that never ran included.
+          working_lanes      (view) The locations that could execute tasks at a time: `working_locations`
+                             without executors, processes, ranks and nodes, whose parts execute.
+          busy_lanes         (view) How long each of the `working_lanes` was busy, those that never ran
+                             included.
           parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
                              task can have both.
           executions         (view) Scalability studies: one row per run, region and repetition.

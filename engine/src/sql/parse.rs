@@ -5,8 +5,9 @@
 
 use std::sync::Arc;
 
+use datafusion::common::ScalarValue;
 use datafusion::sql::parser::{DFParserBuilder, ResetStatement, Statement as ParsedStatement};
-use datafusion::sql::sqlparser::ast::ObjectName;
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, ObjectName, Statement as SqlStatement, Value};
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -48,6 +49,24 @@ impl Drop for Statement {
 }
 
 impl Statement {
+    /// Whether an answer of so many rows may be the beginning of a longer one: its LIMIT, a number or one of `params`, is reached.
+    pub fn is_cut_at(&self, rows: usize, params: &[(String, ScalarValue)]) -> bool {
+        let ParsedStatement::Statement(statement) = &self.parsed else { return false };
+        let SqlStatement::Query(query) = statement.as_ref() else { return false };
+        let Some(LimitClause::LimitOffset { limit: Some(Expr::Value(limit)), .. }) = &query.limit_clause else {
+            return false;
+        };
+        let limit = match &limit.value {
+            Value::Number(digits, _) => digits.parse().ok(),
+            Value::Placeholder(name) => {
+                let given = params.iter().find(|(given, _)| name.strip_prefix('$') == Some(given));
+                given.and_then(|(_, value)| value.to_string().parse().ok())
+            }
+            _ => None,
+        };
+        limit == Some(rows)
+    }
+
     /// Whether it asks for rows and changes nothing ([`question::is_question`]).
     pub fn is_question(&self) -> bool {
         question::is_question(&self.parsed)

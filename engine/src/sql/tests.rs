@@ -750,3 +750,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn an_answer_as_long_as_its_limit_may_be_cut() {
+    let given = [("n".to_owned(), ScalarValue::Int64(Some(3)))];
+    for (sql, cut) in [
+        ("SELECT 1 LIMIT 3", true),
+        ("SELECT 1 LIMIT $n", true),
+        ("WITH a AS (SELECT 1 LIMIT 9) SELECT * FROM a LIMIT 3 OFFSET 1", true),
+        ("SELECT 1 LIMIT 4", false),
+        ("SELECT 1 LIMIT $m", false),
+        ("SELECT * FROM (SELECT 1 LIMIT 3)", false),
+        ("SHOW ALL", false),
+    ] {
+        assert_eq!(parse(sql).unwrap()[0].is_cut_at(3, &given), cut, "{sql}");
+    }
+}
