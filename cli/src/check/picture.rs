@@ -11,6 +11,7 @@ use super::{Outcome, Verdict};
 use crate::connection::Connection;
 use crate::errors::Failure;
 use crate::output::Picture;
+use crate::text::runner::{Spelling, harmless};
 use crate::{files, pictures};
 
 /// Tasks that are outlined one by one.
@@ -34,7 +35,7 @@ pub(super) fn draw_failed(
             Picture { title, outlined: Some("offends"), ..of_session },
         )?;
         let file = numbered(file, drawn.len() + 1);
-        files::write(&file, &text)?;
+        files::write(&file, &harmless(&text, Spelling::Reference))?;
         drawn.push(file);
     }
     Ok(drawn)

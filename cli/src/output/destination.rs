@@ -23,11 +23,15 @@ pub(crate) struct Destination {
 /// Standard output. Where a CI system reads it for commands, what is written is spelt so that it has none.
 pub(crate) fn stdout(spelling: Spelling) -> Writer {
     let stdout = BufWriter::with_capacity(64 << 10, io::stdout());
-    let is_for_people = matches!(spelling, Spelling::Escape | Spelling::Reference) && runner::is_listening();
-    match is_for_people || files::stdout_is_a_log() {
+    match is_for_people(spelling) || files::stdout_is_a_log() {
         true => Box::new(runner::Guarded::new(stdout, spelling)),
         false => Box::new(stdout),
     }
+}
+
+/// Whether a runner may read the text, now or when somebody prints the file that holds it.
+fn is_for_people(spelling: Spelling) -> bool {
+    matches!(spelling, Spelling::Escape | Spelling::Reference) && runner::is_listening()
 }
 
 impl Destination {
@@ -46,7 +50,12 @@ impl Destination {
         let (file, partial) = files::beside(path).map_err(failed)?.into_parts();
         let registered = Registered::new(&partial);
         let destination = Destination { rename: Some((partial, path.to_owned())), _registered: Some(registered) };
-        Ok((destination, Box::new(BufWriter::new(Named { file, path: path.to_owned() }))))
+        let file = BufWriter::new(Named { file, path: path.to_owned() });
+        let writer: Writer = match is_for_people(spelling) {
+            true => Box::new(runner::Guarded::new(file, spelling)),
+            false => Box::new(file),
+        };
+        Ok((destination, writer))
     }
 
     /// The output is complete: gives the file its name.

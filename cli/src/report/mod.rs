@@ -21,7 +21,7 @@ use crate::errors::{Failure, Problem};
 use crate::files::{self, Inputs, Outputs};
 use crate::format::Format;
 use crate::output::Destination;
-use crate::text::runner::Spelling;
+use crate::text::runner::{Spelling, harmless};
 use crate::{library, open, terminal, timeout};
 
 use render::{Drawn, Page, address};
@@ -82,7 +82,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
     if let Some(file) = &file {
         terminal::done(&format!("wrote {}", file.display()));
-        terminal::done(&format!("next: `tq {}` opens the prompt", args.open.traces.join(" ")));
+        // A name that no shell takes (it holds a NUL) was no file.
+        let traces = shlex::try_join(args.open.traces.iter().map(String::as_str)).unwrap_or_default();
+        terminal::done(&format!("next: `tq {traces}` opens the prompt"));
     }
     if page.late.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
 }
@@ -148,7 +150,7 @@ fn with_pictures_beside(page: &Page, file: Option<&Path>) -> Result<String, Fail
     let file = file.unwrap_or(Path::new("report.md"));
     let mut addresses = Vec::new();
     for (name, picture) in file_names(file, &page.pictures).into_iter().zip(&page.pictures) {
-        files::write(&name, &picture.svg)?;
+        files::write(&name, &harmless(&picture.svg, Spelling::Reference))?;
         let name = name.file_name().map(|name| name.to_string_lossy().replace(' ', "%20")).unwrap_or_default();
         addresses.push(name);
     }

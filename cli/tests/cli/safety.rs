@@ -549,16 +549,54 @@ fn the_only_commands_are_annotations_of_ours() {
     assert_eq!((commands(&summary.stdout).len(), commands(&summary.stderr).len()), (0, 1));
 }
 
-/// A column may be called like a command, line end included; the summary of a job is a file.
+/// Files for people are printed some day. (A column may be called like a command, line end included.)
 #[test]
-fn a_summary_in_a_file_commands_nobody() {
+fn files_for_people_command_nobody() {
     let place = Place::new();
-    place.write("q.sql", "-- title: q\n-- expect no rows\nSELECT 1 FROM tasks WHERE \"\n::error::column\" = 1");
-    let told = place.on_github(&["check", "run.json", "--query", "q.sql", "--markdown=summary.md"]);
-    assert_eq!(told.status, Some(2), "{}", told.stderr);
-    let summary = place.read("summary.md");
-    assert!(summary.contains("error::column"), "{summary}");
-    assert_eq!(commands(&summary), [""; 0]);
+    place.write("hostile.json", &hostile(&COMMANDS));
+    place.write(
+        "q.sql",
+        "-- title: q\n-- expect no rows\nSELECT name, start, duration, location AS \"\n::error::column\" FROM tasks",
+    );
+    let ask = "SELECT * FROM tasks";
+    for (line, status) in [
+        (
+            &[
+                "check",
+                "hostile.json",
+                "--query",
+                "q.sql",
+                "--markdown=summary.md",
+                "--junit",
+                "q.xml",
+                "--picture",
+                "q.svg",
+            ][..],
+            1,
+        ),
+        (&["report", "hostile.json", "-o", "page.md"], 0),
+        (&["report", "hostile.json", "-o", "page.html"], 0),
+        (&["query", "hostile.json", "-c", ask, "--format", "table", "-o", "rows.txt"], 0),
+        (&["query", "hostile.json", "-c", ask, "-o", "rows.md"], 0),
+        (&["query", "hostile.json", "-c", ask, "-o", "rows.svg"], 0),
+    ] {
+        let told = place.on_github(line);
+        assert_eq!(told.status, Some(status), "{line:?}\n{}", told.stderr);
+    }
+    let files: Vec<_> = std::fs::read_dir(place.path("."))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|file| {
+            ["md", "xml", "svg", "html", "txt"].iter().any(|known| file.extension().is_some_and(|own| own == *known))
+        })
+        .collect();
+    let mut quote = 0;
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        quote += usize::from(text.contains("add-mask"));
+        assert_eq!(commands(&text), [""; 0], "{}", file.display());
+    }
+    assert!(quote >= 8, "only {quote} files hold a name");
 }
 
 #[test]
