@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command, CommandFactory, ValueHint};
 use clap_complete::engine::{
     ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
 };
@@ -47,7 +47,13 @@ fn command() -> Command {
         move |command: Command| command.mut_arg("name", |arg| arg.add(ArgValueCandidates::new(candidates)))
     };
     let path_or_query = |arg: Arg| arg.add(ArgValueCompleter::new(path_or_query));
+    let any_path = |arg: Arg| match arg.get_value_hint() {
+        ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath => arg.add(ArgValueCompleter::new(paths)),
+        _ => arg,
+    };
     Args::command()
+        .mut_args(any_path)
+        .mut_subcommands(|command| command.mut_args(any_path))
         .mut_subcommand("queries", names(queries))
         .mut_subcommand("functions", names(all_functions))
         .mut_subcommand("tables", names(tables))
@@ -61,16 +67,26 @@ fn path_or_query(word: &OsStr) -> Vec<CompletionCandidate> {
     let begins =
         |candidate: &CompletionCandidate| candidate.get_value().as_encoded_bytes().starts_with(word.as_encoded_bytes());
     let mut candidates: Vec<CompletionCandidate> = queries().into_iter().filter(begins).collect();
-    candidates.extend(PathCompleter::any().complete(word));
+    candidates.extend(paths(word));
     candidates
+}
+
+fn paths(word: &OsStr) -> Vec<CompletionCandidate> {
+    let paths = PathCompleter::any().complete(word).into_iter();
+    paths.filter(|path| is_one_word(path.get_value())).collect()
+}
+
+/// Whether a shell takes the text, which it is given without quotes, for one word and for nothing else. A file of a stranger may be
+/// called `$(…)`. (Bash completes the others by itself when no candidate is left, with quotes.)
+fn is_one_word(text: &OsStr) -> bool {
+    text.to_str().is_some_and(|text| text.chars().all(|c| c.is_alphanumeric() || "_-./+@%,:=".contains(c)))
 }
 
 fn queries() -> Vec<CompletionCandidate> {
     let library = library::open(&LibraryArgs::default());
     let title = |library: &Library, name: &str| Some(library.find(name).ok()??.title().to_owned());
-    // A file may be called anything; what would steer the terminal is typed by hand.
     let names = |library: Library| {
-        let names = library.names().into_iter().filter(|name| !name.contains(is_hidden));
+        let names = library.names().into_iter().filter(|name| is_one_word(name.as_ref()));
         names.map(|name| candidate(name, &title(&library, name).unwrap_or_default())).collect()
     };
     library.map(names).unwrap_or_default()

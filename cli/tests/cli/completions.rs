@@ -54,3 +54,25 @@ fn names_are_those_that_there_are() {
     // Zsh shows what each is.
     assert_eq!(candidates(&place, "zsh", &["tq", "queries", "longest-o"]), ["longest-of-ours:Ours"]);
 }
+
+/// What is completed stands on the line as it is, and Enter runs it.
+#[test]
+fn names_that_a_shell_would_run_are_not_offered() {
+    let place = Place::new();
+    for name in ["x$(touch a)", "x`a`", "x;a", "x a", "x*", "x&a", "x\u{1b}]0;a", "x\na"] {
+        place.write(&format!(".tq/queries/{name}.sql"), "-- title: Theirs\nSELECT 1");
+        place.write(&format!("{name}.json"), "");
+    }
+    place.write("x-fine_1.json", "");
+    for words in [
+        &["tq", "queries", "x"][..],
+        &["tq", "query", "x"],
+        &["tq", "report", "x"],
+        &["tq", "check", "--baseline", "x"],
+        &["tq", "query", "-o", "x"],
+        &["tq", "x"],
+    ] {
+        let found = candidates(&place, "bash", words);
+        assert_eq!(found, if words[1] == "queries" { vec![] } else { vec!["x-fine_1.json"] }, "{words:?}");
+    }
+}
