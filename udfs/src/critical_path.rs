@@ -25,7 +25,8 @@ use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_
 use crate::graph::in_order;
 use crate::graph::links::Links;
 use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
-use crate::graph::longest::{NoPath, PathTimes, chain, last_of_longest, linked_tasks, without_weak_on_cycles};
+use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks, without_weak_on_cycles};
+use crate::graph::no_path::NoPath;
 use crate::relation::call::{Call, Work};
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,

@@ -11,8 +11,8 @@ use datafusion::arrow::buffer::NullBuffer;
 use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::error::DataFusionError;
 
-use super::builder::ROWS_PER_BATCH;
 use super::dictionary::with_own_words;
+use super::run::ROWS_PER_BATCH;
 use crate::tables::{ColumnType, Table};
 
 /// A table below this many rows is not worth a thread.

@@ -1,7 +1,7 @@
 //! Blocks: a long source is cut at borders between records and parsed on several threads; results come back in the order
 //! of the source.
 //!
-//! Life of the data: whichever thread is free takes the lock, reads the next [`BLOCK_BYTES`] (unless the source says otherwise) into a buffer of its own, cuts
+//! Life of the data: whichever thread is free takes the lock, reads the next [`Source::block_bytes`] into a buffer of its own, cuts
 //! behind the last whole record (the rest is carried over to the next block), releases the lock and parses. The calling
 //! thread receives the results and hands them on by block number. Blocks are cut in the same places on any number of
 //! threads, so what depends on the cuts (the order in which words are met) does not depend on the machine. The files of a
@@ -20,10 +20,6 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use super::budget::{self, Budget, Refusal};
 use super::source::Source;
 use crate::error::ImportError;
-
-/// Bytes of a block: large enough that cutting and handing over cost nothing, small beside the tables, and beside the file at
-/// whose end threads wait for the last one.
-pub(crate) const BLOCK_BYTES: usize = 2 << 20;
 
 /// A stretch of the source that holds whole records.
 #[derive(Debug, Clone, Copy)]

@@ -13,67 +13,27 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, StringArray, new_null_array,
-};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, new_null_array};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool};
-use tq_udfs::ticks::Tick;
 
 use super::assemble::{self, Chunk, WordColumn, assemble};
 use super::findings;
 use super::identity;
 use super::reach;
 use super::rows::Rows;
-use super::stats::{Stat, Stats};
+use super::run::{ROWS_PER_BATCH, Run, RunInfo, first_identity};
+use super::stats::Stats;
 use crate::cells::Values;
 use crate::cells::kind::Word;
 use crate::error::ImportError;
 use crate::tables::{Column, ColumnType, Locations, Place, Table, Tasks};
 use crate::words::Words;
 
-/// Rows of a batch of a session table.
-pub const ROWS_PER_BATCH: usize = 8192;
-
 /// The rows of a constant column in a table that has no more.
 const FEW_ROWS: usize = 32;
-
-/// `task` and `message` are `run_number · 2^40 + position`.
-const POSITION_BITS: u32 = 40;
-
-/// What a trace says about itself: the columns of `runs` that no table yields.
-#[derive(Debug, Clone, Default)]
-pub struct RunInfo {
-    /// The name that the format itself gives, where a file holds several runs.
-    pub own_name: Option<String>,
-    /// The traced program.
-    pub program: Option<String>,
-    /// Wall clock at the origin, ns since 1970 UTC.
-    pub started_at: Option<i64>,
-    /// The unit of the trace's own times.
-    pub time_unit: &'static str,
-    /// The tick that this run's times are given in.
-    pub tick: Option<Tick>,
-    /// The trace's clock at tick 0 in ns.
-    pub origin: Option<i64>,
-    /// Cores used.
-    pub cores: Option<i64>,
-    /// Problem size as written, and as a number.
-    pub argument: Option<String>,
-    /// The problem size as a number.
-    pub problem_size: Option<f64>,
-    /// Rank of the problem size.
-    pub size_order: Option<i64>,
-    /// Number of the repetition.
-    pub repetition: Option<i64>,
-    /// The scalability study that the run is an execution of: what follows the trace's name in its name, `""` for a trace
-    /// that is one study.
-    pub study: Option<String>,
-    /// Everything else, a JSON object.
-    pub args: serde_json::Map<String, serde_json::Value>,
-}
 
 /// Builds the tables of one run.
 pub struct RunBuilder {
@@ -96,25 +56,6 @@ pub struct Part {
     pub stats: Stats,
     /// How many of the rows of each table are its own, and how many of those came from records of the trace.
     pub rows: Vec<(Table, usize, u64)>,
-}
-
-/// A finished run. Times are still in the run's own tick.
-#[derive(Debug)]
-pub struct Run {
-    /// What the trace says about itself.
-    pub info: RunInfo,
-    /// Findings, books closed.
-    pub stats: Vec<Stat>,
-    /// The file it came from.
-    pub source: PathBuf,
-    /// Counts from 0 in the order in which runs were begun.
-    pub run_number: i64,
-    /// Batches by table, without `run`, `runs` and `import_stats`, which the session adds.
-    pub tables: BTreeMap<Table, Vec<RecordBatch>>,
-    /// The memory of the batches, given back on drop.
-    pub memory: MemoryReservation,
-    /// Whether the messages have their identities yet (`identity.rs`).
-    pub(crate) identities_later: bool,
 }
 
 #[derive(Default)]
@@ -493,11 +434,6 @@ impl TableBuilder {
     }
 }
 
-/// The first identity of a run: `run_number · 2^40`.
-pub(super) fn first_identity(run_number: i64) -> i64 {
-    run_number << POSITION_BITS
-}
-
 fn storage_type(column_type: ColumnType) -> DataType {
     match column_type {
         ColumnType::Word => DataType::Int32,
@@ -507,6 +443,8 @@ fn storage_type(column_type: ColumnType) -> DataType {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::arrow::array::RecordBatch;
+
     use super::*;
     use crate::tables::Events;
     use datafusion::arrow::datatypes::{Int32Type, Int64Type};

@@ -16,8 +16,8 @@ use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::error::DataFusionError;
 use tq_udfs::clock_offsets::{Delay, align};
 
-use super::builder::Run;
 use super::findings::{self, Finding};
+use super::run::Run;
 use super::stats::Stat;
 use crate::tables::Table;
 use crate::time::REACH;

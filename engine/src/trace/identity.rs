@@ -17,7 +17,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool};
 use datafusion::logical_expr::{Expr, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
-use super::builder::{Run, first_identity};
+use super::run::{Run, first_identity};
 use crate::sql::charged::ChargedExec;
 use crate::tables::{ColumnType, Table};
 

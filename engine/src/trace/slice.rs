@@ -11,8 +11,8 @@ use datafusion::arrow::compute::filter_record_batch;
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::error::DataFusionError;
 
-use super::builder::Run;
 use super::findings;
+use super::run::Run;
 use super::stats::Stat;
 use crate::tables::Table;
 

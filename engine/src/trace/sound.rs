@@ -10,7 +10,7 @@ use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use serde::de::IgnoredAny;
 
-use super::builder::Run;
+use super::run::Run;
 use crate::tables::{ColumnType, Table};
 use crate::time::REACH;
 

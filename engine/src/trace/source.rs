@@ -11,11 +11,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use datafusion::execution::memory_pool::MemoryReservation;
 
-use super::blocks::BLOCK_BYTES;
 use super::budget::{self, Budget, Refusal};
 use super::decompress::{Damage, Gzip, Zstd};
 use super::temporary::{TemporaryFolder, no_copy};
 use crate::error::ImportError;
+
+/// Bytes of a block: large enough that cutting and handing over cost nothing, small beside the tables, and beside the file at
+/// whose end threads wait for the last one.
+const BLOCK_BYTES: usize = 2 << 20;
 
 /// How much of a trace is copied at once.
 const COPY_BYTES: usize = 1 << 20;

@@ -4,7 +4,8 @@ use datafusion_common::{Result, exec_err};
 
 use crate::graph::links::{Links, Order};
 use crate::graph::load::{Counts, Graphs};
-use crate::graph::longest::{NoPath, PathTimes, bytes_needed, path_times};
+use crate::graph::longest::{PathTimes, bytes_needed, path_times};
+use crate::graph::no_path::NoPath;
 use crate::relation::call::Work;
 
 /// Why a run has no answer.

@@ -15,7 +15,8 @@
 //! the links.
 
 use crate::graph::NONE;
-use crate::graph::longest::{Interrupted, Lead, NoPath, PathTimes};
+use crate::graph::longest::{Lead, PathTimes};
+use crate::graph::no_path::{Interrupted, NoPath};
 
 /// Links that stand together: as many targets as sources, task ids.
 #[derive(Debug, Clone, Copy)]

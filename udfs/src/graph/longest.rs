@@ -15,18 +15,8 @@ use std::hint::select_unpredictable;
 
 use crate::graph::NONE;
 use crate::graph::links::{CHUNK_LINKS, Link, Links, Order};
+use crate::graph::no_path::{Interrupted, NoPath, stop_if};
 use crate::graph::sort::sorted;
-
-/// Why there is no longest chain.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoPath {
-    /// The path time of this task does not fit a `BIGINT`.
-    Overflow(u32),
-    /// These tasks wait for each other in a circle, in this order; the smallest one is first.
-    Cycle(Vec<u32>),
-    /// The caller asked to stop.
-    Interrupted,
-}
 
 /// Path times and predecessors of all tasks of a run.
 #[derive(Debug, PartialEq, Eq)]
@@ -36,9 +26,6 @@ pub struct PathTimes {
     /// Per task: the task before it on that chain, [`NONE`] where the chain starts.
     pub from: Vec<u32>,
 }
-
-/// Asked about every hundred thousand steps; `true` ends the computation.
-pub type Interrupted<'a> = &'a dyn Fn() -> bool;
 
 /// Bytes that [`path_times`] takes for the answer and at its peak beside `durations` and `links`.
 pub fn bytes_needed(tasks: usize, links: usize, order: &Order<'_>) -> usize {
@@ -318,11 +305,6 @@ impl Successors {
 
 fn plus(duration: i64, lead: i64, task: u32) -> Result<i64, NoPath> {
     duration.checked_add(lead).ok_or(NoPath::Overflow(task))
-}
-
-/// [`NoPath::Interrupted`] when the caller wants to stop.
-pub(super) fn stop_if(interrupted: Interrupted<'_>) -> Result<(), NoPath> {
-    if interrupted() { Err(NoPath::Interrupted) } else { Ok(()) }
 }
 
 #[cfg(test)]

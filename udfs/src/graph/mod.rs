@@ -12,6 +12,7 @@ pub mod in_order;
 pub mod links;
 pub mod load;
 pub mod longest;
+pub mod no_path;
 pub(crate) mod rows;
 pub mod sort;
 

@@ -9,7 +9,7 @@
 //! Cost: 8 bytes a link, two passes.
 
 use crate::graph::links::Link;
-use crate::graph::longest::{Interrupted, NoPath, stop_if};
+use crate::graph::no_path::{Interrupted, NoPath, stop_if};
 
 const BUCKETS_MAX: usize = 1024;
 
