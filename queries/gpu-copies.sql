@@ -1,0 +1,17 @@
+-- title: What copies and memsets move, and how fast
+-- topic: gpu
+-- needs: tasks.role=copy
+-- chart: bar x=bytes y=name
+--
+-- Of copies whose trace says how many bytes they move. A gigabyte is 10^9 bytes.
+SELECT run, name, count(*) AS copies, sum(bytes) AS bytes, sum(duration) AS total_time,
+  round(sum(bytes) / nullif(to_s(sum(duration)), 0) / 1e9, 3) AS gigabytes_per_second,
+  CAST(avg(bytes) AS BIGINT) AS mean_bytes, CAST(median(bytes) AS BIGINT) AS median_bytes,
+  min(bytes) AS smallest_bytes, max(bytes) AS largest_bytes
+FROM (
+  SELECT run, name, duration, TRY_CAST(args->>'bytes' AS BIGINT) AS bytes
+  FROM program_tasks WHERE kind IN ('gpu_memcpy', 'gpu_memset')
+)
+WHERE bytes IS NOT NULL
+GROUP BY run, name
+ORDER BY run, bytes DESC, name
