@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::text::runner::{Spelling, harmless};
 use crate::text::visible::visible;
+use crate::text::words::wrapped;
 
 /// Whether a stream may be coloured.
 pub(crate) fn colours(stream: &impl IsTerminal) -> bool {
@@ -79,7 +80,11 @@ fn write(line: &str) {
 
 fn labelled(label: &str, style: &str, message: &str) {
     // What a message quotes is a stranger's, and must neither steer the terminal nor begin a line.
-    let message = visible(message);
+    let mut message = visible(message).into_owned();
+    if let Some((width, _)) = terminal_size::terminal_size_of(io::stderr()).filter(|_| io::stderr().is_terminal()) {
+        message = wrapped(&format!("{label}: {message}"), usize::from(width.0).max(20)).join("\n");
+        message.replace_range(..label.len() + ": ".len(), "");
+    }
     let message = harmless(&message, Spelling::Escape);
     if colours(&io::stderr()) {
         write(&format!("\x1b[{style}m{label}:\x1b[0m {message}"));

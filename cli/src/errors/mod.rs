@@ -72,6 +72,25 @@ impl Failure {
         }
     }
 
+    /// Whoever reads its hints sits at the prompt, which has the commands of the shell under names of its own.
+    pub(crate) fn at_the_prompt(mut self) -> Failure {
+        const SPOKEN: [(&str, &str); 7] = [
+            ("`tq functions NAME`", "`\\f NAME`"),
+            ("`tq functions` lists the functions, `\\f` at the prompt", "`\\f` lists the functions"),
+            ("`tq functions`", "`\\f`"),
+            ("`tq queries`", "`\\run`"),
+            ("`tq tables`", "`\\d`"),
+            ("`--memory 8GB`", "`\\set memory 8GB`"),
+            ("`--memory`", "`\\set memory 8GB`"),
+        ];
+        if let Failure::Told(problem) = &mut self {
+            for (shell, prompt) in SPOKEN {
+                problem.hints.iter_mut().for_each(|hint| *hint = hint.replace(shell, prompt));
+            }
+        }
+        self
+    }
+
     /// The text that it happened in stands so many lines below the beginning of another.
     pub(crate) fn further_down(self, lines: usize) -> Failure {
         let Failure::Told(mut problem) = self else { return self };

@@ -132,7 +132,7 @@ impl Prompt {
                     Ok(Next::Leave) => break Ok(()),
                     Err(Failure::Interrupted) => terminal::line("interrupted"),
                     Err(Failure::BrokenPipe) => break Err(Failure::BrokenPipe),
-                    Err(failure) => failure.tell(),
+                    Err(failure) => failure.at_the_prompt().tell(),
                 },
                 // Ctrl-C throws the line away.
                 Err(ReadlineError::Interrupted) => {}
