@@ -2,8 +2,9 @@
 //!
 //! Life of the data: arrow columns → [`Tally::row`] (one checked row, NULL rules applied) → [`Tally::add`] → either
 //! [`Mergeable::states`], which travel from a partition to the final aggregation, or [`Tally::answer`]. A function writes
-//! these few methods once; [`One`], [`Groups`] and [`Moving`] turn them into the accumulators of a single group, of many
-//! groups, and of a window frame whose rows also leave. [`Distinct`] wraps a tally for `f(DISTINCT …)`.
+//! these few methods once; [`One`], [`Groups`] and [`Moving`] turn them into the accumulators for a single group, for
+//! many groups, and for a moving window frame, from which rows are also removed. [`Distinct`] wraps a tally for
+//! `f(DISTINCT …)`.
 
 use std::collections::HashMap;
 use std::fmt::Debug;

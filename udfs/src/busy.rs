@@ -1,9 +1,9 @@
 //! `busy(start, finish [, from, to])`: how long a group of spans keeps its lane busy.
 //!
-//! Life of the data: spans arrive in any order and in any number of batches and are collected in a
-//! `Union`; each partition sorts and melts its own and sends the pieces; the final aggregation
-//! merges the pieces and adds up their ticks. A moving window frame keeps a `Coverage` instead, from which spans can
-//! be taken back. DISTINCT changes nothing: a span twice covers what it covers once.
+//! Life of the data: spans arrive in any order and in any number of batches and are collected in a `Union`; each
+//! partition sorts and merges its own spans and sends the resulting pieces; the final aggregation merges the pieces and
+//! adds up their ticks. A moving window frame keeps a `Coverage` instead, from which spans can be removed. DISTINCT
+//! changes nothing: a repeated span covers nothing new.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! `call_tree(tasks)`: what encloses what on the lanes, by name: one row per path of names.
+//! `call_tree(tasks)`: which tasks enclose which on each lane, aggregated by name: one row per path of names.
 //!
 //! Life of the data: tasks are kept, names and lanes numbered ([`crate::lanes`]); each lane is sorted and walked once with
-//! a stack of open tasks, and every task is added to the node of its path. The tree is as large as there are different
-//! paths, however many tasks there are; only for its nodes are texts made.
+//! a stack of open tasks, and every task is added to the node of its path. The size of the tree depends on the number of
+//! distinct paths, not of tasks; texts are made for its nodes only.
 //!
 //! ```text
 //! main [-----------)                      stack       count  total  self

@@ -1,13 +1,15 @@
-//! `clock_offsets(messages, locations)`: how far the clocks of senders and receivers are apart, as far as messages tell.
+//! `clock_offsets(messages, locations)`: bounds on the offsets between the clocks of senders and receivers, from message
+//! times.
 //!
-//! Life of the data: each message goes from a clock to another and bounds the offset between the two from one side, since nothing
-//! is received before it is sent; the least of these bounds is kept for each pair and direction.
+//! Life of the data: each message between two clocks bounds their offset from one side, since nothing is received before it is
+//! sent; the tightest bound is kept for each pair and direction.
 //!
 //! ```text
 //! clock a   s1 ───►              r2        offset = what b shows when a shows 0
 //! clock b        r1      s2 ───►           r1 - s1 is at least the offset, s2 - r2 at most
 //! ```
-//! [`align`] takes the bounds of all pairs together, for those who move times and do not only ask.
+//! [`align`] finds offsets that satisfy the bounds of all pairs at once, for callers that shift the times and do not
+//! only report bounds.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};

@@ -1,9 +1,9 @@
 //! `cluster_view(tasks, limit, from, to)`: a picture of any number of tasks in a limited number of segments.
 //!
-//! Life of the data: of each batch only the tasks in the window are kept, untouched when that is all of them. They are put
-//! side by side by row (location and depth), each row sorted by start. Every task gets its key; of the keys only those are
-//! kept that may stay, and selected from time to time (`First`), never sorted; a sweep over each row joins tasks up to the
-//! next one that stays.
+//! Life of the data: of each batch only the tasks in the window are kept (the batch itself when that is all of them). They
+//! are grouped by row (location and depth), and each row is sorted by start. Every task gets a key; the keys that end a
+//! segment are the largest ones, found by selection and never by a sort (`First`); a sweep over each row joins each task
+//! with those that follow, up to the next one whose key was selected.
 //!
 //! ```text
 //! a [--)                       key of a: finish of b - start of a = 5

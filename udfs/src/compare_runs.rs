@@ -1,7 +1,7 @@
-//! `compare_runs(tasks, base, new, by)`: what became of each kind of work between runs.
+//! `compare_runs(tasks, base, new, by)`: how each kind of work changed between two sets of runs.
 //!
-//! Life of the data: rows are numbered by run and by the text of the column `by` ([`crate::lanes`]), which puts the spans of
-//! each group of a run side by side; each group becomes four figures; the figures of a side's runs become their medians.
+//! Life of the data: rows are grouped by run and by the text of the column `by` ([`crate::lanes`]); each group is reduced to
+//! four figures; for each side, base and new, the answer has the medians of these figures over its runs.
 //!
 //! ```text
 //! base/1  solve 10 11    base/2  solve 12 12    base/3  solve 10 10       totals 21 24 20, median 21

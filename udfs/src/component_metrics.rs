@@ -8,11 +8,12 @@
 //! waiting          [------)                   buffer_pressure of L2: from the parent's start to its own
 //! ```
 //! Life of the data: tasks are kept as they come; starts of parents are looked up by task; then one pass over the tasks
-//! adds each to the bins of its component. A stretch of time touches its first and its last bin and fills those between,
-//! which are counted at their ends only, so a task costs the same however many bins it covers.
+//! adds each to the bins of its component. A span covers its first and last bin in part and those between in full; the
+//! full ones are recorded as two differences at the ends, so a task costs the same however many bins it covers.
 //!
-//! Three sets of rules differ at edges and in what a component is; `plain` is what one would define today, the others are
-//! what the servers of Akita v3/v4 and v5 answer, float for float (`Rules`).
+//! There are three sets of rules (`Rules`), which differ at edges and in what counts as a component: `plain` is the
+//! definition that one would choose today, the others reproduce what the servers of Akita v3/v4 and v5 answer, float for
+//! float.
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

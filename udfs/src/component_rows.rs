@@ -7,8 +7,8 @@
 //! level 1  row 1              [--- req_in ----------)     and among those without a shown parent
 //! ```
 //! Life of the data: the tasks of the picture are put in the order of the trace; each finds its parent among them; the
-//! children of each parent are placed first fit, in the order of their starts. How two bars conflict, and what else takes
-//! room, depends on the rules (`Rules`).
+//! children of each parent are placed first fit, in the order of their starts. When two bars conflict, and what else
+//! takes up room, depends on the rules (`Rules`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock};

@@ -1,7 +1,7 @@
 //! `concurrency(tasks)`: how many tasks run, as a step function of time.
 //!
-//! Life of the data: the starts and the finishes of each run are copied, sorted apart from each other, and merged from
-//! left to right: one more at a start, one less at a finish.
+//! Life of the data: the starts and the finishes of each run are copied, sorted separately, and merged from left to
+//! right: one more at a start, one less at a finish.
 //!
 //! ```text
 //! a       [-----)

@@ -1,9 +1,9 @@
 //! `critical_path(tasks, links)`: the longest chain of durations through the links, per run.
 //!
-//! Life of the data: [`Graphs`] numbers the tasks of each run. Links that are in order in their table, as recorders write
-//! them, are walked where they stand ([`in_order`]); others become pairs of numbers and are walked in the order that fits
-//! them ([`crate::graph::longest`]). The chain is read backwards from its end, and only for its tasks are names and times
-//! looked up.
+//! Life of the data: [`Graphs`] numbers the tasks of each run. Links that are sorted in their table, as recorders write
+//! them, are read from there in one pass ([`in_order`]); others become pairs of numbers and are walked in whichever order
+//! suits them ([`crate::graph::longest`]). The chain is traced backwards from its end; names and times are looked up for
+//! its tasks only.
 //!
 //! ```text
 //! a [---)            links: a -> c, b -> c, c -> d

@@ -1,10 +1,10 @@
-//! `array_agg` and `string_agg` of distinct values in the order that they ask for.
+//! Makes `array_agg` and `string_agg` of DISTINCT values honour their ORDER BY.
 //!
-//! Where aggregates of one query ask for opposite orders, DataFusion (55.2) turns one of them round: it shall read rows backwards and
-//! answer backwards. With DISTINCT its accumulator sorts by itself and forgets the second half, so that
-//! `array_agg(DISTINCT s ORDER BY s DESC)` ascends beside `array_agg(s ORDER BY s)`. [`in_its_order`] wraps such a function: what is
-//! distinct is never turned round. Both sort by themselves, so that any number of orders can stand side by side, which DataFusion
-//! refuses for `string_agg`. Everything else is the wrapped function's.
+//! Where aggregates of one query ask for opposite orders, DataFusion (55.2) reverses one of them: it is to read the rows in the
+//! other's order and to reverse its result. With DISTINCT the accumulator sorts by itself and does not reverse the result, so that
+//! `array_agg(DISTINCT s ORDER BY s DESC)` ascends beside `array_agg(s ORDER BY s)`. [`in_its_order`] wraps such a function so that
+//! a DISTINCT aggregate is never reversed. Both sort by themselves, so that one query may use any number of orders, which
+//! DataFusion refuses for `string_agg`. Everything else is delegated to the wrapped function.
 
 use std::sync::Arc;
 

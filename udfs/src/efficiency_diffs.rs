@@ -1,8 +1,8 @@
 //! `efficiency_diffs(executions, method)`: how the efficiency of a program changes with problem size and number of cores.
 //!
-//! Life of the data: executions are collected per study and sorted by region, size, cores and repetition, so that what
-//! belongs to one cell stands together; each region gets a grid of the sizes and core counts of its study; the differences
-//! are taken between neighbours of the grid.
+//! Life of the data: executions are collected per study and sorted by region, size, cores and repetition, so that the
+//! repetitions of one cell are adjacent; each region gets a grid of the sizes and core counts of its study; differences
+//! are taken between neighbouring cells.
 //!
 //! ```text
 //!            1     2     4 cores

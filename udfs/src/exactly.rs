@@ -1,8 +1,9 @@
-//! `avg`, `stddev`, `var`, `covar`, `corr` and `regr_…` of exact sums, in place of DataFusion's.
+//! `avg`, `stddev`, `var`, `covar`, `corr` and `regr_…` computed from exact sums, in place of DataFusion's.
 //!
-//! DataFusion adds doubles as they come, so that the last digits depend on the number of threads, and takes whole numbers
-//! as doubles. [`exactly`] wraps one of these functions: name, documentation and the types of other arguments stay, the
-//! figures come from `exact`. All of them work with DISTINCT, FILTER, GROUP BY and in moving window frames.
+//! DataFusion adds doubles in the order in which they arrive, so that the last digits depend on the number of threads,
+//! and it converts integers to doubles. [`exactly`] wraps one of these functions: its name, documentation and behaviour
+//! for other argument types are kept, the results come from `exact`. All of them work with DISTINCT, FILTER, GROUP BY and
+//! in moving window frames.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `executed_path(tasks, links, messages)`: what the end of a run really waited for.
 //!
-//! Life of the data: `ExecutedPaths` reads the inputs and walks each run backwards from its last finish; for the tasks of
-//! the path alone are names and locations looked up.
+//! Life of the data: `ExecutedPaths` reads the inputs and walks each run backwards from its last finish; names and
+//! locations are looked up for the tasks of the path only.
 //!
 //! ```text
 //! lane 1  [--a--)          [---b---)      links: c -> b

@@ -1,7 +1,8 @@
 //! `explain_change(tasks, links, messages, base, new)`: why one run took longer than another.
 //!
-//! Life of the data: the executed paths of both runs are found (`ExecutedPaths`); each fills its makespan with work and
-//! waits, so what they spend by name of task adds up to the makespans, and the differences to the difference.
+//! Life of the data: the executed paths of both runs are found (`ExecutedPaths`). Work and waits of a path fill the
+//! makespan of its run, so the sums by task name add up to the makespans, and their differences to the difference of
+//! the makespans.
 //!
 //! ```text
 //! base  load 3, wait 1, solve 5        = 9        load     work      3 -> 3    0

@@ -11,9 +11,9 @@
 //! span    mark     S = s
 //! ```
 //!
-//! In half ticks all four are one comparison. A placed span blocks its row up to `2e`, a placed mark up to `2s + 1`; a new
-//! span asks at `2S + 1`, a new mark at `2S`; it fits when it asks later than the row is blocked. The first row that fits
-//! is found in a tree of minima over the rows: O(log rows) a span.
+//! In half ticks all rules are one comparison. A placed span blocks its row up to `2e`, a placed mark up to `2s + 1`; a
+//! new span needs its row free before `2S + 1`, a new mark before `2S`; it fits when that is later than the end of the
+//! block. The first row that fits is found in a tree of minima over the rows: O(log rows) a span.
 
 use std::fmt;
 use std::ops::Range;

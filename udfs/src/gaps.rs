@@ -1,7 +1,7 @@
-//! `gaps(tasks)`: the stretches in which nothing runs on a location.
+//! `gaps(tasks)`: the intervals in which nothing runs on a location.
 //!
-//! Life of the data: tasks are kept and put side by side by lane ([`crate::lanes`]); each lane is sorted and swept from
-//! left to right.
+//! Life of the data: tasks are kept and grouped by lane ([`crate::lanes`]); each lane is sorted and swept from left to
+//! right.
 //!
 //! ```text
 //! a [-----)

@@ -1,8 +1,8 @@
 //! `glob(pattern, text)` and the operator `text GLOB pattern`: file name patterns, as SQLite and Perfetto have them.
 //!
 //! Life of the data: the pattern becomes steps once per batch (or per row, where it is a column) → each distinct word of a
-//! dictionary is matched once, other text once per row. Matching goes back to the last `*` only, so it takes at most
-//! length of the pattern × length of the text steps.
+//! dictionary is matched once, other text once per row. Matching backtracks to the last `*` only, so it takes at most
+//! (length of the pattern) × (length of the text) steps.
 
 use std::sync::Arc;
 

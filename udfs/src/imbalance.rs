@@ -4,7 +4,7 @@
 //! exact sums of loads and of their squares (`Moments`, for `cv`), or are kept (`Ranked`, for `gini`, which needs them in
 //! order). The answers are ratios of these. Whole numbers are taken as doubles: below 2⁵³ nothing is lost.
 //!
-//! A NaN or an infinite load has no place in a ratio: it makes the answer NaN, in a moving frame for as long as it is there.
+//! A NaN or infinite load makes the answer NaN; in a moving frame, for as long as it is in the frame.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -1,7 +1,7 @@
-//! `intersect(a, b)`: the pieces of time in which a span of `a` and one of `b` run together on a location.
+//! `intersect(a, b)`: the intervals in which a span of `a` and a span of `b` overlap on a location.
 //!
-//! Life of the data: both inputs are put side by side by lane ([`crate::lanes`]), each lane sorted by start; one sweep from
-//! left to right keeps the spans of either side that are not over, and every span that comes up meets those of the other.
+//! Life of the data: both inputs are grouped by lane ([`crate::lanes`]) and each lane is sorted by start; one sweep from
+//! left to right keeps the open spans of either side, and each new span is paired with the open spans of the other.
 //!
 //! ```text
 //! a   [---------)        [---)

@@ -1,7 +1,7 @@
-//! `min`, `max`, `avg`, `median` and the like of a time are times.
+//! Marks the results of `min`, `max`, `avg`, `median` and the like as times when their argument is a time.
 //!
-//! DataFusion's aggregates drop the metadata that says so. [`keeps_time`] wraps one of them: everything is the wrapped
-//! function's, only the result field is marked when the first argument is a time.
+//! DataFusion's aggregates drop the metadata that says so. [`keeps_time`] wraps one of them: everything is delegated,
+//! only the result field is marked when the first argument is a time.
 
 use std::sync::Arc;
 

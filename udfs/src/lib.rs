@@ -1,4 +1,4 @@
-//! The functions of `tq`: pure computations over Arrow arrays, and their SQL faces.
+//! The functions of `tq`: pure computations over Arrow arrays, and their SQL interfaces.
 //!
 //! One file per function. Nothing here reads a file, asks a clock, prints, or knows a trace format; the engine decides
 //! what the arrays mean. Aggregates and windows accept any `BIGINT` start and finish; relation functions
@@ -6,7 +6,7 @@
 //!
 //! [`scalar_functions`], [`aggregate_functions`], [`window_functions`] and [`relation_functions`] are the registry: what
 //! they return is registered by the engine and listed by `tq functions`. [`keeps_time::keeps_time`] and [`plainly::plainly`]
-//! wrap functions of DataFusion that stay its own.
+//! wrap functions that DataFusion provides.
 
 mod aggregate;
 pub mod bounded;

@@ -1,8 +1,9 @@
 //! `max_concurrency(start, finish)` and `mean_concurrency(start, finish)`: how many spans of a group run at a time.
 //!
-//! Life of the data: for the maximum, starts and finishes are collected apart, partitions merge by appending, and the
-//! answer sorts both and sweeps from left to right as `concurrency(tasks)` does. A moving window frame keeps how the number
-//! changes at each tick instead, in order. The mean needs the sum of the durations and the extent of the spans only.
+//! Life of the data: for the maximum, starts and finishes are collected separately, partitions merge by appending, and at
+//! the end both are sorted and swept from left to right as in `concurrency(tasks)`. A moving window frame instead keeps,
+//! ordered by tick, by how much the number changes there. The mean needs only the sum of the durations and the extent of
+//! the spans.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

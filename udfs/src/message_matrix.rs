@@ -1,8 +1,9 @@
 //! `message_matrix(messages, locations)`: who sends how much to whom.
 //!
-//! Life of the data: where a batch of messages is read, its messages of one pair become one row (`together`); the rows are
-//! read through and none is kept; their ends are numbered ([`Words`]) and each run has a square of sums, which grows with the
-//! ends that are met; the square is sent on row by row, with the sums of its borders and the locations that are silent.
+//! Life of the data: as a batch of messages is read, its messages of one pair are combined into one row (`together`); the
+//! rows stream by and none is kept; senders and receivers are numbered ([`Words`]) and each run has a square matrix of sums,
+//! which grows as new ones appear; the matrix is emitted row by row, with its row and column totals and with the locations
+//! that neither send nor receive.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;

@@ -1,8 +1,8 @@
 //! `mode(x)`: the value that occurs most often.
 //!
-//! Life of the data: values become the bytes of a row that sort as they do, and are counted per group; partitions merge as
-//! values with counts; an answer is the greatest count, of equal counts the smallest bytes. A window frame that moves keeps
-//! its values by count as well, so that an answer is a look.
+//! Life of the data: values are encoded as bytes that sort as the values do, and are counted per group; partitions merge as
+//! values with counts; the answer is the value with the greatest count, among equal counts the smallest. A moving window
+//! frame also keeps its values ordered by count, so that each answer is one look-up.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A sorted multiset: what moving window frames keep to know the least and the greatest of what is still there.
+//! A sorted multiset, in which moving window frames find the least and the greatest of their current values.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! `occupancy(start, finish, lanes [, from, to])`: which share of the lanes' time is filled with spans.
+//! `occupancy(start, finish, lanes [, from, to])`: the share of the lanes' time that spans fill.
 //!
 //! Life of the data: every span adds its ticks inside of the window to a sum; the earliest start and the latest finish
 //! are kept for windows with an open side; the answer is `sum ÷ (lanes × window)`. Nothing is collected, so a group takes
-//! a few words, however many spans it has. The lanes and the window are questions about the *group*: rows that disagree
-//! are an error, never a silent choice.
+//! a few words of memory, however many spans it has. The number of lanes and the window must be the same in all rows of a
+//! *group*: rows that disagree are an error, never a silent choice.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,10 @@
-//! `percentile_cont` and `median` of doubles, in place of DataFusion's, whose weights between two values have six decimals.
+//! `percentile_cont` and `median` of doubles, in place of DataFusion's, which round the interpolation weight to six
+//! decimals.
 //!
 //! Life of the data: values are kept as doubles, in any order; partitions merge by appending; an answer selects the two
-//! values around `p · (n − 1)` and goes between them by the whole fraction of a double. A window frame keeps its values in
-//! order instead, so that each answer is a look and each change a move of memory. [`precisely`] wraps DataFusion's
-//! function: its name, its documentation and WITHIN GROUP stay.
+//! values around `p · (n − 1)` and interpolates with the full precision of a double. A window frame keeps its values
+//! sorted instead, so that each answer is a look-up and each change shifts part of an array. [`precisely`] wraps
+//! DataFusion's function: its name, its documentation and WITHIN GROUP stay.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! The exact permutation test on medians: how likely two groups of repetitions differ as much as they do by chance alone.
+//! The exact permutation test on medians: how likely it is that two groups of repetitions differ by as much as they do by
+//! chance.
 //!
 //! When both groups came from one distribution, every split of all values into groups of these sizes was equally likely.
 //! The p-value is the share of splits whose medians are at least as far apart as the ones seen; the split seen is one of

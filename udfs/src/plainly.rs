@@ -1,8 +1,9 @@
-//! `length`, `octet_length`, `bit_length` and `ascii` answer integers, and `array_length` and the like BIGINT.
+//! Makes `length`, `octet_length`, `bit_length` and `ascii` return plain integers, and `array_length` and the like
+//! BIGINT.
 //!
-//! For texts in dictionaries, as names of tasks are, DataFusion's own answer dictionaries of integers, which unary `-`, `//`
-//! and `mod` do not take; of lists they answer unsigned numbers, which unary `-` does not take either. [`plainly`] wraps one
-//! of them: everything is the wrapped function's, only such an answer is cast.
+//! For dictionary-encoded texts, such as names of tasks, DataFusion's own return dictionaries of integers, which unary `-`,
+//! `//` and `mod` do not accept; for lists they return unsigned numbers, which unary `-` does not accept either. [`plainly`]
+//! wraps one of them: everything is delegated, only such a result is cast.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
-//! `row_number`, `rank`, `dense_rank` and `ntile` answer BIGINT, as in PostgreSQL and DuckDB.
+//! Makes `row_number`, `rank`, `dense_rank` and `ntile` return BIGINT, as in PostgreSQL and DuckDB.
 //!
-//! DataFusion's answers are unsigned: `-rank() OVER (…)` would be an error. [`signed`] wraps one of them: everything is
-//! the wrapped function's, only its answers are cast.
+//! DataFusion's return unsigned numbers, so that `-rank() OVER (…)` would be an error. [`signed`] wraps one of them:
+//! everything is delegated, only the results are cast.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! `ready(tasks, links)`: when each task could have started, and who it waited for last.
+//! `ready(tasks, links)`: when each task could have started, and which task it waited for last.
 //!
 //! Life of the data: [`Graphs`] numbers the tasks and links of each run; one pass over the links, in any order, keeps for
-//! each task its predecessor that finishes last; the rows of the tasks are handed on with that beside them.
+//! each task its predecessor that finishes last; the rows of the tasks are emitted with that in additional columns.
 //!
 //! ```text
 //! a [---)               links: a -> c, b -> c

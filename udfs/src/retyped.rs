@@ -1,4 +1,4 @@
-//! Accumulators whose answers are of a type that is known when a query is planned: decimals of any precision and scale.
+//! Accumulators whose result type is known only when a query is planned: decimals of any precision and scale.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType, Decimal128Type};

@@ -1,7 +1,7 @@
 //! `speedup(base_time, time)` and `efficiency(base_time, base_cores, time, cores)`: how a program scales.
 //!
-//! Life of the data: columns of doubles (whole numbers are taken as such), row by row one division. What cannot be
-//! compared, since a time or a number of cores is not above 0, is NULL and not infinite: averages stay finite.
+//! Life of the data: columns of doubles (whole numbers are converted), one division per row. Where a time or a number
+//! of cores is not above 0, the answer is NULL and not infinite, so that averages stay finite.
 
 use std::sync::Arc;
 

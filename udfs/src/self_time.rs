@@ -1,7 +1,7 @@
 //! `self_time(tasks)`: each task's duration without that of the tasks directly inside of it on its lane.
 //!
 //! Life of the data: tasks are kept as they come; their lanes are numbered, each lane is sorted and walked once with a
-//! stack of open tasks ([`crate::lanes`]); then every batch is handed on with three columns more.
+//! stack of open tasks ([`crate::lanes`]); then every batch is emitted with three more columns.
 //!
 //! ```text
 //! a [-----------------)    8 - 3 - 2 = 3

@@ -1,8 +1,8 @@
 //! `slack(tasks, links)`: how much later each task could finish without making the longest chain longer.
 //!
 //! Life of the data: [`Graphs`] numbers the tasks and links of each run; path times walk them forwards as for
-//! `critical_path`; the longest chain *after* each task is found by walking them backwards, against the order that served
-//! forwards; the rows of the tasks are handed on with that beside them.
+//! `critical_path`; the longest chain *after* each task is found by walking them in the reverse of that order; the rows
+//! of the tasks are emitted with the slack in additional columns.
 //!
 //! ```text
 //! a [---)               links: a -> c, b -> c       horizon: b, c = 5 + 2

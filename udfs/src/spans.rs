@@ -1,4 +1,4 @@
-//! Spans: half-open stretches of time `[start, finish)`, and how functions take them as arguments.
+//! Spans: half-open intervals of time `[start, finish)`, and how functions take them as arguments.
 //!
 //! `f(start, finish)` and `f(start, finish, from, to)` read their columns here, so that NULLs, empty spans and windows
 //! mean the same everywhere: a span with a NULL bound is left out, an empty or reversed one has no ticks, a NULL window

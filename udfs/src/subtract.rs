@@ -1,7 +1,7 @@
-//! `subtract(a, b)`: what is left of each span of `a` without the spans of `b` on its location.
+//! `subtract(a, b)`: the parts of each span of `a` that no span of `b` on the same location covers.
 //!
-//! Life of the data: both inputs are put side by side by lane ([`crate::lanes`]); the spans of `b` on a lane melt into
-//! their union; each span of `a` is cut at the pieces of the union that it meets, found by halving.
+//! Life of the data: both inputs are grouped by lane ([`crate::lanes`]); the spans of `b` on a lane are merged into
+//! their union; each span of `a` is cut by the pieces of the union that it overlaps, found by binary search.
 //!
 //! ```text
 //! a      [-----------------)

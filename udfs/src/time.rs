@@ -1,7 +1,7 @@
-//! `us(x)`, `ms(x)`, `s(x)` and back: times between people and ticks.
+//! `us(x)`, `ms(x)`, `s(x)` and their inverses: conversions between units of time and ticks.
 //!
-//! The functions are bound to the tick of a session when they are made, so `WHERE duration > us(5)` is right in a session of
-//! picoseconds too. They are constant for constant arguments: the planner folds them, and filters stay plain comparisons.
+//! The functions are bound to the tick of a session when they are created, so `WHERE duration > us(5)` is right in a session
+//! of picoseconds too. The planner folds calls with constant arguments, so that filters remain plain comparisons.
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
-//! `timeline(tasks, bins, from, to)`: what each location does in each of many equal stretches of time.
+//! `timeline(tasks, bins, from, to)`: how busy each location is in each of a number of equal intervals (bins).
 //!
-//! Life of the data: tasks are kept and put side by side by lane ([`crate::lanes`]); each lane is sorted by start and
-//! swept once. A stretch of time touches its first and its last bin, and fills those between: these are counted at their
-//! ends only, so a task costs the same however many bins it covers.
+//! Life of the data: tasks are kept and grouped by lane ([`crate::lanes`]); each lane is sorted by start and swept once.
+//! A span covers its first and last bin in part and those between in full; the full ones are recorded as two differences
+//! at the ends, so a task costs the same however many bins it covers.
 //!
 //! ```text
 //!          0 1 2 3 4 5 6 7 8 9 10

@@ -1,4 +1,4 @@
-//! `what_if(tasks, links, changed)`: how much shorter a run could be if some tasks took another time.
+//! `what_if(tasks, links, changed)`: how short a run could be if some tasks had other durations.
 //!
 //! Life of the data: [`Graphs`] numbers the tasks and links of each run and takes their durations; `changed` is looked up and
 //! replaces some of them; the longest chain is found twice, with one order of the links for both.

@@ -1,4 +1,4 @@
-//! Wrappers of DataFusion's functions: what they leave to the wrapped function.
+//! What wrappers of DataFusion's functions delegate to the wrapped function.
 
 /// Methods that ask the field `function` for the answer, one a line: `fn name(&self) -> &str;`.
 macro_rules! of_wrapped {

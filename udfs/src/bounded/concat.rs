@@ -1,4 +1,4 @@
-//! `a || b` of texts as a function, so that it can be held within bounds as `concat` is.
+//! `a || b` on texts as a function, so that its results can be bounded as those of `concat` are.
 
 use std::sync::Arc;
 

@@ -1,12 +1,13 @@
-//! Functions that make large values of small ones, held within bounds: `repeat('x', 1000000000)` is an error, not 1 GB.
+//! Size limits for functions that make large values from small ones: `repeat('x', 1000000000)` is an error, not 1 GB.
 //!
-//! [`Bounds::wrap`] puts a function of DataFusion into a `Bounded` one of the same name, types and results. Before the
-//! function runs, `sizes` tells from the arguments how many bytes each row can become, and a row of more than
-//! [`Bounds::max_value`] is an error. Rows that may come to much together are computed in slices, whose bytes are asked of
-//! the memory pool one after the other, so that no batch is built that the pool would refuse. This holds while a query is
-//! planned too: the optimiser computes `repeat('x', 1000000000)` before any operator has asked a pool for anything.
+//! [`Bounds::wrap`] wraps a DataFusion function in a `Bounded` one with the same name, types and results. Before the
+//! function runs, `sizes` computes from the arguments an upper bound on the bytes of each row, and a row of more than
+//! [`Bounds::max_value`] is an error. A batch whose rows may be large in total is computed in slices, and the bytes of
+//! each slice are reserved in the memory pool first, so that nothing is built that the pool would refuse. This also holds
+//! while a query is planned: the optimiser computes `repeat('x', 1000000000)` before any operator has asked a pool for
+//! anything.
 //!
-//! Functions whose answer is at most some times as long as their arguments (`upper`, `translate`) are looked at afterwards.
+//! Functions whose result is at most a small multiple of their arguments (`upper`, `translate`) are checked afterwards.
 
 mod concat;
 mod sizes;

@@ -1,7 +1,7 @@
-//! How many bytes the rows of a function's answer can have, told from its arguments before it runs.
+//! Upper bounds on the bytes of each row of a function's result, computed from its arguments before it runs.
 //!
-//! The numbers are bounds from above: exact where a count says it (`repeat`), some times too large where only the function
-//! itself knows (the matches of `regexp_replace`). What the bytes hold costs nothing to look at: lengths come from offsets.
+//! The bound is exact where an argument is the count (`repeat`), and several times too large where only the function itself
+//! can know (the matches of `regexp_replace`). The bytes themselves are not read: lengths come from offsets.
 
 use std::sync::Arc;
 

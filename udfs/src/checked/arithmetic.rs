@@ -2,7 +2,8 @@
 //! instead of wrapping.
 //!
 //! Nobody needs to write them: the engine puts them where a query says `a + b` with integers of one type. They take and
-//! return that type, so plans keep their types; their schema name is that of the operator, so plans keep their columns.
+//! return that type, so types in the plan do not change; their schema name is that of the operator, so neither do
+//! column names.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! `integer_divide(a, b)`: what `a // b` does.
 //!
-//! DataFusion knows the operator and cannot compute it (55.2: "Operator DIV is not yet supported"), so the engine's dialect
-//! makes a call of this function. Its schema name is that of the operator, and so are the columns of an answer.
+//! DataFusion parses the operator but cannot compute it (55.2: "Operator DIV is not yet supported"), so the engine's
+//! dialect turns it into a call of this function. Its schema name is that of the operator, and so result columns are named
+//! after the operator.
 
 use std::sync::Arc;
 

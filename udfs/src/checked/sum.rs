@@ -1,8 +1,9 @@
 //! `sum(x)` in place of DataFusion's: sums of whole numbers and decimals end in an error when they do not fit, instead of
 //! wrapping (DataFusion's issue 16406 for decimals), and sums of doubles are exact, so that they are the same in any order.
 //!
-//! The tallies are in `whole.rs` and `exact`; only the answer is checked and rounded. Intervals go to DataFusion's
-//! own `sum`, which is handed in by the engine: this crate knows the traits of functions, not their stock.
+//! The tallies are in `whole.rs` and `exact`; only the final result is checked and rounded. Intervals go to
+//! DataFusion's own `sum`, which the engine passes in: this crate depends on DataFusion's function traits, not on its
+//! function library.
 
 use std::sync::Arc;
 

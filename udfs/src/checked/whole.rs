@@ -1,8 +1,8 @@
-//! Sums of whole numbers and decimals that cannot overflow before the answer, and their means.
+//! Sums and means of whole numbers and decimals, whose intermediate values cannot overflow.
 //!
-//! Life of the data: numbers add up in 128 bits with a count of the overflows, which no number of rows can fill; partial sums
-//! travel as decimals of 256 bits, so a total that fits is right even where a part of it would not; only the answer is
-//! checked.
+//! Life of the data: numbers are added in 128 bits with a count of the overflows, which no number of rows can exhaust;
+//! partial sums are passed on as decimals of 256 bits, so a total that fits is right even where a partial sum would not fit;
+//! only the final result is checked.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

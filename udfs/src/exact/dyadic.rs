@@ -1,4 +1,5 @@
-//! Whole numbers times powers of two, in which answers are computed, and their rounding to the nearest double.
+//! Dyadic numbers (a whole number times a power of two), in which results are computed exactly, and their rounding to
+//! the nearest double.
 
 use num_bigint::{BigInt, BigUint, Sign};
 

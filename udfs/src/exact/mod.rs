@@ -1,16 +1,16 @@
-//! Exact sums of doubles: what makes `sum`, `avg`, `stddev` and their kin the same in any order.
+//! Exact sums of doubles, which make `sum`, `avg`, `stddev` and the like independent of the order of the rows.
 //!
-//! Doubles are whole numbers times powers of two, so their sums and products are as well, and nothing forces anyone to round
-//! before the end. Life of the data: a double is cut into mantissa and exponent; [`ExactSum`] adds it in 128 bits around the
-//! magnitude of what comes, and in [`Wide`], as many words as it takes, what does not fit; partitions merge; an answer is
-//! made of [`Dyadic`] numbers and rounded once, to the nearest double.
+//! Doubles are whole numbers times powers of two, so their sums and products are as well, and need not be rounded before the
+//! end. Life of the data: a double is split into mantissa and exponent; [`ExactSum`] adds it to a fixed-point window of 128
+//! bits placed by the magnitude of the values, or, when it does not fit there, to a [`Wide`] number of as many words as
+//! needed; partitions merge; the result is computed in [`Dyadic`] numbers and rounded once, to the nearest double.
 //!
-//! Equal rows make equal sums, whatever the number of threads, the order and the cut of batches, and a row that leaves a
-//! window frame leaves nothing behind. Intermediate sums cannot overflow: `1e308 + 1e308 - 1e308` is `1e308`.
+//! The same rows give the same sum for any number of threads, order and batch size, and a row that leaves a window frame
+//! leaves no rounding error behind. Intermediate sums cannot overflow: `1e308 + 1e308 - 1e308` is `1e308`.
 //!
 //! Source: Neal, Fast Exact Summation Using Small and Large Superaccumulators (arXiv:1505.05571, 2015), whose accumulator is
-//! cut here to the words that the data reach: 48 bytes a group instead of 536. Crates for it have no products, which the
-//! sums of squares need, and cannot take a number out again.
+//! reduced here to the words that the data need: 48 bytes a group instead of 536. Existing crates have no products, which
+//! sums of squares need, and cannot remove a number again.
 
 mod dyadic;
 pub(crate) mod moments;

@@ -1,4 +1,4 @@
-//! Tallies of variances, covariances and what is made of them, from exact sums of numbers and of their products.
+//! Tallies for variance, covariance, correlation and regression, from exact sums of numbers and of their products.
 //!
 //! `n · Σx² − (Σx)²` is computed in whole numbers of any length, so nothing is lost where the mean is large and the spread
 //! is small, and the quotient is rounded once. Whole numbers are taken as they are, beyond 2⁵³ too.

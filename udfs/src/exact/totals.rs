@@ -1,4 +1,4 @@
-//! Tallies of sums and means of doubles.
+//! Tallies for sums and means of doubles.
 
 use std::fmt::Debug;
 use std::marker::PhantomData;

@@ -1,8 +1,8 @@
-//! The executed path of a run: what its end really waited for, step by step back to its beginning.
+//! The executed path of a run: the chain of work and waits that ended when the run ended, traced back to its beginning.
 //!
 //! Life of the data: the tasks of each run are numbered ([`Graphs`]) and their times put in that order; links and messages
-//! stream by, and of each task only its latest release is kept ([`releases`]); lanes that the path comes to are cut into
-//! stretches in which one task is the innermost ([`segments`]); the path is walked backwards from the last finish
+//! stream by, and for each task only its latest release is kept ([`releases`]); lanes that the path reaches are cut into
+//! segments, in each of which one task is the innermost ([`segments`]); the path is walked backwards from the last finish
 //! ([`walk`]).
 //!
 //! ```text

@@ -1,8 +1,9 @@
-//! What released each task: of all its links and messages only those that its start or its end waited for.
+//! What released each task: of all its links and messages, the ones for which its start or its end waited.
 //!
 //! A task waits for the latest release that is not after its start. Which one that is does not depend on the path, so
-//! links and messages stream by and one of each is kept per task; and one from a task that took no time before, because
-//! tasks may wait for each other in a circle at one tick, and the path then leaves the circle by the other one.
+//! links and messages stream by, and per task the latest of each from a task that began earlier is kept. One from a
+//! task that began and ended at the very tick of the start is kept besides: tasks may wait for each other in a cycle
+//! within one tick, and the path then leaves the cycle through the former.
 //!
 //! ```text
 //! p [-----)     link p -> t: t is released when p finishes; cut at t's start when p runs longer

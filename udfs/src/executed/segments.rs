@@ -5,8 +5,9 @@
 //!      b [---)             belong to the one that began last, as long as it runs
 //!   aaa  bbbb  aaaa
 //! ```
-//! A lane is cut when the path first comes to it, so lanes that it never visits cost a number per task. Times at which a
-//! lane is asked never increase: the place in the lane moves backwards, and all questions together are linear.
+//! A lane is cut when the path first reaches it, so a lane that it never visits costs one number per task. The times of
+//! successive look-ups in a lane never increase: the position in the lane only moves backwards, and all look-ups
+//! together take linear time.
 
 use std::cmp::Reverse;
 

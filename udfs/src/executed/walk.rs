@@ -1,9 +1,9 @@
-//! The path, walked backwards: from a task at a time to what released it.
+//! The walk along the executed path, backwards: from a task at some time to what released it.
 //!
-//! The walk stands at a task and a time, the *cursor*: the path ran on this task until then. What of the task's lane lies
-//! before the cursor, and was this task's own, is a piece of the path. Before the piece something released it: the latest
-//! of a link and a message (when the piece begins with the task) and what the lane did before. The time between that
-//! release and the piece is the wait, and the walk goes on there.
+//! The walk is at a task and a time, the *cursor*: the path was on this task until then. The stretch of the lane just
+//! before the cursor in which this task was the innermost is a piece of the path. What released the piece is the latest
+//! of three: a link and a message (when the piece begins with the task), and what the lane did before. The time between
+//! that release and the piece is a wait, and the walk continues at the release.
 //!
 //! Where a nested task covers the lane just before the cursor, the piece is empty and the lane leads into the nested
 //! task. So each step changes the cursor or the task, and steps and waits tile the whole time.

@@ -1,4 +1,5 @@
-//! `ancestors(tasks, of)`: who encloses a task, the nearest first. How that is found is in [`crate::family`].
+//! `ancestors(tasks, of)`: the parent of a task, the parent's parent and so on, the nearest first. The search is in
+//! [`crate::family`].
 //!
 //! ```text
 //! 1

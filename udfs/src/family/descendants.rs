@@ -1,4 +1,4 @@
-//! `descendants(tasks, of)`: what is inside of a task, all the way down. How that is found is in [`crate::family`].
+//! `descendants(tasks, of)`: the children of a task, their children and so on. The search is in [`crate::family`].
 //!
 //! ```text
 //! 1

@@ -1,9 +1,9 @@
-//! Who is above and below whom by the column `parent`: what `ancestors` and `descendants` share.
+//! The tree of tasks that the column `parent` gives: what `ancestors` and `descendants` share.
 //!
 //! Life of the data: tasks are kept; the tasks of a run are numbered in the order of their ids ([`TaskIds`]), and each
-//! number's parent becomes a number. The tasks that are asked about are looked up. `ancestors` walks up;
-//! `descendants` puts children side by side first (a counting sort) and walks down. Answers are pairs of
-//! numbers until they are sent on, in pieces: only then are names and times looked up.
+//! number's parent becomes a number. The tasks that are asked about are looked up. `ancestors` walks up; `descendants`
+//! groups the children by parent first (a counting sort) and walks down. Answers are pairs of numbers; names and times
+//! are looked up only as the answers are emitted, in pieces.
 
 pub mod ancestors;
 pub mod descendants;

@@ -1,4 +1,4 @@
-//! What functions on task graphs say: errors in the words of the trace, and notes about what was left out.
+//! The messages of functions on task graphs: errors in the words of the trace, and notes about what was left out.
 
 use datafusion_common::{Result, exec_err};
 

@@ -8,8 +8,8 @@
 //! links    1->3 2->3 | 1->4 3->4 4->5 |      stretches of a table, each sorted by target
 //! time[3] = duration[3] + max(time[1], time[2]), and so on: a running maximum, nothing is stored per link
 //! ```
-//! Whether a run is like that is found out on the way; if not, the answer is `None` and the general way
-//! ([`super::longest`]) is taken.
+//! Whether a run is like that is checked during the pass; if not, the answer is `None` and the general algorithm
+//! ([`super::longest`]) is used.
 //!
 //! Cost: nothing beside the durations, which become the path times, and 4 bytes a task for the predecessors; one pass over
 //! the links.

@@ -1,10 +1,10 @@
 //! The links of one run as pairs of task indices, and the order in which one pass over them can walk the graph.
 //!
-//! Life of the data: links arrive in stretches, are converted at once (8 bytes a link, in chunks, so that nothing grows
-//! by copying) and each chunk remembers how it is sorted. [`Links::order`] then looks for an order that needs no index:
-//! recorders write tasks in the order in which they were made, so links mostly lead from a lower index to a higher one
-//! and come sorted by source or by target. Chunks may have been swapped on their way (partitions are read concurrently);
-//! they are put back in order as wholes.
+//! Life of the data: links arrive in slices of batches and are converted at once (8 bytes a link, in chunks, so that
+//! nothing is copied to grow); each chunk records how it is sorted. [`Links::order`] then looks for an order that needs
+//! no index: recorders write tasks in the order in which they were made, so links mostly lead from a lower index to a
+//! higher one and come sorted by source or by target. Chunks may arrive out of order (partitions are read
+//! concurrently); whole chunks are then put back in order.
 
 use crate::graph::ids::TaskIds;
 

@@ -4,7 +4,7 @@
 //! of the table, not copies), rows are split by run, ids numbered, durations put in the order of the numbers. Then links
 //! stream by: each batch is split by run and turned into pairs of numbers at once, so links cost 8 bytes each.
 //!
-//! Whatever is left out or guessed is counted in [`Counts`], for the caller to say.
+//! Whatever is left out or guessed is counted in [`Counts`], for the caller to report.
 
 use std::ops::Range;
 

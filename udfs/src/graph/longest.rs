@@ -1,15 +1,16 @@
 //! The longest chain of durations through the links of one run.
 //!
 //! Each task gets its *path time*: its duration plus the largest path time among its predecessors. Recorders mostly write
-//! tasks in the order in which they were made; then one pass over the links does it, in the order in which they are
-//! ([`Order`]). Links that lead forward in no order are sorted by target first. Otherwise the links are sorted by source into
-//! an index and walked from the tasks without predecessors on (Kahn), which also finds out whether there is a cycle.
+//! tasks in the order in which they were created; then one pass over the links as they are stored is enough ([`Order`]).
+//! Unsorted links that all lead forward are sorted by target first. Otherwise the links are sorted by source into an index
+//! and walked starting at the tasks without predecessors (Kahn), which also detects cycles.
 //!
 //! Ties are settled on indices, and so on ids: the smallest predecessor among equals, the smallest end among equals. A
-//! predecessor whose path time is negative (reversed spans have negative durations) is left aside: the chain is longer
+//! predecessor whose path time is negative (reversed spans have negative durations) is ignored: the chain is longer
 //! without it.
 //!
-//! Cost: 12 bytes a task; links in no order 8 bytes a link more, links that lead backwards 12 and another 12 a task.
+//! Cost: 12 bytes a task; for unsorted links 8 bytes a link more, for links that lead backwards 12 more a link and 12
+//! more a task.
 
 use std::hint::select_unpredictable;
 

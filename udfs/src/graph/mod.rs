@@ -1,10 +1,10 @@
 //! Task graphs as dense numbers: what `critical_path` and its relatives compute on.
 //!
 //! Life of the data: [`load`] reads the inputs `tasks` and `links` batch by batch and splits them by run; [`ids`] numbers
-//! the tasks of a run in the order of their ids; [`links`] keeps the links of a run as pairs of such numbers and knows
-//! in which order they can be walked; [`longest`] walks them, [`sort`] helps with those that came in no order. Links that
-//! are in order in their table are walked there, without being kept ([`in_order`]). Nothing below [`load`] sees an Arrow
-//! array, so that tests and benches call the algorithms with slices.
+//! the tasks of a run in the order of their ids; [`links`] keeps the links of a run as pairs of such numbers and knows in
+//! which order they can be walked; [`longest`] walks them, after [`sort`] where they came unsorted. Links that are sorted
+//! in their table are read there and not kept ([`in_order`]). Nothing below [`load`] sees an Arrow array, so that tests
+//! and benches call the algorithms with slices.
 
 pub(crate) mod explain;
 pub mod ids;

@@ -1,4 +1,4 @@
-//! Answers with a row per task: the rows of the input `tasks`, with columns more.
+//! Answers with a row per task: the rows of the input `tasks`, with additional columns.
 
 use std::sync::Arc;
 

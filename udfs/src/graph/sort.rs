@@ -1,4 +1,4 @@
-//! Links that came in no order, sorted by one of their ends.
+//! A sort of links by one of their ends, for links that came unsorted.
 //!
 //! ```text
 //! 1. into about a thousand buckets of neighbouring tasks     each bucket is written from front to back

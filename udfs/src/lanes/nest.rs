@@ -8,8 +8,9 @@
 //! e              [-----)
 //! ```
 //!
-//! A task encloses what starts no earlier and ends no later. Touching is not enclosing: what starts where another ends
-//! lies beside it; only two tasks without length at the same tick nest, in their order. One pass, linear.
+//! A task encloses those that start no earlier and end no later. Touching is not enclosing: a task that starts where
+//! another ends is its neighbour. Only two tasks without length at the same tick nest, in their order. One pass,
+//! linear.
 
 use crate::lanes::LaneSpan;
 

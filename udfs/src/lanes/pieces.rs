@@ -1,7 +1,7 @@
-//! Two relations of spans on common lanes, and pieces of spans as answers: what `intersect` and `subtract` share.
+//! Two relations of spans matched by lane, and answers made of pieces of spans: what `intersect` and `subtract` share.
 //!
-//! Spans of the two inputs meet when they are of the same run and have the same text in the column `by`. An input without
-//! that column is everywhere: its spans meet all of the other's, so that windows of time need no location.
+//! Spans of the two inputs can overlap when they are of the same run and have the same text in the column `by`. The spans
+//! of an input without that column count for every lane of the other, so that windows of time need no location.
 
 use std::sync::Arc;
 

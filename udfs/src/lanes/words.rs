@@ -1,7 +1,7 @@
 //! Words that repeat, as numbers: locations and names of tasks.
 //!
-//! A dictionary is looked at once, not once per batch and never once per row: batches of one table share it. Plain text
-//! is hashed, and a text equal to the one before is not even that.
+//! A dictionary is read once, not once per batch and never once per row: batches of one table share it. Plain text is
+//! hashed, unless it equals the text of the row before.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! What a relation function sees while it runs: its inputs as batches, its options, and [`Work`], through which it
 //! accounts for memory, hears that the query was cancelled, and leaves notes.
 //!
-//! The function runs on a thread on which it may block. Inputs arrive through short channels: an input that is not read
-//! yet waits, it does not pile up.
+//! The function runs on a thread on which it may block. Inputs arrive through short bounded channels: an input that is
+//! not read yet waits and is not buffered.
 
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -6,10 +6,10 @@
 //! input 1 ── partition 0 ─task──▶ channel ┘
 //! ```
 //!
-//! The computation sits on a thread of its own, so it neither stalls the runtime nor has to be cut into pieces. When the
-//! answer's stream is dropped, the tasks that read the inputs are aborted and a flag is set at which the computation
-//! stops. EXPLAIN ANALYZE shows `input_rows`, `output_rows`, `peak_memory` (bytes asked of the memory pool) and
-//! `elapsed_compute`, the time without waiting for the inputs and for the reader.
+//! The computation has a thread of its own, so it neither stalls the runtime nor has to yield. When the answer's stream
+//! is dropped, the async tasks that read the inputs are aborted, and a flag tells the computation to stop. EXPLAIN
+//! ANALYZE shows `input_rows`, `output_rows`, `peak_memory` (bytes asked of the memory pool) and `elapsed_compute`, the
+//! time without waiting for the inputs and for the reader.
 
 use std::collections::HashSet;
 use std::fmt;

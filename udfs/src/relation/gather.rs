@@ -1,4 +1,4 @@
-//! The values of some rows of a column that lies in batches.
+//! Gathers the values of chosen rows of a column that is stored in several batches.
 
 use arrow::array::{Array, ArrayRef, UInt32Array, new_empty_array};
 use arrow::compute::{cast, concat, interleave, take};

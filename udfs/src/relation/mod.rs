@@ -1,4 +1,4 @@
-//! Relation functions: functions in FROM whose arguments are relations, as `critical_path(tasks, links)`.
+//! Relation functions: functions in FROM whose arguments are relations, such as `critical_path(tasks, links)`.
 //!
 //! Life of a call: the engine resolves the arguments to plans and hands them to [`node::plan`], which checks names and
 //! types against the function's [`Parameter`]s and brings each input into a fixed form (a projection: unqualified
@@ -10,11 +10,11 @@
 //! A new function is one file: a unit struct, its parameters and output, its documentation, `compute`, and a line in
 //! [`crate::relation_functions`].
 //!
-//! **Runs.** Every answer begins with the column `run`, and runs never mix, but in functions that compare them. The first input decides: with a column `run`,
-//! each of its runs is computed by itself, and the other inputs give each run its rows, or all of their rows when they
-//! have no such column; without one, everything is one run whose `run` is NULL. Since a run's answer depends on that
-//! run's rows alone, a filter on `run` is moved from the answer into the inputs. No rows in, no rows out: a function
-//! must not answer rows from empty inputs.
+//! **Runs.** Every answer begins with the column `run`, and runs never mix, except in functions that compare them. The first input
+//! decides: if it has a column `run`, each of its runs is computed separately, from the rows of that run in the other inputs, or
+//! from all rows of an input without the column; if it has none, everything is one run whose `run` is NULL. Since a run's answer
+//! depends on that run's rows alone, a filter on `run` is moved from the answer into the inputs. No rows in, no rows out: a
+//! function must not return rows for empty inputs.
 
 pub mod call;
 pub mod exec;

@@ -1,7 +1,7 @@
 //! The logical node of all relation functions, and the form into which it brings their inputs.
 //!
-//! [`plan`] puts a projection over each input: known names, known types, no qualifiers. That is where a missing column is
-//! noticed, it keeps the schema of the node the same whatever the inputs are, and it is what lets the optimiser copy a
+//! [`plan`] puts a projection over each input: known names, known types, no qualifiers. The projection is where a missing
+//! column is noticed; it keeps the schema of the node the same whatever the inputs are; and it lets the optimiser copy a
 //! filter on `run` from above the node into each input.
 //!
 //! ```text

@@ -1,7 +1,7 @@
-//! Notes: what a function has to say beside its rows, as "3 links name tasks that are not there".
+//! Notes: what a function reports besides its rows, such as "3 links name tasks that are not there".
 //!
 //! Functions do not print. Each query has a [`Notes`] sink in its configuration; functions reach it through the task context, and
-//! whoever asked takes what has gathered when the query has ended.
+//! the caller takes the collected notes when the query has ended.
 //!
 //! ```text
 //! SessionConfig::with_extension(Arc<Notes>) -> TaskContext -> Work::note -> Notes::take -> stderr

@@ -1,9 +1,9 @@
-//! The rows of an input, kept: numbered through from 0, split by run, and looked up by number.
+//! The rows of an input, kept in memory: numbered consecutively from 0, split by run, and looked up by number.
 //!
-//! Batches stay what they are, in memory slices of the table: nothing is copied but what a function asks for. They come in
-//! no particular order (partitions are read at the same time), so they are put in the order of their first task, else of
-//! their first start: that is the order of the trace whenever the table is in that order. A row's number then settles ties,
-//! and lanes need no sorting.
+//! Batches are kept as they arrive, which for tables in memory are slices of the table: only what a function asks for is
+//! copied. They arrive in no particular order (partitions are read concurrently), so they are sorted by their first task,
+//! else by their first start: that is the order of the trace whenever the table is in that order. A row's number then
+//! settles ties, and lanes need no sorting.
 
 use std::ops::Range;
 

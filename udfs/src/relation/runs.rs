@@ -1,8 +1,8 @@
-//! Runs as numbers: splitting the rows of a batch into stretches of one run.
+//! Runs as numbers: splits the rows of a batch into ranges of one run each.
 //!
 //! `run` keeps the type that it has in the input: a dictionary in memory, a view from Parquet, a number in a home-made
-//! table. Rows of one run mostly stand together, so a batch is a few stretches. A dictionary is looked at once and not
-//! once per batch: batches of one table share it.
+//! table. Rows of one run are mostly adjacent, so a batch is a few ranges. A dictionary is read once and not once per
+//! batch: batches of one table share it.
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! How many ticks are covered by spans that come *and go*: the union under a moving window frame.
+//! How many ticks are covered by spans that are added *and removed*: the length of the union in a moving window frame.
 //!
-//! A span is two edges: +1 at its start, −1 at its finish. The edges live in a search tree ordered by time; each node knows
-//! of its whole subtree how deep the coverage sinks between its edges, and for how many ticks. At the root that depth is
-//! zero exactly where nothing runs, so the union is the extent minus those ticks.
+//! A span is two edges: +1 at its start, −1 at its finish. The edges are kept in a search tree ordered by time; each node
+//! stores the least coverage between the edges of its subtree, and for how many ticks it holds. At the root the least
+//! coverage is zero exactly where nothing runs, so the union is the extent minus those ticks.
 //!
 //! ```text
 //! spans     [0, 4) [2, 6) [8, 9)

@@ -1,9 +1,10 @@
 //! The union of spans that arrive in any order.
 //!
-//! Life of the data: a span is appended to the tail, or melts into the last one when they touch (time-sorted input thus
-//! stays as small as its union). A full tail is sorted and melted; what remains becomes a *run*, sorted and disjoint.
-//! Runs are never copied again: the answer is one merge over all of them, and a partition's union travels as a run.
-//! Cost: 16 bytes a span without doubling (a tail is at most 4 MiB), less where spans overlap; O(n log n) in all.
+//! Life of the data: a span is appended to the tail, or merged into the last one when they touch (time-sorted input
+//! thus stays as small as its union). A full tail is sorted and merged; the result is a *run*, sorted and disjoint, as
+//! in an external merge sort. Runs are never copied again: the answer is one merge over all of them, and a partition
+//! passes its union on as a run. Cost: 16 bytes a span, as the tail (at most 4 MiB) is not grown by doubling, less
+//! where spans overlap; O(n log n) in all.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
