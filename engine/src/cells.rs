@@ -1,7 +1,7 @@
-//! Cells: one column of a stretch of rows on their way into a table, typed by what the column holds.
+//! Cells: the values of one column for a chunk of rows that is about to enter a table, typed by what the column holds.
 //!
 //! A column is absent (NULL in each row), one value in all rows, or an array, whose buffers move on without a copy. The type
-//! parameter says what the values are, so that words do not land in a column of times. Which columns there are is known to
+//! parameter says what the values are, so that words cannot be put into a column of times. The columns are defined in
 //! [`crate::tables`].
 
 use std::marker::PhantomData;

@@ -44,10 +44,10 @@
 //! # }
 //! ```
 //!
-//! [`Session`] is `Send` and `Sync`: put it into an `Arc`, and queries of several threads share its tables, its memory limit and what
-//! statements define. A query ends when its [`Rows`] are dropped, or by its [`Canceller`]; operators that compute without waiting
-//! hear either before their next batch. Deeply nested statements recurse: threads of a runtime that runs what strangers
-//! write want a large stack (the command line gives them 256 MiB, of which only what is touched is paid).
+//! [`Session`] is `Send` and `Sync`: put it into an `Arc`, and queries of several threads share its tables, its memory limit and
+//! whatever statements define (views, settings). A query ends when its [`Rows`] are dropped, or by its [`Canceller`]; operators
+//! that compute without awaiting notice either before their next batch. Deeply nested statements recurse: give the threads of a
+//! runtime that runs untrusted statements a large stack (the command line uses 256 MiB, of which only touched pages take memory).
 
 pub use datafusion;
 pub use tq_udfs as udfs;

@@ -1,9 +1,10 @@
-//! The memory pool of a session: tables, readers, operators and functions ask it before they take.
+//! The memory pool of a session: tables, readers, operators and functions reserve memory in it before they allocate.
 //!
-//! It shares as DataFusion's `FairSpillPool` does: what can go to disk (sorts, grouping) gets equal shares of what the rest
-//! leaves, so that one sort does not take the room in which the next one would merge what it spilled. (Under
-//! `GreedyMemoryPool` a sort of 50 million rows fails at 1.5 GB; under this one it spills.) Two things are its own: its limit
-//! can be changed while a session lives, and its refusal is one line for people: who asked for how much, and what is left.
+//! It divides memory as DataFusion's `FairSpillPool` does: operators that can spill to disk (sorts, grouping) get equal
+//! shares of what the others leave, so that one sort does not take the memory that the next one needs to merge what it
+//! spilled. (Under `GreedyMemoryPool` a sort of 50 million rows fails at 1.5 GB; under this one it spills.) Two things
+//! differ: the limit can be changed during a session, and a refusal is one readable line: who asked for how much, and what
+//! is left.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,5 +1,5 @@
-//! Open: paths become finished runs with names, one tick and one time slice; the step between the importers and the
-//! session's tables.
+//! Open: turns paths into finished runs with names, a common tick and a common time slice; the step between the
+//! importers and the session's tables.
 
 use std::collections::HashSet;
 use std::io::ErrorKind;

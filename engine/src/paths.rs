@@ -1,9 +1,9 @@
 //! Files that other files name, and files that a folder holds: where they may be.
 //!
-//! A mapping names the file that it describes, a check the answer that it expects, and a folder whatever lies in it. None of
-//! them was written by the person who types the command, so none of them may lead elsewhere: what a file names stays, after
-//! all links are resolved, within the folder in which the naming file stands after its own links are resolved. What the
-//! command line names itself is followed wherever it leads.
+//! A mapping names the file that it describes, a check names its expected answer, and a folder lists its entries. None of
+//! these need come from the person who types the command, so none may lead elsewhere: with all symbolic links resolved, a
+//! named file must lie within the folder of the file that names it. Paths given on the command line itself are followed
+//! wherever they lead.
 //!
 //! ```text
 //! checks/a.sql     names  expected/a.csv                    fine

@@ -1,4 +1,5 @@
-//! Times: the exact way from a decimal text to ticks, for every reader; and times as people write them on the command line.
+//! Times: exact conversion from decimal text to ticks, for every reader; and times as people write them on the command
+//! line.
 //!
 //! ```text
 //! 1695835542481129.5   µs   shift 3    1695835542481129500 ns     whole

@@ -1,4 +1,4 @@
-//! A schema of views that are planned when somebody first names them: a session that does not pays nothing.
+//! A schema of views, each planned when a query first names it: a session that does not use them pays nothing.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Words that repeat: each distinct text once, rows hold Int32 keys.
+//! Interning of words that repeat: each distinct text is stored once, rows hold Int32 keys.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;

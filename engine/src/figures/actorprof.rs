@@ -1,4 +1,4 @@
-//! The schema `actorprof`: the messages of each processing element (PE), of those too that have none.
+//! The schema `actorprof`: the messages of each processing element (PE), including PEs without messages.
 
 use super::RUN;
 use crate::tables::ViewSpec;

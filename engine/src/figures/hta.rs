@@ -1,5 +1,5 @@
-//! The schema `hta`: the spans of a GPU profile as HTA (Holistic Trace Analysis) reads them, for the saved queries that repeat its
-//! figures and for those that somebody writes himself.
+//! The schema `hta`: the spans of a GPU profile as HTA (Holistic Trace Analysis) reads them, for the saved queries that reproduce
+//! its figures and for queries that users write.
 //!
 //! ```text
 //! ranks ─▶ spans ──────────────▶ events ───────────────▶ device_spans

@@ -1,5 +1,5 @@
-//! What saved queries share: a schema of views for each tool or field whose figures they repeat. The views are planned when somebody
-//! names them (`view_schema.rs`), and serve those who write a query of their own as well.
+//! Views that saved queries share: one schema for each tool or field whose figures they reproduce. A view is planned when a query
+//! first names it (`view_schema.rs`); users may use the views in their own queries.
 
 mod actorprof;
 mod gpu;

@@ -1,4 +1,4 @@
-//! Which kernels of a GPU are collective operations: the names tell, and nothing else does.
+//! Which GPU kernels are collective operations (all-reduce, broadcast …): only their names tell.
 
 /// What names of collective kernels hold, in any case: NVIDIA's and AMD's libraries, and the all-reduce of inference engines
 /// (vLLM, SGLang) that goes without them. As TraceLens has it.

@@ -1,4 +1,4 @@
-//! What holds of a reader for any bytes at all: for fuzzing and for tests of damaged files.
+//! Checks that must hold for every reader on any bytes: used by fuzzing and by the tests of damaged files.
 
 use std::fs;
 use std::sync::{Arc, OnceLock};

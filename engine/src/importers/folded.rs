@@ -1,16 +1,18 @@
-//! Folded stacks, as flame graphs are drawn from: `stackcollapse-*.pl`, inferno, py-spy, async-profiler, bpftrace, `call_tree` of ours.
+//! Folded stacks, as flame graphs are drawn from: `stackcollapse-*.pl`, inferno, py-spy, async-profiler, bpftrace, `tq`'s own
+//! `call_tree`.
 //!
 //! ```text
 //! worker;solve;gemm 42             a stack from the outside in, a blank, how often or how long: a line each
 //! worker;solve;std::max<int, int> 7      blanks within frames are theirs; the weight is what follows the last one
 //! worker;read;vfs_read_[k] 1.5     marks of perf: [k] the operating system's kernel, [i] inlined, [j] compiled just in time, [w] the waker's stack
 //! ```
-//! Life of the data: lines, one after the other → each frame a task on the one lane that there is, as long as its weights, end to
-//! end in the order of the file; what a line shares with the one before it from the outside in is the same task → `tasks`, nested
-//! by construction. So `flamegraph.pl --flamechart` draws the file, and a sorted one is the flame graph.
+//! Life of the data: lines, one after the other → each frame becomes a task on the only lane, as long as the weights of its
+//! lines, laid end to end in the order of the file; outer frames that a line shares with the line before are the same task →
+//! `tasks`, nested by construction. This is the picture that `flamegraph.pl --flamechart` draws of the file; of a sorted file it
+//! is the flame graph.
 //!
-//! Known of files in the wild: CR LF, empty lines, weights with decimals. What is counted (samples, bytes, microseconds) nobody
-//! writes down. Differential stacks have two counts; the first of them ends up in the name of the last frame.
+//! Seen in files in the wild: CR LF, empty lines, weights with decimals. The unit of the weights (samples, bytes, microseconds)
+//! is recorded nowhere. Differential stacks have two counts; the first of them ends up in the name of the last frame.
 //!
 //! Cost: 60 bytes a task, and each frame is looked up once. This is the importer to copy for a small format.
 

@@ -1,4 +1,4 @@
-//! What a format is: the trait that each implements, what users read about it, and what it works with.
+//! The trait that each format implements, its documentation for users, and the context that it works with.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! The formats: one file (or folder) each, one line in [`importers`].
 //!
-//! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`](crate::trace::RunBuilder). It never knows
-//! another format, never prints, and never stops at a damaged record that it can count and step over. What it works with is in
-//! `importer.rs`: formats know that, and not this list of them.
+//! An importer recognises its format by content, reads records, and hands columns to a [`RunBuilder`](crate::trace::RunBuilder). It
+//! never knows another format, never prints, and never stops at a damaged record that it can count and step over. The trait and its
+//! types are in `importer.rs`: formats depend on that module, and not on this one, which lists them.
 
 mod actorprof;
 mod chrome;

@@ -1,12 +1,12 @@
-//! SQLite databases that are only read, for every format that comes in one.
+//! Read-only access to SQLite databases, for every format that comes in one.
 //!
-//! A database is opened read-only and *immutable*: no lock is taken, no journal is made or played back, the file may lie on
-//! a read-only disk or belong to a program that writes it. Changes that wait in a `-wal` file beside it would not be seen
-//! that way: database and `-wal` file are then copied to a temporary folder, and SQLite puts them together there.
+//! A database is opened read-only and *immutable*: no lock is taken, no journal is written or replayed, and the file may be
+//! on a read-only disk or in use by a program that writes it. Changes in a `-wal` file beside it would not be seen that
+//! way: database and `-wal` file are then copied to a temporary folder, where SQLite applies the log.
 //!
-//! Known to be wrong in files found in the wild: a file that was cut off (SQLite reads zeros behind its end, and rows of
-//! nothing) is known by its length. It is refused, or read from a copy in which the missing pages are zeros as a whole: no page
-//! of a table begins with zeros, so a table breaks off where it comes to one.
+//! Known to be wrong in files found in the wild: a truncated file (SQLite reads zeros beyond its end, and so rows of zeros) is
+//! detected by its length. It is refused, or read from a copy in which missing pages are all zeros: no valid page of a table
+//! begins with zeros, so reading a table stops with an error at the first missing page.
 
 use std::fmt;
 use std::io::Read as _;

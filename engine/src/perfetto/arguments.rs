@@ -3,7 +3,7 @@
 //! ```text
 //! {"grid":[2,1],"a":{"b":"x"}}      args.grid[0] = 2, args.grid[1] = 1, args.a.b = 'x'
 //! ```
-//! A key may hold dots itself; a path then has several readings, and the first that exists counts.
+//! A key may itself contain dots; a path then has several readings, and the first that exists is used.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,7 @@
 //! `extract_arg(arg_set_id, key)`: the value of an argument, by the id of its task.
 //!
-//! In Perfetto a column has any type; here a call has one, which is chosen when it is planned: the least that holds all
-//! values of the key in the session (BIGINT, DOUBLE, text). So sums and comparisons mean what they say.
+//! In Perfetto a column may hold values of any type; here a call has one type, chosen when it is planned: the narrowest
+//! that holds all values of the key in the session (BIGINT, DOUBLE, text). So numbers are added and compared as numbers.
 //! Cost: planning looks at all arguments once per key; a row costs a binary search and reading its arguments up to the key.
 
 use std::collections::HashMap;

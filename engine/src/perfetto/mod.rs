@@ -1,15 +1,16 @@
-//! The schema `perfetto`: the tables of Perfetto's trace processor as views over ours, so that PerfettoSQL runs as it is.
+//! The schema `perfetto`: the tables of Perfetto's trace processor as views over ours, so that PerfettoSQL runs
+//! unchanged.
 //!
 //! ```text
 //! SELECT name, dur FROM slice WHERE name GLOB 'cuda*'      slice        → perfetto.slice, a view over tasks and events
 //!   AND EXTRACT_ARG(arg_set_id, 'args.stream') = 7         EXTRACT_ARG  → a look-up in tasks.args by task
 //! SELECT * FROM ancestor_slice(42)                         → ancestors(…), rewritten in `sql::perfetto`
 //! ```
-//! Names without a schema are found here when nothing in `main` is called so (`schema.rs`); `CREATE OR REPLACE VIEW slice …` hides
-//! the one here. Views are planned when somebody names them: a session that does not pays nothing.
+//! Unqualified names are looked up here when `main` has no such name (`schema.rs`); `CREATE OR REPLACE VIEW slice …` hides the one
+//! here. Views are planned when a query first names them: a session that does not use them pays nothing.
 //!
-//! What differs from the original is said by the views' documentation (`views.rs`); on top of it every view has `run`, and
-//! ids are those of `tasks`, not row numbers.
+//! The documentation of the views (`views.rs`) says how each differs from the original; in addition, every view has the
+//! column `run`, and ids are those of `tasks`, not row numbers.
 
 mod arguments;
 mod extract_arg;

@@ -1,4 +1,4 @@
-//! Where the views are found besides their own schema: by bare names that `main` does not have.
+//! Finds the views by unqualified names too, where `main` has no table of that name.
 
 use std::sync::Arc;
 

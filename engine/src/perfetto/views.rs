@@ -1,8 +1,8 @@
 //! The views: Perfetto's tables, from ours.
 //!
-//! Ids: a slice has that of its task, an instant a number from 2^39 on; tracks, threads and processes are numbered over
-//! all locations, counter tracks behind them. Times are absolute, in ns, as Perfetto has them: since the trace's own zero
-//! (`runs.origin`). A session of picoseconds has no such clock; times are its ticks then, since the run's origin.
+//! Ids: a slice has the id of its task, an instant a number from 2^39 on; tracks, threads and processes are numbered over
+//! all locations, counter tracks after them. Times are absolute, in ns, as Perfetto has them: since the trace's own zero
+//! (`runs.origin`). In a session of picoseconds such times would not fit; there they are ticks since the run's origin.
 
 use crate::tables::ViewSpec;
 

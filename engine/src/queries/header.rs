@@ -12,7 +12,7 @@
 //! ```
 //!
 //! A bare `--` ends it; prose may follow. A header decides whether a check in CI can fail, so nothing in it is skipped: an
-//! unknown key, a word too much, or what looks like a header line further below is an error with its line.
+//! unknown key, an extra word, or a line further below that looks like a header line is an error with its line number.
 
 use std::path::{Component, Path};
 

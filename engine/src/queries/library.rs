@@ -1,4 +1,4 @@
-//! Where saved queries are: the directories of the user, in order, then the ones that are built in.
+//! Where saved queries are searched: the directories of the user, in order, then the built-in ones.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,9 @@
 //! Saved queries: one `.sql` file, one statement, one question. The same file serves `tq query`, `tq report` and `tq check`.
 //!
 //! Life of a file: [`library::Library`] finds it by its name, in the directories of the user or among the built-in ones →
-//! [`SavedQuery::parse`] reads the [`header`] and the statement, and wants every `$name` to be declared →
-//! [`SavedQuery::bind`] turns given texts into values → [`SavedQuery::unmet`] asks a session for what the query needs.
+//! [`SavedQuery::parse`] reads the [`header`] and the statement, and requires every `$name` to be declared →
+//! [`SavedQuery::bind`] turns arguments given as text into values → [`SavedQuery::unmet`] checks what the query needs
+//! against a session.
 
 pub mod header;
 pub mod library;

@@ -1,8 +1,8 @@
 //! Assemble: the chunks of a table become record batches, on several threads.
 //!
-//! Life of the data: each chunk, by itself → spans are completed ([`complete_spans`]) → words get their dictionary, rows
-//! their identities, references the base of the run → cut into batches of at most [`ROWS_PER_BATCH`] rows. Everything that costs
-//! something per row and needs no order happens here, so that the one thread that puts an import in order does not do it.
+//! Life of the data: each chunk separately → spans are completed ([`complete_spans`]) → words get their dictionary, rows their
+//! identities, references the base of the run → the chunk is cut into batches of at most [`ROWS_PER_BATCH`] rows. All per-row
+//! work that needs no order happens here, so that it does not burden the one thread that keeps an import in file order.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -2,13 +2,13 @@
 //! of the source.
 //!
 //! Life of the data: whichever thread is free takes the lock, reads the next [`Source::block_bytes`] into a buffer of its own, cuts
-//! behind the last whole record (the rest is carried over to the next block), releases the lock and parses. The calling
-//! thread receives the results and hands them on by block number. Blocks are cut in the same places on any number of
-//! threads, so what depends on the cuts (the order in which words are met) does not depend on the machine. The files of a
-//! directory are one such stream of blocks ([`parse_files`]): no thread waits at the end of a file.
+//! after the last whole record (the rest is carried over to the next block), releases the lock and parses. The calling thread
+//! receives the results and passes them on by block number. Blocks are cut in the same places on any number of threads, so what
+//! depends on the cuts (the order in which words are met) does not depend on the machine. The files of a directory are one such
+//! stream of blocks ([`parse_files`]): no thread waits at the end of a file.
 //!
-//! Cost: one copy from the operating system into a [`Buffer`] that is used again and again; it grows only when a block
-//! holds no border.
+//! Cost: one copy from the operating system into a [`Buffer`] that is reused; it grows only when a block contains no
+//! border.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};

@@ -1,8 +1,8 @@
-//! What reading a trace may take: the memory pool, how long a record may be, and until when.
+//! What reading a trace may consume: the memory pool, the greatest length of a record, and the deadline.
 //!
-//! Whoever holds bytes of a file asks first: a file may say that it holds anything, and a few kilobytes of it may unpack to
-//! ten gigabytes. A refusal travels as an `io::Error` where it comes from inside of a reader, and becomes an
-//! [`ImportError`](crate::error::ImportError) in [`Source::io_error`](super::Source::io_error).
+//! Readers reserve memory before they allocate: a file may claim any size, and a few kilobytes may decompress to ten
+//! gigabytes. Inside a reader, a refusal is an `io::Error`, which becomes an [`ImportError`](crate::error::ImportError) in
+//! [`Source::io_error`](super::Source::io_error).
 
 use std::io;
 use std::sync::Arc;

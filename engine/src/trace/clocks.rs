@@ -1,10 +1,10 @@
-//! Clocks: runs whose locations do not share one.
+//! Clocks: runs whose locations do not share one clock.
 //!
-//! Life of the data: once a run is built, [`Run::align`] (when the user asks for it) takes the least delay of the messages between
-//! each pair of clocks, lets [`tq_udfs::clock_offsets::align`] find offsets under which they are possible, and subtracts these from
-//! every time; [`Run::flag_impossible`] counts what is still impossible: messages received before they were sent, tasks that start
-//! before a predecessor on another clock has finished.
-//! Cost: nothing for runs of one clock; else a look at every message and link, and 24 bytes a task meanwhile.
+//! Life of the data: once a run is built, [`Run::align`] (when the user asks for it) takes the least apparent delay of the messages
+//! between each pair of clocks, lets [`tq_udfs::clock_offsets::align`] find offsets under which no message arrives before it is
+//! sent, and subtracts these from every time; [`Run::flag_impossible`] counts what is still impossible: messages received before
+//! they were sent, tasks that start before a predecessor on another clock has finished. Cost: nothing for runs of one clock; else a
+//! look at every message and link, and 24 bytes a task meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Until when a trace may be read.
+//! The deadline for reading a trace.
 //!
-//! A file may take any time: a view of a database that never ends, a few kilobytes that unpack to terabytes. Whoever reads
-//! asks now and then whether the time is over: readers of bytes with each block, SQLite with every few thousand steps,
-//! whoever waits for another program. What they make of that does not matter, an error or a loss in the books:
-//! [`open`](crate::open) asks last, and then the trace is [late](ImportError::Late).
+//! A file may take any time to read: a database view that never ends, a few kilobytes that decompress to terabytes.
+//! Everything that reads checks the deadline now and then: readers of bytes at each block, SQLite every few thousand
+//! steps, and code that waits for another program. Whether a reader then reports an error or counts lost records does not
+//! matter: [`open`](crate::open) checks last, and then the trace is [late](ImportError::Late).
 
 use std::io::{self, Read};
 use std::path::Path;

@@ -1,14 +1,14 @@
-//! Compressed streams, of which as much is read as can be read.
+//! Decompression that recovers as much of a damaged stream as possible.
 //!
 //! ```text
 //! gzip    1f 8b 08 flags time(4) xx os  [extra] [name] [comment] [crc]   deflate…   crc32(4) length(4)     and so on
 //! zstd    28 b5 2f fd  frame header  blocks…  [checksum]                                                   and so on
 //! ```
-//! Both may consist of several parts one after the other (`cat a.gz b.gz`), and zeros behind the last one are padding, as of
-//! tapes and disk blocks. Wherever a stream breaks off or does not decode, all bytes before that place are handed out, and
-//! then the error of kind `UnexpectedEof` by which importers know a file that was cut off. Decoders of the libraries beneath
-//! keep back what they had made in the call that failed. What was wrong is also kept in a [`Damage`]: a text may be complete
-//! although its checksum is wrong.
+//! Both may consist of several parts one after the other (`cat a.gz b.gz`), and zeros after the last one are padding, as
+//! from tapes and disk blocks. Where a stream is truncated or does not decode, all bytes before that place are returned, and
+//! then an error of kind `UnexpectedEof`, by which importers know a truncated file. (The decoders of the underlying
+//! libraries withhold what they had produced in the failing call.) The fault is also kept in a [`Damage`]: a text may be
+//! complete although its checksum is wrong.
 
 use std::io::{self, BufRead, Read};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,8 +1,8 @@
 //! Small dictionaries for batches whose columns share a large one.
 //!
-//! DataFusion hashes, compares and unpacks a dictionary once per batch, all of it, however few of its words the batch uses.
-//! That is cheap for the 300 names of a usual trace and ruinous for one whose every task has a name of its own: a million
-//! words times a batch for every 8192 rows. Such a batch gets a dictionary of the words that it uses.
+//! DataFusion hashes, compares and unpacks the whole dictionary once per batch, however few of its words the batch uses.
+//! That is cheap for the 300 names of a usual trace and ruinous where every task has a name of its own: a million words for
+//! each batch of 8192 rows. Such a batch gets a dictionary of only the words that it uses.
 //!
 //! ```text
 //! keys 7 5 6 5, words w0 … w999999   ->   keys 2 0 1 0, words w5 w6 w7        a slice: no text moves

@@ -1,7 +1,8 @@
 //! What `import_stats` can say: every word, how bad it is, who caused it, and what it means.
 //!
-//! This is the one place that knows the words. A reader takes a [`Finding`] from here and cannot make one; one word has one
-//! severity and one stage. `tq tables import_stats`, `docs.findings` and `docs/import-stats.md` are printed from here.
+//! This is the one place that knows the words. A reader takes a [`Finding`] from here and cannot make its own; one word has
+//! one severity and one stage. `tq tables import_stats`, the table `docs.findings` and the last part of `docs/tables.md`
+//! are generated from here.
 
 use std::fmt;
 

@@ -1,9 +1,9 @@
-//! Identities of many messages, filled in when a query asks for them.
+//! Identities of messages in large tables, computed only when a query reads them.
 //!
 //! A program that sends thirteen million messages has thirteen million identities of eight bytes, which hardly any query
 //! reads: a matrix counts pairs. So tables of [`MANY`] messages and more have one shared array of zeros in their place, and
-//! [`Later`] computes `first + position` for queries that read the column. Everything else that touches the rows of such a
-//! run fills them in first ([`Run::fill_in_identities`]).
+//! [`Later`] computes `first + position` for queries that read the column. Any other code that uses the rows of such a run
+//! fills them in first ([`Run::fill_in_identities`]).
 
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! The life of a trace up to its tables: a [`Source`] of bytes, a [`RunBuilder`] that turns records into Arrow columns,
-//! [`Stats`] that count whatever did not go smoothly.
+//! [`Stats`] that count what was skipped, repaired or guessed.
 //!
 //! Recognise and read are the importers' part (`crate::importers`); build and check happen here, once for all formats, so
-//! that every format gets the same identities, the same repairs and the same books.
+//! that every format gets the same identities, the same repairs and the same accounting.
 
 mod assemble;
 mod blocks;

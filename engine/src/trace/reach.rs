@@ -1,7 +1,7 @@
 //! Reach: times beyond ±2⁶² ticks are damage, whatever the format. They are NULL in the tables, and counted.
 //!
-//! A reader that has the record in its hands says it better, with its place; this is what holds of every table. One pass
-//! over each column of times, without a branch per value.
+//! A reader that still has the record can report it with its place; this check covers every table, whatever its reader
+//! did. One pass over each column of times, without a branch per value.
 
 use std::sync::Arc;
 

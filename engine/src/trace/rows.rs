@@ -1,4 +1,4 @@
-//! Rows on their way into a table of a run: columns of one length, in the order of the table.
+//! Rows that are being added to a table of a run: columns of equal length, in the order of the table.
 
 use std::sync::Arc;
 

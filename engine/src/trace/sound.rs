@@ -1,8 +1,8 @@
-//! Sound: what holds of every run, whatever the bytes were that it came from. Tests of damaged files and fuzzing ask.
+//! Sound: properties of every run, whatever bytes it came from. Fuzzing and the tests of damaged files check them.
 //!
-//! Arrays are valid (text is UTF-8, keys have words). Identities count from the run's first; references point into the
-//! run. Times lie within their reach. No span ends before it starts; an encloser begins no later than what it encloses. `args` is a JSON object. What
-//! stands on a location finds it in `locations`, once. The books balance.
+//! Arrays are valid (text is UTF-8, keys have words). Identities count from the run's first; references point into the run. Times
+//! lie within their reach. No span ends before it starts; an enclosing task begins no later than what it encloses. `args` is a JSON
+//! object. Every location that a row names is in `locations`, once. The books balance: records read = rows + counted others.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! What a reader left out, repaired or guessed: the rows of `import_stats`, and the books behind them. The words are in [`findings`].
+//! What a reader left out, repaired or guessed: the rows of `import_stats`, and the accounts behind them. The words are in
+//! [`findings`].
 //!
 //! Every record that a reader sees either becomes a row or is counted as left out. [`Stats::records`] books what was
 //! read; [`Stats::left_out`] books what became no row; [`Stats::note`] says something about records that did become rows.

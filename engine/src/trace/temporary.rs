@@ -1,8 +1,9 @@
-//! Temporary copies that do not outlive the process, however it ends.
+//! Temporary copies of files, removed however the process ends.
 //!
-//! Libraries that insist on a file get a copy in a folder of its own. The folder goes with its [`TemporaryFolder`]. A process that
-//! a signal ends drops nothing, so what there is stands in a list, and [`remove_all`] works it off. Nothing of a process
-//! runs when it is killed: its folders are locked as long as it lives, and the next copy sweeps away those that nobody holds.
+//! Libraries that insist on a file get a copy in a folder of its own, which is removed when its [`TemporaryFolder`] is dropped. A
+//! process that a signal ends drops nothing, so all folders are in a list, which [`remove_all`] removes. A killed process
+//! (SIGKILL) runs no code at all: its folders are locked while it lives, and whoever makes the next copy removes those that nobody
+//! holds.
 
 use std::fs::{self, File};
 use std::io;

@@ -1,4 +1,4 @@
-//! Lines of numbers, byte by byte: no text is made, nothing is copied.
+//! Parses lines of numbers byte by byte: no string is allocated, nothing is copied.
 //!
 //! ```text
 //! 0, 12, 1, 30, 16, 1732150000.123456⏎     node, PE, node, PE, bytes, time

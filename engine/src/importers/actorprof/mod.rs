@@ -21,12 +21,12 @@
 //! A directory is one run; sub-runs of `overall.txt` are runs of their own when there are several. The number of PEs is the
 //! largest that any file or line names: a PE that sends nothing has no file.
 //!
-//! Life of the data: [`names`] says which file is what → blocks of lines become columns on several threads ([`mod@line`]: byte by
-//! byte, no text) → [`reading`] keeps them until the origin is known, then moves them into the tables. Cost: twelve bytes a
-//! send, and eight for its identity.
+//! Life of the data: [`names`] tells the files apart by name → blocks of lines become columns on several threads ([`mod@line`]:
+//! byte by byte, no strings) → [`reading`] keeps them until the origin is known, then moves them into the tables. Cost: twelve
+//! bytes a send, and eight for its identity.
 //!
-//! Known to be wrong in files found in the wild: a killed run's last line; lines of several processes written into each other;
-//! files left over from an earlier run in the same directory; negative cycles printed as unsigned.
+//! Known to be wrong in files found in the wild: the torn last line of a killed run; lines of several processes interleaved
+//! within a line; files left over from an earlier run in the same directory; negative cycles printed as unsigned.
 
 mod line;
 mod names;

@@ -1,4 +1,4 @@
-//! Which file of a directory is what, by its name: `PE12_my_phase_2_send.csv`, `PE0_PAPI.csv.zst`, `Overall.txt`.
+//! What each file of a directory holds, by its name: `PE12_my_phase_2_send.csv`, `PE0_PAPI.csv.zst`, `Overall.txt`.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `overall.txt`: cycles of every PE, between the output of everything else.
+//! `overall.txt`: cycles of every PE, mixed with whatever else the program printed.
 //!
 //! ```text
 //! tc [PE0] T_inside_finish (start - done): 1000 cycles                                   a component
@@ -8,11 +8,11 @@
 //! … 1200tc [PE1] T_wait (done - finish): 3 cycles                                        two lines glued together
 //! tc [PE0] T_inside_fitc [PE1] T_wait (done - finish): 3 cycles                          a torn line before the label
 //! ```
-//! Life of the data: the text falls into pieces, one for each `[PE<i>] `; when all are known, what stands before a label by
-//! accident is told from it; then each piece goes into the sub-run of its label and PE.
+//! Life of the data: the text is split into pieces, one for each `[PE<i>] `; when all are known, labels are told from text
+//! that happens to stand before them; then each piece goes into the sub-run of its label and PE.
 //!
-//! A label and a PE may come several times: what a PE says for the n-th time belongs to the n-th sub-run. Relative lines say
-//! what the absolute ones do, and are read only where a sub-run has no absolute one.
+//! A label and a PE may occur several times: the n-th line of a PE belongs to the n-th sub-run. Relative lines repeat the
+//! absolute ones, and are read only where a sub-run has no absolute one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! `physical.txt`: the buffers that Conveyors really sent, from all PEs into one pipe.
+//! `physical.txt`: the buffers that Conveyors actually sent; all PEs write to one pipe.
 //!
 //! ```text
 //! local_send, 2000, 0, 2                          type, bytes, source, target

@@ -1,7 +1,9 @@
-//! The run while its files are read: columns wait here for the smallest stamp of all files, which is the run's origin.
+//! The run while its files are read: columns wait here for the smallest timestamp of all files, which is the run's
+//! origin.
 //!
-//! Words need no look-up: PEs are interned in the order of their numbers when everything is read, so that a number is its
-//! key. Waiting columns are the final ones: they move into the tables without a copy.
+//! Names of PEs need no look-up: they are interned in the order of their numbers when everything is read, so that a PE's
+//! number is its dictionary key. Waiting columns are already in their final form: they move into the tables without a
+//! copy.
 
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! `PE<i>_send.csv`: a line per `send()`, before aggregation.
 //!
 //! A block of lines becomes columns at once: the target's number is its key in the dictionary of PEs; source and size are
-//! mostly the same in every line and then cost nothing. What a line has in common with the one before is compared and not
-//! parsed, and such a line is not even looked through for its end. Nineteen of twenty lines of a real program go to the target
-//! of the line before: of these, nothing but the decimals is parsed.
+//! mostly the same in every line and then cost nothing. A line that begins like the one before is compared and not parsed, and
+//! is not even scanned for its end. In a real program, nineteen of twenty lines have the target of the line before: of these,
+//! only the decimals of the time are parsed.
 //!
 //! ```text
 //! 0, 12, 1, 30, 16, 1732150000.123456⏎

@@ -4,10 +4,10 @@
 //! {"ph":"b","cat":"io","id":"0x7","name":"read","ts":10}  {"ph":"n",…"ts":12}  {"ph":"e",…,"name":"read","ts":20}
 //! {"ph":"S","cat":"io","id":7,"name":"read","ts":10}      {"ph":"T",…"ts":12}  {"ph":"F",…,"ts":20}     the old spelling
 //! ```
-//! What belongs together has one category, scope and id (`id2.local` counts within its process), for the old spelling also
-//! one name. Spans of one id nest: an end closes the innermost one of its name, and a span inside of another has it as its
-//! parent. They overlap others freely, so each category and name has a location of its own beside the threads, and no
-//! depth. Instants and steps become events that know their task.
+//! Events that belong together share category, scope and id (`id2.local` is scoped to its process), in the old spelling
+//! also the name. Spans of one id nest: an end closes the innermost open one of its name, and a span inside another has it
+//! as its parent. Spans of different ids overlap freely, so each category and name has a location of its own beside the
+//! threads, and no depth. Instants and steps become events that refer to their task.
 
 use super::chunk::{Mark, NO_WORD, UNFINISHED};
 use super::event;

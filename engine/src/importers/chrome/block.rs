@@ -1,11 +1,11 @@
-//! A block of events: from text to records, on any thread, knowing nothing of other blocks.
+//! A block of events: parsed from text to records on any thread, independently of other blocks.
 //!
 //! ```text
 //! …,"dur":3},{"ph":"X",…},{"ph":"M",…},…,{"ph":"X",…},| {"ph":"s",…
 //!            ^ a block begins before an event             ^ and ends before one
 //! ```
-//! Where blocks are cut is a guess ([`border`]): the last complete event of the text at hand. The guess is proven by the
-//! block before it, which must end between two events; [`super::region`] reads on with care where it does not.
+//! Where blocks are cut is a guess ([`border`]): after the last complete event of the text at hand. Parsing a block
+//! checks the cut at its end: it must end between two events; where it does not, [`super::region`] reads on with care.
 //!
 //! Damage stays inside of one event: an unescaped quote makes the rest of it unreadable, so the reader counts one
 //! `bad_event` and goes on where [`damage`] finds the next event or the end of the array.

@@ -1,8 +1,8 @@
-//! Build: what was read becomes tables.
+//! Build: turns the records of a file into tables.
 //!
-//! The order follows from what is needed: ends of tasks → nesting (which needs them) → links and parents (which need
-//! nesting) → times from one origin → tables. Task columns move block by block without a copy; only arguments that an `E`
-//! adds to make a block's arguments be written anew.
+//! The order of the steps follows from their dependencies: ends of tasks → nesting (which needs them) → links and parents
+//! (which need nesting) → times from one origin → tables. Task columns move block by block without a copy; only where an
+//! `E` adds arguments are those of the block written anew.
 
 use datafusion::arrow::array::{Array, Int64Array, StringArray};
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};

@@ -1,16 +1,16 @@
-//! Damage: where reading goes on behind text that is no event.
+//! Damage: where reading resumes after text that is not an event.
 //!
 //! ```text
 //! {"ph":"X","name":"x = L("a", "b")","args":{"k":[1]}},  {"ph":"X","name":"next",…}],"traceName":"t"}
 //! begin          from      fault            nested: no   the next event             the end of the array
 //! ```
-//! An unescaped or missing quote turns strings and what is between them around, so the last string before the fault may
-//! hold anything: the search begins there. It tries each `{` that may stand in the array of events; what is the value of a
-//! key, or the first of a list, stands in another event. An event that is damaged as well is a place to go on, too: each
-//! is counted on its own, and only once.
+//! An unescaped or missing quote swaps strings and the text between them, so the last string before the fault may contain
+//! anything: the search begins there. It tries each `{` that can be an element of the array of events; one that is the
+//! value of a key, or the first element of a list, is inside another event. Reading may also resume at an event that is
+//! itself damaged: each is counted on its own, and only once.
 //!
-//! Cost: linear. A trial reads one object; what failed trials may read in all is limited by the length of the block, and
-//! behind that limit only the beginnings of objects are looked at.
+//! Cost: linear. A trial reads one object; all failed trials together may read as much as the length of the block, and
+//! beyond that limit only the beginnings of objects are looked at.
 
 use super::container::KEYS_WITH_MEANING;
 use super::event::{self, Event};

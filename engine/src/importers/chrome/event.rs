@@ -4,7 +4,7 @@
 //! {"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":1234.567,"dur":8.9,"args":{"correlation":42,"stream":7}}
 //! ```
 //! Keys come in any order, `ts` may be last and `args` first, so nothing is decided before the closing bracket. `args` is
-//! walked once: while its end is looked for, the few numbers that links are made of are picked up.
+//! scanned once: on the way to its end, the few numbers that links need are picked up.
 
 use std::borrow::Cow;
 

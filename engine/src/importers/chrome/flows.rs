@@ -8,11 +8,11 @@
 //! ```
 //! An identity is (category, name, id). With one start, all its ends are bound to it whatever their times (a sync row
 //! starts before the call that causes it); with several, each step and end is bound to the latest start or step before it.
-//! Ids are used again, ends are repeated, and many Kineto ends have no start at all: those are counted, not warned of.
+//! Ids are reused, ends are repeated, and many Kineto ends have no start at all: those are counted without a warning.
 //!
-//! `tq` itself writes links of kind `dependency` as flows of category `tq:dependency`, and so on for every kind. Several tasks of
-//! a thread may begin and end together, so each end says which task of the file it belongs to (`"args":{"tq_task":12}`, counted
-//! from 0); that is believed where the task is there.
+//! `tq` itself writes links of kind `dependency` as flows of category `tq:dependency`, and other kinds likewise. Several tasks of
+//! a thread may begin and end together, so each end of a flow names its task by its number in the file (`"args":{"tq_task":12}`,
+//! counted from 0); that number is used if such a task exists.
 //!
 //! Kineto's `ac2g` flows repeat what `correlation` says; only what that does not say becomes a link here.
 

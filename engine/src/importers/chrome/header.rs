@@ -6,7 +6,7 @@
 //! "beginningOfTime": 1795226099528086            clang: the same in µs
 //! "displayTimeUnit": "ns"                        a hint for viewers; ts stays in µs
 //! ```
-//! Every value of moderate size goes to `runs.args` under its own key.
+//! Values of moderate size also go to `runs.args` under their own keys.
 
 use std::collections::HashSet;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! What PyTorch's Kineto says in `args`: launches, operators, waits, Python's own call tree.
+//! What PyTorch's Kineto records in `args`: launches, operators, waits, and the call tree of Python.
 //!
 //! ```text
 //! cpu_op aten::mm       [External id 7                      ]

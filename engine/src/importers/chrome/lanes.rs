@@ -1,11 +1,13 @@
-//! Lanes: processes, threads and the lanes that are made for what lies beside threads.
+//! Lanes: processes, threads, and additional lanes for what does not belong on a thread (asynchronous spans, thread
+//! states).
 //!
 //! ```text
 //! pid and tid    number, string ("Spans", "worker:7"), or absent: tid = pid, pid = 0; 7 and "7" are two, 7 and 7.0 one
 //! location       24622 (process) → 24622/24640 (thread, stream) → 24622/async io/read, 24622/24640/state
 //! several ranks  rank 3 → rank 3/24622 → rank 3/24622/24640, and `process` is the rank
 //! ```
-//! Strings stand in a location as they are unless that would read as something else: then as JSON, with quotes.
+//! Strings are used in the name of a location as they are, or as JSON with quotes where they could be mistaken for
+//! something else.
 
 use std::collections::{HashMap, HashSet};
 

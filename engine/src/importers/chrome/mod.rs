@@ -14,7 +14,7 @@
 //!  ],
 //!  "traceName": "trace.json"}
 //! ```
-//! The array may stand alone, without what is around it, and without its closing bracket.
+//! The file may consist of the array alone, and its closing bracket may be missing.
 //!
 //! | the format's word | here |
 //! | --- | --- |
@@ -25,8 +25,8 @@
 //!
 //! Life of the data: [`region`] walks the [`container`] and cuts the events into blocks; [`block`] (any thread) turns text
 //! into records with [`lex`], [`event`], [`time`] and [`phases`]; [`mod@file`] (one thread, file order) renumbers words and
-//! keeps the columns; [`build`] closes what was begun, nests, links and fills the tables.
-//! Cost: each byte is looked at once by [`lex`], arguments are copied once, and nothing else is: no tree of values exists.
+//! keeps the columns; [`build`] closes what was begun, nests, links and fills the tables. Cost: [`lex`] reads each byte
+//! once, only arguments are copied, once, and no tree of values is built.
 //!
 //! Known to be wrong in files found in the wild: see [`repair`] (strings and numbers), [`time`] (doubles), [`damage`]
 //! (unescaped quotes), [`nest`] (overlaps), [`kineto`] (flows without a start).

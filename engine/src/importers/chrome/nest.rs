@@ -1,4 +1,4 @@
-//! Nesting: which task encloses which on a thread, where some tasks overlap without nesting.
+//! Nesting: which task encloses which on a thread, also where some tasks overlap without nesting.
 //!
 //! ```text
 //! order      start ascending, then end descending, then place in the file
@@ -9,11 +9,11 @@
 //! GPU streams with overlapping kernels, generators in Python stacks and times rounded to whole µs all overlap; elsewhere
 //! on the lane nesting is as good as ever. A `B` that ends after other tasks began is no different from an `X`.
 //!
-//! A task without an end that begins inside of one that ends lies in it, as if both ended together. Of a `B` that is what
-//! Perfetto says of its end as well, as soon as the thread goes on ([`Nesting::cut`]).
+//! A task without an end that begins inside a task with an end is nested in it, as if both ended together. Perfetto gives
+//! a `B` the same end as soon as the thread has later events ([`Nesting::cut`]).
 //!
-//! One exception, from Perfetto's own cases: an empty `X` at the very start of a `B` that the file begins later lies
-//! before it, not inside.
+//! One exception, from Perfetto's own test cases: an empty `X` at the very start of a `B` that comes later in the file
+//! lies before it, not inside.
 //!
 //! Cost: a counting sort by lane, a sort per lane that is not in order, one sweep; 12 bytes a task besides the answer.
 

@@ -1,10 +1,11 @@
-//! What began and has not ended, in the order in which it began: an end looks for the innermost one that fits.
+//! The open tasks of a thread or of an id, in the order in which they began: an end looks for the innermost one that
+//! matches.
 //!
 //! ```text
 //! f(io)  g(io)  f(db)  h(db)          an end of `f` fits the third, one of `f` in `io` the first, one without a name `h`
 //! ```
-//! Nearly all ends fit one of the last few, so those are looked at one by one. Only a search that goes deeper makes an index by
-//! name and category, so that a stack on which nothing ever ends costs no more than its length.
+//! Nearly all ends match one of the last few, so those are compared one by one. Only a search that goes deeper builds an index
+//! by name and category, so that a stack on which nothing ever ends costs no more than its length.
 
 use std::collections::HashMap;
 

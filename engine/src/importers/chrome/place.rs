@@ -1,5 +1,5 @@
-//! What a block, what steps over its damage and what its events become have in common: where a text stands in the file, what follows
-//! it, and what was looked up last.
+//! What [`super::block`], [`super::damage`] and [`super::phases`] share: the place of a text in the file, what may follow an event,
+//! and caches of the last look-ups.
 
 use super::chunk::NO_WORD;
 

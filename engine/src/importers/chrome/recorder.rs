@@ -1,4 +1,4 @@
-//! What a recorder writes of itself: spans that are no work of the program, and the lanes made for them.
+//! What a recorder writes about itself: spans that are not work of the program, and the lanes made for them.
 //!
 //! ```text
 //! {"ph":"X","cat":"Trace","name":"PyTorch Profiler (0)","pid":"Spans","tid":"PyTorch Profiler",…}      Kineto's span over the recording
@@ -7,11 +7,11 @@
 //! {"ph":"X","name":"Total Source","ts":0,"args":{"count":12,"avg ms":3},…}                                clang's sums (kind `summary`)
 //! ```
 //! Such tasks have the role `profiler`, and so have locations that hold nothing else. Neither the category `Trace` nor a name
-//! is enough: programs may use both. `libkineto/src/output_json.cpp` (`handleTraceSpan`) writes prefix, title and iteration
-//! into the name, and the title again as the tid, on a process `Spans` (before 2023 `Traces`).
+//! is sufficient evidence: programs may use both. `libkineto/src/output_json.cpp` (`handleTraceSpan`) writes prefix, title
+//! and iteration into the name, and the title again as the tid, on a process `Spans` (before 2023 `Traces`).
 //!
-//! What recording cost the program stays in it: `overhead` (CUPTI's `Activity Buffer Request`, …) took a thread's time, and a
-//! `ProfilerStep#7` is a step of the program, which only its profiler knows.
+//! The overhead of recording counts as the program's: `overhead` (CUPTI's `Activity Buffer Request`, …) took a thread's time.
+//! A `ProfilerStep#7` is a step of the program, although only the profiler marks it.
 
 use super::chunk::NO_WORD;
 use super::file::{Recording, Shared};

@@ -4,10 +4,11 @@
 //! {"schemaVersion":1,…,"traceEvents":[ {…},{…},… | {…},… | {…},… ],"traceName":"x"}
 //! container ────────────────────────── events, in blocks ───────── container
 //! ```
-//! Blocks are cut where [`block::border`] guesses that an event ends. The guess is right when the block before it ends
-//! between two events; by induction from the first event, so are all. Where it is wrong (an object that looks like an
-//! event inside of arguments, an event longer than a block, damage at the end of a block) reading starts again at the
-//! block in question, and from there every block is parsed to find its border: slower, and sure.
+//! Blocks are cut where [`block::border`] guesses that an event ends. A guess is right when the block before the cut
+//! ends between two events, provided that it began at one; by induction from the first event, all blocks are checked.
+//! Where a guess is wrong (an object inside arguments that looks like an event, an event longer than a block, damage at
+//! the end of a block), reading starts again at the block in question, and from there every block is parsed to find its
+//! border: slower, but certain.
 
 use std::io::{self, Cursor, Read};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Repair: what is almost JSON becomes JSON.
+//! Repair: turns text that is almost JSON into JSON.
 //!
 //! Found in the wild, each with the writer that does it:
 //!
@@ -10,7 +10,7 @@
 //! {"load": .75}                             C++ streams and shell scripts
 //! "\ud83d"                                  half a surrogate pair: a name cut to a number of UTF-16 units
 //! ```
-//! What cannot be told apart stays as it reads: `\t` of `C:\temp` is a tab.
+//! What is ambiguous is read as valid JSON: `\t` in `C:\temp` is a tab.
 
 use super::lex::{self, Flaw};
 

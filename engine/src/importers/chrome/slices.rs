@@ -4,14 +4,15 @@
 //! {"ph":"B","ts":100,"name":"f","tts":90}  {"ph":"B","ts":110,"name":"g"}  {"ph":"E","ts":120}  {"ph":"E","ts":130,"name":"f","tts":99}
 //! f [-----------------------)    g   [------)
 //! ```
-//! Events are taken in the order of time, and of the file where times are equal. The rule is that of Perfetto's
-//! `slice_tracker`: an `E` closes the innermost open task of its name and category (one that it does not say fits any), however
-//! many others are open inside. Those lost their `E`: as soon as the thread goes on behind the end of the closed one, they end
-//! with it, so that they do not take the ends of what follows; where the thread ends there, they stay unfinished. Arguments of
-//! `E` are laid over those of `B`; thread times of both make `tdur`.
+//! Events are taken in the order of time, and in file order where times are equal. The rule is that of Perfetto's
+//! `slice_tracker`: an `E` closes the innermost open task of its name and category (a missing name or category matches any),
+//! however many others are open inside. Those others lost their `E`: as soon as the thread has events after the end of the
+//! closed one, they end with it, so that they do not take the ends of later tasks; where the thread ends there, they stay
+//! unfinished. Arguments of `E` override those of `B`; the thread times of both give `tdur`.
 //!
-//! Where a task begins at the very tick at which the one around ends, Perfetto counts it to what is still open inside of that and
-//! loses its end; here it begins behind. `X` take no part: a task whose `E` comes after the `X` around it keeps its own end.
+//! Where a task begins at the very tick at which the enclosing one ends, Perfetto treats it as open inside that one and loses its
+//! end; here it begins after it. `X` events play no part: a task whose `E` comes after the end of the `X` around it keeps its own
+//! end.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What `tq` wrote: traces of other formats that `--format chrome` made Chrome traces of.
+//! Reads back what `tq` itself wrote: traces of other formats that `--format chrome` converted to Chrome traces.
 //!
 //! ```text
 //! "tq":{"tick":"ps","runs":[{"run":"base","args":{…}},{"run":"new",…}]}    beside the events, before them: `tq` wrote the file
@@ -9,11 +9,12 @@
 //! {"ph":"i","cat":"tq:nvtx",…,"tq":{"task":12}}                        an event of kind `nvtx`
 //! {"ph":"M","name":"tq_tasks","pid":1,"args":{"of":40,"parents":[3,1,4,1]}}    task 3 belongs to task 1, and so does task 4
 //! ```
-//! A viewer shows a process for each run and a thread for each location; the tables get the locations back as they were, with
-//! those above them, and times as they were, from the same tick 0. Tasks are numbered from 0 in the order of the file, run by run.
+//! A viewer shows a process for each run and a thread for each location; the tables get back the original locations with their
+//! ancestors, and the original times, from the same tick 0. Tasks are numbered from 0 in the order of the file, run by run.
 //!
-//! A file may come from anybody, and may have been cut since: members `tq` are arguments like any other where no header says
-//! that `tq` wrote the file, and numbers of tasks are believed only where the file holds as many tasks as it says.
+//! A file may come from anybody, and may have been truncated since: where no header says that `tq` wrote the file, members
+//! named `tq` are treated like any other argument, and task numbers are trusted only where the file holds as many tasks as
+//! it says.
 
 use serde::Deserialize;
 use serde_json::{Map, Value};

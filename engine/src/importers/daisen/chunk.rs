@@ -1,4 +1,5 @@
-//! A stretch of rows of `trace`, as columns: what the readers of both containers make, and what becomes `tasks`.
+//! A chunk of rows of the table `trace`, as columns: what the readers of SQLite and of CSV both produce, and what
+//! becomes `tasks`.
 
 use datafusion::arrow::array::Int64Builder;
 use datafusion::arrow::array::{Array, Int64Array, StringArray, StringBuilder};

@@ -4,8 +4,8 @@
 //! ID, ParentID, Kind, What, Where, Start, End
 //! flit-0-msg-3-14508_PCIe.Switch[0], flit-0-msg-3-14508_e2e, flit, flit_inside_sw, PCIe.Switch[0], 0.0000145060, 0.0000146490
 //! ```
-//! A comma in an action breaks its row in the eyes of every reader of CSV; here the three fields on either side say where
-//! the action begins and ends.
+//! A comma in an action (the column What) breaks its row for every other CSV reader; here the three fields on either side
+//! tell where the action begins and ends.
 
 use std::io::{BufRead, BufReader};
 

@@ -1,7 +1,7 @@
-//! Reading a database: stretches of rows on several threads, each with a connection of its own.
+//! Reads a database: ranges of rows on several threads, each with a connection of its own.
 //!
-//! A stretch is a range of rowids, the order of storage; a table without rowids (a view) is one stretch. Chunks come back
-//! in the order of the file, on any number of threads.
+//! A range is one of rowids, which follow the order of storage; a table without rowids (a view) is a single range. Chunks
+//! come back in the order of the file, on any number of threads.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;

@@ -1,8 +1,9 @@
 //! Milestones and tags: instants of tasks.
 //!
-//! A milestone is the moment when something that its task waited for is there: Kind says what sort of thing (hardware
-//! resource, queue, data …), What which one. Tags are labels (hit, miss …). Both are at the location of their task; v4 also
-//! says where the milestone happened, which goes to `args` where it is elsewhere. Before v4.5 a milestone has no time.
+//! A milestone is the moment at which something becomes available that its task waited for: Kind says what sort of thing
+//! (hardware resource, queue, data …), What which one. Tags are labels (hit, miss …). Both are at the location of their
+//! task; v4 also records where the milestone happened, which goes to `args` if it is another location. Before v4.5 a
+//! milestone has no time.
 
 use datafusion::arrow::array::{Int64Builder, StringBuilder};
 use rusqlite::types::ValueRef;

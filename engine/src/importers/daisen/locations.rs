@@ -6,7 +6,7 @@
 //! GPU[1].SA[0].L1ICache  component    tasks name it
 //! L1Cache.Top            port         the trace lists it as one
 //! ```
-//! They are sorted as Daisen lists them: digits by their value, so that `CU[2]` comes before `CU[10]`.
+//! They are sorted as Daisen lists them: numbers by their value, so that `CU[2]` comes before `CU[10]`.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -11,8 +11,9 @@
 //! v5 beta.2 -         Location is a key of          integer  REAL picoseconds       milestone, no location;     component_spec,
 //!                     location(ID, Locale)                                          tag                         port
 //! ```
-//! No version stands in the files: tables, columns and the types of cells tell ([`schema`]). Columns have no declared type,
-//! so each cell is read as what it is. Indexes are never relied on, and the file is never written ([`super::sqlite`]).
+//! The files name no version: it is inferred from tables, columns and the types of cells ([`schema`]). Columns have no
+//! declared type, so each cell is read by its own type. Indexes are never relied on, and the file is never written
+//! ([`super::sqlite`]).
 //!
 //! | Akita's word | here |
 //! | --- | --- |
@@ -25,12 +26,12 @@
 //! | metrics of a simulator | `counters` of kind `total` |
 //! | exec_info, segments | `runs.args` |
 //!
-//! Life of the data: threads read stretches of rows into chunks of columns ([`database`], [`csv`]), which already are the
+//! Life of the data: threads read ranges of rows into chunks of columns ([`database`], [`csv`]), which already are the
 //! columns of `tasks`; the ids of all chunks are indexed; parents are looked up ([`tasks`]); milestones and tags, read in
 //! the same way, look up their tasks ([`events`]); the names of locations become a tree ([`locations`]).
 //!
 //! Times are picoseconds in every version. A float of seconds is not exact: it counts as rounded only when it is farther
-//! from a whole tick than floats of its size explain ([`times`]).
+//! from a whole tick than the precision of a float of its size explains ([`times`]).
 //!
 //! Known to be odd in files found in the wild: parents that are not in the table, children that outlive their parents, tasks
 //! without length, and (up to v4.8) tasks that were still open at the end and look as if they ended there; a milestone of a

@@ -1,4 +1,4 @@
-//! The tasks of a trace: chunks of rows, an index of their ids, and what follows from their parents.
+//! The tasks of a trace: chunks of rows, an index of their ids, and the columns that depend on their parents.
 //!
 //! Children stand before their parents (a row is written when its task ends), so parents are looked up when all rows are
 //! there. The index holds positions only; the text of an id stays in its column.

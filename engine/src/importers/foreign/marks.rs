@@ -1,4 +1,4 @@
-//! What a beginning is compared with.
+//! The marks with which the beginning of a file is compared.
 
 use crate::importers::sqlite;
 use crate::trace::Source;

@@ -1,12 +1,12 @@
-//! Files of other tools: what they are, and how they become something that is read.
+//! Files of tools that `tq` does not read: what they are, and how to convert them into something that it reads.
 //!
-//! No format claims them. [`identify`] asks a table of beginnings, so that an error can say "this is a Perfetto trace" and
-//! what to type, instead of showing four bytes. It is asked only when every format has declined, and before [`super::table`]
-//! takes a JSON document or a database for rows.
+//! No format claims them. [`identify`] compares the beginning of a file with a table, so that an error can say "this is a
+//! Perfetto trace" and what to type, instead of showing four bytes. It is called only when every format has declined, and
+//! before [`super::table`] takes a JSON document or a database for rows.
 //!
-//! A mark is content: first bytes, the first line, keys of a JSON object, tables of an SQLite database. Two kinds of files
-//! have no mark that their makers document (Nsight's reports) or one of two bytes only (OTF2): there the name decides, which
-//! can do no harm to a file that nobody reads anyway.
+//! A mark is content: first bytes, the first line, keys of a JSON object, tables of an SQLite database. Of two kinds of
+//! files the mark is undocumented (Nsight's reports) or only two bytes long (OTF2): there the file name decides, which can
+//! do no harm, since these files are not read anyway.
 
 mod marks;
 

@@ -1,4 +1,4 @@
-//! Beginnings of files of other tools, written by hand after their makers' sources and documents.
+//! Beginnings of other tools' files, written by hand from the tools' sources and documentation.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Calls: who launched what, by the correlation id that a call and its work share.
+//! Calls: which call launched what, by the correlation id that a call and its work share.
 
 use super::lanes::Process;
 

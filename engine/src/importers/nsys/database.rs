@@ -1,4 +1,4 @@
-//! Read: the rows of a table by the names of its columns, whatever the version of the export.
+//! Read: the rows of a table, with columns found by name, whatever the version of the export.
 
 use std::rc::Rc;
 use std::sync::Arc;

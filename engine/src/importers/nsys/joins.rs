@@ -8,7 +8,7 @@
 //! kernel                        [gemm: 42        ]       launch: cudaLaunchKernel → gemm
 //!                                                        nvtx: forward → gemm, all-reduce → gemm
 //! ```
-//! Ranges nest within their domain only, so that each domain has an innermost one around a launch.
+//! Ranges nest only within their domain, so each domain has its own innermost range around a launch.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};

@@ -14,17 +14,18 @@
 //! | 2021 - 2022 | `textId` beside `text`, `META_DATA_EXPORT` |
 //! | 2023 and later | NULL stands for a missing value, driver calls among the runtime's |
 //!
-//! No version is asked for: a table exists only when its data was collected, and a column is looked up by its name, so that
-//! a missing one is NULL ([`database`]). `_V2` and such behind the name of a table is a later layout of the same.
+//! The version is not read: a table exists only when its data was collected, and a column is looked up by its name, so that
+//! a missing one is NULL ([`database`]). A suffix such as `_V2` on the name of a table marks a later layout of the same
+//! table.
 //!
 //! Life of the data: strings, then calls, device work, NVTX and the rest become one list of tasks ([`tasks`]); threads and
-//! streams become lanes while they are met ([`lanes`]); calls and ranges are joined to what runs on devices ([`joins`]).
-//! There are no indexes, so each table is read once and joined here.
+//! streams become lanes as they are encountered ([`lanes`]); calls and ranges are joined to what runs on devices
+//! ([`joins`]). There are no indexes, so each table is read once and joined here.
 //!
-//! Known to be odd in files found in the wild: correlation ids are unique per process only, and 0 is none; driver calls share
-//! the id of the runtime call around them (the inner one is the launch); kernels whose call came before the collection began;
-//! ids above 2⁶³ are stored as negative numbers; `deviceId` counts within its process. The columns follow NVIDIA's published
-//! schema and public tools; what is uncertain is read leniently.
+//! Known to be odd in files found in the wild: correlation ids are unique only within a process, and 0 means none; driver
+//! calls share the id of the runtime call around them (the inner one is the launch); kernels whose call came before the
+//! collection began; ids above 2⁶³ are stored as negative numbers; `deviceId` counts within its process. The columns follow
+//! NVIDIA's published schema and public tools; where these leave doubts, reading is lenient.
 
 mod calls;
 mod database;

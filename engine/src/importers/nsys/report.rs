@@ -1,8 +1,8 @@
 //! Reports of Nsight Systems (`.nsys-rep`): made into a database by NVIDIA's own `nsys export`, where that is installed.
 //!
-//! The content of a report is undocumented. `nsys` is looked for in the absolute folders of `PATH` only: through `.`, an empty
-//! or a relative entry, the folder that somebody else's files lie in could hold a program of that name. The database lies in a
-//! temporary folder of its own, which goes with the source.
+//! The content of a report is undocumented. `nsys` is looked for only in the absolute folders of `PATH`: with `.`, an empty or
+//! a relative entry, a folder of somebody else's files could provide a program of that name. The database is made in a
+//! temporary folder of its own, which is removed together with the source.
 
 use std::ffi::OsStr;
 use std::fs::File;

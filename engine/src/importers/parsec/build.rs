@@ -1,7 +1,7 @@
 //! Build: ranks and graphs become the tables of one run.
 //!
-//! Rows of `tasks` stand in the order of ranks, streams and starts, as in the tables of PaRSEC's own converter; behind them those
-//! that only a graph knows. Positions are therefore known before anything is joined.
+//! Rows of `tasks` stand in the order of ranks, streams and starts, as in the tables of PaRSEC's own converter; after them come
+//! those that only a graph names. Positions are therefore known before anything is joined.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
 //! The unit of a trace's times. On Linux it is the nanosecond; other builds write processor cycles or microseconds, and the
-//! file does not say which.
+//! file does not record which.
 
 use crate::error::ImportError;
 use crate::importers::importer::ImportOptions;

@@ -8,10 +8,11 @@
 //! dc0x7fff2581af40_1 -> TRSM_2_1_0 [label="C"]                                its use
 //! }
 //! ```
-//! A node stands in the file of the rank that executed it, an edge in the file of the rank of its target. Names are not quoted, and a
-//! negative parameter (`X_2_-1`) is no identifier of DOT: names end at a blank. A killed run lacks the `}`. `dotted` means control;
-//! the other styles say nothing. A statement of an edge has room for [`NAMES_OF_EDGE`] bytes of names, so a longer target is cut
-//! and found again among the nodes. Tiles make cycles (task → tile → task), so they are counted and left out.
+//! A node stands in the file of the rank that executed it, an edge in the file of the rank of its target. Names are not quoted, and
+//! with a negative parameter (`X_2_-1`) they are not valid DOT identifiers, so a name ends at a blank. A killed run lacks the `}`.
+//! `dotted` means control; the other styles mean nothing. PaRSEC writes at most [`NAMES_OF_EDGE`] bytes of names per edge; a longer
+//! target is truncated, and is matched with the nodes by what is left of its name. Tiles make cycles (task → tile → task), so they
+//! are counted and left out.
 
 use crate::trace::{Stats, Words, findings};
 

@@ -1,7 +1,7 @@
 //! Executions: which rows are one task, and what the graphs of all ranks call it.
 //!
-//! The key of a task is never the type of the event (its place in a dictionary). [`Tasks`] has the executions by key, [`Joined`] the
-//! names of the graphs, each with its place; [`super::join`] brings them together.
+//! The key of a task never contains the type of the event (its position in a dictionary). [`Tasks`] has the executions by key,
+//! [`Joined`] the names in the graphs, each with its place; [`super::join`] brings them together.
 
 use hashbrown::HashMap;
 

@@ -1,15 +1,16 @@
-//! The `.prof` file: a header, then blocks of one size that hang together in chains.
+//! The `.prof` file: a header, then blocks of one size that are linked into chains.
 //!
 //! ```text
 //! header   own offset | "#PARSEC BINARY PROFILE \x0c" at 8 | byte order mark at 40 | block size B | program | dictionary |
 //!          infos | rank | streams: count and offset of the first block of each chain
 //! block    own offset i64 | next block i64, -1 = last | records i64 | type u8 | B - 25 bytes of packed records
 //! ```
-//! The magic is written last: all zero means that the run lives, or was killed. Everything is in the writer's byte order.
-//! Files written before September 2020 have the size of the world in front of the streams; nothing announces it.
+//! The magic is written last: all zeros mean that the run is still going, or was killed. Everything is in the writer's
+//! byte order. Files written before September 2020 have the world size (the number of ranks) in front of the streams; no
+//! field says so.
 //!
-//! Nothing here trusts an offset or a length: a chain ends where it leaves the file or meets a block again, a record where
-//! its block ends, and each such place is counted.
+//! No offset or length is trusted: a chain ends where it leaves the file or comes to a block for the second time, a record
+//! where its block ends, and each such place is counted.
 
 use crate::error::ImportError;
 use crate::trace::{Finding, Source, Stats, findings};

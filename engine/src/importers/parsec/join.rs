@@ -5,10 +5,11 @@
 //! graph        NAME  →  node (taskpool, class number, id) in the file of its rank  →  executions
 //! edge         NAME → NAME, in the file of the target's rank: the source may be of another rank
 //! ```
-//! The key is never the type of the event (its place in a dictionary), and the style of an edge is never asked whether it is one.
-//! Taskpools are numbered by each process, so a name means the node of its own file, and only without one that of another.
-//! A name that is no node (its rank's file is missing, or the task never ran) is found by its numbers ([`naming`]), else it
-//! becomes a task without times like a node without events does: nothing that the graph knows is lost.
+//! The key never contains the type of the event (its position in a dictionary), and the style of an edge does not decide whether
+//! it is one. Each process numbers its own taskpools, so a name refers to the node of its own file, and to that of another file
+//! only where its own has none. A name without a node (its rank's file is missing, or the task never ran) is resolved by the
+//! numbers in it ([`naming`]); failing that it becomes a task without times, like a node without events: nothing in the graph is
+//! lost.
 
 use std::collections::BTreeMap;
 

@@ -1,13 +1,13 @@
-//! Messages: the two sides of a payload find each other, and the tasks that produce and consume it.
+//! Messages: matches the two sides of a payload with each other, and with the tasks that produce and consume it.
 //!
 //! ```text
 //! rank 0   TRSM_2_1_0 ──► [MPI_DATA_PLD_SND]                               kind mpi: send_time = its begin
 //! rank 1             [MPI_DATA_CTL]                                        kind control: the request for the data
 //! rank 1           [MPI_DATA_PLD_RCV        ] ──► GEMM_2_3_1_0             receive_time = its end
 //! ```
-//! Both sides name source, target, the producing task and which of its outputs: one to one in every recording. Times cannot help,
-//! since the receiver asks before the sender sends. A broadcast is relayed along a tree: a rank that relays has no producer, but a
-//! receipt of its own.
+//! Both sides name source, target, the producing task and which of its outputs: in every recording seen, that matches them one to
+//! one. Times cannot help, since the receiver asks before the sender sends. A broadcast is relayed along a tree: a relaying rank
+//! has no producer, but has received the payload itself.
 
 use hashbrown::{HashMap, HashSet};
 

@@ -18,8 +18,9 @@
 //! sides of each message; [`build`] moves the columns into the tables.
 //! Cost: each file is in memory once while it is read, and 32 bytes an event.
 //!
-//! Known to be wrong in files found in the wild: ids that are not unique ([`pair`]); a killed run leaves no magic and half of a
-//! graph; offsets are trusted by the original reader, which crashes on a cut file and loops on a cycle ([`mod@file`]).
+//! Known to be wrong in files found in the wild: ids that are not unique ([`pair`]); a killed run leaves a header without magic
+//! and half a graph; offsets are trusted by the original reader, which crashes on a cut file and loops on a cycle
+//! ([`mod@file`]).
 
 mod build;
 mod clock;

@@ -1,12 +1,13 @@
-//! Naming: what the numbers in the name of a task are, learned from tasks whose name and execution are both known.
+//! Naming: what the numbers in the name of a task mean, learned from tasks whose name and execution are both known.
 //!
 //! ```text
 //! GEMM_2_14_9_0   class, taskpool, parameters    {"tid":1370, …, "m":14, "n":9, "k":0}   so the parameters are m, n, k
 //! Gemm_1_10       class, taskpool, number        {"tid":10, …}                           so the number is the id (DTD)
 //! ```
-//! It is asked where nodes do not tell which execution a name means: a rank without graph, whose tasks the edges of others
-//! name; the last line of a graph that was cut; and nodes of one key, since hashes of programs' own may collide. Locals are
-//! parsed again for that, which costs nothing where all ranks have their graphs.
+//! It is used where nodes do not tell which execution a name means: for a rank without a graph, whose tasks are named by
+//! edges in the graphs of others; for the last line of a truncated graph; and for nodes with the same key, since a
+//! program's own hash of its parameters may collide. The locals are parsed again for that, which costs nothing where all
+//! ranks have their graphs.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Pairing: which end belongs to which start, by the rules of PaRSEC's own reader, so that its numbers come out.
+//! Pairing: which end belongs to which start, by the rules of PaRSEC's own reader, so that the results agree with it.
 //!
 //! Ids are not unique (events of the runtime all have 0), so the rules matter:
 //!
@@ -12,7 +12,7 @@
 //! ```text
 //! S1 S2 S3 E1 E2 E3, all of one id      S3-E1 (next), S1-E2 and S2-E2 (first left), E3 ends nothing
 //! ```
-//! Cost: linear, but for a binary search among the ends of equal ids for each start that its neighbour does not end.
+//! Cost: linear, plus a binary search among the ends of the same id for each start that the next event does not end.
 
 use hashbrown::HashMap;
 

@@ -1,6 +1,6 @@
-//! The trace of one rank: its events become rows of lanes, readings of counters, instants, and transfers.
+//! The trace of one rank: its events become tasks on lanes, counter values, instants, and the sides of messages.
 //!
-//! Ranks are read side by side, so whatever needs no other rank happens here: pairing, nesting, arguments as JSON.
+//! Ranks are read in parallel, so whatever needs no other rank happens here: pairing, nesting, arguments as JSON.
 
 use datafusion::arrow::array::StringArray;
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};

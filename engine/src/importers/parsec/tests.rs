@@ -1,4 +1,4 @@
-//! Layouts and damage: files made here byte by byte, in every layout, cut everywhere and flipped.
+//! Layouts and damage: files made here byte by byte, in every layout, truncated at every byte and with bytes flipped.
 
 use std::io::Write;
 use std::sync::Arc;

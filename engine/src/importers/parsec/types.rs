@@ -1,4 +1,4 @@
-//! Types of events: what a name stands for, and how the bytes of an info become JSON.
+//! Event types: what the name of a type stands for, and how the bytes of an event's info become JSON.
 //!
 //! ```text
 //! chol::TRSM        dc_key{uint64_t};priority{int32_t};dc_dataid{uint32_t};tcid{uint32_t};trc{int32_t};m{int32_t};k{int32_t}

@@ -5,9 +5,8 @@
 //!             "values": ["start_time", "stop_time"], "extras": {"regions": {"values": ["start_time", "stop_time", …]}}}},
 //!  "data": {"2;0;1": {"start_time": 1.5, "stop_time": 2.5, "regions": {"1": [[1.6, 2.4, 11, 14, 0, "a.c"]]}}}}
 //! ```
-//! The layout of a key is what `keys` says, never assumed. `input` is an index into `arguments`, from 0 since 2023 and from 1
-//! before: the smallest and largest that occur decide. `arguments` may stand in any order, and may be the text of a Python
-//! list.
+//! The layout of a key is given by `keys`, never assumed. `input` is an index into `arguments`, from 0 since 2023 and from 1
+//! before: the smallest and largest that occur decide. `arguments` may be in any order, and may be the text of a Python list.
 //!
 //! **Time of a region.** A region has an entry per execution and thread. When each thread is there once, the region ran once:
 //! from the first start to the last stop. When a thread is there several times, it ran several times: entries are merged

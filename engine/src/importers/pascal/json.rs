@@ -1,5 +1,5 @@
-//! JSON as a tree over the text: numbers stay as they are written, so that times never pass through a binary float, and
-//! text without escapes is not copied.
+//! JSON as a tree that borrows from the text: numbers are kept as written, so that times never pass through a binary
+//! float, and strings without escapes are not copied.
 //!
 //! Cost: one pass; 32 bytes a value beside the text. Brackets may be [`DEPTH_MAX`] deep.
 

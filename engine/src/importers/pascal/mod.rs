@@ -1,5 +1,5 @@
-//! Scalability studies: PaScal Viewer, PaScal Analyzer and SPERF. Not event traces but run times of a program, whole and per
-//! region, for many numbers of cores and problem sizes.
+//! Scalability studies: PaScal Viewer, PaScal Analyzer and SPERF. These are not event traces but run times of a program, in
+//! total and per region, for many numbers of cores and problem sizes.
 //!
 //! ```text
 //! 1  [{"region":"0, 0","filename":"a.c","executions":[[{"argument":"8","runs":[{"threads":1,"time":2.5}, …         viewer

@@ -1,4 +1,5 @@
-//! Which of the five shapes a text has, by its first bytes: by the keys of its outermost objects, in any order.
+//! Which of the five shapes a text has: told from the keys of its outermost objects, in any order, within its first
+//! bytes.
 
 use super::json::{self, Json};
 use super::sperf;

@@ -7,9 +7,9 @@
 //! <regiao><l>12</l><l>14</l><p>./prog</p><execucoes><item><arg> … </arg><execucao><n>1</n><t>0.3</t>…</execucao></item></execucoes></regiao>
 //! (empty line) / ,1,2, / , / 1,1.00000,0.49979, / …                                     efficiencies only
 //! ```
-//! SPERF's speedups and efficiencies have no factor for the base and are not read where times are. The whole program's file
-//! has the lines of the *first region*: its role is told by the file's name. Files are opened for appending, so a text
-//! is a sequence of documents; repetitions of later ones are numbered on.
+//! SPERF's speedups and efficiencies ignore the number of cores of the base and are not read where there are times. The
+//! whole program's file carries the line numbers of the *first region*: only its name tells that it is the whole program.
+//! SPERF appends to its files, so a file is a sequence of documents; the numbering of repetitions continues in later ones.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Regions by their lines: which one is inside of which, for the shapes that do not say so.
+//! The nesting of regions by their line numbers, for the shapes that do not record it.
 //!
 //! ```text
 //! whole program   0 ------------------------------ 9999      or 0 - 0
@@ -6,9 +6,9 @@
 //! a.c                           15 -- 20                     inside of 10 - 20
 //! b.c                             16 - 18                    another file: in the whole program only
 //! ```
-//! As PaScal Viewer: regions by descending length (those of one length as in the file); the parent is the nearest before
-//! that contains the lines, bounds included. Unlike it, a parent has the same file, and children are never mixed up when the
-//! file is not sorted by length.
+//! As in PaScal Viewer, regions are taken by descending length (in file order where lengths are equal), and the parent is
+//! the nearest earlier one that contains the lines, bounds included. Unlike there, a parent is in the same file, and
+//! children are not mixed up when the input is not sorted by length.
 
 use super::study::Region;
 

@@ -1,8 +1,8 @@
-//! `args`: the columns that no column of ours takes, so that nothing of a home-made log is lost.
+//! `args`: the input columns that map to no column of the table, so that nothing of a home-made log is lost.
 //!
-//! One JSON object a row. A plain cell that reads as a number or as `true` or `false` becomes one, with its digits as they
-//! stand; other texts are texts, and an empty cell is left out. Cells that should have been a time or a number and were
-//! not are here too, under their column's name.
+//! One JSON object a row. A plain cell that reads as a number or as `true` or `false` becomes one, with its digits
+//! unchanged; other cells become strings, and empty cells are left out. Cells that should have been a time or a number and
+//! were not are here too, under their column's name.
 
 use std::fmt::Write as _;
 

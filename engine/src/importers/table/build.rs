@@ -1,9 +1,9 @@
 //! Build: the batches of one section become chunks of the run.
 //!
-//! Each column of ours is read from its cells: times become ticks, words keys of the run's dictionaries, references keys
-//! in the index of tasks. A cell that does not fit its column leaves NULL there, is counted with its place, and goes to
-//! `args` as it stands. Rows are left out only when nothing of them could be a row: a link without both ends, a second
-//! row of one location.
+//! Each output column is filled from the cells mapped to it: times become ticks, words become keys of the run's
+//! dictionaries, references become keys in the index of tasks. A cell that does not fit its column becomes NULL, is
+//! counted with its place, and goes to `args` unchanged. A row is left out only when it cannot be a row of the table: a
+//! link that lacks an end, a second row for a location.
 
 use std::borrow::Cow;
 use std::sync::Arc;

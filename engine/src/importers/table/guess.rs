@@ -1,4 +1,4 @@
-//! Guesses about times that name no unit, each counted as `time_unit_guessed`.
+//! Guesses about the unit of times that name none, each counted as `time_unit_guessed`.
 //!
 //! | numbers | read as |
 //! | --- | --- |

@@ -1,8 +1,8 @@
 //! The mapping: which column of which file becomes which column of which table.
 //!
-//! It comes as `--option table.KEY=VALUE` or as `KEY = "VALUE"` in a TOML file ([`super::toml_file`]); both are lists of
-//! [`Given`] keys that remember where they were written, so that an error can say so. One list is one [`Section`]: one
-//! file read into one table. Keys are columns of that table, or settings:
+//! It is given as `--option table.KEY=VALUE` or as `KEY = "VALUE"` in a TOML file ([`super::toml_file`]); both become
+//! lists of [`Given`] keys that record where they were written, for errors. One list is one [`Section`]: one file read
+//! into one table. Keys are columns of that table, or settings:
 //!
 //! ```text
 //! table          which table (tasks)                    key            tasks are referred to by id or name

@@ -4,20 +4,23 @@
 //! begin,end,stage,worker          --option table.start=begin:s --option table.finish=end:s
 //! 0.000125,0.004250,decode,w1     --option table.name=stage    --option table.location=worker
 //! ```
-//! Life of a row: the [`mapping`] (command line or [`toml_file`]) says which file becomes which table; a reader
-//! ([`read`]) makes batches of its container; the [`plan`] brings columns and mapping together; [`build`] turns cells into
-//! ticks, words and references, and whatever nobody maps into [`args`]; [`run`] knows at the end the origin, the parents
-//! and the nesting. Rows that are begins and ends become rows of tasks before that ([`pairing`]).
+//! Life of a row: the [`mapping`] (command line or [`toml_file`]) says which file becomes which table; a reader ([`read`])
+//! makes batches of its container; the [`plan`] resolves the mapping against the file's columns; [`build`] turns cells
+//! into ticks, words and references, and unmapped columns into [`args`]; at the end, [`run`] determines the origin, the
+//! parents and the nesting. Rows that are begins and ends become rows of tasks before that ([`pairing`]).
 //!
-//! **Recognised** is a file with a mapping beside it, or one whose columns are called like ours (`start` with `finish` or
-//! `duration`, also `start_us` and the like). A single JSON object with lists or objects in it is a document and no row. A file that the user names and that no other format wants is taken when it is a table at all, so that the
-//! answer is what it lacks and not "unknown format".
+//! A file is **recognised** when a mapping lies beside it, or when its columns have the names of our tables (`start` with `finish`
+//! or `duration`, also `start_us` and the like). A single JSON object with lists or objects in it is a document and not a row. A
+//! file that the user names and that no other format claims is accepted if it is any kind of table, so that the error says what it
+//! lacks and not "unknown format".
 //!
-//! **Times** are exact ([`times`]); a unit that nobody said is guessed and counted ([`guess`]). Numbers stay as they are, whatever the recorder took as 0; timestamps, and numbers
-//! that are dates between 2000 and 2100 as ns since 1970, count from the least start, which `runs.origin` keeps.
+//! **Times** are exact ([`times`]); a unit that is not given is guessed and counted ([`guess`]). Numbers keep the recorder's own
+//! zero; timestamps, and numbers that are dates between 2000 and 2100 as ns since 1970, are counted from the least start, which is
+//! kept in `runs.origin`.
 //!
-//! **Tasks** nest by location when each two of a location lie side by side or one in the other; else they have no depth
-//! there. References go to `id`, or with `key=name` to the name of a task that no other task has.
+//! **Tasks** of a location are nested when any two of them either do not overlap or lie one inside the other; else the
+//! tasks of that location have no depth. References go to `id`, or with `key=name` to the name of a task that no other
+//! task has.
 
 mod args;
 mod build;

@@ -1,4 +1,4 @@
-//! Rows that are begins and ends: two rows become one task before anything else looks at them.
+//! Rows that are begins and ends: two rows are combined into one task before any other step.
 //!
 //! ```text
 //! ts,event,thread,name             --option table.phase=event:begin=Enter,end=Leave --option table.time=ts:us
@@ -7,13 +7,12 @@
 //! 20,Leave,t1,sweep
 //! 30,Leave,t1,solve
 //! ```
-//! An end belongs to the begin of the same `key` (the innermost of them), where a column is named for that. Else it belongs to the
-//! innermost open begin of its location that has its name, and without a name to the innermost at all: as
-//! Perfetto pairs slices.
+//! Where the mapping names a `key` column, an end belongs to the innermost open begin with the same key. Else it belongs to the
+//! innermost open begin of its location that has its name, or, without a name, to the innermost one: as Perfetto pairs slices.
 //!
 //! Life of the data: the rows of the file wait here, charged to the memory pool, until the last one has been seen, because a
-//! task stands in the place of its begin, whose end may be the last row. Then the rows of the begins go on in batches, each
-//! with one column more, the time of its end; cells that a begin lacks are those of its end.
+//! task takes the position of its begin, and the end of the first begin may be the last row. Then the begin rows are passed
+//! on in batches with one more column, the time of the end; a cell that is empty in the begin is taken from the end.
 //!
 //! Strays are counted: begins that never end (tasks without a finish), ends of nothing, rows that are neither.
 

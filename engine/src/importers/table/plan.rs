@@ -1,7 +1,7 @@
 //! Plan: the mapping of a section meets the columns of its file.
 //!
-//! What the mapping names must be there; a column that is called like ours and that nobody mapped otherwise maps by
-//! itself; all others go to `args`. The errors of this page are the ones that a newcomer meets first: they say what the
+//! Every column that the mapping names must exist; an unmapped column with the name of a column of the table is mapped
+//! to it; all others go to `args`. The errors of this module are the first that a newcomer meets: they say what the
 //! file has, and end in something to type.
 
 use tq_udfs::ticks::Tick;

@@ -1,6 +1,6 @@
-//! The run while its files are read: chunks of rows that wait for what only the last row tells.
+//! The run while its files are read: chunks of rows wait here for what is known only after the last row.
 //!
-//! Three things are known at the end only: the origin (the least start), the parents (a task may name one that comes
+//! Three things are known only at the end: the origin (the least start), the parents (a task may name one that comes
 //! later) and the nesting on the lanes. So chunks wait here, accounted by the memory pool, and [`RunTables::finish`] moves
 //! them into the run's builder. Links and messages are read after all tasks, and resolve their references at once.
 

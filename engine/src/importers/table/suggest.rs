@@ -1,4 +1,5 @@
-//! Suggestions: the nearest of known names, and which column of a stranger's table means what.
+//! Suggestions for errors: the known name nearest to a misspelt one, and which column of a foreign table probably means
+//! what.
 
 use crate::tables::{ColumnType, Table};
 

@@ -1,4 +1,4 @@
-//! One table in every container: the same rows whatever holds them, and no damage that panics.
+//! One table in every container: each gives the same rows, and damage never causes a panic.
 
 use std::collections::BTreeMap;
 use std::path::Path;

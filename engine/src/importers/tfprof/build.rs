@@ -1,9 +1,9 @@
 //! Build: pieces of lanes become locations, tasks and links.
 //!
-//! The order of the steps follows from what they need: times from one origin → stack parents (which need the times) → type
-//! words (whose guess needs to know which types enclose others) → the join with a task graph (which needs names and
-//! positions) → tables. Long pieces become chunks of the tables as they are; short ones are gathered first, so that a
-//! trace of many lanes does not fall into many small batches.
+//! The order of the steps follows from what they need: times from one origin → stack parents (which need the times) →
+//! names of task types (guessed from which types enclose others) → the join with a task graph (which needs names and
+//! positions) → tables. Long pieces become chunks of the tables without a copy; short ones are combined first, so that a
+//! trace with many lanes does not become many small batches.
 
 use std::collections::HashMap;
 

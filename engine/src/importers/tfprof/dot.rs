@@ -16,11 +16,12 @@
 //! subgraph cluster_p0x7ffe… { label="m1"; … }  a module's graph, once, behind the first
 //! }
 //! ```
-//! 4.1 indents, adds `compound=true;`, and a literal `\npriority: HIGH` inside labels where priorities are on.
+//! Taskflow 4.1 indents, adds `compound=true;`, and puts a literal `\npriority: HIGH` into labels where priorities are
+//! enabled.
 //!
-//! A real DOT parser fails on quotes in names, and a line end in a name breaks the statement in two: so labels run to the
-//! last quote before `];` at the end of a line. Edges between different graphs are joins: a dependency never leaves its
-//! graph.
+//! A regular DOT parser fails on quotes in names, and a line end in a name splits the statement in two: so labels run to
+//! the last quote before `];` at the end of a line. Edges between different graphs are joins: a dependency never leaves
+//! its graph.
 
 use std::collections::HashMap;
 

@@ -5,7 +5,8 @@
 //! other (`run_n`), joins round by round; and module tasks, which leave no entry in a trace from 3.9 on, are replaced by
 //! the graph inside of them.
 //!
-//! Books: each node and each edge of the graph is a row of `links` or counted as left out, with the first case as example.
+//! Accounting: each node and edge of the graph either becomes rows or is counted as left out, with the first case as an
+//! example.
 
 use std::collections::HashMap;
 

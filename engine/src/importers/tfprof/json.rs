@@ -8,16 +8,16 @@
 //! ```
 //! The library escapes nothing: a name may hold quotes, line ends, bytes that are no UTF-8, or text that looks like the
 //! layout. It runs to the first `","type":"` that a type word and `"}` follow, and its bytes are taken as they are. A name
-//! with pieces of the layout in it may be one whose own type word is damaged: it is told ([`read`]).
+//! with parts of the layout in it may be one whose own type word is damaged: it is reported ([`read`]).
 //!
-//! Life of the data: blocks end behind a task, so a block may begin in the middle of a lane whose worker is not in sight.
-//! [`Chunk::scan`] (any thread) makes rows with names numbered in a dictionary of the block; [`Assembler::take`] (one
-//! thread, file order) knows the lane, renumbers the names and hands the rows on.
+//! Life of the data: blocks end after a task, so a block may begin in the middle of a lane, without the header that names
+//! its worker. [`Chunk::scan`] (any thread) makes rows with names numbered in a dictionary of the block;
+//! [`Assembler::take`] (one thread, file order) tracks the lane, renumbers the names and passes the rows on.
 //!
 //! An unnamed task is written as `<worker>_<index in its lane>`. A block that begins inside a lane knows neither, so a name
-//! of that shape is kept as a [`Guesses`] mark (which worker, which index the block would begin with) instead of as text:
-//! five million different texts would fill a dictionary only to be thrown away. The assembler turns right marks into ''
-//! and wrong ones back into text.
+//! of that shape is kept as a mark in [`Guesses`] (the worker, and the index with which the block would then begin) instead
+//! of as text: five million distinct texts would fill a dictionary only to be discarded. The assembler turns right marks
+//! into '' and wrong ones back into text.
 
 use memchr::memmem;
 

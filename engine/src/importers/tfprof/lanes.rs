@@ -1,7 +1,7 @@
-//! What every dialect is read into: pieces of lanes (the tasks of one worker at one level), in the order of the file.
+//! The form into which every dialect is read: pieces of lanes (the tasks of one worker at one level), in file order.
 //!
-//! Nothing here is a copy of what ends up in the tables: the vectors of a [`Piece`] become Arrow buffers as they are. They
-//! wait here until the file ends, because the origin of a T0 file and its type numbers are known only then.
+//! The vectors of a [`Piece`] become Arrow buffers without a copy. They wait here until the file ends, because only then
+//! are the origin of a T0 file and the meaning of its type numbers known.
 
 use std::sync::Arc;
 

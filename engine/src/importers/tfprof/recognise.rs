@@ -1,13 +1,13 @@
-//! Recognise: executors that something else has written anew are known by the keys of the first object that has any, in
-//! any order and with any others between them.
+//! Recognise: a file that another program has rewritten (pretty-printed, keys reordered) is known by the keys of its
+//! first non-empty object, in any order and with other keys between them.
 //!
 //! ```text
 //! [ {}, {"v":1,"executor":"0","data":[…]} ]       `data` right behind `executor`
 //! [ {"data":[ {"v":1,"level":0,"worker":3,…} ]    `data` that holds the tasks of workers, wherever `executor` stands
 //! ```
-//! The head of the source decides nearly always. Only when it ends inside of that object, in a value that is not ours, is
-//! the text read on through a buffer of fixed size; `traceEvents` ends the walk, so that a large trace of Chrome is not
-//! read for nothing.
+//! The head of the source nearly always decides. Only when it ends inside that object, in a value of an unknown key, is
+//! the text read further, through a buffer of fixed size; `traceEvents` ends the search, so that a large Chrome trace is
+//! not read in vain.
 
 use std::io::{BufRead, BufReader};
 

@@ -1,9 +1,10 @@
-//! JSON that something else has written anew: pretty-printed, keys in another order, names escaped as JSON wants it.
+//! JSON that another program has rewritten: pretty-printed, keys in another order, names escaped as JSON requires.
 //!
-//! Keys that are not ours are stepped over and counted, and so is what a damaged key hides.
+//! Unknown keys are skipped and counted, and so is what a damaged key hides.
 //!
 //! Life of the data: the whole text is in memory (a strict parser needs it so), the parser drives the visitors below,
-//! which push tasks into the same parts that the rigid scanner makes. A text that breaks off keeps what was pushed.
+//! which push tasks into the same pieces that the rigid scanner makes. Of a truncated text, everything up to the break
+//! is kept.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

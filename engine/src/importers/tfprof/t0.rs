@@ -8,8 +8,8 @@
 //!         per task:      u64 name_len | name | i32 type | i64 begin_ns | i64 end_ns
 //! ```
 //! Life of the data: one pass through a window of 1 MiB; times move into the vectors that become the columns, counted from
-//! the first executor's origin until the true one (the least of all) is known. Counts are believed only as far as bytes
-//! follow them.
+//! the first executor's origin until the true one (the least of all) is known. Counts are trusted only as far as the
+//! remaining bytes allow.
 //!
 //! Seen in the wild: the launcher `tfprof.py` overwrites byte 0 with `[`, so that the number of executors reads as 91. Then
 //! executors are taken until the file ends.

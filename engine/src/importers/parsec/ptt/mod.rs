@@ -7,9 +7,9 @@
 //! streams  nodes        what is known of streams and ranks
 //! errors                starts that nothing ends, and events that lie before those in front of them
 //! ```
-//! Rows become events again, and infos the bytes that they were, so that [`super::rank`] makes the same rows of them as of a
-//! `.prof` file. What a conversion loses: ends that no start has, infos without a convertor, and the unit of counters.
-//! Version 1 has all of this as Python objects, and is refused.
+//! Rows are turned back into events, and infos into their original bytes, so that [`super::rank`] makes the same rows from
+//! them as from a `.prof` file. The conversion loses ends without a start, infos without a convertor, and the unit of
+//! counters. Version 1 has all of this as Python objects, and is refused.
 
 mod pickle;
 mod store;

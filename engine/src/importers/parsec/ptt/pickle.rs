@@ -3,9 +3,9 @@
 //! ```text
 //! numpy.core.multiarray._reconstruct(ndarray, (0,), b'b') . __setstate__((1, (2, 1), dtype('O'), False, ['Comm thread', nan]))
 //! ```
-//! Only data is read: numbers, texts, lists, tuples, and the state of such an array. Nothing is looked up and nothing is called,
-//! so whatever a pickle asks for beyond that becomes [`Object::Other`].
-//! An operation makes at most one object, what it refers to is shared, and nesting has a limit: a small pickle stays small.
+//! Only data is read: numbers, texts, lists, tuples, and the state of such an array. No Python class is looked up and nothing is
+//! called: whatever a pickle asks for beyond that becomes [`Object::Other`]. An opcode makes at most one object, references are
+//! shared, and nesting is limited: a small pickle needs little memory.
 
 use std::rc::Rc;
 

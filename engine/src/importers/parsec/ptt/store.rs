@@ -1,4 +1,4 @@
-//! Store: frames and series of pandas in an HDF5 file, as its `HDFStore` lays them out.
+//! Store: pandas frames and series in an HDF5 file, as `HDFStore` of pandas lays them out.
 //!
 //! ```text
 //! frame   axis0 names of columns | axis1 index of rows | blockK_items names, blockK_values rows x columns of one type
@@ -8,8 +8,8 @@
 //! Columns of Python objects are one pickle a block ([`pickle`]). An empty axis is an array of one number with an attribute
 //! `shape`.
 //!
-//! The crate hdf5-reader reads HDF5 itself; what it refuses is an error with the path in the file. Each array is asked of the
-//! memory pool before it is read, so a damaged shape costs nothing.
+//! The crate hdf5-reader reads HDF5; what it refuses is an error that names the path within the file. Memory for each array
+//! is reserved in the pool before it is read, so that a damaged shape costs nothing.
 
 use datafusion::execution::memory_pool::MemoryReservation;
 use hdf5_reader::group::Group;

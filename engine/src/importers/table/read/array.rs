@@ -1,4 +1,4 @@
-//! The values of a JSON array, one after another, while the text streams by.
+//! The elements of a JSON array, one after another, from a stream of text.
 //!
 //! ```text
 //! [ {"begin": 0.5, "op": "load"} , {"begin": 0.75} ]

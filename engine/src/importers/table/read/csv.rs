@@ -5,10 +5,10 @@
 //! decode,0.5,"a ""b"", c"     quotes hold delimiters, line ends and doubled quotes
 //! render,0.75,                an empty field is NULL; CRLF and a BOM are fine, so is one more delimiter at the end
 //! ```
-//! The delimiter is sniffed: of `,` tab `;` `|` the one that cuts the first lines into the most fields, the same number in
-//! each. A record with another number of fields than the header is left out and counted, so is one whose quote never
-//! closes (within [`RECORD_BYTES`]): reading goes on in the line after the one that the quote stands in. Bytes that are no UTF-8 become `U+FFFD`, and
-//! what stands between a closing quote and the delimiter belongs to the field; both are counted.
+//! The delimiter is sniffed: of `,` tab `;` `|` the one that splits the first lines into the most fields, with the same number in
+//! each. A record with another number of fields than the header is left out and counted, and so is one whose quote is not closed
+//! (within [`RECORD_BYTES`]): reading resumes after the line with the opening quote. Bytes that are not UTF-8 become `U+FFFD`, and
+//! text between a closing quote and the delimiter is added to the field; both are counted.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};

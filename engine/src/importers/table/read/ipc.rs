@@ -5,7 +5,7 @@
 //! stream  message, message, …, end mark (or just the end)
 //! message FF FF FF FF | length | metadata | body, as long as the metadata says
 //! ```
-//! Lengths are checked against the bytes that are there before anything is allocated by them: the decoder believes them.
+//! Lengths are checked against the bytes that are there before anything is allocated, because the decoder trusts them.
 //! The streams of Arrow before 0.15 (2019), whose messages begin without `FF FF FF FF`, are not read.
 
 use std::io::Read;

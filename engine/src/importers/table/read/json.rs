@@ -3,10 +3,10 @@
 //! ```text
 //! {"begin": 0.5, "op": "load", "grid": [8, 8]}       a record: one object, on one line
 //! ```
-//! Keys may differ from record to record. Those that were asked for become columns, everything else goes on as it stands,
-//! as members of `args`. Numbers keep their digits: cells are the JSON text itself. Later keys win over earlier ones of the
-//! same name. `NaN` and `Infinity`, which Python's json module writes and JSON does not know, are read as texts; half a
-//! character (`\ud83d` alone, which JavaScript writes of a text that was cut) and bytes that are no UTF-8 become U+FFFD.
+//! Keys may differ from record to record. The requested ones become columns; all others are passed on unchanged, as members
+//! of `args`. Numbers keep their digits: cells are the JSON text itself. Later keys win over earlier ones of the same name.
+//! `NaN` and `Infinity`, which Python's json module writes and JSON does not know, are read as strings; half of a surrogate
+//! pair (`\ud83d` alone, which JavaScript writes for a truncated text) and bytes that are not UTF-8 become U+FFFD.
 
 use std::borrow::Cow;
 use std::fmt;

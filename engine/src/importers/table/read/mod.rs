@@ -1,7 +1,7 @@
 //! Read: the rows of a file, whatever container they come in, as batches of columns.
 //!
 //! Each container has its reader: it pushes one [`Header`] and then [`Batch`]es into a [`Sink`]. Readers know nothing of
-//! mappings and times; they know where each row stood, so that a bad cell can be found again.
+//! mappings and times; they report where each row was in the file, so that an error can name the place of a bad cell.
 //!
 //! | container | mark | cells arrive as |
 //! | --- | --- | --- |

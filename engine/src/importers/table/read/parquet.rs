@@ -1,4 +1,4 @@
-//! Parquet, a row group at a time, with the reader of the engine.
+//! Parquet, a row group at a time, with DataFusion's reader.
 
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -1,7 +1,7 @@
 //! SQLite: one table, view or SELECT of a database that is only read.
 //!
-//! How it is opened without a lock and without a change: [`crate::importers::sqlite`]. Each cell has its own type in SQLite;
-//! cells go on as JSON text, floats as the shortest decimal that reads back as themselves, blobs in hexadecimal.
+//! [`crate::importers::sqlite`] opens it without a lock and without a change. Each cell has its own type in SQLite; cells go
+//! on as JSON text, floats as the shortest decimal that reads back as themselves, blobs in hexadecimal.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
