@@ -1,4 +1,4 @@
-//! The command line: commands, arguments and their help, in one table that help and completion come from.
+//! The command line: commands, arguments and their help, in one table from which help texts and completion are made.
 
 use std::path::PathBuf;
 

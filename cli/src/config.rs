@@ -1,4 +1,4 @@
-//! The configuration file: defaults of a user, `$XDG_CONFIG_HOME/tq/config.toml`, else `~/.config/tq/config.toml`.
+//! The configuration file with a user's defaults: `$XDG_CONFIG_HOME/tq/config.toml`, else `~/.config/tq/config.toml`.
 //!
 //! ```toml
 //! memory = "8GB"        # as --memory
@@ -14,7 +14,7 @@
 //! timing = true
 //! ```
 //!
-//! What the command line says comes first. An unknown key is an error: a typo must not switch a default off.
+//! The command line takes precedence. An unknown key is an error: a typo must not switch a default off.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -1,4 +1,4 @@
-//! A connection: a session, the runtime that its queries run on, and the one way in which statements become rows.
+//! A connection: a session, the runtime on which its queries run, and the only path from statements to rows.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};

@@ -1,10 +1,9 @@
-//! Files that a command writes: they are none that it reads, and appear when they are whole.
+//! Files that a command writes: none is a file that it reads, and each appears only when it is complete.
 //!
-//! `tq report T -o T` would read its page back as a trace, if there still were one. So every command says, before it reads
-//! anything, what it will write ([`Outputs`]) and what it reads ([`Inputs`]), and where two of these are one file, whatever
-//! they are called (links of both kinds, `./`, another case), it ends. A file is written beside its final name, under a name that
-//! nobody can know, and renamed: a command that fails leaves the old one, and a link with the name of an output is replaced
-//! and not followed.
+//! `tq report T -o T` would overwrite its own trace. So every command declares, before it reads anything, what it will write
+//! ([`Outputs`]) and what it reads ([`Inputs`]); if two of these are the same file under whatever names (hard or symbolic links,
+//! `./`, another case), it ends with an error. A file is written next to its final name, under a name that cannot be guessed, and
+//! then renamed: a command that fails leaves the old file, and a link with the name of an output is replaced and not followed.
 
 use std::fs::{self, File};
 use std::io::{self, IsTerminal, Write};

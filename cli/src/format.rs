@@ -1,4 +1,4 @@
-//! The formats that rows are written in: their names, their extensions, what of them is text.
+//! The output formats for rows: their names, their extensions, and which of them are text.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The functions of a session with their documentation: what `tq functions`, `\f` and completion show.
 //!
-//! Everything comes from the session's registry. Ours are those that DataFusion does not bring by itself; the JSON
-//! functions are another library's and are kept apart.
+//! Everything comes from the session's registry. A function counts as `tq`'s own if DataFusion does not bring it; the
+//! JSON functions come from another library and are listed separately.
 
 use std::collections::HashSet;
 use std::sync::Arc;

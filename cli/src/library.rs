@@ -1,4 +1,5 @@
-//! Which saved queries there are: the directories of the command line, of the project, of the user, and the built-in ones.
+//! Where saved queries are found: in the directories of the command line, of the project, of the user, and among the
+//! built-in ones.
 
 use std::path::{Path, PathBuf};
 

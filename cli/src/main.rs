@@ -1,8 +1,8 @@
 //! `tq`: answers questions about execution traces in SQL.
 //!
 //! The only crate that prints, colours and exits. Life of a command: [`args`] says what is wanted → [`open`] reads the
-//! traces and tells about them on stderr → [`runtime`] runs queries away from the terminal, so that Ctrl-C is always
-//! heard → [`output`] writes rows to stdout or a file. Whatever goes wrong ends in a [`errors::Failure`], worded in one
+//! traces and reports on them on stderr → [`runtime`] runs queries on threads of their own, so that Ctrl-C always works
+//! → [`output`] writes rows to stdout or a file. Whatever goes wrong becomes an [`errors::Failure`], worded in one
 //! place. Exit status: 0 answered, 1 a check did not hold, 2 no answer, 130 interrupted.
 
 mod args;

@@ -1,16 +1,17 @@
-//! The last net under the memory pool: a thread that looks at the process's own resident memory.
+//! The safety net below the memory pool: a thread that watches the resident memory of the process.
 //!
-//! The pool counts what operators and readers ask it for; not everything asks. So from `--memory 256MB` up a thread reads
-//! how much anonymous memory the process has (`/proc/self/statm`: resident − shared) every few milliseconds. At
-//! 1.25 × the limit + 100 MB it *rings*: the query that runs ends with an error, the command goes on to its next query or
-//! ends with status 2. What grows on nevertheless (an operator that never awaits cannot be stopped; an import is not
-//! asked), or does not come back after the query was stopped, ends the process, with the same words and status.
+//! The pool counts what operators and readers reserve in it, but not every allocation is reserved. So with `--memory
+//! 256MB` or more a thread reads every few milliseconds how much anonymous memory the process has (`/proc/self/statm`:
+//! resident − shared). At 1.25 × the limit + 100 MB it *rings*: the running query ends with an error, and the command
+//! goes on to its next query or ends with status 2. If memory still grows (an operator that never awaits cannot be
+//! stopped, nor can an import), or is not released after the query was stopped, the process ends, with the same message
+//! and status.
 //!
-//! A single request that the system refuses (a value of 64 MB beside each of 8192 rows) ends the process in the same way, instead of an
-//! abort: [`Net`].
+//! A single allocation that the system refuses (a value of 64 MB for each of 8192 rows) ends the process in the same way, instead
+//! of by an abort: [`Net`].
 //!
-//! Below 256 MB the program's own memory would be most of what is looked at, and on systems without `/proc` there is
-//! nothing to look at: the pool's limit alone holds there.
+//! Below 256 MB the program's own memory would be most of what is measured, and on systems without `/proc` nothing can
+//! be measured: there only the pool's limit applies.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -1,4 +1,5 @@
-//! From arguments to a session: reads the traces with progress on the terminal, and tells what was not smooth.
+//! From arguments to a session: reads the traces, shows progress on the terminal, and reports what was skipped,
+//! repaired or guessed.
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};

@@ -1,4 +1,4 @@
-//! Pictures of answers: the one place between saved queries and `charts/`.
+//! Pictures of answers: the only link between saved queries and `charts/`.
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;

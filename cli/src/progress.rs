@@ -1,6 +1,6 @@
-//! A line on the terminal that says how far a long query is: rows read so far, and per second.
+//! A progress line on the terminal for long queries: rows read so far, and per second.
 //!
-//! Plans count the rows that pass each operator; the largest count is what was read.
+//! Operators count the rows that they pass on; the largest count is taken as the rows read.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

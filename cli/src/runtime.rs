@@ -1,9 +1,10 @@
-//! Queries run on a runtime of their own, so that Ctrl-C is always heard.
+//! Queries run on a runtime of their own, so that Ctrl-C always works.
 //!
 //! An operator that never awaits (a cross join of two large ranges) cannot be stopped and starves whatever shares its
-//! threads. So three parties: a *listener* thread hears Ctrl-C; the *front*, the calling thread, waits for rows or
-//! Ctrl-C, whichever comes first; the *queries* runtime computes. A query that was told to stop and does not within
-//! [`PATIENCE`] is left behind together with its runtime, and the next query gets a new one; the session is tied to none.
+//! threads. So there are three parties: a *listener* thread waits for Ctrl-C; the *front*, the calling thread, waits for
+//! rows or Ctrl-C, whichever comes first; the *queries* runtime computes. A query that does not stop within [`PATIENCE`]
+//! after it was told to is abandoned together with its runtime, and the next query gets a new one; a session is not tied
+//! to a runtime.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,13 +1,13 @@
-//! Signals: who hears them, and how the process leaves.
+//! Signals: which thread handles them, and how the process exits.
 //!
 //! | signal | while a query runs | otherwise (an import, a picture that is laid out) |
 //! | --- | --- | --- |
 //! | SIGINT (Ctrl-C) | the query ends; the prompt goes on, else status 130; a second one leaves at once | leaves, 130 |
 //! | SIGTERM, SIGHUP | leaves, 143 or 129 | leaves, 143 or 129 |
 //!
-//! Whoever leaves so unwinds nothing, and removes what is temporary by the list of `tq_engine::trace::temporary`. SIGHUP stays
-//! off where the caller has switched it off (`nohup`). SIGXFSZ does nothing: a file that may not get as large (`ulimit -f`) is
-//! then an error like a full disk.
+//! Such an exit unwinds nothing; temporary files are removed by the list of `tq_engine::trace::temporary`. SIGHUP stays
+//! ignored where the caller ignores it (`nohup`). SIGXFSZ is ignored, so that exceeding a file size limit (`ulimit -f`) is an
+//! error like a full disk.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

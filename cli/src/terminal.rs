@@ -1,5 +1,5 @@
-//! The terminal: its width and colours, and what is said on it. Errors, warnings, notes and hints go to stderr. Colour only on a
-//! terminal and only where the sense does not depend on it; `NO_COLOR` is honoured.
+//! The terminal: its width and colours, and the messages on it. Errors, warnings, notes and hints go to stderr. Colour is used
+//! only on a terminal and never carries meaning by itself; `NO_COLOR` is honoured.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};

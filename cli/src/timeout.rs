@@ -1,9 +1,9 @@
 //! `--timeout`: how long a question, or reading the traces, may take.
 //!
 //! A question is one statement or saved query: planning, running and writing its answer. Each has the whole limit to itself, so
-//! that in a suite or on a page a late one does not take the others along, and so has reading the traces, and those of a
-//! baseline. Readers look at the time themselves; one that does not (it waits for a pipe, it is inside of a library) is left behind
-//! after [`PATIENCE`], and the process ends.
+//! that in a suite or on a page a slow one does not fail the others; reading the traces and reading those of a baseline have the
+//! whole limit each, too. Readers check the time themselves; one that does not (it waits for a pipe, or is inside a library) is
+//! abandoned after [`PATIENCE`], and the process ends.
 
 use std::panic::resume_unwind;
 use std::sync::OnceLock;

@@ -1,4 +1,5 @@
-//! Round times for an axis: steps of 1, 2 or 5 times a power of ten ticks, labels in one unit. Integers throughout.
+//! Round times for an axis: steps of 1, 2 or 5 times a power of ten ticks, labels in one unit. All arithmetic is in
+//! integers.
 
 use tq_udfs::ticks::Tick;
 

@@ -1,6 +1,7 @@
 //! `bar x=<number> y=<text> [color=<text>]`: a horizontal bar per row, in the order of the rows, its value at the end.
 //!
-//! Names of tasks have their colours. Where `color` tells runs apart, the bars of a name stand together; of two runs the first is paler.
+//! Task names have fixed colours. Where `color` distinguishes runs, the bars of a name are adjacent; of two runs the first is
+//! paler.
 
 use super::ChartError;
 use super::data::{Data, Shares, Words, in_words};

@@ -1,9 +1,9 @@
 //! `box x=<category> y=<number> [scale=log]`: quartiles, whiskers and outliers of raw values.
 //!
-//! The box reaches from the first to the third quartile with a line at the median (linear interpolation between order
-//! statistics, as R's type 7 and NumPy have it); whiskers reach to the last values within 1.5 times the height of the box
-//! (Tukey), what lies beyond is an outlier. Outliers of one pixel are one dot. Unless told, the scale is logarithmic where most boxes would
-//! be flat on a linear one.
+//! The box reaches from the first to the third quartile with a line at the median (linear interpolation between order statistics,
+//! as R's type 7 and NumPy have it); whiskers reach to the last values within 1.5 times the height of the box (Tukey), what lies
+//! beyond is an outlier. Outliers that share a pixel are drawn as one dot. Without `scale`, the axis is logarithmic where most
+//! boxes would be flat on a linear one.
 
 use super::ChartError;
 use super::data::{Data, Words, in_words};

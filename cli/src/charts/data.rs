@@ -1,6 +1,7 @@
-//! The answer of a query as a chart reads it: columns of numbers, columns of words.
+//! The answer of a query in the form that charts read: columns of numbers, columns of words.
 //!
-//! A number is a double, NULL and what is not finite are NaN; a word is a code. Five million rows cost 8 and 4 bytes each.
+//! A number is a double; NULL and infinite values are NaN. A word is a code. A row costs 8 bytes for each column of
+//! numbers and 4 for each column of words.
 
 use std::collections::HashMap;
 

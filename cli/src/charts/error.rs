@@ -1,4 +1,4 @@
-//! What can be wrong between a chart line and an answer. The words for users are here, hints in `errors`.
+//! The errors when a chart line does not fit an answer. Their messages are here, the hints in `errors`.
 
 use thiserror::Error;
 

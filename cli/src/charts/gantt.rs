@@ -1,12 +1,12 @@
 //! A Gantt chart: a lane per location, in it rows of tasks that do not overlap, time from left to right.
 //!
-//! Life of the data: tasks arrive sorted by start ([`Gantt::add`]), each goes to the first row of its lane that is free
-//! (the rule of `floating_row`). The first [`BARS_MAX`] are kept as bars. Should more come, all of them become *bins*
-//! instead: per row and slice of time, how long which name ran. Bins are as wide as they must be for the time seen so
-//! far to fit [`BINS_PER_ROW`], and all double together when it does not, or when there are more than [`BINS_MAX`]: five
-//! million tasks need the memory of a picture. [`Gantt::draw`] draws bars with tooltips, or the bins, coloured by the
-//! name that ran longest and shaded by how much of the slice was busy. Hues go to the names that ran longest themselves, without
-//! what ran inside of them ([`open`]).
+//! Life of the data: tasks arrive sorted by start ([`Gantt::add`]), each goes to the first row of its lane that is free (the
+//! rule of `floating_row`). The first [`BARS_MAX`] are kept as bars. Should more come, all of them become *bins* instead: per
+//! row and slice of time, how long which name ran. Bins are just wide enough that the time seen so far fits into
+//! [`BINS_PER_ROW`]; when it no longer does, or when there are more than [`BINS_MAX`], all bins double their width: memory
+//! depends on the size of the picture, also for five million tasks. [`Gantt::draw`] draws bars with tooltips, or the bins,
+//! coloured by the name that ran longest and shaded by how much of the slice was busy. Hues go to the names with the most self
+//! time, that is, without the tasks inside of them ([`open`]).
 //!
 //! Whatever is left out of the picture (rows too deep, lanes too many, tasks without times) is said in the picture.
 

@@ -1,7 +1,8 @@
 //! `heatmap x=<category> y=<category> value=<number> [totals=true] [panel=<text>] [palette=…]`: a matrix of colours.
 //!
-//! Rows of one cell are summed. A cell without a value stays paper. All panels share their categories and one scale of
-//! colours. More rows or columns than there is room for are drawn together, several as their mean; totals stay sums.
+//! Rows of one cell are summed. A cell without a value keeps the colour of the paper. All panels share their categories
+//! and one colour scale. Where there are more rows or columns than fit, several are drawn as one, with their mean;
+//! totals remain sums.
 
 use super::ChartError;
 use super::data::{Data, Shares, Words, in_words};

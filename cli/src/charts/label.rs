@@ -1,12 +1,12 @@
-//! Names as people read them: long ones without what repeats in each of them, and never two that look alike.
+//! Names shortened for people: long ones without the parts that they all share, and no two shortened to the same text.
 //!
 //! ```text
 //! void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>, …>(int, …)   vectorized_elementwise_kernel
 //! torch/nn/modules/module.py(1951): __getattr__                                                  module.py(1951): __getattr__
 //! <built-in method size of Tensor object at 0x7fdc681f1c70>                                      <built-in method size of Tensor>
 //! ```
-//! Of a C++ name, its namespaces, template arguments and parameters are left out; where several names of a page would be the same then,
-//! the arguments in which they differ come back ([`Labels`]). What is still too long is cut in its middle.
+//! Namespaces, template arguments and parameters of C++ names are left out; where several names of a page would then be the same,
+//! the arguments in which they differ are kept ([`Labels`]). A name that is still too long is cut in the middle.
 
 use std::collections::{HashMap, HashSet};
 

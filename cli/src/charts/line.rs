@@ -1,8 +1,8 @@
 //! `line x=<number> y=<number> [y2=…] [by=…] [panel=…] [bound=…]`: lines, one per `by`, a field per `panel`.
 //!
 //! All fields share both scales, so that they can be compared by eye. Points are sorted by x; a NULL in y interrupts the
-//! line. Where a line has more points than pixels, each pixel column shows its first, least, largest and last point,
-//! which is what drawing all of them would show.
+//! line. Where a line has more points than pixels, each pixel column shows its first, least, greatest and last point,
+//! which looks the same as drawing all of them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

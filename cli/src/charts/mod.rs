@@ -1,13 +1,13 @@
-//! Charts: data in, the text of an SVG out. Pure: no session, no files, no clock.
+//! Charts: data in, SVG text out. Pure: no session, no files, no clock.
 //!
-//! A chart is a kind and its columns ([`spec`], the `-- chart:` line of a saved query); [`Chart::draw`] takes the answer and
-//! gives the picture. One file per kind; [`data`] reads columns, [`scale`] and [`axis`] find round marks, [`sheet`] has what
-//! all pictures share, [`palette`] and [`ramp`] the colours, [`label`] what names are called, [`svg`] writes elements.
+//! A chart is a kind and its columns ([`spec`], the `-- chart:` line of a saved query); [`Chart::draw`] turns the answer
+//! into the picture. One file per kind; [`data`] reads columns, [`scale`] and [`axis`] find round marks, [`sheet`] has what
+//! all pictures share, [`palette`] and [`ramp`] choose colours, [`label`] shortens names, [`svg`] writes elements.
 //!
-//! The same data gives the same bytes: decimals are fixed, and whatever has no order is sorted. Colours are classes with
-//! a light and a dark form, so that a picture is legible in both; no scripts, no fonts, no variables, since viewers
-//! other than browsers leave those out. Where there are more marks than pixels they are drawn together, and the picture
-//! says so.
+//! The same data gives the same bytes: the number of decimals is fixed, and whatever has no order is sorted. Colours are
+//! CSS classes with a light and a dark form, so that a picture is legible in both; there are no scripts, fonts or CSS
+//! variables, since viewers other than browsers ignore those. Where there are more marks than pixels, several are drawn
+//! as one, and the picture says so.
 
 mod axis;
 mod bar;

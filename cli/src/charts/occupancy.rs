@@ -1,7 +1,7 @@
 //! `occupancy x=<time> y=<share> [bound=<share>] [panel=<text>]`: how busy something was over time, as filled steps.
 //!
-//! A [`super::line`] chart whose points are the beginnings of stretches and whose y axis reaches from 0 to 1 at least, so
-//! that half full looks half full. Where there are more stretches than pixels, a pixel shows the mean of its stretches.
+//! A [`super::line`] chart whose points are the beginnings of intervals and whose y axis covers at least 0 to 1, so that
+//! half full looks half full. Where there are more intervals than pixels, a pixel shows the mean of its intervals.
 
 use super::ChartError;
 use super::data::Data;

@@ -1,10 +1,11 @@
-//! Colours for names: the names with the most time get a hue each, the rest shares a grey.
+//! Colours for names: the names with the most time get a hue each, the others share a grey.
 //!
-//! Which hue follows from the name, so that it is the same in the next picture and in that of another run: each name prefers one,
-//! and takes the next free one where another name has it. Within a page, a name that has a hue keeps it ([`Hues`]).
+//! The hue is derived from the name, so that it is the same in the next picture and for another run: each name has a preferred
+//! hue, and takes the next free one if that is taken. Within a page, a name keeps its hue ([`Hues`]).
 //!
-//! Hues are Paul Tol's *bright* and *vibrant* schemes, which people with any colour vision can tell apart, with a violet and a brown,
-//! and a pale form of each for names that follow; each has a form for dark paper, and dark or light letters to stand on it.
+//! Hues are Paul Tol's *bright* and *vibrant* schemes, which people with any colour vision can tell apart, extended by a violet and
+//! a brown, and by a pale form of each for further names; each has a variant for dark backgrounds, and dark or light letters for
+//! text on it.
 
 use std::collections::HashMap;
 use std::fmt::Write;

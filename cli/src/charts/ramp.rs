@@ -1,8 +1,8 @@
-//! Colours for values: ramps from little to much, and from less to more around zero.
+//! Colours for values: sequential ramps from low to high, and diverging ramps around zero.
 //!
-//! Every ramp can be read with any colour vision: *sequential* is one hue that darkens (on dark paper it brightens),
-//! *diverging* is blue and orange, *pascal* is brown and green as in PaScal Viewer's difference diagrams (BrBG, which is
-//! told apart by lightness and by blue). Classes `h0`… fill, `g0`… letters that stand on it.
+//! Every ramp can be read with any colour vision: *sequential* is one hue that darkens (on a dark background it
+//! brightens), *diverging* is blue and orange, *pascal* is brown and green as in PaScal Viewer's difference diagrams
+//! (BrBG, which is told apart by lightness and by blue). Classes `h0`… are for fills, `g0`… for text on them.
 
 use std::fmt::Write;
 

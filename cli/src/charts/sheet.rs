@@ -1,4 +1,4 @@
-//! What all pictures share: size, title, legend, axes, notes below. One hand for all of them.
+//! What all pictures share: size, title, legend, axes, and the notes below.
 
 use super::label::{fitted_apart, fitted_middle};
 use super::palette::HUES;

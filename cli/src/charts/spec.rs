@@ -1,7 +1,7 @@
 //! The chart line of a saved query: `bar x=duration y=name`.
 //!
-//! A kind and pairs `key=column`; a value that is no column (`relative=true`) stands as it is. What each kind takes is one
-//! table, [`KINDS`], which parsing, errors and documentation come from.
+//! A kind, followed by pairs `key=column` or settings (`relative=true`). What each kind accepts is in one table,
+//! [`KINDS`], which parsing, errors and documentation use.
 
 use std::collections::BTreeMap;
 

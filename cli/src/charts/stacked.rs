@@ -1,7 +1,9 @@
-//! `stacked x=<category> y=<number> color=<text> [relative=true] [panel=<text>]`: a column per x, made of y per color.
+//! `stacked x=<category> y=<number> color=<text> [relative=true] [panel=<text>]`: a column per x, stacked from the y of
+//! each color.
 //!
-//! Rows of one x, color and panel are summed. All panels share their categories and one scale. The color with the most lies at the bottom of every column; negative values stand
-//! below zero. More columns than there is room for are drawn together, several as their mean.
+//! Rows of one x, color and panel are summed. All panels share their categories and one scale. The color with the largest sum is at
+//! the bottom of every column; negative values are below zero. Where there are more columns than fit, several are drawn as one,
+//! with their mean.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
-//! `tasks`: a task between its parent and its subtasks, over time; Daisen's task view.
+//! `tasks`: a task between its parent and its subtasks on a time axis, as in Daisen's task view.
 //!
-//! Reads `role` (`parent`, `task` or `subtask`), `start`, `finish`, and where they are there `row` (from 0, within the
-//! role), `name`, `kind`. Colours tell kinds where there are several, else names.
+//! Reads `role` (`parent`, `task` or `subtask`), `start`, `finish`, and if present `row` (from 0, within the role),
+//! `name`, `kind`. Colours stand for kinds where there are several, else for names.
 
 use super::ChartError;
 use super::axis::axis;

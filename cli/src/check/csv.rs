@@ -1,4 +1,4 @@
-//! `expect same as:`: an answer as CSV, and how two of them differ.
+//! `expect same as:`: writes an answer as CSV and finds how it differs from the expected one.
 
 use std::collections::HashMap;
 

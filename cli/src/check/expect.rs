@@ -1,4 +1,4 @@
-//! `expect`: what must hold of one answer.
+//! `expect`: conditions on one answer.
 
 use std::fs;
 use std::io::{self, Read as _};

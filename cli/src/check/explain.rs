@@ -1,8 +1,8 @@
 //! Why a metric got worse: which work and which waiting grew between the baseline and the new traces.
 //!
-//! One run of each side is opened in a session of its own, as `base` and `new`, and the saved query `why-it-changed` is
-//! asked, which is `explain_change`: its rows add up to the difference of the makespans. A project that has a better one
-//! puts it into `.tq/queries`.
+//! One run of each side is opened in a separate session, as `base` and `new`, and the saved query `why-it-changed` is
+//! run, which calls `explain_change`: its rows add up to the difference of the makespans. A project can replace the
+//! query by its own in `.tq/queries`.
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;

@@ -1,7 +1,7 @@
-//! What is known of a suite while its checks run, for an end that comes before theirs.
+//! The outcomes of a suite so far, to be written if the process ends before the suite does.
 //!
-//! Memory that is taken where nothing can be stopped (planning, an import) ends the process. CI then still learns how each
-//! check ended, which one it was, and that the others were not asked.
+//! Exceeding the memory limit where nothing can be cancelled (planning, an import) ends the process. CI then still learns
+//! how each finished check ended, which one was running, and that the others were not run.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,8 @@
 //! `metric`: a column of one answer against the same column of the baseline's answer.
 //!
 //! Each run gives one value for each key (`by`). A side's value is the median of its runs. With three runs a side and more,
-//! a change fails when it is beyond the tolerance and the test of [`permutation`] says that it is no noise; with
-//! fewer, and where so few runs could never say so, the tolerance alone decides, and the output says that.
+//! a change fails the check when it is beyond the tolerance and significant by the test of [`permutation`]; with fewer, and
+//! where so few runs can never be significant, the tolerance alone decides, and the output says so.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};

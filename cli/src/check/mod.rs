@@ -1,12 +1,12 @@
 //! `tq check`: saved queries as checks in CI.
 //!
-//! Life of a check: [`suite`] finds the files and what they want → their queries run on the traces, and on the baseline
-//! where there are metrics → [`expect`] looks at one answer, [`metric`] compares two, with [`tq_udfs::permutation`] where there are
-//! repetitions → each check ends as an [`Outcome`] → [`mod@print`] writes lines, JUnit, annotations or a summary, [`picture`]
-//! draws the stretch that offends, [`explain`] says what changed.
+//! Life of a check: [`suite`] finds the files and what they demand → their queries run on the traces, and on the baseline where
+//! there are metrics → [`expect`] examines one answer, [`metric`] compares two, with [`tq_udfs::permutation`] where there are
+//! repetitions → each check ends as an [`Outcome`] → [`mod@print`] writes lines, JUnit, annotations or a summary, [`picture`] draws
+//! the time around the offending rows, [`explain`] says what changed.
 //!
-//! A check that could not run did not pass: a broken file, a missing column or a missing baseline is exit status 2, and
-//! that beats the 1 of a check that did not hold.
+//! A check that could not run did not pass: a broken file, a missing column or a missing baseline gives exit status 2,
+//! which takes precedence over the 1 of a check that did not hold.
 
 mod csv;
 mod expect;

@@ -1,5 +1,4 @@
-//! The stretch that offends, as a Gantt chart: the time of the offending rows and a little around it, the tasks that they
-//! name outlined.
+//! A Gantt chart of the offending rows: their time and a little around it, with the tasks that they name outlined.
 
 use std::path::{Path, PathBuf};
 

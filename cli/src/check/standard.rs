@@ -1,5 +1,5 @@
 //! What is compared where no query is named: the makespan, how long locations were busy, and the critical path where both
-//! sides have dependencies. They are saved queries of that name, which a project may replace as any other.
+//! sides have dependencies. Each is a saved query, which a project may replace like any other.
 
 use tq_engine::queries::{Library, MetricTolerance, SavedQuery};
 

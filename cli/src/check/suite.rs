@@ -1,4 +1,4 @@
-//! Which checks there are: files, folders and names of `--query`.
+//! Finds the checks to run: files, folders, and the queries named by `--query`.
 
 use std::path::Path;
 

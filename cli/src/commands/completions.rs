@@ -1,6 +1,6 @@
-//! `tq completions SHELL` prints what makes a shell ask `tq` for completions; it is asked with [`VARIABLE`] in its environment, and
-//! answers from the table of commands and with the names that there are at that moment: saved queries (those of the current
-//! project too), functions, tables, formats.
+//! `tq completions SHELL` prints the script that makes a shell ask `tq` for completions. The shell then runs `tq` with [`VARIABLE`]
+//! in its environment, and `tq` answers from the table of commands and with the names known at that moment: saved queries (also of
+//! the current project), functions, tables, formats.
 
 use std::ffi::OsStr;
 

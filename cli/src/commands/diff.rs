@@ -1,4 +1,4 @@
-//! `tq diff BASE NEW`: what a reviewer wants to know of two runs.
+//! `tq diff BASE NEW`: what a reviewer wants to know about two runs.
 //!
 //! ```text
 //! base = before.tfp, new = after.tfp
@@ -10,7 +10,7 @@
 //! Why: what the executed paths spent …                         the saved query why-it-changed
 //! What changed most …                                         the saved query what-changed
 //! ```
-//! All of it are saved queries; the numbers are those that `tq check --baseline` judges.
+//! All parts are saved queries; the numbers are those that `tq check --baseline` judges.
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;

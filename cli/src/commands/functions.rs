@@ -1,5 +1,5 @@
-//! `tq functions [NAME]` and `\f [NAME]`: the functions and their documentation, examples answered on the spot.
-//! `--markdown` writes the same as the page `docs/functions.md`.
+//! `tq functions [NAME]` and `\f [NAME]`: the functions and their documentation, with the answers of the examples
+//! computed on the spot. `--markdown` writes the same as the page `docs/functions.md`.
 
 use std::fmt::Write;
 

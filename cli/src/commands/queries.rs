@@ -1,5 +1,5 @@
-//! `tq queries [WORD]`: the saved queries by topic, with what they need; the one of that name with its parameters and its SQL; or those
-//! whose name, title or SQL have the word.
+//! `tq queries [WORD]`: without WORD, the saved queries by topic, with what they need; with the name of a query, its parameters and
+//! SQL; else those whose name, title or SQL contain the word.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

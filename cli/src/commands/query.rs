@@ -1,4 +1,4 @@
-//! `tq query`: answers SQL or a saved query and leaves.
+//! `tq query`: answers SQL or a saved query and exits.
 //!
 //! Statements run in order; the first that fails stops the run, with file and line. Results go to stdout or to one file.
 

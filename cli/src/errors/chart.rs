@@ -1,4 +1,4 @@
-//! Hints for what can be wrong between a chart line and an answer.
+//! Hints for errors in which a chart line does not fit an answer.
 
 use super::{Failure, Problem, did_you_mean};
 use crate::charts::{ChartError, KINDS};

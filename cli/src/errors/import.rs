@@ -1,4 +1,4 @@
-//! The words for what can go wrong between a path and its tables.
+//! Messages for what can go wrong between a path and its tables.
 
 use std::path::Path;
 

@@ -1,7 +1,8 @@
-//! What goes wrong, in the words that users read: what, where, and what to type next.
+//! Errors as users read them: what, where, and what to type next.
 //!
-//! [`import`] words what can happen to a trace, [`chart`] to a chart, [`queries`] to a saved query, the engine's `SqlError` what
-//! can happen to a statement, [`writing`] to an answer; [`Problem::tell`] lays them out. Neither Debug output nor a backtrace ever reaches a user.
+//! [`import`] words the errors of traces, [`chart`] those of charts, [`queries`] those of saved queries, [`writing`] those of
+//! writing an answer, and the engine's `SqlError` those of statements; [`Problem::tell`] lays them out. Neither Debug output nor a
+//! backtrace ever reaches a user.
 
 mod chart;
 pub(crate) mod import;

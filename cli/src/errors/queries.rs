@@ -1,4 +1,4 @@
-//! The words for what can be wrong with a saved query.
+//! Messages for what can be wrong with a saved query.
 
 use tq_engine::queries::{BindError, Need, QueryError, SavedQuery};
 

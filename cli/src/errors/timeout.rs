@@ -1,4 +1,4 @@
-//! The words for what took longer than `--timeout` allows.
+//! Messages for what took longer than `--timeout` allows.
 
 use std::path::Path;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The words for answers that cannot be written.
+//! Messages for answers that cannot be written.
 
 use std::io;
 

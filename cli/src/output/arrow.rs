@@ -1,6 +1,6 @@
-//! `arrow`: one result as Arrow IPC, the file form into files and the stream form into pipes and `.arrows`.
+//! `arrow`: one result as Arrow IPC, in the file format for files and in the streaming format for pipes and `.arrows`.
 //!
-//! Dictionaries become plain text: each run brings its own, and the file form holds one per column.
+//! Dictionaries become plain text: each run has its own, and the file format allows one per column.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! An output's bytes in memory: for pages that show answers, and for tests.
+//! An output that keeps its bytes in memory: for pages that show answers, and for tests.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};

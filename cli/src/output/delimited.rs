@@ -1,8 +1,8 @@
 //! `csv` and `tsv`: exact values, times as integers, for programs.
 //!
-//! Quotes stand around cells with the delimiter, a quote, a line end or blanks at the edges. NULL is nothing at all and
-//! an empty text is `""`, as PostgreSQL writes them, so that the two stay apart. Several results are separated by an
-//! empty line.
+//! Cells are quoted if they contain the delimiter, a quote or a line end, or begin or end with a blank. NULL is an
+//! empty cell and an empty text is `""`, as in PostgreSQL, so that the two can be told apart. Several results are
+//! separated by an empty line.
 
 use std::io::Write;
 

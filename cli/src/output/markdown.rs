@@ -1,5 +1,5 @@
-//! `markdown`: a table for a page, times for people. What names in traces could be taken for (borders of the table, links and
-//! addresses that become some, pictures, tags, emphasis) is escaped.
+//! `markdown`: a table for a page, with times for people. Whatever a name in a trace could be mistaken for (cell borders,
+//! links, addresses that become links, pictures, tags, emphasis) is escaped.
 
 use std::io::Write;
 

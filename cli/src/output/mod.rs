@@ -1,9 +1,9 @@
-//! Rows become text, files and pictures: one file per format, all behind [`Output`].
+//! Turns rows into text, files and pictures: one source file per format, all behind the trait [`Output`].
 //!
-//! Life of the data: the output says what is to be done to the query ([`Preparation`]) → `begin` with the columns of a result → `rows` for each batch as it arrives → `end`; `close` after
-//! the last result. Nothing keeps a whole result (the table printer looks at the first rows for its widths, the Gantt
-//! chart keeps pixels). Into a file, an output is written beside its final name and renamed by [`Destination::commit`],
-//! so that a failed query leaves no half answer behind.
+//! Life of the data: the output says what is to be done to the query ([`Preparation`]) → `begin` with the columns of a result →
+//! `rows` for each batch as it arrives → `end`; `close` after the last result. No format that streams keeps a whole result (the
+//! table printer looks at the first rows for its widths, the Gantt chart keeps pixels). A file is written next to its final name
+//! and renamed by [`Destination::commit`], so that a failed query leaves no partial answer behind.
 
 mod arrow;
 pub(crate) mod buffer;

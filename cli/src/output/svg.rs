@@ -1,8 +1,8 @@
 //! `svg`: the tasks of a result as a Gantt chart.
 //!
-//! Needs `start` and `finish` (or `duration`); uses `run`, `location`, `name`, `kind` and `on_path` where they are there.
-//! The query is sorted by start before it runs, so that tasks can go to their rows as they arrive and the chart needs
-//! the memory of a picture, however many there are.
+//! Needs `start` and `finish` (or `duration`); uses `run`, `location`, `name`, `kind` and `on_path` if present. The query
+//! is sorted by start before it runs, so that tasks can be placed in rows as they arrive, and the memory for the chart
+//! does not depend on their number.
 
 use std::io::Write;
 

@@ -8,11 +8,11 @@
 //! (2 rows)
 //! ```
 //!
-//! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal
-//! is narrow, texts end in `…`, then whole columns are left out from the middle and named below the table; a number is
-//! never cut, it rather stands out of its column. Before that, columns that hold nothing but NULL are left out. Expanded, a row is
-//! a list of its columns. NULL is `NULL`, and a text that reads so is `'NULL'`. Control
-//! characters are escaped ([`crate::text::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
+//! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal is narrow,
+//! columns that hold nothing but NULL are left out first; then texts are cut, ending in `…`; then whole columns are left out from
+//! the middle and named below the table. A number is never cut: it rather exceeds the width of its column. In expanded form, a row
+//! is a list of its columns. NULL is printed as `NULL`, and the text "NULL" as `'NULL'`. Control characters are escaped
+//! ([`crate::text::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;

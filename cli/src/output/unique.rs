@@ -1,7 +1,7 @@
-//! Columns with names of their own, for formats in which a name stands for one column: `a`, `a` becomes `a`, `a_1`.
+//! Makes column names unique, for formats that need it: `a`, `a` becomes `a`, `a_1`.
 //!
-//! `SELECT a, b AS a` is a right question, and tables, CSV and markdown show it as it is. An object of JSON would lose a
-//! column, and readers of Parquet and Arrow take columns by name.
+//! `SELECT a, b AS a` is valid, and tables, CSV and markdown show it unchanged. A JSON object would lose a column, and
+//! readers of Parquet and Arrow access columns by name.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! What all outputs share: the trait, what is said before a query runs, and what they know beside its rows.
+//! What all outputs share: the trait, the settings that they ask for before a query runs, and what they are told
+//! besides its rows.
 
 use std::io::{self, Write};
 

@@ -1,5 +1,5 @@
-//! What the line editor asks: is the text complete, what could this word become, how is it coloured, what does the
-//! function take that is being typed.
+//! Answers the line editor: whether the text is complete, how a word can be completed, how the text is coloured, and
+//! which arguments the function being typed takes.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};

@@ -1,4 +1,4 @@
-//! The commands of the prompt that are no SQL: one table for parsing, completion and help.
+//! The commands of the prompt that are not SQL: one table for parsing, completion and help.
 
 use tq_engine::sql::nearest;
 

@@ -1,7 +1,7 @@
-//! What a word at the prompt could become, by what stands before it.
+//! Completion of a word at the prompt, depending on what precedes it.
 //!
-//! Behind FROM and JOIN tables and relation functions; elsewhere the columns of the tables that the statement names (all
-//! columns while it names none), then keywords and functions; behind a `\` command what that command takes.
+//! After FROM and JOIN: tables and relation functions. Elsewhere: the columns of the tables that the statement names
+//! (all columns while it names none), then keywords and functions. After a `\` command: what that command takes.
 
 use std::collections::BTreeMap;
 

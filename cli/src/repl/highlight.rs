@@ -1,4 +1,4 @@
-//! Colours while typing, and the mark of lines that go on. Colours are those of the terminal's own sixteen.
+//! Colours while typing, and the marker of continuation lines. Only the terminal's own sixteen colours are used.
 
 use std::borrow::Cow;
 

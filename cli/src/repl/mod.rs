@@ -1,10 +1,10 @@
 //! The prompt: SQL over several lines until `;`, commands that begin with `\`, history, completion.
 //!
-//! Life of a line: the editor asks [`assistant`] whether the text is complete, what a word could become, how it is coloured
-//! → a `\` command ([`commands`]) is answered here, SQL is split into statements and asked one by one → the first rows are
-//! shown ([`shown`]), through a [`pager`] where they are many, and kept for [`plot`]. An error ends the statement and those
-//! typed with it, Ctrl-C ends the query; neither ends the prompt. Without a terminal on stdin the same text is read to its
-//! end without a prompt, and the first error ends the run as in a file.
+//! Life of a line: the editor asks [`assistant`] whether the text is complete, how a word can be completed and how the text
+//! is coloured → a `\` command ([`commands`]) is answered here, SQL is split into statements and asked one by one → the
+//! first rows are shown ([`shown`]), through a [`pager`] where they are many, and kept for [`plot`]. An error ends the
+//! statement and those typed with it, Ctrl-C ends the query; neither ends the prompt. Without a terminal on stdin the same
+//! text is read to its end without a prompt, and the first error ends the run as in a file.
 
 mod assistant;
 mod commands;

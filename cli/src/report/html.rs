@@ -1,7 +1,8 @@
 //! A page of HTML from a page of markdown: one file, no scripts, nothing fetched from elsewhere.
 //!
-//! `pulldown-cmark` reads the markdown. What it would write as it stands is made harmless before: raw HTML becomes text, links lead
-//! somewhere, and a picture inside of the page becomes an object, so that its tooltips work and its styles stay its own.
+//! `pulldown-cmark` reads the markdown. What it would pass through unchanged is made harmless first: raw HTML becomes text, only
+//! links to harmless addresses keep their target, and an embedded picture becomes an `<object>`, so that its tooltips work and its
+//! styles do not affect the page.
 
 use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 

@@ -1,4 +1,5 @@
-//! Questions become markdown: sentences, tables, pictures. What cannot be answered leaves no trace but a reason.
+//! Renders questions as markdown: sentences, tables, pictures. What cannot be answered is left out, and the reason is
+//! recorded.
 
 use std::fmt::Write;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Text, wherever people or machines read it: what cannot be seen ([`visible`]), what a CI system would take for a command
-//! ([`runner`]), and the words for counts, sizes and lists ([`words`]).
+//! Text for people and machines: characters that cannot be seen ([`visible`]), lines that a CI system would take for
+//! commands ([`runner`]), and wording of counts, sizes and lists ([`words`]).
 
 pub(crate) mod runner;
 pub(crate) mod visible;

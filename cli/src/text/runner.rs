@@ -1,16 +1,17 @@
-//! The runner of GitHub Actions reads what a step prints, and takes some lines for commands: `::add-mask::…`,
-//! `::error file=…::…`, and in the old spelling `##[add-mask]…`. A task may be called so.
+//! The runner of GitHub Actions reads what a step prints, and takes some lines for commands: `::add-mask::…`, `::error
+//! file=…::…`, and in the old spelling `##[add-mask]…`. The name of a task in a trace may be such a line.
 //!
-//! What the runner takes for a command (`ActionCommand.cs` of actions/runner): a line that begins with `::`, blanks apart,
-//! and a line with `##[` anywhere in it. Lines end at `\n` and at `\r`. So in a job (`GITHUB_ACTIONS` is set), or with `--github`:
+//! What the runner takes for a command (`ActionCommand.cs` of actions/runner): a line whose first characters other than blanks are
+//! `::`, and a line with `##[` anywhere in it. Lines end at `\n` and at `\r`. So in a job (`GITHUB_ACTIONS` is set), or with
+//! `--github`:
 //!
-//! - Messages on stderr, tables, and the outcomes of checks are for people: there both are spelt so that they are no command
-//!   (`\u{3a}:add-mask::`, `#\u{23}[`), in markdown, HTML and SVG as a character reference, in JSON as `\u0023`, which reads
-//!   back as the same text.
-//! - CSV and TSV on standard output have no such spelling. Where a line of them would be a command, the runner is told to stop
-//!   listening before it, with a token that nobody can guess, and to listen again at the end. That is two lines more, in the
-//!   one case in which the log would be commanded otherwise. A file (`-o`, `>`) is no log and is never touched, and neither are
-//!   Parquet and Arrow, which are no text.
+//! - Messages on stderr, tables, and the outcomes of checks are for people: there both are escaped so that they are not
+//!   commands (`\u{3a}:add-mask::`, `#\u{23}[`), in markdown, HTML and SVG by a character reference, in JSON by `\u0023`,
+//!   which reads back as the same text.
+//! - CSV and TSV on standard output have no such escape. Before the first line that would be a command, the runner is told to
+//!   stop processing commands, with a token that nobody can guess, and to resume at the end. That adds two lines, only where
+//!   the output would otherwise command the runner. A file (`-o`, `>`) is not a log and is never changed, and neither are
+//!   Parquet and Arrow, which are not text.
 //! - Annotations ([`annotation`]) are our own commands; what is quoted in them is escaped as the runner wants it.
 
 use std::collections::hash_map::RandomState;

@@ -1,9 +1,9 @@
 //! Text from strangers, made visible: names in traces, file names, titles.
 //!
-//! Control characters steer a terminal, and marks of direction (U+202E and its kin) show a text in another order than it has,
-//! so that `gnp.exe` reads `exe.png`. Wherever people look (tables, markdown, HTML, pictures, JUnit, messages), both are shown
-//! as `\u{1b}` and `\u{202e}`; CSV, JSON, Parquet and Arrow, which programs read, keep them. This is the one place that knows
-//! which characters these are.
+//! Control characters steer a terminal, and bidirectional control characters (U+202E and its kin) show a text in another order
+//! than it has, so that `gnp.exe` reads `exe.png`. Wherever people look (tables, markdown, HTML, pictures, JUnit, messages),
+//! both are shown as `\u{1b}` and `\u{202e}`; CSV, JSON, Parquet and Arrow, which programs read, keep them. This is the one
+//! place that knows which characters these are.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Words: counts, sizes, durations, lists of names with a sentence each.
+//! Wording of counts, sizes, durations, and of lists of names with a sentence each.
 
 use std::time::Duration;
 

@@ -1,11 +1,12 @@
-//! What runs on a lane while its tasks arrive: each tick belongs to the task that started last among those that run.
+//! Self times on a lane, computed while its tasks arrive: each tick counts for the task that started last among those
+//! running.
 //!
 //! ```text
 //! a [--------------)      a: 2 + 2
 //! b   [------)            b: 2 + 1, where d crosses it: d started last
 //! c     [-)               c: 1
 //! ```
-//! So tasks that nest have their self time, and the times of a lane add up to that in which it was busy.
+//! So nested tasks get their self time, and the times of a lane add up to its busy time.
 
 /// A task that runs, or did before one that started after it.
 #[derive(Debug, Clone, Copy)]

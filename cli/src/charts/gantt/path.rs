@@ -1,4 +1,5 @@
-//! The tasks of the critical path in a picture: outlined above everything, however many they are.
+//! The tasks of the critical path in a picture: outlined on top of everything, in bounded memory however many there
+//! are.
 
 use super::BARS_MAX;
 

@@ -1,5 +1,5 @@
-//! A Gantt chart from an answer that is there already: needs `start` and `finish`, uses `run`, `location`, `name`, `kind`
-//! and `on_path` where they are there.
+//! A Gantt chart from a complete answer: needs `start` and `finish`, uses `run`, `location`, `name`, `kind` and `on_path`
+//! if present.
 
 use super::{Gantt, LaneOrder, Span};
 use crate::charts::ChartError;

@@ -1,4 +1,4 @@
-//! The summary of a job: a table of the checks, then what failed with its rows.
+//! The summary of a CI job: a table of the checks, then those that failed, with their rows.
 
 use std::fmt::Write;
 

@@ -1,4 +1,4 @@
-//! Outcomes as lines, and in the forms that CI systems read: one file each.
+//! Prints outcomes as lines, and in the forms that CI systems read: one file each.
 
 mod github;
 mod junit;

@@ -1,6 +1,6 @@
-//! `chrome`: tasks, links and counters as a Chrome trace, to open a stretch in a trace viewer (Perfetto, chrome://tracing).
+//! `chrome`: tasks, links and counters as a Chrome trace, to open in a trace viewer (Perfetto, chrome://tracing).
 //!
-//! What a query's rows are is told by their columns:
+//! The columns of a query tell what its rows are:
 //!
 //! ```text
 //! start, finish (or duration)    tasks; with `task` also what the session knows of them: links between tasks that are
@@ -8,15 +8,16 @@
 //! source, target                 links, and the tasks at their ends
 //! time, value                    counters
 //! ```
-//! A task is a complete event (`"ph":"X"`) with times in microseconds, exact to the tick; one that never ended begins
-//! (`"ph":"B"`) and does not end, or is an `X` without `dur` where another one around it ended: readers would end it there. Viewers want the events of a thread to nest: tasks that overlap otherwise go to further
-//! threads of their location (`w0 (2)`; `tq_thread` tells our reader which thread it was), asynchronous ones are asynchronous
-//! events, each tree of them under a `scope` of its own. A link is a flow (`"ph":"s"`, `"f"`) of
-//! category `tq:KIND` between moments at which nothing inside of its tasks runs, for a flow belongs to the innermost task
-//! of its moment; where that is another one, `tq_task` (the number of the task in the file) tells our reader. `args` are the arguments; columns that are none of ours join them. What cannot be shown is counted.
-//! Ids, names and clock of a Chrome trace stay as they were. Of other traces, metadata says what the locations were ([`places`]), members
-//! `tq` of the events what Chrome has no word for (roles, units, what belongs to which task), and `tq_tasks` at the end which tasks
-//! belong to which others. Both read back as the same tables.
+//! A task is a complete event (`"ph":"X"`) with times in microseconds, exact to the tick; one that never ended is a begin
+//! (`"ph":"B"`) without an end, or an `X` without `dur` where a task around it ended, since readers would end a `B` there. Viewers
+//! require the events of a thread to nest: tasks that overlap otherwise go to additional threads of their location (`w0 (2)`;
+//! `tq_thread` tells our reader which thread it was); asynchronous tasks are asynchronous events, each tree of them under a `scope`
+//! of its own. A link is a flow (`"ph":"s"`, `"f"`) of category `tq:KIND`. A viewer attaches a flow to the innermost task at its
+//! time, so the flow is placed at a moment at which nothing inside of the task runs; where there is none, `tq_task` (the number of
+//! the task in the file) tells our reader which task it belongs to. `args` are written as arguments, together with columns that are
+//! not in our tables. What cannot be shown is counted. Ids, names and clock of a Chrome trace are kept. For other traces, metadata
+//! events record the locations ([`places`]), members named `tq` in the events record what Chrome has no field for (roles, units,
+//! the task of an event), and `tq_tasks` at the end records the parents of tasks. Both kinds read back as the same tables.
 
 pub(crate) mod places;
 mod text;

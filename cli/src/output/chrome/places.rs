@@ -1,8 +1,8 @@
 //! Places: which process and thread of a viewer a location becomes.
 //!
-//! A Chrome trace that is opened alone keeps its own ids, its own clock and what else it says of its processes and of itself, so
-//! that what is written reads back as the same locations. Of everything else, a process is a run and a thread a location;
-//! metadata events say what its locations are, for our own reader.
+//! A Chrome trace that is opened alone keeps its ids, its clock and its other metadata, so that what is written reads back as
+//! the same locations. Of all other traces, each run becomes a process and each location a thread; metadata events describe the
+//! locations for our own reader.
 
 use std::collections::{BTreeMap, HashMap};
 
