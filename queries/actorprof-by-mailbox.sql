@@ -1,4 +1,4 @@
--- title: Which PE handles how many messages of which mailbox
+-- title: How many messages of each mailbox each PE handles
 -- topic: communication
 -- needs: messages.kind=handled
 -- chart: stacked x=pe y=handled color=mailbox

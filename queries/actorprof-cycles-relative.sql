@@ -1,4 +1,4 @@
--- title: Which share of each PE's cycles goes to the main part, communication, processing
+-- title: Shares of each PE's cycles in the main part, communication and processing
 -- topic: communication
 -- needs: counters.kind=total
 -- chart: stacked x=pe y=share color=part panel=run

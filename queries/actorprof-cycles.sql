@@ -1,4 +1,4 @@
--- title: Where the cycles of each PE go: main part, communication, processing
+-- title: Where the cycles of each PE go: main part, communication and processing
 -- topic: communication
 -- needs: counters.name=T_MAIN
 -- chart: stacked x=pe y=cycles color=part panel=run

@@ -1,11 +1,11 @@
--- title: Which PE sends how many messages to which: the logical heat map
+-- title: How many messages each PE sends to each other: the logical heat map
 -- topic: communication
 -- needs: messages.kind=logical
 -- param self_sends: BOOLEAN = true -- whether messages of a PE to itself count
 -- param phase: TEXT = NULL -- one phase; without it, all
 -- chart: heatmap x=target y=source value=count totals=true panel=run
 --
--- A text, not a key of a dictionary: sorting millions of joined rows copies dictionaries again and again.
+-- Cast to text: sorting millions of joined rows would copy the dictionary again and again.
 WITH matrix AS (
   SELECT CAST(run AS VARCHAR) AS run, source, target, count, bytes, source_total, target_total
   FROM message_matrix(

@@ -1,4 +1,4 @@
--- title: What the hardware counters say per PE: main part and handlers
+-- title: The hardware counters of each PE: main part and handlers
 -- topic: communication
 -- needs: counters.kind=delta, locations.kind=pe
 -- chart: stacked x=pe y=value color=part panel=name

@@ -1,11 +1,11 @@
--- title: Which PE sends how many buffers to which hop: the physical heat map
+-- title: How many buffers each PE sends to each hop: the physical heat map
 -- topic: communication
 -- needs: messages.kind=local_send|nonblock_send
 -- param type: TEXT = 'local_send' -- or 'nonblock_send'; '' is both
 -- param self_sends: BOOLEAN = true -- whether buffers of a PE to itself count
 -- chart: heatmap x=target y=source value=count totals=true panel=run
 --
--- A text, not a key of a dictionary: sorting millions of joined rows copies dictionaries again and again.
+-- Cast to text: sorting millions of joined rows would copy the dictionary again and again.
 WITH matrix AS (
   SELECT CAST(run AS VARCHAR) AS run, source, target, count, bytes, source_total, target_total
   FROM message_matrix(

@@ -1,4 +1,4 @@
--- title: How unevenly messages are spread over PEs: quartiles of what each sends and receives
+-- title: How unevenly messages are spread over PEs: quartiles of the messages that each sends and receives
 -- topic: communication
 -- needs: messages, locations.kind=pe
 --

@@ -3,8 +3,8 @@
 -- needs: locations, tasks
 -- chart: bar x=share y=location color=run
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out, and so are processes, ranks and nodes
--- whose threads do the work.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out, and so
+-- are processes, ranks and nodes whose threads do the work.
 SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time, r.makespan,
   round(1.0 * coalesce(busy(t.start, t.finish), 0) / nullif(r.makespan, 0), 3) AS share
 FROM working_locations l

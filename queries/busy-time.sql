@@ -1,10 +1,10 @@
--- title: How long the locations of each run were busy, all together
+-- title: How long the locations of each run were busy, in total
 -- topic: comparison
 -- needs: tasks
 -- metric busy_time: better=lower
 --
--- Tasks may overlap on a location; it can be busy only once. Asynchronous spans and states of threads (locations of kind async and state) run
--- nothing and are left out.
+-- Tasks may overlap on a location; it can be busy only once. Locations of kind async and state (asynchronous spans, states of
+-- threads) execute nothing and are left out.
 SELECT run, sum(busy_time) AS busy_time
 FROM (SELECT run, location, busy(start, finish) AS busy_time FROM working_tasks GROUP BY run, location)
 GROUP BY run

@@ -1,4 +1,4 @@
--- title: How the tasks of each name changed from base to new: how many, how long in all and each, how busy
+-- title: How the tasks of each name changed from base to new: number, total and mean duration, busy time
 -- topic: comparison
 -- needs: runs.run=base, runs.run=new, tasks
 --

@@ -1,9 +1,9 @@
--- title: How many tasks ran at once over time, in 200 equal stretches
+-- title: How many tasks ran at once over time, in 200 equal intervals
 -- topic: time
 -- needs: tasks
 -- chart: line x=bin_start y=running by=run
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 SELECT run, bin, bin_start, round(sum(mean_concurrency), 3) AS running
 FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 200, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start

@@ -1,7 +1,7 @@
--- title: Components whose requests wait longest before they are taken in
+-- title: Components whose requests wait longest before they are accepted
 -- topic: components
 -- needs: tasks.kind=req_in
--- param bins: BIGINT = 40 -- how many equal stretches of time a peak is looked for in
+-- param bins: BIGINT = 40 -- number of equal intervals in which peaks are looked for
 -- param limit: BIGINT = 20 -- how many components
 -- chart: bar x=mean_pressure y=location
 -- metric mean_pressure: better=lower, tolerance=5%, by=location

@@ -2,7 +2,7 @@
 -- topic: components
 -- needs: tasks.kind=req_in
 -- param component: TEXT = NULL -- only tasks of this component and of what is below its name
--- param bins: BIGINT = 40 -- how many equal stretches of time
+-- param bins: BIGINT = 40 -- number of equal intervals
 -- param from: TIME = NULL -- where the window begins; the first start of the run
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- param by: TEXT = kind -- kind, or kind-what for the single actions

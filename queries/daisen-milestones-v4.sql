@@ -1,8 +1,8 @@
--- title: How many tasks of a component had got what, over time, as Akita v4 counts them
+-- title: How many tasks of a component had reached which milestone, over time, as Akita v4 counts them
 -- topic: waiting
 -- needs: tasks.kind=req_in, events
 -- param component: TEXT = NULL -- its name; without one, all tasks
--- param bins: BIGINT = 40 -- how many equal stretches of time
+-- param bins: BIGINT = 40 -- number of equal intervals
 -- param from: TIME = NULL -- where the window begins; the first start of the run
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- chart: stacked x=begins y=tasks color=reason

@@ -1,8 +1,8 @@
--- title: How many tasks were blocked on what, over time
+-- title: How many tasks were blocked, and on what, over time
 -- topic: waiting
 -- needs: tasks.kind=req_in, events
 -- param component: TEXT = NULL -- only tasks of this component and of what is below its name
--- param bins: BIGINT = 40 -- how many equal stretches of time
+-- param bins: BIGINT = 40 -- number of equal intervals
 -- param from: TIME = NULL -- where the window begins; the first start of the run
 -- param to: TIME = NULL -- where the window ends; the last finish of the run
 -- param resource: TEXT = NULL -- only waits for this resource, of tasks that met it as hardware_resource

@@ -1,4 +1,4 @@
--- title: How long components keep a request before they send their own
+-- title: How long components hold a request before they send their own
 -- topic: waiting
 -- needs: tasks.kind=req_in
 -- param limit: BIGINT = 20 -- how many components

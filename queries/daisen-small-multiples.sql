@@ -4,8 +4,8 @@
 -- param components: TEXT = . -- a regular expression that the names match
 -- param first: TEXT = req_in_count -- the metric of the left axis, a column of component_metrics
 -- param second: TEXT = avg_latency -- the metric of the right axis
--- param bins: BIGINT = 40 -- how many equal stretches of time
--- param page: BIGINT = 1 -- which 16 of them, in the order of the trace
+-- param bins: BIGINT = 40 -- number of equal intervals
+-- param page: BIGINT = 1 -- which page of 16 components, in the order of the trace
 -- chart: line x=bin_start y=$first y2=$second panel=location
 --
 WITH chosen AS (

@@ -2,7 +2,7 @@
 -- topic: tasks
 -- needs: tasks.kind=req_in
 -- param id: TEXT = NULL -- the trace's own id of the task; without one, the task with the most subtasks
--- param rules: TEXT = v3 -- how rows are given: v3 for Akita v3 and v4, plain for the task chart of v5
+-- param rules: TEXT = v3 -- how rows are assigned: v3 for Akita v3 and v4, plain for the task chart of v5
 -- chart: tasks
 --
 WITH chosen AS (

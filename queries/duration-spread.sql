@@ -1,4 +1,4 @@
--- title: How much tasks of one name differ: quartiles of the duration of the names with the most time
+-- title: How much the durations of tasks with the same name vary: quartiles, for the names with the most time
 -- topic: tasks
 -- needs: tasks
 -- param names: BIGINT = 10 -- how many names

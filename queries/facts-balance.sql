@@ -2,7 +2,7 @@
 -- topic: facts
 -- needs: tasks
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH spread AS (
   SELECT run, count(*) AS lanes, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance FROM busy_lanes GROUP BY run
 )

@@ -1,8 +1,8 @@
--- title: In a sentence: which component of a simulated machine keeps requests longest before it sends its own
+-- title: In a sentence: which component of a simulated machine holds requests longest before it sends its own
 -- topic: facts
 -- needs: tasks.kind=req_in
 --
--- As daisen-queue-waiting has it: from the start of a req_in to the start of the first req_out below it.
+-- As in daisen-queue-waiting: from the start of a req_in to the start of the first req_out below it.
 WITH waits AS (
   SELECT i.run, i.location, min(o.start) - i.start AS wait
   FROM program_tasks i JOIN program_tasks o ON o.parent = i.task

@@ -1,4 +1,4 @@
--- title: In a sentence: that there are no tasks
+-- title: In a sentence: that the trace has no tasks
 -- topic: facts
 -- needs: runs, no tasks, no messages
 --

@@ -2,7 +2,7 @@
 -- topic: facts
 -- needs: tasks.kind=kernel
 --
--- As gpu-idle-gaps has it: gaps are where nothing of a stream runs between two of its kernels or copies.
+-- As in gpu-idle-gaps: a gap is the time between two kernels or copies of a stream in which it runs nothing.
 WITH work AS (
   SELECT t.* FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')

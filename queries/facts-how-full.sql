@@ -2,7 +2,7 @@
 -- topic: facts
 -- needs: tasks
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH full_runs AS (
   SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, count(*) FILTER (WHERE busy_time = 0) AS idle_lanes FROM busy_lanes GROUP BY run
 ), names AS (

@@ -1,8 +1,8 @@
--- title: In a sentence: which location idled longest, and what came before and then
+-- title: In a sentence: which location idled longest, and what ran there before and after
 -- topic: facts
 -- needs: tasks, no links.kind=dependency, no tasks.kind=req_in
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH idle AS (
   SELECT g.run, g.location, g.duration, before.name AS name_before, after.name AS name_after
   FROM gaps(working_tasks, from => slice_from(), to => slice_to(), ends => true) g

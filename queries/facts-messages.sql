@@ -2,7 +2,7 @@
 -- topic: facts
 -- needs: messages
 --
--- Where a program's own messages are told from what carries them, only they count.
+-- Where a trace distinguishes the program's own messages from the transfers that carry them, only the messages count.
 WITH pairs AS (
   SELECT source, target, sum(count) AS messages, sum(sum(count)) OVER () AS all_messages, sum(sum(bytes)) OVER () AS all_bytes
   FROM messages

@@ -1,4 +1,4 @@
--- title: In sentences: how efficient the program is on most cores, and where least
+-- title: In sentences: how efficient the program is on the most cores, and where it is least efficient
 -- topic: facts
 -- needs: executions
 --

@@ -2,7 +2,7 @@
 -- topic: facts
 -- needs: tasks, no tasks.kind=req_in
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH spread AS (
   SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance,
     first_value(location ORDER BY busy_time DESC, location) AS busiest

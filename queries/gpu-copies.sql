@@ -1,9 +1,9 @@
--- title: What copies and memsets move, and how fast
+-- title: How much copies and memsets move, and how fast
 -- topic: gpu
 -- needs: tasks.role=copy
 -- chart: bar x=bytes y=name
 --
--- Of copies whose trace says how many bytes they move. A gigabyte is 10^9 bytes.
+-- Only copies for which the trace records the number of bytes. A gigabyte is 10^9 bytes.
 SELECT run, name, count(*) AS copies, sum(bytes) AS bytes, sum(duration) AS total_time,
   round(sum(bytes) / nullif(to_s(sum(duration)), 0) / 1e9, 3) AS gigabytes_per_second,
   CAST(avg(bytes) AS BIGINT) AS mean_bytes, CAST(median(bytes) AS BIGINT) AS median_bytes,

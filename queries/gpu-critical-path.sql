@@ -3,7 +3,7 @@
 -- needs: links.kind=launch
 -- chart: bar x=time y=part color=run
 --
--- The executed path over threads and streams, backwards from the last finish. A kernel begins behind its launch, the kernel before it
+-- The executed path over threads and streams, backwards from the last finish. A kernel begins after its launch, the kernel before it
 -- on its stream, and what its stream was told to wait for; a call that waits ends with the work that it awaits. The parts add up
 -- to the makespan of what is recorded; nothing is trimmed or rounded.
 WITH work AS (

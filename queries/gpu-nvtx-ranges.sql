@@ -1,4 +1,4 @@
--- title: What runs on devices under each NVTX range, ranges inside of it included
+-- title: What runs on devices within each NVTX range, including the ranges inside of it
 -- topic: gpu
 -- needs: links.kind=nvtx
 -- chart: bar x=device_busy_time y=range

@@ -1,4 +1,4 @@
--- title: Who hands work to whom: dependencies from the location of one task to the location of the next
+-- title: Which location hands work to which: dependencies from the location of one task to that of the next
 -- topic: communication
 -- needs: tasks, links.kind=dependency
 -- chart: heatmap x=target y=source value=dependencies totals=true

@@ -5,8 +5,8 @@
 -- param instance: BIGINT = 0 -- which of those spans, counted from 0
 -- chart: bar x=critical_path_time y=rank
 --
--- HTA weighs the edges of a graph of starts and ends. Here each edge that weighs is a task of that length, and each start or end
--- one of no length. Where several ways are as long, HTA may take another one; then parts differ, and the sum does not.
+-- HTA has a graph of starts and ends whose edges have weights. Here each weighted edge is a task of that length, and each start or end
+-- a task of no length. Where several paths are equally long, HTA may choose another one; then the parts differ, but not the sum.
 WITH events AS (
   SELECT *,
     -- A wait for an event names the call that recorded it, and the stream on which.

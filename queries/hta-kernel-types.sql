@@ -1,4 +1,4 @@
--- title: HTA's kernel types: time in which exactly these kinds of kernels run together, over all ranks
+-- title: HTA's kernel types: for how long each combination of kernel types runs at once, over all ranks
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: bar x=total_time y=kernel_type

@@ -1,4 +1,4 @@
--- title: HTA's launch statistics: how long each launch call takes, its kernel runs, and the kernel waits after the call
+-- title: HTA's launch statistics: how long each launch call takes, how long its kernel runs, and how long the kernel waits after the call
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
 -- chart: box x=rank y=launch_delay

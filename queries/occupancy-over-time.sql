@@ -1,9 +1,9 @@
--- title: How busy the locations were over time, in 50 equal stretches, and what the same work evenly spread would be
+-- title: How busy the locations were over time, in 50 equal intervals, and on average
 -- topic: time
 -- needs: tasks
 -- chart: occupancy x=bin_start y=occupancy bound=mean_occupancy panel=run
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy,
   round(avg(avg(occupancy)) OVER (PARTITION BY run), 4) AS mean_occupancy
 FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())

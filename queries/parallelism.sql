@@ -1,8 +1,8 @@
--- title: For how long how many tasks ran at once
+-- title: How long each number of tasks ran at once
 -- topic: time
 -- needs: tasks
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH steps AS (
   SELECT run, running, lead(time) OVER (PARTITION BY run ORDER BY time) - time AS step_time
   FROM concurrency((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL))

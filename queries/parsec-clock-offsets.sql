@@ -1,4 +1,4 @@
--- title: How far the clocks of the ranks are apart, as far as messages tell
+-- title: How far apart the clocks of the ranks are, as bounded by messages
 -- topic: parsec
 -- needs: messages, locations
 --

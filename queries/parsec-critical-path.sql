@@ -3,8 +3,8 @@
 -- needs: tasks, links
 -- chart: gantt
 --
--- Executions of one task are one step: from its first start to its last end, at the place of the first one. Ranks may have
--- tasks of one id.
+-- All executions of a task are one step, from its first start to its last end, at the location of the first one. Different ranks may have
+-- tasks with the same id.
 WITH executions AS (
   SELECT p.*, t.id
   FROM critical_path((SELECT * FROM program_tasks WHERE kind = 'task'), (SELECT * FROM links WHERE kind = 'dependency')) p

@@ -1,4 +1,4 @@
--- title: Tasks that start before an input from another rank was ready: how far the clocks of two ranks are apart at least
+-- title: Tasks that start before an input from another rank was ready: how far apart the clocks of two ranks are at least
 -- topic: parsec
 -- needs: tasks, links, locations
 --

@@ -1,7 +1,7 @@
 -- title: Which steps contradict scalability: where efficiency falls, and by how much
 -- topic: scalability
 -- needs: executions
--- param epsilon: DOUBLE = 0.005 -- how far efficiency may fall before a step contradicts
+-- param epsilon: DOUBLE = 0.005 -- how far efficiency may fall before a step counts as a contradiction
 -- param with_base: BOOLEAN = false -- whether the column of the fewest cores, which is 1 by definition, counts
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
 -- chart: bar x=difference y=step

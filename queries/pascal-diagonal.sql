@@ -1,4 +1,4 @@
--- title: Which steps of size and cores together grow at the same rate, as weak scalability wants
+-- title: Steps in which problem size and cores grow at the same rate, as weak scaling requires
 -- topic: scalability
 -- needs: executions
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'

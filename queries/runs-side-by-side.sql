@@ -1,8 +1,8 @@
--- title: The runs side by side: makespan, work, how busy, and how much faster than the first of its problem size
+-- title: The runs side by side: makespan, work, how busy, and speedup over the first run of the same problem size
 -- topic: comparison
 -- needs: tasks, runs.run_number=1
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time, sum(tasks) AS tasks

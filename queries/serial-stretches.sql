@@ -1,8 +1,8 @@
--- title: The longest stretches in which at most one task ran while there were more locations
+-- title: The longest intervals in which at most one task ran although there were more locations
 -- topic: time
 -- needs: tasks
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH steps AS (
   SELECT run, time AS start, lead(time) OVER (PARTITION BY run ORDER BY time) AS finish, running
   FROM concurrency((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL))

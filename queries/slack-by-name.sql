@@ -1,4 +1,4 @@
--- title: Which tasks may get slower for free: slack by name
+-- title: Which tasks could be slower without lengthening the critical path: slack by name
 -- topic: dependencies
 -- needs: tasks, links.kind=dependency
 --

@@ -3,7 +3,7 @@
 -- needs: tasks
 -- chart: bar x=total_self_time y=name color=run
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 SELECT run, name, count(*) AS tasks, sum(self_time) AS total_self_time, sum(duration) AS total_time,
   round(100.0 * sum(self_time) / nullif(sum(sum(self_time)) OVER (PARTITION BY run), 0), 2) AS share_percent
 FROM self_time(working_tasks)

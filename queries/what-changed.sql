@@ -1,9 +1,9 @@
--- title: What changed from the run base to the run new: work by name of task, idle time, what they ran on
+-- title: What changed from the run base to the run new: work by name of task, idle time, and the locations used
 -- topic: comparison
 -- needs: runs.run=base, runs.run=new, tasks
 -- chart: bar x=change_time y=what
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH work AS (
   SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time FROM self_time(working_tasks) GROUP BY run, name
 ), idle AS (

@@ -1,10 +1,10 @@
--- title: What it would gain to make the tasks of a name faster: the path and the bound before and after
+-- title: What would be gained if the tasks of a name were faster: the path and the bound before and after
 -- topic: dependencies
 -- needs: tasks, links.kind=dependency
 -- param name: TEXT = NULL -- the name; without one, the name with the most time on the critical path
--- param percent: BIGINT = 50 -- how much of their duration stays
+-- param percent: BIGINT = 50 -- the new duration, in percent of the old one
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time

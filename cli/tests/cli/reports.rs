@@ -24,7 +24,7 @@ fn a_report_is_a_page_with_pictures() {
 
         ## Who works and who idles
 
-        ![How busy the locations were over time, in 50 equal stretches, and what the same work evenly spread would be](page.occupancy-over-time.svg)
+        ![How busy the locations were over time, in 50 equal intervals, and on average](page.occupancy-over-time.svg)
 
         The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0.
 
