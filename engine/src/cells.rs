@@ -71,7 +71,7 @@ impl Values {
     }
 }
 
-/// The values of a column of this kind; absent by default.
+/// The values of a column of kind `K`; absent by default.
 #[derive(Debug, Default)]
 pub struct Cells<K> {
     values: Values,

@@ -9,7 +9,7 @@ use datafusion::error::DataFusionError;
 /// Why a trace could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    /// The operating system said no.
+    /// The operating system refused.
     #[error("cannot read trace `{}`: {}", path.display(), io_reason(source))]
     Io {
         /// The file or directory.
@@ -77,7 +77,7 @@ pub enum ImportError {
         /// The formats there are.
         known: Vec<&'static str>,
     },
-    /// A trace that needs something that was not said: a column mapping, a frequency.
+    /// A trace that cannot be read without further information: a column mapping, a frequency.
     #[error("{}: {what}", path.display())]
     Unusable {
         /// The file.
@@ -90,7 +90,7 @@ pub enum ImportError {
     /// Two traces that cannot share a session, or a session that cannot be set up.
     #[error("{what}")]
     Session {
-        /// What stands against it.
+        /// What prevents it.
         what: String,
         /// Something to type.
         hint: Option<String>,
@@ -103,7 +103,7 @@ pub enum ImportError {
         /// What the pool said.
         what: String,
     },
-    /// The time for reading was over before the trace was read.
+    /// The time limit for reading expired before the trace was read.
     #[error("{}: reading it took longer than {limit:?}", path.display())]
     Late {
         /// The trace that was being read.

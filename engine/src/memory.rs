@@ -22,16 +22,16 @@ pub struct SessionPool {
 struct State {
     /// Bytes that may be taken.
     limit: usize,
-    /// How many of those who asked can go to disk.
+    /// How many consumers can spill to disk.
     spillers: usize,
-    /// Bytes of those who can.
+    /// Bytes held by consumers that can spill.
     spillable: usize,
-    /// Bytes of those who cannot.
+    /// Bytes held by consumers that cannot.
     fixed: usize,
 }
 
 impl SessionPool {
-    /// A pool of so many bytes.
+    /// A pool of `limit` bytes.
     pub fn new(limit: usize) -> SessionPool {
         SessionPool { state: Mutex::new(State { limit, spillers: 0, spillable: 0, fixed: 0 }) }
     }
@@ -41,7 +41,7 @@ impl SessionPool {
         self.state().limit
     }
 
-    /// From now on so many bytes may be taken; what is taken already stays.
+    /// Changes the limit from now on; what is taken already stays.
     pub fn set_limit(&self, limit: usize) {
         self.state().limit = limit;
     }

@@ -20,7 +20,7 @@ use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
 use crate::trace::{Budget, Deadline, Progress, Run, Slice, Source, Stat, findings, stem};
 
-/// `--option align=messages`: the one option that is no format's.
+/// `--option align=messages`: the only option that belongs to no format.
 const ALIGN_OPTION: &str = "align";
 
 /// A trace as the user names it: `[name=]path`.
@@ -50,7 +50,7 @@ impl TraceSpec {
 pub struct OpenOptions {
     /// The traces, in order.
     pub traces: Vec<TraceSpec>,
-    /// Formats that the embedding program brings. They are asked before the engine's own, and one of the same name takes its place.
+    /// Formats that the embedding program adds. They are tried before the engine's own, and replace one of the same name.
     pub importers: Vec<Arc<dyn Importer>>,
     /// `--from-format`: no recognition.
     pub from_format: Option<String>,
@@ -66,13 +66,13 @@ pub struct OpenOptions {
     pub memory_limit: usize,
     /// Bytes of a text or a list that a scalar function makes, or that is read from a file, at most.
     pub max_value: usize,
-    /// How long reading all traces may take; any time, without a limit.
+    /// How long reading all traces may take; `None`: no limit.
     pub read_time: Option<Duration>,
     /// Threads for parsing and for queries.
     pub threads: usize,
-    /// Whether SQL may only ask: nothing is created, changed or written.
+    /// Whether SQL is restricted to questions: nothing is created, changed or written.
     pub read_only: bool,
-    /// Hears how far reading is.
+    /// Receives the progress of reading.
     pub progress: Option<Arc<dyn Progress>>,
 }
 
@@ -122,7 +122,7 @@ pub struct NamedRun {
     pub run: Run,
 }
 
-/// Reads every trace, behind the runs that are there already.
+/// Reads every trace, and adds its runs after those that are there already.
 pub(crate) fn open(
     given: Vec<NamedRun>,
     options: &OpenOptions,
@@ -522,7 +522,7 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// A slice that nothing can touch is a slip of the pen. Only in ticks can all spellings be compared.
+/// Refuses a slice that cannot contain anything: it is a mistake. All notations can be compared only in ticks.
 fn not_empty(slice: Slice, tick: Tick) -> Result<(), ImportError> {
     let (Some(from), Some(to)) = (slice.from, slice.to) else { return Ok(()) };
     let what = match to.cmp(&from) {

@@ -51,7 +51,7 @@ pub enum NamedFileError {
         /// The file as named.
         named: PathBuf,
     },
-    /// The system said no.
+    /// The operating system refused.
     #[error("{source}")]
     Io {
         /// What it said.
@@ -75,13 +75,14 @@ impl From<NamedFileError> for io::Error {
 }
 
 impl NamedFileError {
-    /// Whether it is the rule that is in the way, and not the system.
+    /// Whether the rule of this module refuses, and not the operating system.
     pub fn is_refusal(&self) -> bool {
         !matches!(self, NamedFileError::Io { .. })
     }
 }
 
-/// Where a file that `naming` names really is. `named` is the whole path: `naming`'s folder and what stands in the file.
+/// The real path of a file that `naming` names. `named` is the whole path: `naming`'s folder joined with the name in the
+/// file.
 ///
 /// # Errors
 /// See [`NamedFileError`].
@@ -91,7 +92,7 @@ pub fn named_by(naming: &Path, named: &Path) -> Result<PathBuf, NamedFileError> 
     checked(naming, named, resolved(naming, named)?, folder)
 }
 
-/// Where a path leads. What is not there may have a link on its way that leads to nothing.
+/// The real path. If it does not exist, a dangling link on the way is reported as such.
 fn resolved(naming: &Path, path: &Path) -> Result<PathBuf, NamedFileError> {
     let error = match path.canonicalize() {
         Ok(resolved) => return Ok(resolved),
@@ -127,7 +128,7 @@ pub fn written_by(naming: &Path, named: &Path) -> Result<PathBuf, NamedFileError
     Ok(resolved)
 }
 
-/// Where a file that lies in a folder really is.
+/// The real path of a file that lies in a folder.
 ///
 /// # Errors
 /// See [`NamedFileError`].

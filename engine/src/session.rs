@@ -57,7 +57,7 @@ pub struct Session {
     _memory: Vec<MemoryReservation>,
 }
 
-/// What a user wants to hear about a run after it was opened.
+/// What to report about a run after it was opened.
 #[derive(Debug, Clone)]
 pub struct RunSummary {
     /// Its name.
@@ -72,7 +72,7 @@ pub struct RunSummary {
     pub stats: Vec<Stat>,
 }
 
-/// A function that an embedding program brings.
+/// A function that an embedding program adds.
 #[derive(Debug, Clone)]
 pub enum Function {
     /// Of a row's values.
@@ -177,7 +177,7 @@ impl Session {
     /// Adds a function, for queries that are planned from now on.
     ///
     /// # Errors
-    /// Its name or an alias is taken: views and saved queries rely on what there is.
+    /// Its name or an alias is taken: views and saved queries rely on the existing functions.
     pub fn register(&self, function: impl Into<Function>) -> Result<()> {
         let function = function.into();
         let state = self.context.state();
@@ -212,13 +212,13 @@ impl Session {
         }
     }
 
-    /// Plans a statement of [`sql::parse()`]: definitions take effect at once, a query is [started](Query::start) by the caller. Each
-    /// has its own notes and is cancelled by itself, however many run. This is the entry for all SQL: DataFusion's own one skips
-    /// the rewriting.
+    /// Plans a statement of [`sql::parse()`]: definitions take effect at once, a query is [started](Query::start) by the caller.
+    /// Each query has its own notes and is cancelled separately, however many run at once. This is the entry point for all SQL:
+    /// DataFusion's own skips the rewriting.
     ///
     /// # Errors
-    /// Unknown names, wrong types, a placeholder without a value; with the place in the statement's text. In a session that
-    /// is read only, also whatever is no question.
+    /// Unknown names, wrong types, a placeholder without a value; with the place in the statement's text. In a read-only
+    /// session, also any statement that is not a question.
     pub async fn execute(
         &self,
         statement: &Statement,
@@ -247,13 +247,13 @@ impl Session {
         self.bounds.max_value()
     }
 
-    /// From now on a value that a scalar function makes may have so many bytes.
+    /// Changes, from now on, how many bytes a value that a scalar function makes may have.
     pub fn set_max_value(&self, bytes: usize) {
         self.bounds.set_max_value(bytes);
     }
 
-    /// From now on tables and queries may have so many bytes. What tables and running queries hold stays theirs: a limit below it
-    /// only refuses to give more.
+    /// Changes, from now on, how many bytes tables and queries may take. What they already hold is kept: a lower limit only
+    /// refuses more.
     pub fn set_memory_limit(&self, bytes: usize) {
         self.pool.set_limit(bytes);
         let state = self.context.state_ref();
@@ -606,7 +606,7 @@ fn rows_of_program(batch: &RecordBatch) -> Option<BooleanArray> {
     (rows.true_count() < rows.len()).then_some(rows)
 }
 
-/// Whether a recorder wrote anything of itself.
+/// Whether a recorder wrote anything about itself.
 fn has_profiler_rows(run: &Run) -> bool {
     let batches = [Table::Tasks, Table::Locations].iter().filter_map(|table| run.tables.get(table));
     batches.flatten().any(|batch| rows_of_program(batch).is_some())

@@ -389,17 +389,18 @@ static IMPORT_STATS: TableSpec = TableSpec {
 /// Every table, in the order of [`Table::ALL`].
 pub static TABLES: [&TableSpec; 8] = [&RUNS, &LOCATIONS, &TASKS, &LINKS, &MESSAGES, &COUNTERS, &EVENTS, &IMPORT_STATS];
 
-/// The role of what a recorder writes of itself: no work of the program that was recorded.
+/// The role of what a recorder writes about itself: not work of the recorded program.
 pub const PROFILER: &str = "profiler";
 
-/// The view that stands for `tasks` wherever nobody wrote `tasks`: inputs that are left out, saved queries, pictures.
+/// The view that is read instead of `tasks` wherever the query does not name `tasks`: for omitted inputs, saved
+/// queries, pictures.
 pub const PROGRAM_TASKS: &str = "program_tasks";
 
-/// How a view of what the program did ends. Where no recorder wrote anything of itself, sessions leave it out.
+/// The end of a view of what the program did. Where no recorder wrote anything about itself, sessions leave it out.
 pub(crate) const OF_PROGRAM: &str = " WHERE role IS DISTINCT FROM 'profiler'";
 
-/// How a view of what locations executed ends. Sessions leave it out where nothing else was recorded, and where nothing else would be
-/// left.
+/// The end of a view of what locations executed. Sessions leave it out where nothing else was recorded, and where nothing would
+/// remain.
 pub(crate) const OF_WORKING: &str = " WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
      WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)";
 

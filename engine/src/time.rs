@@ -14,7 +14,7 @@ use tq_udfs::ticks::Tick;
 /// Times in ticks beyond ±146 years are damage: of all others, any two have a difference.
 pub(crate) const REACH: std::ops::Range<i64> = -(1 << 62)..1 << 62;
 
-/// Why a text is no number of ticks.
+/// Why a text is not a number of ticks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BadNumber {
     /// No decimal number.
@@ -91,7 +91,7 @@ impl<'t> Decimal<'t> {
             .map(move |at| if at < whole.len() { whole[at] } else { fraction[at - whole.len()] } - b'0')
     }
 
-    /// `value · 10^shift` in ticks, rounded half to even, and whether that is all it said.
+    /// `value · 10^shift` in ticks, rounded half to even, and whether that is exact.
     ///
     /// # Errors
     /// [`BadNumber::OutOfRange`] beyond [`REACH`].
@@ -100,7 +100,7 @@ impl<'t> Decimal<'t> {
         in_reach(value).map(|ticks| (ticks, exact))
     }
 
-    /// `value · 10^shift` as a whole number, rounded half to even, and whether that is all it said.
+    /// `value · 10^shift` as a whole number, rounded half to even, and whether that is exact.
     ///
     /// # Errors
     /// [`BadNumber::OutOfRange`] beyond ±10³⁷.
@@ -252,7 +252,8 @@ fn long_sum(a: &Decimal<'_>, b: &Decimal<'_>, shift: i64) -> Result<Vec<u8>, Bad
 pub enum GivenTime {
     /// A bare number: ticks.
     Ticks(i64),
-    /// A number with a unit, in 10⁻¹⁸ s. The last digit is odd where the text says more than that, so that a tie is one.
+    /// A number with a unit, in 10⁻¹⁸ s. The last digit is made odd where the text has more digits, so that it is not
+    /// mistaken for a tie.
     Attoseconds(i128),
 }
 

@@ -26,8 +26,8 @@ pub(crate) struct ViewSchema {
 }
 
 impl ViewSchema {
-    /// These views; one may speak of those before it. `sql` is what stands for the text of a view in this session, `others` are
-    /// names that are understood and not listed, each with that of its view.
+    /// A schema of these views; each may refer to those before it. `sql` gives the text of a view in this session; `others` are
+    /// further names that are understood but not listed, each with the name of its view.
     pub(crate) fn of(
         context: &SessionContext,
         views: &[ViewSpec],

@@ -22,9 +22,9 @@ use datafusion_expr::function::StateFieldsArgs;
 use datafusion_expr::utils::format_state_name;
 use datafusion_expr::{Accumulator, EmitTo, GroupsAccumulator};
 
-/// The methods of an `AggregateUDFImpl` whose rows are counted by a tally, by another one in moving window frames, and in any
-/// order; with DISTINCT each row once. The type has its documentation from `user_doc`. Names are whole, so that a file needs
-/// nothing of them.
+/// The methods of an `AggregateUDFImpl` whose rows are counted by one tally, in moving window frames by another, in any
+/// order; with DISTINCT each row once. The documentation of the type comes from `user_doc`. Paths are absolute, so that a
+/// file needs no imports for it.
 macro_rules! by_tally {
     ($tally:ty, $frame:ty) => {
         fn state_fields(
@@ -114,9 +114,9 @@ pub(crate) trait Tally: Debug + Default + Send + Sync + 'static {
     fn heap_bytes(&self) -> usize;
 }
 
-/// A tally that can be cut: partitions count apart and merge.
+/// A tally that can be split: partitions count separately and merge.
 pub(crate) trait Mergeable: Tally {
-    /// Names and types of the columns in which a tally travels.
+    /// Names and types of the state columns in which a tally is passed on to the final aggregation.
     fn state_columns() -> Vec<(&'static str, DataType)>;
 
     /// The state columns, one row per tally. The tallies are used up.
@@ -269,7 +269,7 @@ pub(crate) struct Groups<T> {
 }
 
 impl<T: Mergeable> Groups<T> {
-    /// Changes one tally and keeps the books.
+    /// Changes one tally and updates the count of its bytes.
     fn change(&mut self, group: usize, change: impl FnOnce(&mut T) -> Result<()>) -> Result<()> {
         let tally = &mut self.tallies[group];
         let before = tally.heap_bytes();
@@ -351,7 +351,7 @@ fn passes(filter: Option<&BooleanArray>, index: usize) -> bool {
 
 /// `f(DISTINCT …)`: equal rows count once.
 ///
-/// Keeps how often each row is there, so that a moving frame knows when the last copy leaves. Travels as its rows.
+/// Counts how often each row occurs, so that a moving frame knows when the last copy leaves. Its state is its rows.
 #[derive(Debug)]
 pub(crate) struct Distinct<T: Tally> {
     copies: HashMap<T::Row, u64>,

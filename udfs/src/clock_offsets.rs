@@ -270,12 +270,12 @@ pub struct Delay {
     pub delay: i64,
 }
 
-/// What to subtract from the times of each clock so that no message is received before it is sent; clock 0 (of each group of
-/// clocks that exchange messages) stays as it is.
+/// What to subtract from the times of each clock so that no message is received before it is sent; in each group of clocks
+/// that exchange messages, the first clock is not changed.
 ///
 /// Where messages go both ways between all clocks, directly or through others, each offset is in the middle of the tightest
-/// bounds; that satisfies every pair, too. Else the offsets are the smallest that do. Where no offsets satisfy all, each message
-/// may be too fast by the least amount that lets some exist.
+/// bounds, which also satisfies every pair. Else the offsets are the smallest that satisfy all. Where none can, every delay is
+/// increased by the least amount with which offsets exist.
 ///
 /// The offsets are shortest paths: `offset(to) - offset(from) <= delay` is an edge.
 /// Cost: clocks × delays at worst, sixty times that when the delays contradict each other.

@@ -287,8 +287,8 @@ fn least_key(spans: &ByLane, rows: &[usize], limit: usize, ties: &Ties<'_>) -> S
     first.cut().map_or(Stay::All, Stay::To)
 }
 
-/// The first `count` of all keys that it is shown, one at least. It keeps some more, and when twice as many are there, the
-/// later half goes: a constant number of steps per key, and soon most keys are passed over at a glance.
+/// The first `count` of all keys that it is shown, at least one. It keeps up to twice as many and then drops the later
+/// half: a constant number of steps per key, and soon most keys are rejected by one comparison.
 struct First<'a> {
     count: usize,
     keys: Vec<Key>,
@@ -317,7 +317,7 @@ impl<'a> First<'a> {
         }
     }
 
-    /// Lets go of all keys but the first ones; answers the last of these. `None`: there are fewer keys.
+    /// Drops all keys but the first `count` and returns the last of these. `None`: there are fewer keys.
     fn cut(&mut self) -> Option<Key> {
         if self.keys.len() < self.count {
             return None;

@@ -204,7 +204,7 @@ const ROW_BYTES: usize = 96;
 /// Rows that are sent on at a time, about.
 const CHUNK_ROWS: usize = 65_536;
 
-/// Which server is asked.
+/// Whose rules apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rules {
     Plain,

@@ -172,8 +172,8 @@ impl Chain {
     }
 }
 
-/// The longest chain where links are in order in their table; `None` leaves it to [`longest_chain`]. The durations of the
-/// graph may be used up then.
+/// The longest chain where links are sorted in their table; otherwise `None`, which leaves it to [`longest_chain`]. The
+/// durations of the graph may have been overwritten then.
 fn chain_in_order(
     graph: &mut Graph,
     linked_only: bool,
@@ -238,7 +238,7 @@ fn longest_chain(
     Ok(last.map(|last| Chain::ending_with(last, &paths)))
 }
 
-/// Rows of the answer that are made at once: the memory of one lot is used again for a later one.
+/// Rows of the answer that are made at once: the memory of one chunk is reused for a later one.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Steps of a chain that follow each other.

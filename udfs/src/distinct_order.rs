@@ -18,7 +18,7 @@ use datafusion_expr::{
 
 use crate::wrapped::of_wrapped;
 
-/// The same aggregate, whose distinct values are in their order.
+/// The same aggregate, whose distinct values follow its ORDER BY.
 pub fn in_its_order(function: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::from(InItsOrder { function })
 }

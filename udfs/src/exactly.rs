@@ -47,7 +47,8 @@ pub const EXACT: [&str; 16] = [
     "regr_sxy",
 ];
 
-/// The same aggregate, of exact sums. Shape: as DataFusion's; `DOUBLE` of any numbers, `DECIMAL` of decimals for `avg`.
+/// The same aggregate, computed from exact sums. Shape: as DataFusion's; `DOUBLE` of any numbers, `DECIMAL` of decimals
+/// for `avg`.
 pub fn exactly(function: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::from(Exactly { function, signature: Signature::user_defined(Volatility::Immutable) })
 }
@@ -118,8 +119,8 @@ impl Exactly {
     }
 }
 
-/// How many decimals a mean has more than its numbers: four, as in DataFusion, but no more than leave room for all whole
-/// digits of the numbers. DataFusion takes four always and refuses means of large numbers.
+/// How many more decimals a mean has than its numbers: four, as in DataFusion, but no more than leave room for all whole
+/// digits of the numbers. DataFusion always takes four and refuses means of large numbers.
 fn more_decimals(precision: u8, scale: i8) -> u8 {
     // Scales end with the precision, too.
     4.min(38 - precision.min(38)).min((38 - scale.clamp(0, 38)) as u8)

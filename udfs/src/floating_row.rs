@@ -156,7 +156,7 @@ impl FloatingRows {
     }
 }
 
-/// A time in half ticks: room for an order among what happens at one tick.
+/// A time in half ticks, which leaves room to order what happens at one tick.
 pub(crate) fn half_ticks(time: i64) -> i128 {
     2 * i128::from(time)
 }
@@ -169,7 +169,7 @@ pub(crate) struct FirstFit {
 }
 
 impl FirstFit {
-    /// The first row that is blocked until before `asks`; it is then blocked until `blocks`. O(log rows).
+    /// The first row whose block ends before `asks`; it is then blocked until `blocks`. O(log rows).
     pub(crate) fn place(&mut self, asks: i128, blocks: i128) -> usize {
         if self.blocked_until.get(1).is_none_or(|&least| asks <= least) {
             self.double();

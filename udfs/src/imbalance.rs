@@ -129,7 +129,7 @@ pub struct Gini {
     signature: Signature,
 }
 
-/// The SQL face of a measure of imbalance: its name, its tally, and the tally of its moving frames.
+/// The SQL interface of a measure of imbalance: its name, its tally, and the tally for moving frames.
 macro_rules! measure {
     ($function:ident, $name:literal, $tally:ty, $frame:ty) => {
         impl $function {

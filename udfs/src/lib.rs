@@ -98,7 +98,8 @@ pub fn scalar_functions(tick: Tick) -> Vec<Arc<ScalarUDF>> {
     functions.into_iter().map(Arc::new).collect()
 }
 
-/// Every aggregate function. `sum` takes the place of DataFusion's, which is handed in for the types it does not check.
+/// Every aggregate function. `sum` takes the place of DataFusion's, which is passed in for the types that ours does not
+/// check.
 pub fn aggregate_functions(datafusions_sum: Arc<AggregateUDF>) -> Vec<Arc<AggregateUDF>> {
     let functions = vec![
         AggregateUDF::from(busy::Busy::new()),

@@ -63,7 +63,7 @@ pub struct MeanConcurrency {
     signature: Signature,
 }
 
-/// The SQL face of an aggregate over spans: its name, its type, its tally, and the tally of its moving frames.
+/// The SQL interface of an aggregate over spans: its name, its type, its tally, and the tally for moving frames.
 macro_rules! of_spans {
     ($function:ident, $name:literal, $type:expr, $nullable:literal, $default:expr, $tally:ty, $frame:ty) => {
         impl $function {
@@ -296,7 +296,7 @@ impl Mergeable for MeanTally {
     }
 }
 
-/// A moving window frame: what can be taken back is counted, not just compared.
+/// A moving window frame: values are counted and not only compared, so that they can be removed.
 #[derive(Debug, Default)]
 struct MeanFrame {
     ticks: i128,

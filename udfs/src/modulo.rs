@@ -11,7 +11,7 @@ use datafusion_macros::user_doc;
 
 use crate::spans::named;
 
-/// `mod(a, b)`: what is left of a division. Shape: one number of the type of `a % b` per row.
+/// `mod(a, b)`: the remainder of a division. Shape: one number of the type of `a % b` per row.
 #[user_doc(
     doc_section(label = "Numbers"),
     description = "What is left of `a` after whole times `b`: what `a % b` is. It has the sign of `a`.\n\n\

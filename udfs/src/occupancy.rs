@@ -309,7 +309,7 @@ impl Mergeable for OccupancyTally {
     }
 }
 
-/// A moving window frame: what can be taken back is counted, not just compared.
+/// A moving window frame: values are counted and not only compared, so that they can be removed.
 #[derive(Debug, Default)]
 struct OccupancyFrame {
     ticks: i128,

@@ -26,7 +26,8 @@ use crate::wrapped::of_wrapped;
 /// The names of DataFusion's functions that [`precisely`] makes precise.
 pub const PRECISE: [&str; 2] = ["percentile_cont", "median"];
 
-/// The same aggregate in whole doubles. Shape: numbers → one `DOUBLE`; decimals and floats of fewer bits keep their `median`.
+/// The same aggregate with the full precision of doubles. Shape: numbers → one `DOUBLE`; decimals and floats of fewer bits
+/// keep their `median`.
 pub fn precisely(function: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::from(Precisely { function, signature: Signature::user_defined(Volatility::Immutable) })
 }
@@ -171,7 +172,7 @@ impl Share {
     }
 }
 
-/// The value so far on the way from one value to another.
+/// The value between two others, at `weight` of the way from the first to the second.
 fn between(first: f64, second: f64, weight: f64) -> f64 {
     if weight == 0.0 || first == second {
         return first;
@@ -206,7 +207,7 @@ struct Values {
     share: Share,
     is_distinct: bool,
     values: Vec<f64>,
-    /// So many of the values are in order; those behind came after the last answer.
+    /// How many of the values are sorted; the others came after the last answer.
     sorted: usize,
 }
 

@@ -11,10 +11,10 @@
 //! Medians do not see the outermost values, so {10 11 12 20} and {13 21 22 23} are as far apart as the groups seen.
 //! Source: Fisher 1935; Good, Permutation, Parametric and Bootstrap Tests of Hypotheses, 2005.
 
-/// From this many splits on, so many of them are drawn (always the same ones) in place of all.
+/// Where there are more splits than this, this many of them are drawn at random (always the same ones) in place of all.
 const SPLITS_MAX: u64 = 50_000;
 
-/// Fewer values than this a side say nothing about noise.
+/// With fewer values a side than this, noise cannot be judged.
 pub const REPETITIONS_MIN: usize = 3;
 
 /// Which differences count as at least as large as the one seen.
@@ -48,7 +48,7 @@ pub struct Significance {
     pub least: f64,
 }
 
-/// The p-value; `None` when a side has fewer than [`REPETITIONS_MIN`] values or one is no number.
+/// The p-value; `None` when a side has fewer than [`REPETITIONS_MIN`] values or one of them is NaN.
 pub fn p_value(base: &[f64], new: &[f64], tail: Tail) -> Option<f64> {
     test(base, new, tail).map(|found| found.p)
 }

@@ -16,7 +16,7 @@ use datafusion_expr::{
 
 use crate::wrapped::of_wrapped;
 
-/// The same function, whose answers are neither dictionaries nor unsigned.
+/// The same function, whose results are neither dictionaries nor unsigned.
 pub fn plainly(function: Arc<ScalarUDF>) -> ScalarUDF {
     ScalarUDF::from(Plainly { function })
 }

@@ -22,7 +22,7 @@ use crate::wrapped::of_wrapped;
 /// The names of DataFusion's functions that [`signed`] wraps.
 pub const RANKS: [&str; 4] = ["row_number", "rank", "dense_rank", "ntile"];
 
-/// The same function, whose answers are BIGINT.
+/// The same function, whose results are BIGINT.
 pub fn signed(function: Arc<WindowUDF>) -> WindowUDF {
     WindowUDF::from(Signed { function })
 }

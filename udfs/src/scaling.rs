@@ -51,7 +51,7 @@ pub struct Efficiency {
     signature: Signature,
 }
 
-/// The SQL face of a function of doubles: its name, its parameters, and what it makes of the values of a row.
+/// The SQL interface of a function of doubles: its name, its parameters, and its computation on the values of a row.
 macro_rules! of_doubles {
     ($function:ident, $name:literal, $parameters:expr, $evaluate:expr) => {
         impl $function {

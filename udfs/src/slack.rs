@@ -142,7 +142,7 @@ impl RelationFunction for Slack {
     }
 }
 
-/// The schedule of a run in which nobody waits for a worker.
+/// The schedule of a run with unlimited workers.
 struct Schedule {
     paths: PathTimes,
     /// Per task: the longest chain of durations after it.

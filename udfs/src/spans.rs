@@ -15,7 +15,7 @@ use datafusion_expr::{Signature, TypeSignature, Volatility};
 use crate::aggregate::{Row, value_at};
 use crate::relation::call::Call;
 
-/// A half-open stretch of time.
+/// A half-open interval of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Span {
     /// The first tick.
@@ -54,7 +54,7 @@ impl Row for Span {
     }
 }
 
-/// The stretch that a question is about; an open side takes what there is.
+/// The interval that a function is limited to; an open side has no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Window {
     /// The first tick, or open.

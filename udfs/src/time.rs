@@ -135,7 +135,7 @@ pub struct TimeText {
     tick: Tick,
 }
 
-/// The SQL face of a function of one number: its name, parameter and unit, and what it makes of a column.
+/// The SQL interface of a function of one number: its name, parameter and unit, and its computation on a column.
 macro_rules! of_a_number {
     ($function:ident, $name:literal, $parameter:literal, $result:expr, $evaluate:expr) => {
         impl $function {
@@ -208,7 +208,7 @@ of_a_number!(ToMs, "to_ms", "t", DataType::Float64, |t, tick| units_of(t, tick.p
 of_a_number!(ToS, "to_s", "t", DataType::Float64, |t, tick| units_of(t, tick.per_second()));
 of_a_number!(TimeText, "time_text", "t", DataType::Utf8, texts_of);
 
-/// Whole numbers are taken as `BIGINT`, others as `DOUBLE`; anything else is told what to write.
+/// Whole numbers are taken as `BIGINT`, others as `DOUBLE`; for anything else the error says what to write.
 fn number(function: &str, types: &[DataType]) -> Result<Vec<DataType>> {
     let [given] = types else {
         return plan_err!("{function} takes one number, found {} arguments: write {function}(5)", types.len());

@@ -31,7 +31,7 @@ pub struct SliceFrom {
     ticks: Option<i64>,
 }
 
-/// `slice_to()`: the first tick behind the slice. Shape: one `BIGINT` time.
+/// `slice_to()`: the first tick after the slice. Shape: one `BIGINT` time.
 #[user_doc(
     doc_section(label = "Time"),
     description = "Where the time slice of the session ends, as `--to` says: its first tick that is outside.\n\n\

@@ -21,7 +21,7 @@ use super::budget::{self, Budget, Refusal};
 use super::source::Source;
 use crate::error::ImportError;
 
-/// A stretch of the source that holds whole records.
+/// A part of the source that holds whole records.
 #[derive(Debug, Clone, Copy)]
 pub struct Block<'a> {
     /// Its bytes.
@@ -32,7 +32,7 @@ pub struct Block<'a> {
     pub last: bool,
 }
 
-/// How the bytes of a source came to their end.
+/// How a source ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     /// As they should.
@@ -88,8 +88,8 @@ pub fn parse_files<R: Send>(
     parse_each(threads, next, parse, |(file, ending), result| take(file, result, ending).map(|()| true))
 }
 
-/// [`parse_blocks`] from where `reader`, which is one of the source's, stands: offsets count from there. Reading ends early
-/// when `take` says `false`.
+/// [`parse_blocks`] from the current position of `reader`, which is one of the source's: offsets count from there. Reading
+/// ends early when `take` returns `false`.
 ///
 /// # Errors
 /// As [`parse_blocks`].
@@ -110,8 +110,8 @@ pub fn parse_reader<R: Send>(
     Ok(cutter.ending)
 }
 
-/// Parses on up to `threads` threads what `next` fills the buffers with, until it says `None`. `take` gets the results on
-/// this thread, in that order, each with what `next` said of its block, and ends everything by `false`.
+/// Parses on up to `threads` threads what `next` puts into the buffers, until it returns `None`. `take` gets the results
+/// on this thread, in that order, each with what `next` returned for its block, and ends everything by returning `false`.
 fn parse_each<A: Send, R: Send>(
     threads: usize,
     mut next: impl FnMut(&mut Buffer) -> Result<Option<(Place, A)>, ImportError> + Send,

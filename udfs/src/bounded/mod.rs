@@ -37,7 +37,7 @@ pub const MAX_VALUE: usize = 64_000_000;
 /// Rows that come to no more than this together are computed at once and not asked of the pool.
 const SMALL: u64 = 4 << 20;
 
-/// What texts and lists of scalar functions may come to, for all queries of a session.
+/// The size limit for texts and lists that scalar functions make, for all queries of a session.
 #[derive(Debug)]
 pub struct Bounds {
     max_value: AtomicUsize,
@@ -45,7 +45,7 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// At most `max_value` bytes a value, and what `pool` grants a batch.
+    /// At most `max_value` bytes per value, and per batch what `pool` grants.
     pub fn new(max_value: usize, pool: Arc<dyn MemoryPool>) -> Bounds {
         Bounds { max_value: AtomicUsize::new(max_value), pool }
     }
@@ -60,7 +60,7 @@ impl Bounds {
         self.max_value.store(bytes, Ordering::Relaxed);
     }
 
-    /// The function within these bounds; `None` for one that makes nothing large, or is within bounds already.
+    /// The function with these limits; `None` for one that makes nothing large, or is limited already.
     pub fn wrap(self: &Arc<Self>, function: &Arc<ScalarUDF>) -> Option<ScalarUDF> {
         if function.inner().is::<Bounded>() {
             return None;
@@ -115,7 +115,7 @@ impl Hash for Bounded {
 }
 
 impl Bounded {
-    /// Slices that the pool is asked for, one after the other.
+    /// Computes the rows in slices, and reserves each in the pool before it is computed.
     fn in_slices(&self, args: &ScalarFunctionArgs, sizes: &[u64]) -> Result<ColumnarValue> {
         let name = self.function.name();
         let memory = MemoryConsumer::new(format!("texts and lists of {name}")).register(&self.bounds.pool);

@@ -129,7 +129,7 @@ pub(super) const MULTIPLY: Operator = Operator {
     },
 };
 
-/// The SQL face of an operator on two integers.
+/// The SQL interface of an operator on two integers.
 macro_rules! on_two_integers {
     ($function:ident, $operator:expr) => {
         impl $function {

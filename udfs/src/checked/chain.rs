@@ -42,7 +42,7 @@ pub struct CheckedChain {
 }
 
 impl CheckedChain {
-    /// A chain with these operators, and one term more.
+    /// A chain with these operators, and one more term than operators.
     pub fn new(links: Vec<Link>) -> Self {
         CheckedChain { signature: Signature::variadic_any(Volatility::Immutable), links }
     }

@@ -142,7 +142,7 @@ impl ExactSum {
         self.add_far(i128::from(mantissa), exponent);
     }
 
-    /// Adds what the quick way has no place for.
+    /// Adds what does not fit the fast path.
     #[cold]
     fn add_far(&mut self, mantissa: i128, exponent: i32) {
         if mantissa == 0 {

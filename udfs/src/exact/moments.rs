@@ -49,7 +49,7 @@ impl Quantity for i64 {
     }
 }
 
-/// What is asked of one quantity.
+/// A statistic of one quantity.
 pub(crate) trait OfMoments: Debug + Default + Send + Sync + 'static {
     /// Answers are NULL for fewer rows.
     const ROWS_MIN: u64;
@@ -228,7 +228,7 @@ impl<A: OfMoments, Q: Quantity> Retractable for Moments<A, Q> {
     }
 }
 
-/// What is asked of pairs `(y, x)`.
+/// A statistic of pairs `(y, x)`.
 pub(crate) trait OfPairs: Debug + Default + Send + Sync + 'static {
     /// Answers are NULL for fewer rows.
     const ROWS_MIN: u64 = 1;
@@ -283,7 +283,7 @@ of_pairs! {
     CovarPop, 1, [false, false, true], |of| over(&of.together, &of.count.squared());
     /// Covariance of a sample.
     CovarSample, 2, [false, false, true], |of| over(&of.together, &pairs_of(&of.count));
-    /// Slope of the line of least squares: NULL where all `x` are one.
+    /// Slope of the least-squares line: NULL where all `x` are equal.
     Slope, 2, [true, false, true], |of| over(&of.together, &of.spread_x);
     /// Where that line meets `x = 0`: `(Σy · Sxx − Sxy · Σx) ÷ (n · Sxx)`.
     Intercept, 2, [true, false, true], |of| {
@@ -307,7 +307,7 @@ of_pairs! {
     Sxy, 1, [false, false, true], |of| over(&of.together, &of.count);
 }
 
-/// Pearson's correlation: NULL where all `x` or all `y` are one.
+/// Pearson's correlation: NULL where all `x` or all `y` are equal.
 #[derive(Debug, Default)]
 pub(crate) struct Correlation;
 

@@ -11,7 +11,7 @@ use datafusion_common::Result;
 use super::{Double, ExactSum};
 use crate::aggregate::{Mergeable, Retractable, Tally, value_at};
 
-/// What is asked of a sum of at least one number.
+/// A statistic of a sum of at least one number.
 pub(crate) trait OfTotal: Debug + Default + Send + Sync + 'static {
     fn of(sum: &ExactSum, count: u64) -> f64;
 }

@@ -162,7 +162,7 @@ fn of(graphs: &Graphs, run: usize) -> String {
     }
 }
 
-/// Tasks that take no part, or were read otherwise than they are.
+/// Counts of tasks that take no part, or whose values were corrected.
 #[derive(Debug, Default)]
 struct Left {
     without_times: usize,

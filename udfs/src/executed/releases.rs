@@ -52,7 +52,7 @@ pub(crate) struct Releases {
     inside_message: HashMap<u32, Message>,
 }
 
-/// A message, as far as a path goes along it.
+/// What a path needs to know of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Message {
     /// When it arrived.
@@ -145,8 +145,8 @@ impl Releases {
         }
     }
 
-    /// A message to a timed task. A path goes back along it into its sender, so it can't leave that task after its end: what
-    /// follows is a wait. A message that left before its task began was its lane's, which had something else to do.
+    /// A message to a timed task. A path goes back along it into its sender, so the message cannot leave that task after the
+    /// task's end: the time from there on is a wait. If it was sent before its task began, it is attributed to the lane.
     pub(super) fn add_message(&mut self, times: &Times, target: u32, mut message: Message) {
         if message.source != NONE {
             let sender = message.source as usize;
@@ -237,7 +237,7 @@ pub(crate) fn read_links(
     Ok(())
 }
 
-/// Streams the messages by. Those without a target task, a time, or a sender are nobody's release.
+/// Streams the messages by. Those without a target task, a time, or a sender release nothing.
 pub(crate) fn read_messages(
     call: &mut Call,
     graphs: &mut Graphs,

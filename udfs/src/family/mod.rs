@@ -73,7 +73,7 @@ struct Relative {
 enum Failure<E> {
     /// The parents of this task lead back to it.
     Circle(u32),
-    /// Whoever takes the relatives has failed.
+    /// The receiver of the relatives has failed.
     Found(E),
 }
 

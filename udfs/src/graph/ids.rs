@@ -101,8 +101,8 @@ impl TaskIds {
         }
     }
 
-    /// The smallest id, when index = id - smallest id for every task (a range without holes): the fast case of
-    /// whoever maps millions of ids.
+    /// The smallest id, when index = id - smallest id for every task (a range without holes): the fast path for mapping
+    /// millions of ids.
     pub fn dense_base(&self) -> Option<i64> {
         match &self.0 {
             Form::Range { base, present: None, .. } => Some(*base),

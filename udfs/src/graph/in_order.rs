@@ -37,7 +37,7 @@ pub struct InOrder {
 }
 
 /// Path times and predecessors by index, which is id − `base`; `durations` likewise, and they become the path times.
-/// Stretches may have changed places as wholes. `None`: the links are not in order.
+/// Whole stretches may have been reordered. `None`: the links are not in order.
 ///
 /// # Errors
 /// [`NoPath::Overflow`] and [`NoPath::Interrupted`]; links in order have no cycle.
@@ -90,11 +90,11 @@ pub fn path_times(
 /// So many links are fetched at once.
 const TOGETHER: usize = 128;
 
-/// A path time this many tasks before the one that it is needed for is not in the nearest cache any more.
+/// A path time that is this many tasks before the one that needs it is no longer in the first-level cache.
 const FAR_TASKS: u64 = 1 << 15;
 
-/// Reads the path times of sources that are far away, so that they are at hand when they are compared. Such reads wait for the
-/// memory side by side; in the loop that compares they would do so nearly one by one. What is read is not final yet.
+/// Reads the path times of sources that are far away, so that they are at hand when they are compared. Such reads wait for
+/// memory in parallel; in the comparing loop they would do so nearly one by one. The values read are not final yet.
 #[inline]
 fn fetch(time: &[i64], base: i64, sources: &[i64], targets: &[i64]) {
     let ends = [(sources.first(), targets.first()), (sources.last(), targets.last())];

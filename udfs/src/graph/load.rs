@@ -266,7 +266,8 @@ impl Graph {
         Ok(nowhere)
     }
 
-    /// A `BIGINT` column by index, `null` for NULLs and for indices without a task; and how many NULLs there are.
+    /// A `BIGINT` column by task index, with `null` for NULLs and for indices without a task; and how many NULLs there
+    /// are.
     ///
     /// # Errors
     /// A value of `i64::MIN` where that stands for NULLs; no memory.
@@ -400,7 +401,7 @@ fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
     Ok(column(batch, name)?.as_primitive::<Int64Type>())
 }
 
-/// Leaves rows out in which one of the columns is NULL, and counts them.
+/// Removes rows in which one of the columns is NULL, and counts them.
 pub(crate) fn without_null(batch: RecordBatch, names: &[&str], left_out: &mut usize) -> Result<RecordBatch> {
     let mut valid: Option<BooleanBuffer> = None;
     for name in names {

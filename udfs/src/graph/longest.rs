@@ -96,7 +96,7 @@ pub fn linked_tasks(tasks: usize, links: &Links) -> Vec<bool> {
     linked
 }
 
-/// Parts `weak` links into those that may stay and the number of those that lie on a cycle of `strong` and `weak` links
+/// Splits `weak` links into those that may stay and the number of those on a cycle of `strong` and `weak` links
 /// together, that is, whose ends reach each other. Without the latter, only cycles of strong links are left.
 pub fn without_weak_on_cycles(tasks: usize, strong: &Links, weak: &Links) -> (Vec<Link>, usize) {
     let mut graph = petgraph::graph::DiGraph::<(), (), u32>::with_capacity(tasks, strong.len() + weak.len());
@@ -130,8 +130,8 @@ impl Lead {
     /// No predecessor; better than one of negative path time.
     pub(super) const NONE: Lead = Lead { path: -1, task: NONE };
 
-    /// The better one of this and another. Which one that is cannot be foretold, so no branch may depend on it: one that is
-    /// taken wrongly costs as much as waiting for the memory.
+    /// The better one of this and another. Which one that is cannot be predicted, so no branch may depend on it: a
+    /// misprediction costs as much as waiting for memory.
     #[inline]
     pub(super) fn or(self, path: i64, task: u32) -> Lead {
         let better = (path > self.path) | ((path == self.path) & (task < self.task));

@@ -13,7 +13,7 @@ use crate::relation::call::{Call, column};
 /// Columns of an answer, by name.
 pub(crate) type Computed = Vec<(&'static str, ArrayRef)>;
 
-/// Emits the rows of a run: columns of the answer that have the name of an input column are handed on, `computed` are the
+/// Emits the rows of a run: columns of the answer that have the name of an input column are passed on, `computed` are the
 /// others, given the indices of the tasks. With `linked`, only tasks for which that holds.
 pub(crate) fn emit_tasks(
     call: &mut Call,

@@ -196,7 +196,7 @@ pub enum Unfinished {
 /// What [`Counts::note`] says of tasks that were left out.
 pub const LEFT_OUT: (&str, &str) = ("was left out", "were left out");
 
-/// Rows that are on no lane or were read otherwise than they are.
+/// Counts of rows that are on no lane, or whose values were corrected.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {
     /// The location is NULL.
@@ -278,7 +278,7 @@ impl ByLane {
     }
 }
 
-/// Puts the spans of each lane side by side. Afterwards `lane_of` is [`NONE`] for every row that has no span there.
+/// Groups the spans by lane. Afterwards `lane_of` is [`NONE`] for every row that has no span there.
 pub fn by_lane(
     rows: &Rows,
     lane_of: &mut [u32],

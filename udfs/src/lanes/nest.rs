@@ -25,8 +25,8 @@ pub enum Place<T> {
     Across,
 }
 
-/// Walks over the tasks of a lane, sorted by [`crate::lanes::sort_lane`]. `visit` is told where each one stands and
-/// answers what it is to be called as the parent of others.
+/// Walks over the tasks of a lane, sorted by [`crate::lanes::sort_lane`]. `visit` gets the place of each one and
+/// returns the value that stands for it as the parent of others.
 pub fn nest<T: Copy>(spans: &[LaneSpan], mut visit: impl FnMut(&LaneSpan, Place<T>) -> T) {
     let mut open: Vec<(LaneSpan, T)> = vec![];
     for span in spans {

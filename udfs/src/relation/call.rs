@@ -35,7 +35,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// The input of this name, with [`Work`] beside it: one usually needs both.
+    /// The input of this name, together with [`Work`]: callers usually need both.
     pub fn input(&mut self, name: &str) -> Result<(&mut Input, &mut Work)> {
         match self.function.inputs().iter().position(|input| input.name == name) {
             Some(place) => Ok((&mut self.inputs[place], &mut self.work)),
@@ -48,7 +48,7 @@ impl Call {
         self.function.name()
     }
 
-    /// The schema of the answer: `run` (but across runs), then the function's columns.
+    /// The schema of the answer: `run` (except across runs), then the function's columns.
     pub fn output(&self) -> &SchemaRef {
         &self.output
     }
@@ -130,14 +130,15 @@ pub struct Input {
     pub(super) chunks: Receiver<Result<Option<Vec<RecordBatch>>>>,
     /// Batches that came and were not asked for yet.
     pub(super) chunk: std::vec::IntoIter<RecordBatch>,
-    /// How many partitions have not come to their end.
+    /// How many partitions have not ended.
     pub(super) open: usize,
     pub(super) left_out: Arc<AtomicUsize>,
     pub(super) waited: Duration,
 }
 
 impl Input {
-    /// The columns that come: `run` if the input has runs, needed ones, those optional ones that are there and wanted.
+    /// The columns that are delivered: `run` if the input has runs, the needed ones, and those optional ones that exist
+    /// and are used.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }

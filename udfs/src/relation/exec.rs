@@ -249,8 +249,9 @@ fn chunk_batches(schema: &Schema, batch_rows: usize) -> usize {
     batches.clamp(*CHUNK_BATCHES.start(), *CHUNK_BATCHES.end())
 }
 
-/// What is read of an input: where its partitions are only put together, the partitions themselves, which saves every batch
-/// a channel and a task that hands it over. The plan keeps the operator that puts them together: a cluster cuts plans there.
+/// The part of the plan that is read: where an input only merges its partitions, the partitions themselves, which saves
+/// every batch a channel and a task that passes it on. The plan keeps the merging operator: a distributed engine splits
+/// plans there.
 fn partitioned(input: &Arc<dyn ExecutionPlan>) -> &Arc<dyn ExecutionPlan> {
     match input.downcast_ref::<CoalescePartitionsExec>() {
         Some(together) if together.fetch().is_none() => together.input(),

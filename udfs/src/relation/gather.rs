@@ -5,7 +5,7 @@ use arrow::compute::{cast, concat, interleave, take};
 use arrow::datatypes::DataType;
 use datafusion_common::Result;
 
-/// So many rows in a row must come from one batch, on average, for the batches to be asked one after the other.
+/// How many consecutive rows must come from one batch, on average, for the batches to be read one after the other.
 const LONG_STRETCH: usize = 16;
 
 /// The values at some places (batch, row), in this type. `columns` is the column of each batch.

@@ -50,12 +50,13 @@ pub trait RelationFunction: Debug + Send + Sync {
     fn output(&self) -> Vec<Field>;
 
     /// Output columns whose values are those of an input column. They have its type, so that a dictionary stays one and
-    /// rows that are handed on whole are not copied; without the input column they are as [`Self::output`] says, all NULL.
+    /// rows that are passed on whole are not copied; without the input column they are as [`Self::output`] says, all NULL.
     fn handed_on(&self) -> &'static [HandedOn] {
         &[]
     }
 
-    /// Whether runs are set against each other: the answer then has no column `run`, and no filter is moved into the inputs.
+    /// Whether runs are compared with each other: the answer then has no column `run`, and no filter is moved into the
+    /// inputs.
     fn across_runs(&self) -> bool {
         false
     }
@@ -66,18 +67,18 @@ pub trait RelationFunction: Debug + Send + Sync {
         "run"
     }
 
-    /// The part of a batch of an input that the function looks at, where that is less than all, or fewer rows that say the
-    /// same: found out where the batch is read, on as many threads as the input has partitions. What it returns has the
-    /// columns that the function reads, of the same types, in any order.
+    /// How a batch of an input is reduced to the rows that the function needs, or to fewer rows with the same meaning;
+    /// `None`: not at all. This happens where the batch is read, on as many threads as the input has partitions. What
+    /// it returns has the columns that the function reads, of the same types, in any order.
     ///
     /// # Errors
-    /// Options of which no part can be told.
+    /// Options that are invalid.
     fn part(&self, _input: &str, _options: &Options) -> Result<Option<Part>> {
         Ok(None)
     }
 
     /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
-    /// calls [`call::Work::check`] every some ten thousand rows.
+    /// calls [`call::Work::check`] every ten thousand rows or so.
     fn compute(&self, call: &mut Call) -> Result<()>;
 
     /// The inputs alone, in their order.
@@ -90,7 +91,7 @@ pub trait RelationFunction: Debug + Send + Sync {
         self.parameters().iter().filter_map(Parameter::as_option).collect()
     }
 
-    /// How a call looks: `critical_path([tasks], [links], [break_weak => BOOLEAN])`.
+    /// The syntax of a call: `critical_path([tasks], [links], [break_weak => BOOLEAN])`.
     fn signature(&self) -> String {
         let parameter = |parameter: &Parameter| match parameter {
             Parameter::Input(InputSpec { name, omitted: Omitted::Refused, .. }) => (*name).to_owned(),
@@ -153,7 +154,7 @@ impl Parameter {
     }
 }
 
-/// A relation that a function reads. `run` is not among its columns: it is understood everywhere.
+/// A relation that a function reads. `run` is not among its columns: every input may have it.
 #[derive(Debug)]
 pub struct InputSpec {
     /// The name, as in `tasks => …`.
@@ -178,12 +179,12 @@ pub enum Omitted {
 pub struct ColumnSpec {
     /// The name.
     pub name: &'static str,
-    /// The types that are taken, and what the function sees of them.
+    /// The accepted types, and the types in which the function sees them.
     pub kind: ColumnKind,
     /// Whether a call without it is an error.
     pub needed: bool,
-    /// The output columns that this column serves; when a query reads none of them, the column does not come.
-    /// Empty: it always comes.
+    /// The output columns for which this column is read; when a query uses none of them, it is not read. Empty: it is
+    /// always read.
     pub only_for: &'static [&'static str],
 }
 

@@ -45,7 +45,7 @@ pub struct RowBatch {
 pub enum Role {
     /// The first input.
     First,
-    /// Another one: its rows of runs that the first does not have are nobody's.
+    /// Another one: its rows of runs that the first does not have belong to no run.
     Other,
 }
 
@@ -148,7 +148,7 @@ impl Rows {
         gather(&columns, &rows.iter().map(place).collect::<Vec<_>>(), data_type)
     }
 
-    /// The rows of a run as stretches, in the order of their numbers.
+    /// The rows of a run as ranges of batches, in the order of their numbers.
     pub fn of_run(&self, run: usize) -> Vec<RunRows<'_>> {
         let mut stretches = vec![];
         for batch in &self.batches {

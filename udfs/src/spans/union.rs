@@ -97,7 +97,7 @@ impl Union {
     }
 }
 
-/// Sorts spans and melts those that touch.
+/// Sorts spans and merges those that touch.
 fn melt(spans: &mut Vec<Span>) {
     // By start alone: what starts together melts together, in any order, and one key is quicker than two.
     spans.sort_unstable_by_key(|span| span.start);
