@@ -45,8 +45,8 @@ pub(crate) fn values(
     words
         .map(|word| match word.split_once('=') {
             Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
-            None => Err(Problem::new(format!("`{word}` is no key=value"))
-                .hint(format!("behind `{}` stand values of its parameters, e.g. `name=value`", query.name))
+            None => Err(Problem::new(format!("`{word}` is not of the form key=value"))
+                .hint(format!("after `{}` come values of its parameters, e.g. `name=value`", query.name))
                 .into()),
         })
         .collect()

@@ -276,8 +276,9 @@ unsafe impl GlobalAlloc for Net {
 /// The thread that asked holds locks of its own, so nothing can be unwound.
 fn refused(bytes: usize) -> ! {
     let asked = bytes / 1_000_000;
-    let problem = Problem::new(format!("not enough memory: {asked} MB were asked for at once, and the system has less"))
-        .hint("ask for fewer rows, shorter texts and shorter lists: a long constant beside many rows is made as often as there are rows");
+    let problem =
+        Problem::new(format!("not enough memory: {asked} MB were asked for at once, and the system has less"))
+            .hint("ask for fewer rows, shorter texts and shorter lists: a long constant is repeated for every row");
     leave(problem)
 }
 

@@ -136,8 +136,8 @@ fn not_smooth(run: &RunSummary, read: u64) -> Option<String> {
 fn nothing_lost(runs: &[RunSummary]) -> Result<(), Failure> {
     let lost = |run: &&RunSummary| run.stats.iter().any(|stat| stat.finding.severity == Severity::Lost);
     match runs.iter().find(lost) {
-        Some(run) => Err(Problem::new(format!("--strict: something of run `{}` was lost while reading", run.name))
-            .hint("without --strict, `SELECT * FROM import_stats` tells what")
+        Some(run) => Err(Problem::new(format!("--strict: records of run `{}` were lost while reading", run.name))
+            .hint("without --strict, `SELECT * FROM import_stats` says what")
             .into()),
         None => Ok(()),
     }

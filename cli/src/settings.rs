@@ -63,7 +63,7 @@ impl Settings {
             "pager" => self.pager = one_of("on", "off")?,
             "times" => self.people = one_of("people", "ticks")?,
             "memory" => {
-                return Err(Problem::new("`memory` stands above `[prompt]`: it is no matter of the prompt").into());
+                return Err(Problem::new("`memory` belongs above `[prompt]`: it is not a setting of the prompt").into());
             }
             "expanded" => self.expanded = one_of("on", "off")?,
             _ => self.timing = one_of("on", "off")?,

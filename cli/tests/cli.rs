@@ -257,8 +257,8 @@ fn a_file_gets_the_format_of_its_extension_and_appears_when_complete() {
     "#]]);
     place.tq("query run.json -c 'SELECT 1' -o answer").check(&expect![[r#"
         --- stderr
-        error: the extension of `answer` tells no format
-        hint: say it: `--format csv` (or table, tsv, json, ndjson, markdown, parquet, arrow, svg, chrome)
+        error: the extension of `answer` names no format
+        hint: name one: `--format csv` (or table, tsv, json, ndjson, markdown, parquet, arrow, svg, chrome)
         --- exit 2
     "#]]);
     let left: Vec<String> = std::fs::read_dir(place.0.path())
@@ -469,7 +469,7 @@ fn traces_that_cannot_be_read() {
             "run.json --from-format tfprofe",
             expect![[r#"
                 --- stderr
-                error: `tfprofe` is no format; did you mean `tfprof`?
+                error: no format `tfprofe`; did you mean `tfprof`?
                 hint: the formats are parsec, tfprof, pascal, actorprof, chrome, daisen, nsys, folded, table
                 --- exit 2
             "#]],
@@ -478,7 +478,7 @@ fn traces_that_cannot_be_read() {
             "run.json --option tfprof.typse=1",
             expect![[r#"
             --- stderr
-            error: `tfprof.typse` is no import option; did you mean `tfprof.types`?
+            error: no import option `tfprof.typse`; did you mean `tfprof.types`?
             hint: `tq formats NAME` lists the options of a format
             --- exit 2
         "#]],
@@ -645,8 +645,8 @@ fn damage_is_told_and_strict_refuses_it() {
     place.tq("query cut.json --strict -c 'SELECT count(*) AS n FROM tasks'").check(&expect![[r#"
         --- stderr
         warning: cut.json: 1 lost in 2 records (truncated: byte 164: the file ends inside of executor 0, worker 1, level 0); see import_stats
-        error: --strict: something of run `cut` was lost while reading
-        hint: without --strict, `SELECT * FROM import_stats` tells what
+        error: --strict: records of run `cut` were lost while reading
+        hint: without --strict, `SELECT * FROM import_stats` says what
         --- exit 2
     "#]]);
 }
@@ -748,7 +748,7 @@ fn usage_is_exit_2_and_help_is_not() {
     let place = Place::new();
     place.tq("query run.json").check(&expect![[r#"
         --- stderr
-        error: there is no question behind the trace `run.json`
+        error: there is no question after the trace `run.json`
         hint: give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them
         --- exit 2
     "#]]);

@@ -52,7 +52,7 @@ pub enum ImportError {
         what: String,
     },
     /// An option has no meaning.
-    #[error("`{option}` is no import option")]
+    #[error("no import option `{option}`")]
     UnknownOption {
         /// The key as given.
         option: String,
@@ -70,7 +70,7 @@ pub enum ImportError {
         what: String,
     },
     /// `--from-format` names no format.
-    #[error("`{name}` is no format")]
+    #[error("no format `{name}`")]
     UnknownFormat {
         /// The name as given.
         name: String,

@@ -44,7 +44,7 @@ pub enum NamedFileError {
         link: PathBuf,
     },
     /// It is a pipe, a device, a directory.
-    #[error("`{}` leads to `{}`, which is no plain file", naming.display(), named.display())]
+    #[error("`{}` leads to `{}`, which is not a regular file", naming.display(), named.display())]
     NotPlain {
         /// The file or folder that names it.
         naming: PathBuf,

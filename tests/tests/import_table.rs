@@ -566,7 +566,7 @@ fn errors_say_what_the_file_has_and_what_to_type() {
         "log.csv",
         &[("tabel.start", "begin_us:us")],
         expect![[r#"
-        `tabel.start` is no import option
+        no import option `tabel.start`
     "#]],
     );
     check(

@@ -192,7 +192,8 @@ impl RelationFunction for ComponentMetrics {
             call.work.shrink(bytes);
         }
         if lost_parents > 0 && question.rules == Rules::Plain {
-            call.work.note(format!("{lost_parents} requests whose parent is not in `parents` wait nowhere"));
+            call.work
+                .note(format!("{lost_parents} requests whose parent is not in `parents` add to no buffer's pressure"));
         }
         Ok(())
     }

@@ -135,7 +135,7 @@ const PAIRS_MAX: usize = 1 << 26;
 fn check_pairs(locations: usize) -> Result<()> {
     match locations.saturating_mul(locations) {
         pairs if pairs > PAIRS_MAX => {
-            exec_err!("message_matrix: {locations} locations are {pairs} pairs, {PAIRS_MAX} are possible")
+            exec_err!("message_matrix: {locations} locations make {pairs} pairs; at most {PAIRS_MAX} are possible")
         }
         _ => Ok(()),
     }

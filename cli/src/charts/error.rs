@@ -21,7 +21,7 @@ pub(crate) enum ChartError {
     MissingColumn { key: &'static str, column: String, columns: Vec<String> },
     #[error("the chart needs a column `{column}`, which the answer does not have")]
     MissingFixedColumn { kind: &'static str, column: &'static str, columns: Vec<String> },
-    #[error("the chart's {key}={column} must be numbers, and `{column}` is {found}")]
+    #[error("the chart's {key}={column} must be numbers, but `{column}` is {found}")]
     NotNumbers { key: &'static str, column: String, found: String },
     #[error("the chart's `{column}` cannot be shown: it is {found}")]
     NotText { column: String, found: String },

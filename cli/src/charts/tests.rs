@@ -118,10 +118,10 @@ fn columns_that_are_missing_or_wrong_are_named() {
         let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &Names::default() };
         Chart::parse(line).unwrap().draw("", &data).unwrap_err().to_string()
     };
-    assert_eq!(wrong("bar x=name y=name"), "the chart's x=name must be numbers, and `name` is text");
+    assert_eq!(wrong("bar x=name y=name"), "the chart's x=name must be numbers, but `name` is text");
     assert_eq!(wrong("bar x=duration y=nam"), "the chart's y=nam: the answer has no column `nam`");
     assert_eq!(
         wrong("line x=start y=duration bound=kind"),
-        "the chart's bound=kind must be numbers, and `kind` is text"
+        "the chart's bound=kind must be numbers, but `kind` is text"
     );
 }

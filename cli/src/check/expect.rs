@@ -94,7 +94,7 @@ fn offending(
     }
     let Some(held) = held.as_boolean_opt() else {
         return Err(
-            Problem::new(format!("it is {}, and must be true or false", type_in_words(held.data_type()))).into()
+            Problem::new(format!("it is {}, but must be true or false", type_in_words(held.data_type()))).into()
         );
     };
     let mut offending: Vec<u64> = (rows.values().iter().enumerate())

@@ -80,7 +80,7 @@ impl Ledger {
             (Some((side, traces)), _) => outcomes.push(unread(side, &traces, problem)),
             (None, None) => Failure::from(problem).tell(),
             (None, Some(culprit)) => {
-                let not_asked = Problem::new(format!("not asked: tq ended at `{culprit}`, which came before"));
+                let not_asked = Problem::new(format!("not run: tq ended at `{culprit}`, which came before"));
                 let mut problems = std::iter::once(problem).chain(std::iter::repeat(not_asked));
                 for check in pages.left.drain(..) {
                     match check {

@@ -49,7 +49,7 @@ struct Change {
 pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Result<Verdict, Failure> {
     let tick = sides[1].1.connection.session().tick();
     if sides[0].1.connection.session().tick() != tick {
-        return Err(Problem::new("the baseline counts in other ticks than the traces")
+        return Err(Problem::new("the baseline has another unit of time than the traces")
             .hint("`SELECT run, time_unit FROM runs` tells which: compare traces of one unit")
             .into());
     }
@@ -75,9 +75,9 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Res
     }
     if changes.is_empty() {
         let nothing = match (without_value, only_base, new.by_key.len()) {
-            (0, 0, 0) => Problem::new("neither the baseline nor the traces answer with a row"),
-            (0, _, _) => Problem::new("nothing of the traces has its like in the baseline")
-                .hint("both sides must answer rows with the same keys; see the columns of `by`"),
+            (0, 0, 0) => Problem::new("the query returns no rows, neither for the baseline nor for the traces"),
+            (0, _, _) => Problem::new("no key of the traces occurs in the baseline")
+                .hint("both sides must return rows with the same keys: see the columns of `by`"),
             _ => Problem::new(format!("the baseline has no value of `{}`: NULL, NaN or infinite", metric.column)),
         };
         return Err(nothing.into());

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         let problem = Problem::new("a check needs a trace").hint("`tq check TRACE… --query FILE.sql`");
         let may_have_taken_it = args.checks.len() > 1 || args.baseline.len() > 1;
         return Err(match may_have_taken_it {
-            true => problem.hint("traces come first: what stands behind `--query` or `--baseline` belongs to it"),
+            true => problem.hint("traces come first: arguments after `--query` or `--baseline` belong to that option"),
             false => problem,
         }
         .into());

@@ -33,8 +33,8 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     let chart = args.chart.as_deref().map(Chart::parse).transpose()?;
     let format = output::choose(args.format.or(chart.as_ref().map(|_| Format::Svg)), args.output.as_deref())?;
     if chart.is_some() && format != Format::Svg {
-        return Err(Problem::new("--chart draws a picture, and the format is another")
-            .hint("leave --format away")
+        return Err(Problem::new("--chart draws a picture, but --format names another format")
+            .hint("leave out --format")
             .into());
     }
     if let (true, None, Some(file)) = (chart.is_some(), args.format, &args.output) {
@@ -123,8 +123,8 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
         && !Path::new(name.split_once('=').map_or("", |(_, path)| path)).exists()
         && is_saved(saved)?
     {
-        return Err(Problem::new(format!("`{name}` stands where the question should be, behind `{saved}`"))
-            .hint(format!("values are given by `--param {name}`"))
+        return Err(Problem::new(format!("`{name}` is in the place of the question, after `{saved}`"))
+            .hint(format!("give the value with `--param {name}`"))
             .into());
     }
     // `longest-tasks run.json`
@@ -134,13 +134,13 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
         && is_saved(first)?
     {
         let traces: Vec<&str> = open.traces.iter().skip(1).chain([&name]).map(String::as_str).collect();
-        return Err(Problem::new(format!("there is no question behind the trace `{name}`"))
+        return Err(Problem::new(format!("there is no question after the trace `{name}`"))
             .hint(format!("the question comes last: `tq query {} {first}`", traces.join(" ")))
             .into());
     }
     // A trace where a question should be: the question was forgotten.
     if library.find(&name)?.is_none() && (Path::new(&name).exists() || name.contains('=')) {
-        return Err(Problem::new(format!("there is no question behind the trace `{name}`"))
+        return Err(Problem::new(format!("there is no question after the trace `{name}`"))
             .hint("give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them")
             .into());
     }
@@ -209,7 +209,7 @@ fn params(given: &[(String, String)], statements: &[Statement]) -> Result<Params
         if !wanted.contains(name) {
             let bare = name.trim_start_matches(['$', ':', '@']);
             if bare != name {
-                return Err(Problem::new(format!("`{name}` is no name of a value"))
+                return Err(Problem::new(format!("`{name}` is not a valid parameter name"))
                     .hint(format!("write `--param {bare}=…`, and `${bare}` in the SQL"))
                     .into());
             }

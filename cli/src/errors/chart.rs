@@ -33,7 +33,7 @@ fn word(error: &ChartError) -> Problem {
             Problem::new(message).hint(format!("the answer has {}", columns.join(", ")))
         }
         ChartError::NotNumbers { column, found, .. } if found == "text" => Problem::new(message)
-            .hint(format!("`CAST({column} AS DOUBLE) AS {column}` makes numbers of texts that are some")),
+            .hint(format!("`CAST({column} AS DOUBLE) AS {column}` turns texts that hold numbers into numbers")),
         ChartError::NotNumbers { .. } => Problem::new(message),
     }
 }

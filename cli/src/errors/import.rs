@@ -40,7 +40,7 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
         }
         ImportError::UnknownOption { option, known } => {
             let keys = known.iter().map(String::as_str);
-            let problem = Problem::new(format!("`{option}` is no import option{}", did_you_mean(option, keys)));
+            let problem = Problem::new(format!("no import option `{option}`{}", did_you_mean(option, keys)));
             problem.hint("`tq formats NAME` lists the options of a format")
         }
         ImportError::BadOption { option, .. } => {
@@ -48,7 +48,7 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
             problem.hint(format!("`tq formats {format}` lists its options and their values"))
         }
         ImportError::UnknownFormat { name, known } => {
-            let problem = Problem::new(format!("`{name}` is no format{}", did_you_mean(name, known.iter().copied())));
+            let problem = Problem::new(format!("no format `{name}`{}", did_you_mean(name, known.iter().copied())));
             problem.hint(format!("the formats are {}", known.join(", ")))
         }
         ImportError::Unusable { hint, .. } | ImportError::Session { hint, .. } => match hint {
@@ -58,7 +58,7 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
         ImportError::Memory { .. } => problem.hint("give it more with `--memory 8GB`"),
         ImportError::Late { path, limit } => super::timeout::late_reading(path, *limit),
         ImportError::TooLong { .. } => {
-            problem.hint("where records really are that long, `--max-value 1GB` allows a quarter of it to a value")
+            problem.hint("if records really are that long, raise the limit, e.g. `--max-value 1GB`: a record may be four times as long")
         }
         ImportError::Internal { path, what } => {
             Problem::internal(&format!("building the tables of `{}`: {what}", path.display()))

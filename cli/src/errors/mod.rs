@@ -173,8 +173,8 @@ pub(crate) fn reason(error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::QuotaExceeded => "your quota of the disk is used up".to_owned(),
-        io::ErrorKind::FileTooLarge => "files may not get as large (`ulimit -f`)".to_owned(),
+        io::ErrorKind::QuotaExceeded => "your disk quota is used up".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file would be larger than `ulimit -f` allows".to_owned(),
         io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".to_owned(),
         _ => error.to_string(),
     }
@@ -212,7 +212,7 @@ impl Problem {
         // Texts and lists of a batch have offsets of 32 bits; Arrow ends with a panic where they do not fit.
         if what.contains("offset overflow") || what.contains("Offset overflow") {
             return Problem::new("a column of texts or lists came to more than 2 GB in one batch of rows")
-                .hint("ask for shorter texts and lists, or for fewer rows: a long constant is made as often as there are rows");
+                .hint("ask for shorter texts and lists, or for fewer rows: a long constant is repeated for every row");
         }
         Problem::new(format!("internal error: {what}"))
             .hint("this is a defect of tq; please report it with the command and, if you can, the trace")

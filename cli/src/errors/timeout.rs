@@ -18,6 +18,7 @@ pub(crate) fn late(limit: Duration) -> Problem {
 pub(crate) fn late_reading(path: &Path, limit: Duration) -> Problem {
     let (path, limit) = (path.display(), duration_text(limit));
     let problem = Problem::new(format!("{path}: reading took longer than {limit}, the limit of `--timeout`"));
-    let problem = problem.hint("give it more time; a small file that takes long holds something that does not end, as a view of a database can");
+    let problem = problem
+        .hint("give it more time; a small file that takes long may hold something endless, such as a database view");
     Problem { is_late: true, ..problem }
 }

@@ -36,8 +36,8 @@ pub(crate) fn choose(told: Option<Format>, file: Option<&Path>) -> Result<Format
     let format = match (told, file) {
         (Some(format), _) => format,
         (None, Some(path)) => Format::of_extension(path).ok_or_else(|| {
-            Problem::new(format!("the extension of `{}` tells no format", path.display()))
-                .hint("say it: `--format csv` (or table, tsv, json, ndjson, markdown, parquet, arrow, svg, chrome)")
+            Problem::new(format!("the extension of `{}` names no format", path.display()))
+                .hint("name one: `--format csv` (or table, tsv, json, ndjson, markdown, parquet, arrow, svg, chrome)")
         })?,
         (None, None) if io::stdout().is_terminal() => Format::Table,
         (None, None) => Format::Csv,
@@ -56,7 +56,7 @@ pub(crate) fn must_be_svg(file: &Path) -> Result<(), Failure> {
     match file.extension() {
         Some(extension) if Format::of_extension(file) != Some(Format::Svg) => {
             let extension = extension.to_string_lossy();
-            Err(Problem::new(format!("a picture is SVG, and the file is called `.{extension}`"))
+            Err(Problem::new(format!("a picture is SVG, but the name of the file ends in `.{extension}`"))
                 .hint("call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it")
                 .into())
         }

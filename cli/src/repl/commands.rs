@@ -162,7 +162,7 @@ pub(super) fn parse(line: &str) -> Result<(&'static Command, &str), Failure> {
     })?;
     let rest = rest.trim();
     if command.argument == Argument::Nothing && command.action != Action::Watch && !rest.is_empty() {
-        return Err(Problem::new(format!("`{name}` takes nothing behind it, and `{rest}` was given")).into());
+        return Err(Problem::new(format!("`{name}` takes no argument, but `{rest}` was given")).into());
     }
     Ok((command, rest))
 }

@@ -423,7 +423,7 @@ impl Prompt {
                 .parse()
                 .ok()
                 .filter(|seconds| (0.1..=86_400.0).contains(seconds))
-                .ok_or_else(|| Problem::new(format!("`{text}` is no number of seconds")))?,
+                .ok_or_else(|| Problem::new(format!("`{text}` is not a number of seconds")))?,
         };
         let statement = self.asked.clone().ok_or_else(|| Problem::new("there is no statement to ask again"))?;
         loop {

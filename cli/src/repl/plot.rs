@@ -43,7 +43,7 @@ pub(super) fn draw(last: &LastAnswer, words: &str, width: usize, tick: Tick) -> 
             Some(("x", column)) => x = Some(find(last, column)?),
             Some(("y", column)) => y = Some(find(last, column)?),
             _ => {
-                return Err(Problem::new(format!("`{word}` is nothing that \\plot knows"))
+                return Err(Problem::new(format!("`\\plot` does not know `{word}`"))
                     .hint("it is written `\\plot`, `\\plot line`, `\\plot bar x=total y=name`")
                     .into());
             }

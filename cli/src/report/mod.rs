@@ -43,7 +43,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
             if text.len() > QUERY_BYTES_MAX {
                 let what =
                     format!("`{}` is larger than {} KiB, which no template is", file.display(), QUERY_BYTES_MAX >> 10);
-                return Err(Problem::new(what).hint("a template asks; long texts belong beside the page").into());
+                return Err(Problem::new(what)
+                    .hint("a template holds questions and their frame; put long texts into files of their own")
+                    .into());
             }
             template::parse(&text, &file.display().to_string(), &library)?
         }
@@ -110,7 +112,7 @@ fn of_a_page(file: &Path) -> Result<(), Failure> {
         return Ok(());
     };
     let extension = extension.to_string_lossy();
-    let problem = Problem::new(format!("a page is markdown or HTML, and the file is called `.{extension}`"));
+    let problem = Problem::new(format!("a page is markdown or HTML, but the name of the file ends in `.{extension}`"));
     let pictures = ["svg", "png", "pdf"].iter().any(|picture| is_of(file, picture));
     Err(match pictures {
         true => problem.hint(

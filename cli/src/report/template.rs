@@ -181,7 +181,7 @@ fn with_placeholders(line: &str) -> Result<String, Problem> {
             Some((word, _)) => {
                 let near = did_you_mean(word, PLACEHOLDERS);
                 let known = PLACEHOLDERS.map(|name| format!("`{{{{{name}}}}}`"));
-                return Err(Problem::new(format!("`{{{{{word}}}}}` stands for nothing{near}"))
+                return Err(Problem::new(format!("`{{{{{word}}}}}` is an unknown placeholder{near}"))
                     .hint(format!("known are {}", known.join(", "))));
             }
             None => text.push_str(piece),
@@ -196,7 +196,7 @@ fn placed(problem: Problem, file: &str, line: usize) -> Failure {
 
 fn block(flags: &[&str], body: &[&str], file: &str, line: usize, library: &Library) -> Result<Block, Failure> {
     if let Some(unknown) = flags.iter().find(|flag| !FLAGS.contains(flag)) {
-        let problem = Problem::new(format!("`{unknown}` means nothing behind `sql`{}", did_you_mean(unknown, FLAGS)))
+        let problem = Problem::new(format!("`{unknown}` has no meaning after `sql`{}", did_you_mean(unknown, FLAGS)))
             .hint(format!("known are {}", FLAGS.join(", ")));
         return Err(placed(problem, file, line));
     }
@@ -219,12 +219,12 @@ fn block(flags: &[&str], body: &[&str], file: &str, line: usize, library: &Libra
     };
     match questions.len() {
         0 => Err(placed(
-            Problem::new("the block asks nothing").hint("write the name of a saved query, or SQL"),
+            Problem::new("the block has no query").hint("write the name of a saved query, or SQL"),
             file,
             line,
         )),
         2.. if !has("facts") => {
-            let problem = Problem::new("the block asks several queries").hint("give each a block of its own");
+            let problem = Problem::new("the block has several queries").hint("give each a block of its own");
             Err(placed(problem, file, line))
         }
         _ => Ok(Block {
@@ -346,13 +346,13 @@ mod tests {
         for (text, expected) in [
             ("\n```sql\nSELECT 1\n", "t.md:2: the block is not closed"),
             ("\n~~~~sql\nSELECT 1\n~~~\n```", "t.md:2: the block is not closed"),
-            ("# {{runs}}\n{{ run }}", "t.md:2: `{{run}}` stands for nothing; did you mean `runs`?"),
+            ("# {{runs}}\n{{ run }}", "t.md:2: `{{run}}` is an unknown placeholder; did you mean `runs`?"),
             ("```sql\nlongest-tasks 5\n```", "t.md:2: expected an SQL statement, found longest"),
-            ("```sql facts\nlongest-tasks 5\n```", "t.md:2: `5` is no key=value"),
+            ("```sql facts\nlongest-tasks 5\n```", "t.md:2: `5` is not of the form key=value"),
             ("```sql facts\nlongest-tasks 'a\n```", "t.md:2: a quote is not closed"),
-            ("```sql tabel\nSELECT 1\n```", "t.md:1: `tabel` means nothing behind `sql`; did you mean `table`?"),
-            ("```sql\n```", "t.md:1: the block asks nothing"),
-            ("```sql\n-- needs: tasks\n```", "t.md:1: the block asks nothing"),
+            ("```sql tabel\nSELECT 1\n```", "t.md:1: `tabel` has no meaning after `sql`; did you mean `table`?"),
+            ("```sql\n```", "t.md:1: the block has no query"),
+            ("```sql\n-- needs: tasks\n```", "t.md:1: the block has no query"),
             (
                 "```sql\n-- needs: tusks\nlongest-tasks\n```",
                 "t.md:2: `needs` names `tusks`, which is no table; did you mean `tasks`?",

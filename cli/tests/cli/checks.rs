@@ -112,7 +112,7 @@ fn a_check_that_could_not_run_did_not_pass() {
                  hint: did you mean `occupancy`?
         ERROR  d-aggregate: every row: max(occupancy) > 0.5: checks/d-aggregate.sql:1: `max(occupancy) > 0.5`: an aggregate looks at all rows, and the condition is asked of each
                  hint: aggregate in the query, or use a window function: `max(x) OVER ()`
-        ERROR  e-number: every row: occupancy: checks/e-number.sql:1: `occupancy`: it is a number, and must be true or false
+        ERROR  e-number: every row: occupancy: checks/e-number.sql:1: `occupancy`: it is a number, but must be true or false
         ERROR  f-sql: no rows: checks/f-sql.sql:2: no column `nme`
                    |
                  2 | SELECT nme FROM tasks
@@ -288,8 +288,8 @@ fn metrics_are_compared_with_a_baseline() {
         ERROR  rows: metric duration: rows.sql:1: the answer of the baseline has more than one row for a run
                  hint: say which rows belong together: `by=name`
         ERROR  text: metric name: text.sql:1: `name` is text, and must be a number
-        ERROR  keys: metric tasks: keys.sql:1: nothing of the traces has its like in the baseline
-                 hint: both sides must answer rows with the same keys; see the columns of `by`
+        ERROR  keys: metric tasks: keys.sql:1: no key of the traces occurs in the baseline
+                 hint: both sides must return rows with the same keys: see the columns of `by`
         5 checks: 5 could not run
         --- exit 2
     "#

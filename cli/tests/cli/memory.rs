@@ -318,7 +318,7 @@ fn outcomes_are_written_where_the_process_ends() {
         assert!(text.contains(words), "{words}: {text}\n{}", answer.stderr);
     }
     // It is an end where the system refuses the request, and else one check that could not run.
-    let behind = ["ERROR  c-behind: no rows: not asked: tq ended at `b-too-much`", "FAILED c-behind"];
+    let behind = ["ERROR  c-behind: no rows: not run: tq ended at `b-too-much`", "FAILED c-behind"];
     assert!(behind.iter().any(|words| text.contains(words)), "{text}");
 }
 

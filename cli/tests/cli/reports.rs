@@ -254,7 +254,7 @@ fn what_can_be_wrong_with_a_report() {
             "a\n```sql tabel\nSELECT 1\n```\n",
             expect![[r#"
             --- stderr
-            error: t.md:2: `tabel` means nothing behind `sql`; did you mean `table`?
+            error: t.md:2: `tabel` has no meaning after `sql`; did you mean `table`?
             hint: known are facts, if-rows, table, both
             --- exit 2
         "#]],
@@ -297,7 +297,7 @@ fn a_picture_goes_into_a_file_that_is_called_so() {
     place.write("check.sql", "-- expect no rows\n-- chart: pie x=a\nSELECT 1 AS a");
     let is_no_svg = expect![[r#"
         --- stderr
-        error: a picture is SVG, and the file is called `.png`
+        error: a picture is SVG, but the name of the file ends in `.png`
         hint: call it `picture.svg`; browsers show it, `rsvg-convert` makes a PNG of it
         --- exit 2
     "#]];

@@ -236,7 +236,7 @@ mod links {
                 ["check run.json --query in/a.sql", "check run.json --query in", "check run.json --query in --bless"]
             {
                 let answer = place.tq(command);
-                let words = if name == "pipe.csv" { "which is no plain file" } else { "outside of its folder" };
+                let words = if name == "pipe.csv" { "which is not a regular file" } else { "outside of its folder" };
                 keeps_the_secret(&answer, words);
                 assert!(
                     answer.stdout.contains("a.sql` leads to") && answer.stdout.contains("--expected"),
@@ -304,7 +304,7 @@ mod links {
                 let answer = place.tq_args(&["query", trace, "-c", "SELECT name FROM tasks"]);
                 keeps_the_secret(
                     &answer,
-                    if file == "pipe.csv" { "which is no plain file" } else { "outside of its folder" },
+                    if file == "pipe.csv" { "which is not a regular file" } else { "outside of its folder" },
                 );
                 assert!(answer.stderr.contains("--option table.file=FILE"), "{}", answer.stderr);
             }

@@ -127,7 +127,7 @@ fn what_can_be_wrong_with_a_saved_query() {
     place.write("own/needs.sql", "-- needs: messages, no tasks\nSELECT 1");
     place.tq("query run.json").check(&expect![[r#"
         --- stderr
-        error: there is no question behind the trace `run.json`
+        error: there is no question after the trace `run.json`
         hint: give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them
         --- exit 2
     "#]]);
@@ -145,7 +145,7 @@ fn what_can_be_wrong_with_a_saved_query() {
     "#]]);
     place.tq("query run.json mine --queries own").check(&expect![[r#"
         --- stderr
-        error: `mine` wants a value for its parameter `limit`
+        error: `mine` needs a value for its parameter `limit`
         hint: `--param limit=…` gives it one (BIGINT), in a prompt or template `limit=…` behind the query's name
         --- exit 2
     "#]]);

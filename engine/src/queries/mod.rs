@@ -126,7 +126,7 @@ pub enum BindError {
         why: String,
     },
     /// A parameter without default was not given.
-    #[error("`{query}` wants a value for its parameter `{name}`")]
+    #[error("`{query}` needs a value for its parameter `{name}`")]
     Missing {
         /// The query.
         query: String,
@@ -405,7 +405,7 @@ mod tests {
         let name = |name: &str| ("name".to_owned(), ScalarValue::from(name));
         assert_eq!(given(&[("name", "a")]), Ok(vec![limit(20), name("a")]));
         assert_eq!(given(&[("name", "5"), ("limit", "3")]), Ok(vec![limit(3), name("5")]));
-        assert_eq!(given(&[]), Err("`q` wants a value for its parameter `name`".to_owned()));
+        assert_eq!(given(&[]), Err("`q` needs a value for its parameter `name`".to_owned()));
         assert_eq!(given(&[("nme", "a")]), Err("`q` has no parameter `nme`".to_owned()));
         assert_eq!(given(&[("limit", "x")]), Err("parameter `limit` of `q`: `x` is no whole number".to_owned()));
     }

@@ -71,7 +71,7 @@ pub(crate) fn no_copy(trace: &Path, error: &io::Error) -> ImportError {
         io::ErrorKind::NotFound => "there is no such directory".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full".to_owned(),
-        io::ErrorKind::FileTooLarge => "files may not get as large (`ulimit -f`)".to_owned(),
+        io::ErrorKind::FileTooLarge => "the file would be larger than `ulimit -f` allows".to_owned(),
         _ => error.to_string(),
     };
     ImportError::Unusable {

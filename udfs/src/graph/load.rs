@@ -279,7 +279,7 @@ impl Graph {
             let values = integers(&batches[segment.batch], name)?.slice(segment.rows.start, segment.rows.len());
             unknown += values.null_count();
             if null == i64::MIN && values.iter().any(|value| value == Some(null)) {
-                return exec_err!("a {name} of {null} cannot be told from one that is not known: shift the times");
+                return exec_err!("a {name} of {null} cannot be distinguished from an unknown one: shift the times");
             }
             if values.null_count() == 0 {
                 by_row.extend_from_slice(values.values());
