@@ -79,10 +79,10 @@ pub(crate) struct OpenArgs {
     /// An import option of a format, e.g. `table=tasks`
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Reading")]
     pub(crate) options: Vec<(String, String)>,
-    /// Keep what touches the time from here on, e.g. `1.5ms` (bare numbers are ticks)
+    /// Keep only what overlaps the time from here on, e.g. `1.5ms` (bare numbers are ticks)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Reading")]
     pub(crate) from: Option<GivenTime>,
-    /// Keep what touches the time before this
+    /// Keep only what overlaps the time before this
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Reading")]
     pub(crate) to: Option<GivenTime>,
     /// Note something about the runs in `runs.args`, e.g. `machine=node7`
@@ -97,7 +97,7 @@ pub(crate) struct OpenArgs {
     /// Threads for reading and for queries [default: all cores]
     #[arg(long, value_name = "N", value_parser = threads, help_heading = "Reading")]
     pub(crate) threads: Option<usize>,
-    /// Fail (exit status 2) when anything of a trace was lost while reading
+    /// Fail (exit status 2) when any record of a trace was lost while reading
     #[arg(long, help_heading = "Reading")]
     pub(crate) strict: bool,
     /// Let SQL only ask: it creates, changes and writes nothing
@@ -148,7 +148,7 @@ pub(crate) struct QueryArgs {
 /// How long a question, or reading the traces, may take.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct TimeoutArgs {
-    /// How long each query, and reading the traces, may take, e.g. `30s`, `500ms` or `2m` [default: any time]
+    /// How long each query, and reading the traces, may take, e.g. `30s`, `500ms` or `2m` [default: no limit]
     #[arg(long, value_name = "DURATION", value_parser = duration)]
     pub(crate) timeout: Option<std::time::Duration>,
 }
@@ -156,7 +156,7 @@ pub(crate) struct TimeoutArgs {
 /// Where saved queries are looked for.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct LibraryArgs {
-    /// A directory of saved queries that come before those of `.tq/queries`, of the user, and the built-in ones
+    /// A directory of saved queries, searched before `.tq/queries`, those of the user, and the built-in ones
     #[arg(long = "queries", value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directories: Vec<PathBuf>,
 }
@@ -230,7 +230,7 @@ pub(crate) struct CheckArgs {
     /// Skip what needs something that the traces do not hold, instead of ending with 2
     #[arg(long)]
     pub(crate) allow_skip: bool,
-    /// Draw the stretch that offends; a second failed check gets FILE-2.svg, and so on
+    /// Draw the time around the offending rows; a second failed check gets FILE-2.svg, and so on
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
     pub(crate) picture: Option<PathBuf>,
     /// Write the outcomes as JUnit XML

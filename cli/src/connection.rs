@@ -57,7 +57,7 @@ impl Connection {
         Ok(Connection { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
     }
 
-    /// From now on a note is told once, however many queries have it: for pages that ask much.
+    /// From now on a note is printed once, however many queries have it: for pages with many queries.
     pub(crate) fn tell_notes_once(&mut self) {
         self.told.get_or_insert_default();
     }

@@ -19,8 +19,8 @@ use crate::args::OpenArgs;
 use crate::errors::{Failure, Problem};
 use crate::text::runner;
 
-/// Whether a CI system may read standard output for commands: a file is no log. What is for people is spelt for it in files too, for
-/// somebody may print them later.
+/// Whether a CI system may read standard output for commands; a file is not a log. Output for people is escaped in files too, since
+/// it may be printed later.
 pub(crate) fn stdout_is_a_log() -> bool {
     runner::is_listening() && !is_file(&Handle::stdout())
 }

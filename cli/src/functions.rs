@@ -56,7 +56,7 @@ impl Kind {
 }
 
 impl Function {
-    /// What the operators do has names too, but nobody types them.
+    /// The functions behind operators have names too, but nobody types them.
     pub(crate) fn is_for_people(&self) -> bool {
         !self.name.starts_with("checked_")
     }

@@ -8,7 +8,7 @@ use tq_engine::queries::{Library, SavedQuery};
 use crate::args::LibraryArgs;
 use crate::errors::{Failure, Problem, did_you_mean};
 
-/// All saved queries. A directory of the command line must be there; the others may.
+/// All saved queries. A directory that the command line names must exist; the others need not.
 pub(crate) fn open(args: &LibraryArgs) -> Result<Library, Failure> {
     let mut directories = args.directories.clone();
     let user = of_user();
@@ -37,7 +37,7 @@ pub(crate) fn words(line: &str) -> Result<Vec<String>, Failure> {
         .ok_or_else(|| Problem::new("a quote is not closed").hint("words with blanks are written `'two words'`").into())
 }
 
-/// The values of parameters that stand behind the name of a query as `name=value`.
+/// The values of parameters that follow the name of a query as `name=value`.
 pub(crate) fn values(
     query: &SavedQuery,
     words: impl Iterator<Item = String>,

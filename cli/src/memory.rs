@@ -40,7 +40,7 @@ const NO_ANSWER: i32 = 2;
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
 
-/// What a command still writes when its process ends in the middle, in place of the words on stderr.
+/// What a command still writes when its process is ended halfway, in place of the message on stderr.
 pub(crate) type LastWords = Box<dyn FnOnce(Problem) + Send>;
 
 static LAST_WORDS: Mutex<Option<LastWords>> = Mutex::new(None);
@@ -82,7 +82,8 @@ struct Watch {
     bell: watch::Sender<u64>,
 }
 
-/// From now on the process is watched with this limit, in place of one before. A system that does not tell is left alone.
+/// From now on the process is watched with this limit, which replaces an earlier one. On systems that do not report
+/// memory, nothing is watched.
 pub(crate) fn over(limit: usize) {
     let limit = limit as u64;
     let limit = if limit < WATCHED_FROM { 0 } else { limit };
@@ -106,7 +107,8 @@ pub(crate) fn over(limit: usize) {
 /// A query that ends when the bell rings, as long as this lives.
 pub(crate) struct Armed(Option<watch::Receiver<u64>>);
 
-/// Begins to watch a query. What the allocator kept of the last one is given back first: it is not this one's.
+/// Begins to watch a query. Memory that the allocator kept from the last one is returned first, so that it is not
+/// counted for this one.
 pub(crate) fn arm() -> Armed {
     let Some(watch) = WATCH.get() else { return Armed(None) };
     if anonymous_bytes().is_some_and(|bytes| bytes > watch.limit.load(Ordering::SeqCst) / 2) {
@@ -139,8 +141,8 @@ impl Drop for Armed {
     }
 }
 
-/// After a query was stopped by the bell: waits until its memory is back. Where it does not come back nothing further
-/// could be answered, and the process ends.
+/// After the watch has stopped a query: waits until its memory is released. If it is not, no further query could run,
+/// and the process ends.
 pub(crate) fn settle() {
     let Some(watch) = WATCH.get() else { return };
     let begun = Instant::now();
@@ -234,7 +236,7 @@ fn page_bytes() -> u64 {
     4096
 }
 
-/// The system's allocator; a request that it refuses ends the process with words and status 2.
+/// The system's allocator; an allocation that it refuses ends the process with a message and status 2.
 pub(crate) struct Net;
 
 impl Net {

@@ -29,7 +29,7 @@ pub(crate) fn listen() -> Result<(), Failure> {
     Interrupts::listen().map(|_| ())
 }
 
-/// Runs another program in front of this one: Ctrl-C is meant for it.
+/// Runs another program in the foreground: Ctrl-C is meant for that program.
 pub(crate) fn without_interrupts<R>(work: impl FnOnce() -> R) -> R {
     let Ok(interrupts) = Interrupts::listen() else { return work() };
     interrupts.ignored.store(true, Ordering::SeqCst);

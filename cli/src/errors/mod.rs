@@ -92,7 +92,7 @@ impl Failure {
         self
     }
 
-    /// The text that it happened in stands so many lines below the beginning of another.
+    /// Shifts the line: the text in which it happened begins so many lines below the start of another.
     pub(crate) fn further_down(self, lines: usize) -> Failure {
         let Failure::Told(mut problem) = self else { return self };
         if let Some(excerpt) = problem.excerpt.as_mut().filter(|_| problem.place.is_none()) {
@@ -163,7 +163,7 @@ impl From<SqlError> for Failure {
     }
 }
 
-/// Why the system said no, without its number. An error that has been worded stays so.
+/// Why the operating system refused, without the error number. An error that already has a wording of ours keeps it.
 pub(crate) fn reason(error: &io::Error) -> String {
     if error.raw_os_error().is_none() {
         return error.to_string();

@@ -95,7 +95,7 @@ impl TableOutput {
         TableOutput { writer, look, results: 0, result: None }
     }
 
-    /// The result has that many rows, of which only the first were given.
+    /// The number of rows of the whole result, of which only the first were given.
     pub(crate) fn there_are_more(&mut self, rows: u64) {
         if let Some(result) = &mut self.result {
             result.of_rows = Some(rows);

@@ -19,7 +19,7 @@ use crate::terminal;
 /// Where bytes go.
 pub(crate) type Writer = Box<dyn Write + Send>;
 
-/// What an output does to a query before it is executed, and what it asks beside it.
+/// What an output does to a query before it is executed, and which other queries it needs.
 #[derive(Clone, Copy)]
 pub(crate) struct Preparation {
     /// An order, fewer columns.
@@ -78,7 +78,7 @@ impl Look {
     }
 }
 
-/// What a picture, or a trace for a viewer, wants to know beside the rows.
+/// What a picture, or a trace for a viewer, needs to know besides the rows.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Picture {
     /// What is written above it.

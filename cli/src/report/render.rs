@@ -59,7 +59,7 @@ pub(super) fn address(number: usize) -> String {
     format!("\u{1}tq-picture:{number}\u{1}")
 }
 
-/// Asks everything. Without pictures, rows are shown where a chart would be.
+/// Runs all queries of a page. Without pictures, rows are shown where a chart would be.
 pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
     connection.tell_notes_once();
     let picture = pictures::of_session(connection)?;

@@ -28,9 +28,10 @@ const FILE: &[u8] = b"=== ";
 /// has a defect. Damaged bytes may end in an error that names a place; whatever is read must be sound ([`faults`]), and
 /// valid JSON must read the same in blocks of any size. A defect may also be a panic.
 ///
-/// A target is a format, or what needs bytes of another kind: the files of `actorprof`, each below a line `=== NAME`; `ptt`, HDF5; a
-/// `pickle` of it; the text of a saved `query`, which is planned and not run. Little of `actorprof` and `ptt` may say much, so that
-/// they may ask for more than there is: PE 65535 makes a location of each PE below it, and HDF5 has tables that nobody filled.
+/// A target is a format, or what needs bytes of another kind: the files of `actorprof`, each below a line `=== NAME`; `ptt`, HDF5;
+/// a `pickle` of it; the text of a saved `query`, which is planned and not run. A few bytes of `actorprof` and `ptt` may describe
+/// much more, so that these may run out of memory: PE 65535 makes a location for each PE below it, and HDF5 has tables that were
+/// never filled.
 pub fn examine(target: &str, bytes: &[u8]) -> Vec<String> {
     match target {
         "actorprof" => judge_large(&read_directory(bytes)),

@@ -9,7 +9,7 @@ use datafusion::execution::memory_pool::MemoryPool;
 use crate::error::ImportError;
 use crate::trace::{Budget, Part, Run, RunBuilder, Source};
 
-/// A trace format. Programs that embed the engine bring their own in [`OpenOptions::importers`](crate::open::OpenOptions).
+/// A trace format. Programs that embed the engine add their own in [`OpenOptions::importers`](crate::open::OpenOptions).
 pub trait Importer: Send + Sync {
     /// What users read about it (`tq formats`, `docs/formats.md`).
     fn doc(&self) -> &'static FormatDoc;

@@ -28,7 +28,7 @@ use crate::trace::{Run, Source};
 
 pub use importer::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 
-/// All formats, in the order in which they are asked to recognise a file: those with a sure mark first, `table` (which
+/// All formats, in the order in which they are tried on a file: those with an unambiguous mark first, `table` (which
 /// takes any table of rows) last.
 pub fn importers() -> &'static [&'static dyn Importer] {
     &[
@@ -65,7 +65,7 @@ pub fn import(
 }
 
 /// The first of some formats that recognises the source, else the first that accepts it. A file of another tool is taken as a
-/// table only when the options speak of one.
+/// table only when the options mention the format `table`.
 pub(crate) fn recognise<'a>(
     among: &[&'a dyn Importer],
     source: &Source,

@@ -101,7 +101,7 @@ impl Database {
         }
     }
 
-    /// [`Database::of`], but a database that was cut off is noted in `stats`, and its tables break off where pages are missing.
+    /// Like [`Database::of`], but a truncated database is only noted in `stats`; its tables end where pages are missing.
     ///
     /// # Errors
     /// [`ImportError::Damaged`] when not even the first page is there, [`ImportError::Io`] when it cannot be read or copied.
@@ -169,7 +169,7 @@ impl Database {
         self.named(connection, "type IN ('table', 'view')")
     }
 
-    /// The names of tables, sorted, without views: those that users add to a trace may cost any time to ask.
+    /// The names of tables, sorted, without views: a view that a user added to a trace may take any time to read.
     ///
     /// # Errors
     /// As [`Database::tables`].

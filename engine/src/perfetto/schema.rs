@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::error::{DataFusionError, Result};
 
-/// The schema `main`: what it lacks is looked up among the views. It lists only its own, and its own names come first.
+/// The schema `main`: a name that it lacks is looked up among the views. It lists only its own tables, and these take
+/// precedence.
 #[derive(Debug)]
 pub(super) struct Fallback {
     main: Arc<dyn SchemaProvider>,

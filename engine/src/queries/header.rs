@@ -339,7 +339,7 @@ fn columns_of(table: &str) -> Option<Vec<&'static str>> {
 }
 
 impl Chart {
-    /// Reads what stands behind `chart:`.
+    /// Reads the text after `chart:`.
     ///
     /// # Errors
     /// A word that is no `key=value`, or a key that is there twice.

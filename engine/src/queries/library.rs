@@ -8,7 +8,7 @@ use super::{Origin, QueryError, SavedQuery};
 /// `(name, text)` of every file of `queries/`, by name.
 static BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in_queries.rs"));
 
-/// Saved queries by name. Files are read when they are asked for: a broken one is no obstacle to the others.
+/// Saved queries by name. A file is read when its query is requested: a broken one does not affect the others.
 #[derive(Debug, Default)]
 pub struct Library {
     files: BTreeMap<String, PathBuf>,
@@ -31,7 +31,7 @@ impl Library {
         Ok(library)
     }
 
-    /// Whose links are followed wherever they lead; those of other directories stay inside.
+    /// The directories whose links are followed wherever they lead; in others, links must not lead outside.
     #[must_use]
     pub fn trusting(self, directory: Option<PathBuf>) -> Library {
         Library { trusted: directory, ..self }

@@ -255,7 +255,8 @@ impl SavedQuery {
         SavedQuery::parse(&name, Origin::File(path.to_owned()), &text)
     }
 
-    /// Reads a file that was found in a folder: a plain file that lies there, and no link that leads elsewhere.
+    /// Reads a file that was found in a folder: it must be a regular file in that folder, not a link that leads
+    /// elsewhere.
     ///
     /// # Errors
     /// As [`SavedQuery::read`].

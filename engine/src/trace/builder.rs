@@ -79,8 +79,8 @@ struct Shared {
 }
 
 impl RunBuilder {
-    /// A builder for a run that comes from no file but from the program that calls this; `source` says from where. The session that
-    /// takes the run gives it its number, and asks its own pool for the memory.
+    /// A builder for a run that the calling program makes itself instead of reading it from a file; `source` describes its origin.
+    /// The session that takes the run numbers it and accounts for its memory in its own pool.
     pub fn in_memory(source: &str) -> RunBuilder {
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         RunBuilder::new(Path::new(source), 0, &pool)
@@ -103,8 +103,8 @@ impl RunBuilder {
         &self.source
     }
 
-    /// The key of a word in a column, `Tasks::kind` for example. Every column has a dictionary of its own, all `location`s,
-    /// `messages.source` and `messages.target` included.
+    /// The key of a word in a column, `Tasks::kind` for example. Every column of every table has its own dictionary:
+    /// the `location`s of different tables, `messages.source` and `messages.target` share none.
     pub fn word(&mut self, column: Place<Word>, word: &str) -> i32 {
         self.words(column).intern(word)
     }
@@ -130,14 +130,14 @@ impl RunBuilder {
     /// ±2⁶² become NULL and are counted.
     ///
     /// # Errors
-    /// [`ImportError::Memory`] when the pool is exhausted; [`ImportError::Internal`] when columns differ in length, or none has a
-    /// value per row and nobody said how many there are.
+    /// [`ImportError::Memory`] when the pool is exhausted; [`ImportError::Internal`] when columns differ in length, or when none
+    /// has a value per row and the number of rows is not given.
     pub fn append(&mut self, rows: impl Into<Rows>) -> Result<(), ImportError> {
         self.append_rows(rows.into()).map(|_| ())
     }
 
-    /// Like [`RunBuilder::append`], for rows that stand for no record of the trace of their own (locations, links that a
-    /// reader concludes), so that the books still balance.
+    /// Like [`RunBuilder::append`], for rows that do not come from a record of their own (locations, links that a reader
+    /// infers), so that records and rows still add up.
     ///
     /// # Errors
     /// As [`RunBuilder::append`].
@@ -211,7 +211,7 @@ impl RunBuilder {
         self.append_derived(Rows::from(row).repeated(1))
     }
 
-    /// Assembles the tables on up to `threads` threads and closes the books.
+    /// Assembles the tables on up to `threads` threads and checks that records and rows add up.
     ///
     /// # Errors
     /// [`ImportError::Internal`] when a key has no word; [`ImportError::Memory`] when the pool is exhausted.
@@ -249,8 +249,8 @@ impl RunBuilder {
     }
 
     /// Like [`RunBuilder::finish`], for a trace of many small runs whose rows were appended one run after the other: the runs
-    /// share dictionaries and buffers, so that a run of twenty rows costs twenty rows and not the setting up of tables.
-    /// References to tasks are positions within their run. The builder's own `stats` belong to the first run, its `info` to none.
+    /// share dictionaries and buffers, so that a run of twenty rows costs twenty rows and not a set of tables. References to
+    /// tasks are positions within their run. The builder's own `stats` belong to the first run, its `info` to none.
     ///
     /// # Errors
     /// As [`RunBuilder::finish`]; [`ImportError::Internal`] when the parts have other rows than were appended.

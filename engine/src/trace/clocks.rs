@@ -101,7 +101,7 @@ fn no_times(sends: &Int64Array, receives: &Int64Array) -> bool {
 }
 
 impl Run {
-    /// Moves the times of all clocks onto the first one, as far as messages tell.
+    /// Moves the times of all clocks onto the first one, as far as messages allow.
     ///
     /// # Errors
     /// None in practice: columns are replaced by others of their types.
@@ -155,8 +155,9 @@ impl Run {
         Ok(())
     }
 
-    /// Counts what cannot have happened as the clocks show it. `unaligned` clocks are those of the recording; after
-    /// [`Run::align`] all times count as one clock's, and what is left contradicts itself.
+    /// Counts messages and links whose times are impossible. `unaligned` are the clocks of the recording; after
+    /// [`Run::align`] all times are on one clock, and those that are still impossible contradict each other, whatever
+    /// the offsets.
     pub(crate) fn flag_impossible(&mut self, clocks: &ClocksOfRun) {
         let Some(clocks) = &clocks.0 else { return };
         let (mut early, mut first_early) = (0, None);
@@ -238,7 +239,7 @@ impl Run {
         }
     }
 
-    /// The clocks as they were recorded: asked before [`Run::align`] makes one of them.
+    /// The clocks as they were recorded; to be called before [`Run::align`] merges them.
     pub(crate) fn clocks(&self) -> ClocksOfRun {
         ClocksOfRun(Clocks::of(self))
     }

@@ -31,7 +31,7 @@ impl Deadline {
         self.0.is_some()
     }
 
-    /// Fails when the time is over.
+    /// Fails when the deadline has passed.
     ///
     /// # Errors
     /// [`ImportError::Late`], of the trace at `path`.

@@ -19,7 +19,7 @@ use datafusion::error::DataFusionError;
 /// A dictionary of at most this many words per row of a batch is left as it is.
 const WORDS_PER_ROW: usize = 2;
 
-/// The same batch, with dictionaries in proportion to its rows; and the bytes of text that were copied for it.
+/// The same batch, with dictionaries no larger than its rows need; and the bytes of text that were copied for that.
 pub(super) fn with_own_words(batch: RecordBatch) -> Result<(RecordBatch, usize), DataFusionError> {
     let large = |column: &ArrayRef| {
         matches!(column.data_type(), DataType::Dictionary(..))

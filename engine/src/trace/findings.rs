@@ -73,7 +73,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// What it means, and what becomes of the rows, in one sentence or two.
+    /// What it means, and what happens to the rows, in one sentence or two.
     pub fn meaning(&self) -> &'static str {
         self.meaning
     }

@@ -27,7 +27,7 @@ const MANY: u64 = 1 << 20;
 /// The column of the identity in a table of the session, after `run`.
 const COLUMN: usize = 1;
 
-/// Whether the identities of a table of so many rows are filled in later.
+/// Whether the identities of a table with this many rows are filled in later.
 pub(super) fn is_later(table: Table, rows: u64) -> bool {
     table == Table::Messages && rows >= MANY
 }
@@ -43,8 +43,8 @@ impl Run {
         self.identities_later.then(|| first_identity(self.run_number))
     }
 
-    /// Takes a run that was built elsewhere into a session: its memory is asked from this pool, and its tasks and messages get the
-    /// identities of the run of this number.
+    /// Adopts a run that was built elsewhere: its memory is reserved in this pool, and its tasks and messages get the identities
+    /// that belong to this run number.
     ///
     /// # Errors
     /// The pool is exhausted.

@@ -8,7 +8,7 @@
 
 use std::cmp::Reverse;
 
-/// The lane of a task that nests nowhere: it has no location, or no start.
+/// The lane of a task that cannot be nested: it has no location, or no start.
 pub const NO_LANE: i32 = -1;
 
 /// Spans of one run, one per task in the order of positions.

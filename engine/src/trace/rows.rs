@@ -7,8 +7,8 @@ use datafusion::arrow::array::{ArrayRef, AsArray};
 use crate::cells::{Cells, Values};
 use crate::tables::{Columns, Place, Table};
 
-/// Rows for a table, whichever it is. Made of one of the structs of [`crate::tables`], or column by column where only the
-/// trace knows which there are.
+/// Rows for any table. Made from one of the structs of [`crate::tables`], or column by column where only the trace tells
+/// which columns there are.
 #[derive(Debug)]
 pub struct Rows {
     pub(super) table: Table,
@@ -25,7 +25,7 @@ impl Rows {
         Rows { table, columns, count: Some(count) }
     }
 
-    /// The same for so many rows: where every column has one value for all.
+    /// The same for a given number of rows, where every column has one value for all.
     pub fn repeated(self, count: usize) -> Rows {
         Rows { count: Some(count), ..self }
     }
@@ -35,7 +35,7 @@ impl Rows {
         self.table
     }
 
-    /// How many rows there are; `None` when no column has a value for each and nobody said it.
+    /// How many rows there are; `None` when no column has a value for each row and the number was not given.
     pub fn count(&self) -> Option<usize> {
         self.count.or_else(|| self.columns.iter().find_map(Values::rows))
     }
@@ -50,7 +50,7 @@ impl Rows {
         self.set_named(place.name, cells.into().into_values());
     }
 
-    /// Gives a column that is known by its name alone its values. The builder looks whether they fit.
+    /// Sets the values of a column given by its name. The builder checks whether they fit.
     pub fn set_named(&mut self, name: &'static str, values: Values) {
         let column = self.table.spec().columns.iter().position(|column| column.name == name);
         debug_assert!(column.is_some(), "{} has no column {name}", self.table);

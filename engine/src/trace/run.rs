@@ -16,7 +16,7 @@ pub const ROWS_PER_BATCH: usize = 8192;
 /// `task` and `message` are `run_number · 2^40 + position`.
 const POSITION_BITS: u32 = 40;
 
-/// What a trace says about itself: the columns of `runs` that no table yields.
+/// What a trace says about itself: the columns of `runs` that cannot be computed from its tables.
 #[derive(Debug, Clone, Default)]
 pub struct RunInfo {
     /// The name that the format itself gives, where a file holds several runs.

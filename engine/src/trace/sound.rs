@@ -14,7 +14,7 @@ use super::run::Run;
 use crate::tables::{ColumnType, Table};
 use crate::time::REACH;
 
-/// What is wrong with a run; nothing, unless a reader has a defect. Cost: looks at every cell.
+/// What is wrong with a run; nothing, unless a reader has a defect. Cost: reads every cell.
 pub fn faults(run: &Run) -> Vec<String> {
     let mut faults = Vec::new();
     for (table, batches) in &run.tables {

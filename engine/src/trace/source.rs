@@ -99,7 +99,7 @@ impl Source {
         Source::open_within(path, progress, &Budget::unlimited())
     }
 
-    /// [`Source::open`], where what is held of the bytes is asked of a pool.
+    /// [`Source::open`], with the memory for bytes that are kept reserved in a pool.
     ///
     /// # Errors
     /// As [`Source::open`]; [`ImportError::Memory`] for a pipe that holds more than the pool has.
@@ -143,7 +143,7 @@ impl Source {
         Source::new(path, Input::Memory(Bytes(Arc::new(bytes))), Some(length), None)
     }
 
-    /// The bytes of a file that was made from the one at `path`, under whose name they go on.
+    /// The bytes of a file that was made from the one at `path`; errors and tables name `path`.
     ///
     /// # Errors
     /// As [`Source::open`].
@@ -204,7 +204,7 @@ impl Source {
         Ok(source)
     }
 
-    /// The same bytes, read in blocks of about this size: tests of what happens at borders need no large texts.
+    /// The same bytes, read in blocks of about this size, so that tests of block borders need no large texts.
     #[must_use]
     pub fn in_blocks_of(self, block_bytes: usize) -> Source {
         Source { block_bytes: block_bytes.max(1), ..self }
@@ -230,18 +230,18 @@ impl Source {
         self.head.len() < HEAD_BYTES
     }
 
-    /// Number of decompressed bytes, where it is known without reading: checks of counts lean on it.
+    /// Number of decompressed bytes, where it is known without reading; checks of counts rely on it.
     pub fn known_bytes(&self) -> Option<u64> {
         let stored = (self.compression == Compression::None).then_some(self.stored_bytes).flatten();
         stored.map(|bytes| bytes.saturating_sub(self.begin()))
     }
 
-    /// Where the first byte of [`Source::reader`] stands in the decompressed file: behind a byte order mark, else at 0.
+    /// The offset of the first byte of [`Source::reader`] in the decompressed file: after a byte order mark, else 0.
     pub fn begin(&self) -> u64 {
         if self.has_mark { UTF8_MARK.len() as u64 } else { 0 }
     }
 
-    /// What readers so far have met in the compressed stream: where it breaks off, or does not decode.
+    /// The damage that readers have found so far in the compressed stream: where it breaks off, or does not decode.
     pub fn damage(&self) -> Option<String> {
         self.damage.found()
     }
@@ -287,7 +287,7 @@ impl Source {
         Source::open_within(path, None, &self.budget)
     }
 
-    /// Asks for memory that lasts as long as the source.
+    /// Reserves memory for as long as the source lives.
     ///
     /// # Errors
     /// [`ImportError::Memory`] when the pool has no more.

@@ -69,7 +69,8 @@ impl Stats {
         self.found.get(&finding).map_or(0, |(count, _)| *count)
     }
 
-    /// The rows, with the books closed: `rows` is the number of table rows that came from records.
+    /// The rows, after the check that records and rows add up: `rows` is the number of table rows that came from
+    /// records.
     pub(crate) fn close(mut self, rows: u64) -> Vec<Stat> {
         if let Some(records) = self.records {
             let left_out = self.left_out;

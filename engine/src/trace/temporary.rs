@@ -42,7 +42,7 @@ pub struct TemporaryFolder {
 }
 
 impl TemporaryFolder {
-    /// A new folder where the system wants temporary files (`TMPDIR`).
+    /// A new folder in the system's directory for temporary files (`TMPDIR`).
     ///
     /// # Errors
     /// When it cannot be made.
@@ -81,7 +81,8 @@ pub(crate) fn no_copy(trace: &Path, error: &io::Error) -> ImportError {
     }
 }
 
-/// A path that is removed should a signal end the process while this lives. Dropping it leaves the path alone.
+/// A path that is removed if a signal ends the process while this value lives. Dropping the value does not remove the
+/// path.
 #[derive(Debug)]
 pub struct Registered(PathBuf);
 
@@ -109,8 +110,8 @@ pub(crate) fn register_spills(manager: Weak<DiskManager>) {
     present.spilled.push(manager);
 }
 
-/// Removes everything temporary, before the process leaves without unwinding. Whoever wants to make something temporary from
-/// now on waits forever: the process is about to end.
+/// Removes everything temporary, before the process exits without unwinding. A thread that tries to create something
+/// temporary from now on waits forever: the process is about to end.
 pub fn remove_all() {
     let mut present = present();
     let spilled = present.spilled.drain(..).filter_map(|manager| manager.upgrade());

@@ -21,8 +21,9 @@ pub(super) fn seconds(text: &str) -> Option<i128> {
     (-MOST..=MOST).contains(&value).then_some(value)
 }
 
-/// What a clock showed, in seconds since some epoch. Such a number was a double, whose shortest form is written: around now
-/// that form is up to 0.12 µs off the double, which would show in the difference of two. So this is what the double is.
+/// A clock reading in seconds since some epoch. It was a double, and the file holds its shortest decimal form. For current
+/// dates that form is up to 0.12 µs off the double, which would be visible in the difference of two. So this is the exact
+/// value of the double.
 pub(super) fn clock(text: &str) -> Option<i128> {
     let exact = seconds(text)?;
     let value: f64 = text.parse().ok()?;
