@@ -52,7 +52,7 @@ static PARAMETERS: [Parameter; 2] = [
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "How far the clocks of two locations are apart, as far as the messages between them tell.\n\n\
+        "How far apart the clocks of two locations are, as bounded by the messages between them.\n\n\
          Rows: one per pair of clocks with messages between them. The offset is what `other` shows when `clock` shows 0. No \
          message is received before it is sent, so a message from `clock` to `other` says that the offset is at most \
          receive_time - send_time, and one back that it is at least send_time - receive_time: `upper` and `lower` are the best \

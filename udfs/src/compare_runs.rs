@@ -59,7 +59,7 @@ static PARAMETERS: [Parameter; 4] = [
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "What became of each kind of work between runs: counts, total, median and busy times of two sides, and the change.\n\n\
+        "How each kind of work changed between runs: counts, total, median and busy times of two sides, and the change.\n\n\
          Rows: one per text in the column `by`, without `run`. `key` is the text; `matched` says where it is: `both`, `base` or \
          `new`. Per side: `count` tasks, `total` of their durations, `median` duration, `busy` time in which at least one of them \
          ran. `change` is new_total - base_total, `change_percent` that as a share of base_total. A side may be several runs, \

@@ -74,12 +74,12 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Rows: one per location and bin, also where nothing happens. `req_in_count` is the rate at which requests arrive \
          (tasks of kind `req_in` that start in the bin), `req_complete_count` that at which they are answered (that finish in \
          it), `avg_latency` the mean duration of the latter. The others are means over the time of the bin: \
-         `concurrent_task` of the number of tasks, `pending_req_out` of tasks of kind `req_out`, `buffer_pressure` of requests \
-         that are sent but not yet taken in (from the start of the parent of a `req_in` to its own start), \
+         `concurrent_task` of the number of tasks, `pending_req_out` of tasks of kind `req_out`, `buffer_pressure` of \
+         requests that are sent but not yet accepted (from the start of the parent of a `req_in` to its own start), \
          `request_buffer_pressure` and `response_buffer_pressure` of tasks of kind `incoming_buffer` whose name ends in \
          `Req` or `Request`, and in `Rsp` or `Response`.\n\n\
-         Rules: `'plain'`: bins are half-open, edge `i` of `n` is from + floor(i · (to - from) / n), a location is itself; a \
-         request without parent waits nowhere. `'v3'` is what the servers of Akita v3 and v4 answer: edges are floats of \
+         Rules: `'plain'`: bins are half-open, edge `i` of `n` is from + floor(i · (to - from) / n), a location stands \
+         only for itself; a request without parent adds no pressure. `'v3'` is what the servers of Akita v3 and v4 answer: edges are floats of \
          seconds, what happens exactly at one is in no bin, a request counts for `buffer_pressure` only when it overlaps the \
          window itself, and one without parent waits since time 0; the two other pressures are NULL. `'v5'` is Akita v5: a \
          location stands for all that is below its name (`L1` for `L1.Top`, with a row for each such scope), nothing is \

@@ -42,8 +42,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          row. The first row is the first start, the last one has 0. Nested tasks count each: take `depth = 0` to count lanes. \
          A task that starts where another ends changes nothing.\n\n\
          Units: `time` in ticks.\n\n\
-         Nulls: a task whose start or finish is NULL is left out and counted in a note. Tasks without length run at no tick; those \
-         that end before they start neither.\n\n\
+         Nulls: a task whose start or finish is NULL is left out and counted in a note. Tasks without length run at no \
+         tick, nor do those that end before they start.\n\n\
          Ties: all changes of a tick are one row, or none when they cancel out.\n\n\
          Errors: none.\n\n\
          Cost: n log n; 44 bytes a task.\n\n\

@@ -47,7 +47,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          the arrival of a message to the task, or the finish of what ran before on the location. A predecessor that runs longer \
          is cut at the start; how many were is said in a note. A link of kind `sync` whose source finishes while the target runs \
          releases the target there: the target is a wait. So does a message that arrives while a task of role `wait` or \
-         `communication` runs. A wait for a message lasts from the sending on. A task that is covered by a nested one where the \
+         `communication` runs. A wait for a message begins when the message was sent. A task that is covered by a nested one where the \
          path enters it is a step of length 0. Inputs: given ones are taken as they are; omitted ones are the tables.\n\n\
          Units: ticks.\n\n\
          Nulls: tasks without start or finish, links and messages without a task at an end are left out and counted in a note. A \

@@ -53,7 +53,7 @@ static PARAMETERS: [Parameter; 4] = [
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "The idle stretches of each location: where nothing runs between its first start and its last finish. \
+        "The idle intervals of each location: where nothing runs between its first start and its last finish. \
          Without a column `location`, all tasks of a run are on one.\n\n\
          Rows: one per gap, as long as it can be. `task_before` ran last before it, `task_after` runs first after it. With \
          `from` and `to` the gaps of that window are given: also the one before the first and after the last task, where \

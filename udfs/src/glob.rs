@@ -19,8 +19,8 @@ use crate::spans::named;
 #[user_doc(
     doc_section(label = "Text"),
     description = "Whether a text matches a file name pattern; the operator `text GLOB pattern` (and `NOT GLOB`) is the same. \
-        `*` stands for any characters, `?` for one, `[a-z_]` for one of a set, `[^a-z]` for one that is not in it; the whole \
-        text must match, and capital letters are other letters.\n\n\
+        `*` stands for any characters, `?` for one, `[a-z_]` for one of a set, `[^a-z]` for one that is not in it; the \
+        whole text must match, and matching is case-sensitive.\n\n\
         Rows: one per row. Units: none. NULL in either gives NULL. A set that is not closed matches nothing.\n\n\
         Errors: arguments that are no text. Cost: the length of the text, times that of the pattern at worst; once per \
         distinct word for names and other columns of words.\n\n\

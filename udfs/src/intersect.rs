@@ -29,7 +29,7 @@ pub struct Intersect;
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "The pieces of time in which a span of `a` and one of `b` run together on a location.\n\n\
+        "The intervals in which a span of `a` and a span of `b` overlap on a location.\n\n\
          Rows: one per pair of spans that meet, [later start, earlier finish), with the task of `a` (`task`) and that of `b` \
          (`other_task`). The spans of an input may overlap each other: then a tick is in several pieces. \
          Spans meet on the same run and location; with `by` on the same `name`, `kind`, `role` or `process` instead, with \
@@ -38,8 +38,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          A span without length is a mark: it meets the spans that it lies in, their start included, and marks at the same \
          tick.\n\n\
          Units: ticks.\n\n\
-         Nulls: spans whose start, finish or column `by` is NULL meet no others; each is counted in a note. Where only one input \
-         has that column, it is not asked. Those that end \
+         Nulls: spans whose start, finish or column `by` is NULL meet no others; each is counted in a note. Where only \
+         one input has that column, it is ignored. Those that end \
          before they start count as marks at their start.\n\n\
          Ties: none; every pair is a row.\n\n\
          Errors: a piece longer than BIGINT, an unknown `by`.\n\n\

@@ -53,7 +53,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          `count` is the number of messages (the sum of the column `count`, where a row stands for several), `bytes` their \
          size, `source_total` the number of messages that the source sends to all, `target_total` the number that the target \
          receives from all. Give the locations that can send: `(SELECT * FROM locations WHERE kind = 'pe')`; with \
-         `(SELECT * FROM locations WHERE false)` those are there that do. A `locations` without `run` is for every run.\n\n\
+         `(SELECT * FROM locations WHERE false)` only the ends of messages are included. A `locations` \
+         without `run` is for every run.\n\n\
          Units: bytes in `bytes`, messages in the others.\n\n\
          Nulls: a message without source or target is left out and counted in a note. A NULL `count` is one message, NULL \
          `bytes` are 0.\n\n\

@@ -33,7 +33,7 @@ use crate::ticks::{is_time, time_metadata};
         With DISTINCT it is the smallest value.\n\n\
         Errors: values that have no order. Cost: O(1) a row and about 60 bytes a distinct value of a group; in a moving \
         window frame O(log n).\n\n\
-        Source: SQL's ordered-set functions as PostgreSQL has them; there ties are anyone's.",
+        Source: SQL's ordered-set functions as in PostgreSQL, where the winner of a tie is undefined.",
     syntax_example = "mode(x)",
     sql_example = "SELECT mode(name) AS most_frequent FROM (VALUES ('get'), ('put'), ('put'), (NULL)) AS tasks(name)",
     argument(name = "x", description = "Values of any type that has an order.")

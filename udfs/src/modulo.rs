@@ -14,10 +14,10 @@ use crate::spans::named;
 /// `mod(a, b)`: the remainder of a division. Shape: one number of the type of `a % b` per row.
 #[user_doc(
     doc_section(label = "Numbers"),
-    description = "What is left of `a` after whole times `b`: what `a % b` is. It has the sign of `a`.\n\n\
+    description = "The remainder of `a` divided by `b`: the same as `a % b`. It has the sign of `a`.\n\n\
         Rows: one per row. Units: none. NULL gives NULL. The type is that of `a % b`.\n\n\
         Errors: a whole number or a decimal divided by 0; doubles give NaN. Cost: O(1).\n\n\
-        Source: SQL:2023, where `MOD` is a function and `%` is none.",
+        Source: SQL:2023, which has the function `MOD` and no operator `%`.",
     syntax_example = "mod(a, b)",
     sql_example = "SELECT mod(7, 3) AS positive, mod(-7, 3) AS negative, -7 % 3 AS the_operator",
     argument(name = "a", description = "A number."),

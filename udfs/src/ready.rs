@@ -60,10 +60,10 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          A task without predecessors has NULL in all three. Inputs: given ones are taken as they are, links of every kind. An \
          omitted `links` is the `dependency` rows of `links`; an omitted `tasks` the tasks of `tasks` at the ends of the links.\n\n\
          Units: ticks.\n\n\
-         Nulls: a predecessor that never ended (finish NULL) is not asked; a task without start has no delay. Tasks without \
+         Nulls: a predecessor that never ended (finish NULL) is ignored; a task without start has no delay. Tasks without \
          id and links without source or target are left out. Links to tasks that are not there and links of a task to \
          itself are left out. Each is counted in a note.\n\n\
-         Ties: of predecessors that finish together, the smallest task. Links that are there twice say nothing new; cycles do \
+         Ties: of predecessors that finish together, the smallest task. Duplicate links change nothing; cycles do \
          not matter.\n\n\
          Errors: a task that is there twice in a run, a delay beyond BIGINT, a finish of -9223372036854775808.\n\n\
          Cost: linear in tasks and links; 28 bytes a task and 8 a link beside the tasks themselves.\n\n\

@@ -57,8 +57,9 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          children, `parent` the innermost task around it, `depth` how many there are (0 outermost). \
          A task is inside of another that starts no later and ends no earlier; where one starts at the tick at which the \
          other ends they lie side by side. A task that starts inside of another and ends after it crosses it: it keeps its \
-         whole duration, has no parent and no depth, takes nothing from anyone, and is counted in a note. Nesting is found \
-         by the spans alone; a parent that the trace declares is not asked. Formats decide by themselves which depths the \
+         whole duration, has no parent and no depth, reduces the self time of no other task, and is counted in a \
+         note. Nesting is found \
+         by the spans alone; a parent that the trace declares is ignored. Formats decide by themselves which depths the \
          table `tasks` has where tasks cross; here only those that cross have none.\n\n\
          Units: ticks.\n\n\
          Nulls: a task without start has NULL times; one that never ended (finish NULL) encloses what follows on its lane, \

@@ -52,18 +52,18 @@ static HANDED_ON: [HandedOn; 2] = [
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "How much later each task could finish without making the longest chain longer: what may get slower for free. \
-         Times are those of a schedule in which every task starts as soon as its predecessors have finished, with a worker \
-         for everyone; 0 is its start and its horizon the length of the critical path.\n\n\
-         Rows: one per task. It can run from `earliest_start` to `earliest_finish`, and need not before `latest_start` to \
-         `latest_finish`; `slack` is the distance between the two, `on_path` says whether it is on the chain that \
-         `critical_path` gives (other tasks without slack are on chains that are as long). Inputs: given ones are taken as they \
+        "How much later each task could finish without making the longest chain longer: what could be slower at no \
+         cost. Times are those of a schedule in which every task starts as soon as its predecessors have finished, with \
+         unlimited workers; 0 is its start and its horizon the length of the critical path.\n\n\
+         Rows: one per task. It can run from `earliest_start` to `earliest_finish` at the earliest, and from \
+         `latest_start` to `latest_finish` at the latest; `slack` is the distance between the two, `on_path` says whether \
+         it is on the chain that `critical_path` gives (other tasks without slack are on chains that are as long). Inputs: given ones are taken as they \
          are, links of every kind. An omitted `links` is the `dependency` rows of `links`; an omitted `tasks` the tasks of \
          `tasks` at the ends of the links.\n\n\
          Units: ticks, from the start of that schedule, not of the run.\n\n\
          Nulls: a NULL duration counts as 0; tasks without id and links without source or target are left out. Links to \
          tasks that are not there are left out. Each is counted in a note.\n\n\
-         Ties: those of `critical_path`. Links that are there twice say nothing new.\n\n\
+         Ties: those of `critical_path`. Duplicate links change nothing.\n\n\
          Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT.\n\n\
          Cost: linear in tasks and links; 40 bytes a task and 8 a link beside the tasks themselves, twice as much for the \
          links when they are sorted by neither end or lead backwards in the order of tasks.\n\n\

@@ -30,8 +30,8 @@ pub struct Subtract;
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "What is left of each span of `a` without the spans of `b` on its location.\n\n\
-         Rows: one per stretch that is left, with the task of `a`; none of a span that is covered. The spans of `a` may \
+        "The parts of each span of `a` that no span of `b` on its location covers.\n\n\
+         Rows: one per remaining part, with the task of `a`; none for a span that is covered. The spans of `a` may \
          overlap each other, each is cut by itself. \
          Spans meet on the same run and location; with `by` on the same `name`, `kind`, `role` or `process` instead, with \
          `by => 'run'` wherever they are. An input without that column is everywhere (windows of time need no location), a `b` \
@@ -39,8 +39,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          nothing away.\n\n\
          Units: ticks.\n\n\
          Nulls: spans whose start or finish is NULL are left out, spans of `b` without the column `by` take nothing away; each is \
-         counted in a note. Spans of `a` without it are left whole. Where only one input has that column, it \
-         is not asked. Those that end before they start count as empty.\n\n\
+         counted in a note. Spans of `a` without it are left whole. Where only one input has that column, it is \
+         ignored. Those that end before they start count as empty.\n\n\
          Ties: none.\n\n\
          Errors: a piece longer than BIGINT, an unknown `by`.\n\n\
          Cost: n log n and the pieces; 28 bytes a span beside the spans themselves.\n\n\

@@ -34,7 +34,7 @@ pub struct SliceFrom {
 /// `slice_to()`: the first tick after the slice. Shape: one `BIGINT` time.
 #[user_doc(
     doc_section(label = "Time"),
-    description = "Where the time slice of the session ends, as `--to` says: its first tick that is outside.\n\n\
+    description = "Where the time slice of the session ends, as `--to` says: the first tick after it.\n\n\
         Rows: the same in each. Units: ticks. NULL where the slice is open, as without `--to`. As `to` of `timeline` and \
         others NULL means the last finish.\n\n\
         Errors: none. Cost: O(1); it is a constant.",

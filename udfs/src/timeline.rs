@@ -50,7 +50,7 @@ static PARAMETERS: [Parameter; 4] = [
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "What each location does in each of many equal stretches of time, the bins. \
+        "How busy each location is in each of a number of equal intervals, the bins. \
          Without a column `location`, all tasks of a run are on one.\n\n\
          Rows: one per location and bin, also where nothing runs. Bin `i` of `n` is [from + floor(i · (to - from) / n), \
          from + floor((i + 1) · (to - from) / n)): bins tile the window exactly, and are empty where it has fewer ticks than \

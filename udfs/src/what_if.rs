@@ -57,7 +57,7 @@ static PARAMETERS: [Parameter; 4] = [
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "How much shorter a run could be if some tasks took another time: its longest chain and its work, with the recorded \
+        "How short a run could be if some tasks had other durations: its longest chain and its work, with the recorded \
          durations and with those in `changed`.\n\n\
          Rows: one per run. `path_before` and `path_after` are the lengths of the longest chain through the links, `work_before` \
          and `work_after` the sums of the durations, `bound_before` and `bound_after` the larger one of path and work ÷ lanes \

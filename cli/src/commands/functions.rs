@@ -98,8 +98,8 @@ fn book(connection: &mut Connection) -> Result<String, Failure> {
         (
             Kind::Relation,
             "Relations",
-            "They stand in FROM, take relations and give one back, whose first column is `run`. An option is a constant or \
-             `(SELECT …)` of one value.",
+            "They are used in FROM, take relations and return one, whose first column is `run`. An option is a constant \
+             or `(SELECT …)` of one value.",
         ),
         (Kind::Aggregate, "Aggregates", "One value per group; `FILTER`, `DISTINCT` and windows work as for `sum`."),
         (Kind::Window, "Windows", "One value per row, with `OVER`."),

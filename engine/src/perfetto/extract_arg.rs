@@ -114,7 +114,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
         DocSection { include: true, label: "Text", description: None },
         "An argument of a slice, by the id of its arguments, as PerfettoSQL has it; `args` of our own tables is JSON, for which \
          `args->>'key'` does the same. A key within an object is written `args.a.b`, an element of a list `args.a[0]`.\n\n\
-         Rows: one per row. Units: those of the argument. Its type is the least that holds all values of the key in the session: \
+         Rows: one per row. Units: those of the argument. Its type is the narrowest that holds all values of the key in \
+         the session: \
          BIGINT, DOUBLE or text; text where the key is no constant. NULL where the slice has no such argument, and for NULL.\n\n\
          Errors: a key that is no text. Cost: all arguments of the session once per key, then a binary search per row.\n\n\
          Source: `EXTRACT_ARG` of Perfetto's trace processor. `ancestor_slice(id)` and `descendant_slice(id)` are relations of the same dialect.",

@@ -30,7 +30,7 @@ use crate::ticks::{is_time, time_metadata};
         divided by a number is a time, a time divided by a time is a number. NULL gives NULL.\n\n\
         Errors: a division of whole numbers or decimals by zero, as of `/` (doubles give infinity or NaN, as there); the \
         least integer divided by -1, which does not fit. Cost: O(1).\n\n\
-        Source: the operator `//` of DuckDB, which truncates whole numbers (doubles it divides as `/` does).",
+        Source: the operator `//` of DuckDB, which truncates whole numbers (and divides doubles as `/` does).",
     syntax_example = "integer_divide(a, b)",
     sql_example = "SELECT integer_divide(-5, 2) AS the_function, -5 // 2 AS the_operator",
     argument(name = "a", description = "A number."),

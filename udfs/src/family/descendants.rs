@@ -25,15 +25,15 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
         "The tasks below given ones: children, children of the children, and so on. \
-         The column `parent` decides: in the table `tasks` it is the parent that the trace declares, else the one around the \
-         task on its lane. For the latter alone give `(SELECT task, stack_parent AS parent, name FROM tasks)`, for tables that \
-         have none `self_time(…)`, which finds it.\n\n\
+         The column `parent` gives the tree: in the table `tasks` it is the parent that the trace declares, else the \
+         task around it on its lane. To use only the latter, pass `(SELECT task, stack_parent AS parent, name FROM \
+         tasks)`; for tables without a parent pass `self_time(…)`, which computes it.\n\n\
          Rows: one per task of `of` and task below it; `distance` is 1 for a child. `of_task` is the \
-         task that was asked about; it is not among the answers. A task that is asked about twice is answered once; one that is \
-         not there has no rows and is counted in a note. An `of` without `run` asks in every run.\n\n\
+         task that was asked about; it is not among the answers. A task that is given twice is answered once; one that \
+         does not exist has no rows and is counted in a note. An `of` without `run` applies to every run.\n\n\
          Units: `start`, `finish` and `duration` are those of the task, in ticks; `distance` is a number of steps.\n\n\
-         Nulls: a task without parent stands at the top, so does one that is its own parent or whose parent is not there; the \
-         latter two are counted in a note. Tasks without id are left out and counted.\n\n\
+         Nulls: a task without parent is at the top, and so is one that is its own parent or whose parent does not \
+         exist; the latter two are counted in a note. Tasks without id are left out and counted.\n\n\
          Ties: none.\n\n\
          Errors: parents that form a circle (its tasks are named), a task that is there twice in a run.\n\n\
          Cost: linear in tasks and answers; 20 bytes a task beside the tasks themselves, and 8 bytes a task for the children.\n\n\
