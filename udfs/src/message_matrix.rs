@@ -1,6 +1,6 @@
 //! `message_matrix(messages, locations)`: who sends how much to whom.
 //!
-//! Life of the data: as a batch of messages is read, its messages of one pair are combined into one row (`together`); the
+//! Life of the data: as a batch of messages is read, its messages of one pair are combined into one row (`combine_pairs`); the
 //! rows stream by and none is kept; senders and receivers are numbered ([`Words`]) and each run has a square matrix of sums,
 //! which grows as new ones appear; the matrix is emitted row by row, with its row and column totals and with the locations
 //! that neither send nor receive.
@@ -99,7 +99,7 @@ impl RelationFunction for MessageMatrix {
     }
 
     fn part(&self, input: &str, _: &Options) -> Result<Option<Part>> {
-        let add_up = |batch: RecordBatch, _: &AtomicUsize| Ok(together(&batch)?.unwrap_or(batch));
+        let add_up = |batch: RecordBatch, _: &AtomicUsize| Ok(combine_pairs(&batch)?.unwrap_or(batch));
         Ok((input == "messages").then(|| Arc::new(add_up) as Part))
     }
 
@@ -153,7 +153,7 @@ struct Pair {
 /// A row for each pair of a batch, in place of the rows of its messages. `None` where that is not worth it, with nearly as
 /// many pairs as messages, or where batches are read through as they are: ends that are no words, NULLs among them, several
 /// runs, sums beyond BIGINT.
-fn together(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+fn combine_pairs(batch: &RecordBatch) -> Result<Option<RecordBatch>> {
     let rows = batch.num_rows();
     let (sources, targets) = (plain_words(column(batch, "source")?), plain_words(column(batch, "target")?));
     let (Some(sources), Some(targets)) = (sources, targets) else { return Ok(None) };
@@ -542,7 +542,7 @@ mod tests {
         ) {
             let messages = messages.iter().map(|of| (of.0 + least, of.1 + least, of.2, of.3));
             let messages: Vec<_> = messages.flat_map(|message| std::iter::repeat_n(message, stretch)).collect();
-            let rows = rows_of(&together(&batch_of(vec![7; messages.len()], &messages)).unwrap().unwrap());
+            let rows = rows_of(&combine_pairs(&batch_of(vec![7; messages.len()], &messages)).unwrap().unwrap());
             let mut expected: Vec<(i32, i32, i64, i64)> = vec![];
             for message in &messages {
                 match expected.iter_mut().find(|pair| (pair.0, pair.1) == (message.0, message.1)) {
@@ -559,17 +559,17 @@ mod tests {
     fn batches_that_stay_as_they_are() {
         let messages: Vec<_> = (0..50).map(|message| (3, 4, message, i64::MAX - 2000)).collect();
         let fits = batch_of(vec![7; 1], &messages[..1]);
-        assert_eq!(together(&fits).unwrap(), None, "a pair for each row");
-        assert_eq!(together(&batch_of(vec![7; 50], &messages)).unwrap(), None, "too many bytes");
+        assert_eq!(combine_pairs(&fits).unwrap(), None, "a pair for each row");
+        assert_eq!(combine_pairs(&batch_of(vec![7; 50], &messages)).unwrap(), None, "too many bytes");
         let messages: Vec<_> = (0..50).map(|message| (3, 4, message, 1)).collect();
         let runs = (0..50).map(|row| i32::from(row > 20)).collect();
-        assert_eq!(together(&batch_of(runs, &messages)).unwrap(), None, "two runs");
+        assert_eq!(combine_pairs(&batch_of(runs, &messages)).unwrap(), None, "two runs");
         let whole = batch_of(vec![7; 50], &messages);
-        assert_eq!(rows_of(&together(&whole).unwrap().unwrap()), [(3, 4, 49 * 25, 50)]);
+        assert_eq!(rows_of(&combine_pairs(&whole).unwrap().unwrap()), [(3, 4, 49 * 25, 50)]);
         let mut columns: Vec<(&str, ArrayRef)> =
             ["source", "target", "bytes"].map(|name| (name, whole[name].clone())).into();
         columns[2].1 = Arc::new(Int64Array::from_iter((0..50).map(|row| (row != 5).then_some(1))));
-        assert_eq!(together(&RecordBatch::try_from_iter(columns).unwrap()).unwrap(), None, "a NULL");
+        assert_eq!(combine_pairs(&RecordBatch::try_from_iter(columns).unwrap()).unwrap(), None, "a NULL");
     }
 
     #[test]

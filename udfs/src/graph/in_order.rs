@@ -62,7 +62,7 @@ pub fn path_times(
         if interrupted() {
             return Err(NoPath::Interrupted);
         }
-        for (sources, targets) in stretch.sources.chunks(TOGETHER).zip(stretch.targets.chunks(TOGETHER)) {
+        for (sources, targets) in stretch.sources.chunks(LINKS_AT_ONCE).zip(stretch.targets.chunks(LINKS_AT_ONCE)) {
             fetch(&time, base, sources, targets);
             for (source, next) in sources.iter().zip(targets) {
                 let (source, next) = (index_of(*source, base), index_of(*next, base));
@@ -88,7 +88,7 @@ pub fn path_times(
 }
 
 /// So many links are fetched at once.
-const TOGETHER: usize = 128;
+const LINKS_AT_ONCE: usize = 128;
 
 /// A path time that is this many tasks before the one that needs it is no longer in the first-level cache.
 const FAR_TASKS: u64 = 1 << 15;

@@ -61,7 +61,7 @@ impl Union {
 
     /// The pieces of the union: sorted, disjoint, with a gap between neighbours.
     pub(crate) fn pieces(&mut self) -> impl Iterator<Item = Span> + '_ {
-        melt(&mut self.tail);
+        merge_touching(&mut self.tail);
         Merge::new(self.runs.iter().map(Vec::as_slice).chain([self.tail.as_slice()]))
     }
 
@@ -81,7 +81,7 @@ impl Union {
 
     /// Makes room in a full tail.
     fn seal(&mut self) {
-        melt(&mut self.tail);
+        merge_touching(&mut self.tail);
         // When half of it melted away, there is room for as many spans as it cost to sort.
         if self.tail.len() > TAIL_SPANS / 2 {
             // This many spans came, so as many more may come: no growing by steps.
@@ -98,7 +98,7 @@ impl Union {
 }
 
 /// Sorts spans and merges those that touch.
-fn melt(spans: &mut Vec<Span>) {
+fn merge_touching(spans: &mut Vec<Span>) {
     // By start alone: what starts together melts together, in any order, and one key is quicker than two.
     spans.sort_unstable_by_key(|span| span.start);
     spans.dedup_by(|span, kept| {

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub(super) const ANY: i32 = -1;
 
 /// How many are looked at one by one.
-const LOOKED_AT: usize = 16;
+const SCANNED_MAX: usize = 16;
 
 /// Begun tasks of a thread, or of an id.
 #[derive(Debug, Default)]
@@ -67,11 +67,11 @@ impl Opened {
 
     /// The place of the innermost one with this name and category, either of which may be [`ANY`].
     pub(super) fn innermost(&mut self, name: i32, category: i32) -> Option<usize> {
-        let near = self.slots.iter().rev().take(LOOKED_AT).position(|slot| slot.fits(name, category));
+        let near = self.slots.iter().rev().take(SCANNED_MAX).position(|slot| slot.fits(name, category));
         if let Some(above) = near {
             return Some(self.slots.len() - 1 - above);
         }
-        if self.slots.len() <= LOOKED_AT {
+        if self.slots.len() <= SCANNED_MAX {
             return None;
         }
         let slots = &self.slots;
@@ -179,6 +179,6 @@ mod tests {
             }
             assert_eq!(opened.last(), naive.0.last().map(|slot| slot.0));
         }
-        assert!(deepest > 10 * LOOKED_AT);
+        assert!(deepest > 10 * SCANNED_MAX);
     }
 }
