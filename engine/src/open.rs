@@ -261,8 +261,8 @@ fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source
 }
 
 /// Each recognised file of a directory is a run, in the order of names. Companions (a DOT file beside its trace) and
-/// files that nobody recognises are no runs; the latter are counted, and so are compressed files that break off before
-/// their first byte: the others are read without them.
+/// unrecognised files are not runs; the latter are counted, and so are compressed files that break off before their
+/// first byte: the others are read without them.
 fn directory<'a>(
     spec: &TraceSpec,
     options: &OpenOptions,
@@ -334,7 +334,7 @@ fn directory<'a>(
     Ok(recognised)
 }
 
-/// Why a directory gives no trace: a file of it that cannot be read, else that nobody recognises any.
+/// Why a directory has no trace: one of its files cannot be read, or none is recognised.
 fn nothing_in(directory: &Path, files: &[PathBuf]) -> ImportError {
     let unreadable = files.iter().find_map(|file| match Source::open(file, None) {
         Err(error @ ImportError::Io { .. }) => Some(error),

@@ -151,7 +151,8 @@ fn checked(naming: &Path, named: &Path, resolved: PathBuf, folder: PathBuf) -> R
     Ok(resolved)
 }
 
-/// Whether a file that was found beside another, and that nobody named, may be read: it is a plain file of the folder.
+/// Whether a file that was found beside another without being named may be read: it must be a regular file of the
+/// folder.
 pub(crate) fn is_beside(file: &Path, found: &Path) -> bool {
     // What is not there is no error, only not there.
     found.is_file() && named_by(file, found).is_ok()

@@ -312,7 +312,7 @@ impl Session {
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {sql}", view.name)))?;
         }
         let memory = opened.runs.iter_mut().map(|named| named.run.memory.take()).collect();
-        // Taking thousands of small runs to pieces takes a while, and nobody waits for it.
+        // Dropping thousands of small runs takes a while, and nothing needs to wait for it.
         std::thread::spawn(move || drop(opened.runs));
         Ok(Session {
             context,

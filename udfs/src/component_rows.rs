@@ -258,7 +258,7 @@ fn place(bars: &mut [Bar], rules: Rules) -> Result<()> {
         let from = siblings.partition_point(|(of, _)| *of < parent);
         siblings[from..].iter().take_while(move |(of, _)| *of == parent).map(|(_, child)| *child)
     };
-    // From the top down: whoever is not met is its own ancestor.
+    // From the top down: a task that is not reached is its own ancestor.
     let mut order: Vec<usize> = children(bars.len()).collect();
     for &bar in &order {
         bars[bar].level = Some(1);

@@ -116,7 +116,7 @@ fn meetings(a: &[LaneSpan], b: &[LaneSpan], mut found: impl FnMut(Piece) -> Resu
     loop {
         let a_is_next = match (a.peek(), b.peek()) {
             (None, None) => return Ok(()),
-            // Who comes last and meets nobody that is open ends it.
+            // One side is used up and none of its spans is open: nothing overlaps any more.
             (Some(_), None) if open_b.is_empty() => return Ok(()),
             (None, Some(_)) if open_a.is_empty() => return Ok(()),
             (Some(one), Some(other)) => key(one) <= key(other),

@@ -323,7 +323,7 @@ impl Modes {
     }
 }
 
-/// Changes a group and keeps the books.
+/// Changes a group and updates the count of its bytes.
 fn change(groups: &mut [Counts], heap_bytes: &mut usize, group: usize, key: &[u8], by: i64) -> Result<()> {
     let counts = &mut groups[group];
     let before = counts.heap_bytes();

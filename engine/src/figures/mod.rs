@@ -14,7 +14,7 @@ use datafusion::prelude::SessionContext;
 use crate::tables::ViewSpec;
 use crate::view_schema::ViewSchema;
 
-/// The schemas, each with its views; a view may speak of those before it.
+/// The schemas, each with its views; a view may refer to those before it.
 static SCHEMAS: [(&str, &[ViewSpec]); 3] =
     [("actorprof", &actorprof::VIEWS), ("gpu", &gpu::VIEWS), ("hta", &hta::VIEWS)];
 

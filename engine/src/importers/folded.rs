@@ -234,7 +234,7 @@ impl Stacks {
         self.starts.capacity() * task + self.words.memory()
     }
 
-    /// Fills the tables. A line is no row: it is several, or lengthens those of the line before.
+    /// Fills the tables. A line is not one row: it becomes several, or lengthens those of the line before.
     fn append(self, builder: &mut RunBuilder) -> Result<(), ImportError> {
         builder.info.time_unit = "weights";
         *builder.words(tables::Tasks::name) = self.words;

@@ -50,7 +50,7 @@ pub(super) struct Database {
 
 #[derive(Debug)]
 enum File {
-    /// The trace itself, or its decompressed copy: nobody may write it.
+    /// The trace itself, or its decompressed copy; it is never written.
     Immutable(LocalFile),
     /// A copy of ours, with its `-wal` file or with its missing pages.
     Copy { path: PathBuf, _folder: TemporaryFolder },
@@ -297,7 +297,7 @@ fn copied(path: &Path, wal: &Path) -> std::io::Result<File> {
     Ok(File::Copy { path: copy, _folder: folder })
 }
 
-/// The names of a database's tables and views, sorted, as far as they can be read: for what is said about a stranger's file.
+/// The names of a database's tables and views, sorted, as far as they can be read: for errors about files of other tools.
 pub(super) fn table_names(source: &Source) -> Vec<String> {
     let names = || -> Result<Vec<String>, ImportError> {
         let database = Database::of_what_is_left(source, "SQLite", &mut Stats::default())?;

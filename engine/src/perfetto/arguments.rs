@@ -160,7 +160,7 @@ fn scalar_length(json: &[u8]) -> usize {
     json.len()
 }
 
-/// The members of an object, in the order of the text; nothing for what is none.
+/// The members of an object, in the order of the text; empty for any other value.
 fn members(json: &str) -> Vec<(Cow<'_, str>, &RawValue)> {
     struct Members;
     impl<'j> Visitor<'j> for Members {
@@ -185,7 +185,7 @@ fn members(json: &str) -> Vec<(Cow<'_, str>, &RawValue)> {
 #[derive(serde::Deserialize)]
 struct Key<'j>(#[serde(borrow)] Cow<'j, str>);
 
-/// The elements of an array; nothing for what is none.
+/// The elements of an array; empty for any other value.
 fn elements(json: &str) -> Vec<&RawValue> {
     struct Elements;
     impl<'j> Visitor<'j> for Elements {

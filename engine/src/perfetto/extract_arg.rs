@@ -45,7 +45,7 @@ impl Arguments {
         args.is_valid(row).then(|| args.value(row))
     }
 
-    /// The least type of all values of a key; `None`: there is none.
+    /// The narrowest type for all values of a key; `None` without values.
     fn type_of(&self, key: &str) -> Option<ArgumentType> {
         let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = types.get(key) {

@@ -17,7 +17,7 @@ const NO_ARGS: (&str, &str) = ("arg_set_id", "NULL: there are none.");
 const UTID: (&str, &str) = ("utid", "The thread, unique in the session.");
 const UPID: (&str, &str) = ("upid", "The process, unique in the session.");
 
-/// All views; a view may speak of those before it.
+/// All views; a view may refer to those before it.
 pub static VIEWS: [ViewSpec; 17] = [
     ViewSpec {
         name: "place",

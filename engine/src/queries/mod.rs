@@ -177,7 +177,7 @@ impl MetricTolerance {
     /// From `5%`, a number in the unit of the column, or a time like `2ms`.
     ///
     /// # Errors
-    /// What is none of these, or below 0.
+    /// A text that is none of these, or a value below 0.
     pub fn parse(text: &str) -> Result<MetricTolerance, String> {
         let wrong = || format!("`{text}` is no tolerance: write 5%, a number or a time like 2ms");
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
@@ -238,7 +238,7 @@ impl SavedQuery {
                     .hint("begin it with SELECT or WITH"),
             ));
         }
-        // Its plan is asked again, whoever runs it.
+        // Its plan is checked to be a question as well, in every session.
         statement.only_asks = true;
         let query = SavedQuery { name: name.to_owned(), origin, header, statement };
         query.check_placeholders().map_err(wrong)?;

@@ -166,7 +166,7 @@ fn parse_each<A: Send, R: Send>(
             });
         }
         drop(sender);
-        // Also when `take` panics: nobody waits then for what is never taken.
+        // Also when `take` panics, so that no parser waits for results that are never taken.
         let over = Over { ahead: &ahead, always: true };
         let taken = take_in_order(&receiver, |(about, result)| {
             let taken = take(about, result);
@@ -200,7 +200,7 @@ impl Ahead {
         drop(self.next.wait_while(taken, far).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// From now on nobody waits.
+    /// From now on no parser waits.
     fn lift(&self) {
         *self.taken.lock().unwrap_or_else(PoisonError::into_inner) = u64::MAX / 2;
         self.next.notify_all();
@@ -212,7 +212,7 @@ impl Ahead {
     }
 }
 
-/// When whoever takes leaves, or a parser panics, nobody waits any longer.
+/// When the receiver of the results is done, or a parser panics, no parser waits any longer.
 struct Over<'a> {
     ahead: &'a Ahead,
     always: bool,

@@ -68,7 +68,7 @@ pub struct Finding {
     pub severity: Severity,
     /// Who caused it.
     pub stage: Stage,
-    /// What it means, for users. Private: nobody else makes a finding.
+    /// What it means, for users. Private, so that findings are made only here.
     meaning: &'static str,
 }
 

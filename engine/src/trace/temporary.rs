@@ -37,7 +37,7 @@ struct Present {
 pub struct TemporaryFolder {
     folder: TempDir,
     _registered: Registered,
-    /// Locked, so that nobody sweeps it away.
+    /// Locked, so that no other process removes it.
     _lock: File,
 }
 
@@ -117,7 +117,7 @@ pub fn remove_all() {
     let spilled = present.spilled.drain(..).filter_map(|manager| manager.upgrade());
     let spilled: Vec<PathBuf> = spilled.flat_map(|manager| manager.temp_dir_paths()).collect();
     for path in present.paths.drain(..).chain(spilled) {
-        // What cannot be removed is left; there is nobody to tell.
+        // What cannot be removed is left; there is no way to report it.
         let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
     }
     std::mem::forget(present);

@@ -192,7 +192,7 @@ fn widest(fill: &ColumnarValue) -> Result<u64> {
     })
 }
 
-/// How often a replacement speaks of what was matched, at most.
+/// How often a replacement refers to the matched text, at most.
 fn references(replacement: &ColumnarValue) -> Result<u64> {
     let marks = |text: &str| text.bytes().filter(|byte| matches!(byte, b'\\' | b'$')).count() as u64;
     Ok(match replacement {

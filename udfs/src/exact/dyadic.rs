@@ -125,7 +125,7 @@ pub(super) fn nearest(negative: bool, magnitude: u128, exponent: i32) -> f64 {
         let (half, rest) = (1u128 << (cut - 1), magnitude - kept.checked_shl(cut as u32).unwrap_or(0));
         kept + u128::from(rest > half || (rest == half && kept % 2 == 1))
     };
-    // The mantissa's first bit adds 1 to the exponent that the bits speak of, and so does a carry out of rounding.
+    // The mantissa's first bit adds 1 to the exponent in the bits, and so does a carry out of rounding.
     signed(f64::from_bits((((last + 1074) as u64) << 52) + mantissa as u64))
 }
 

@@ -22,7 +22,7 @@ impl Wide {
         }
         let (base, shift) = (exponent.div_euclid(64) * 64, exponent.rem_euclid(64));
         let low = value << shift;
-        // A shift by all 128 bits is none in Rust.
+        // A shift by all 128 bits is not allowed in Rust.
         let high = value >> (127 - shift) >> 1;
         let words = [low as u64, (low >> 64) as u64, high as u64];
         // A last word that says nothing but the sign need not be there.

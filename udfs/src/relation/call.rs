@@ -180,7 +180,7 @@ impl Input {
                 }
                 Some(Ok(None)) => self.open -= 1,
                 Some(Err(error)) => return Err(error),
-                // Without the mark of the end: whoever read the input was stopped.
+                // The end was not marked, so the task that reads the input was stopped.
                 None => return exec_err!("the query was cancelled"),
             }
         }
@@ -208,7 +208,7 @@ pub struct Work {
 }
 
 impl Work {
-    /// Work that nobody limits, cancels or listens to.
+    /// Work without a memory limit, a way to cancel it, or a receiver of notes.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Work {
         use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};

@@ -217,7 +217,7 @@ impl UserDefinedLogicalNodeCore for RelationNode {
         Ok(RelationNode { call: self.call.clone(), inputs, options, schema: Arc::clone(&self.schema) })
     }
 
-    /// Input columns that serve only output columns which nobody reads are not needed.
+    /// Input columns that are used only for unread output columns are not needed.
     fn necessary_children_exprs(&self, output_columns: &[usize]) -> Option<Vec<Vec<usize>>> {
         let read: Vec<&str> = output_columns.iter().map(|column| self.schema.field(*column).name().as_str()).collect();
         let needed = |(spec, input): (&InputSpec, &LogicalPlan)| {

@@ -66,7 +66,7 @@ impl<'l> Fields<'l> {
         self.integer().and_then(|node| i32::try_from(node).ok())
     }
 
-    /// Steps over a comma; `false` when there is none, or nothing but blanks behind it.
+    /// Skips a comma; `false` when there is none, or only blanks follow it.
     #[inline]
     pub(super) fn comma(&mut self) -> bool {
         self.blanks();

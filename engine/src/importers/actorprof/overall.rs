@@ -57,12 +57,12 @@ pub(super) struct Overall {
     pub(super) sub_runs: Vec<SubRun>,
     /// The program, by the line `Running <program> on <n> threads`.
     pub(super) program: Option<String>,
-    /// Pieces of lines that speak of a PE, and lines of others.
+    /// Pieces of lines about a PE, and lines of other programs.
     pub(super) records: u64,
     pub(super) foreign: u64,
     pub(super) relative: u64,
     pub(super) warnings: u64,
-    /// Pieces that speak of a PE and cannot be read.
+    /// Pieces about a PE that cannot be read.
     pub(super) bad: u64,
     pub(super) bad_example: Option<String>,
     /// Unsigned numbers that stand for negative ones.
@@ -427,7 +427,7 @@ enum Word {
     Relative,
 }
 
-/// The paper's word, which somebody's text may stand before.
+/// The paper's word, which other text may precede.
 fn word(label: &str) -> Option<Word> {
     let words = [("Absolute", Word::Absolute), ("Relative", Word::Relative)];
     words.into_iter().find(|(word, _)| label.ends_with(word)).map(|(_, word)| word)
@@ -526,7 +526,7 @@ mod tests {
             assert_eq!(overall.sub_runs[0].records, 1, "{bytes}");
         }
         assert_eq!(cut(1).largest_pe, Some(1));
-        // What stands before the last piece of a torn line is whole; a line of somebody else is not ours to lose.
+        // What comes before the last piece of a torn line is whole; a line of another program does not count as lost.
         let glued = read("tc [PE0] T_wait (done - finish): 7 cyclestc [PE1] T_wait (done - finish): 8");
         assert_eq!((values(&glued.sub_runs[0]), glued.torn), (vec![(0, "T_wait", 7.0)], 1));
         assert_eq!((read("Killed").foreign, read("Killed").torn), (1, 0));

@@ -235,7 +235,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The end of a value that is no object; a key is none: the bracket before it is missing.
+    /// The end of a value that is not an object. A key is not such a value: there the bracket before it is missing.
     fn stray(&mut self) -> Result<usize, Flaw> {
         let bytes = self.text.as_bytes();
         let end = lex::value(bytes, self.at, &mut self.stack)?;

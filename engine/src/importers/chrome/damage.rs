@@ -33,7 +33,7 @@ pub(super) enum Resumption {
 pub(super) enum Closes {
     /// The array of events.
     Events,
-    /// Most likely the array of events: a key that nobody knows follows.
+    /// Most likely the array of events: an unknown key follows.
     EventsPerhaps,
     /// That cannot be told before more of the text is known.
     Unknown,

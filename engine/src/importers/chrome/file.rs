@@ -132,7 +132,7 @@ impl Recording {
     }
 
     /// Finds the threads that `--format chrome` made for tasks which cross others of their thread; that one is where they ran.
-    /// What is said of such a thread is taken out of the facts.
+    /// The metadata of such a thread is removed from the facts.
     fn find_drawn_beside(&mut self, keys: &[&str], facts: &mut Vec<Fact>) {
         for fact in facts.iter().filter(|fact| fact.what == "thread_name" && fact.args.contains(TQ_THREAD)) {
             let key = keys[fact.lane as usize];

@@ -103,7 +103,7 @@ fn base(beside: &[Beside]) -> Option<i64> {
 }
 
 /// Counts the times of each file from its own base, so that files of several ranks share an origin. Where some have a base
-/// and others have none, nobody knows how far apart they are: then all times stay as they are.
+/// and others have none, their offset is unknown: then all times stay as they are.
 pub(super) fn to_common_clock(recordings: &mut [Recording]) {
     let has_base = |recording: &Recording| base(&recording.beside).is_some();
     if recordings.iter().any(has_base) && !recordings.iter().all(has_base) {

@@ -39,7 +39,7 @@ pub(super) struct Link {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Label {
     None,
-    /// The name '' that `tq` says is none.
+    /// An empty name that `tq` wrote counts as no name.
     Null,
     Word(&'static str),
     /// Key of the file's texts.

@@ -13,7 +13,7 @@ pub(super) enum Flaw {
     At(usize),
 }
 
-/// A string as it stands in the text.
+/// A string as written in the text, still escaped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quoted {
     /// Where the closing quote is.

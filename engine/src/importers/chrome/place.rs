@@ -6,7 +6,7 @@ use super::chunk::NO_WORD;
 /// What follows a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// Text that nobody has looked at, or no more than guessed about.
+    /// Text that was not examined, or whose kind is only guessed.
     Unknown,
     /// An event, or the end of the array: the block was cut with care.
     Event,

@@ -30,7 +30,7 @@ const STRETCHES_MAX: i64 = 4096;
 const ARG_BYTES: usize = 64 << 10;
 /// Segments that `runs.args` takes.
 const SEGMENTS_MAX: usize = 10_000;
-/// Tables that are read somewhere, or hold what nobody asks for.
+/// Tables that are read elsewhere, or that hold nothing of interest.
 const KNOWN_TABLES: [&str; 10] = [
     "trace",
     "milestone",

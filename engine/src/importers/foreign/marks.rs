@@ -191,7 +191,7 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<u64> {
     None
 }
 
-/// The field at a place, which moves behind it; `None` where the bytes are none.
+/// The field at a position, which moves past it; `None` where the bytes are not a field.
 fn field<'a>(bytes: &'a [u8], at: &mut usize) -> Option<Field<'a>> {
     let tag = varint(bytes, at)?;
     let number = tag >> 3;

@@ -22,7 +22,7 @@ const ROW_BYTES: usize = 128;
 pub(super) struct Reader<'a> {
     pub(super) stats: &'a mut Stats,
     database: &'a Database,
-    /// Shared, because a walk over rows holds it while it hands the reader itself to whoever takes the rows.
+    /// Shared, because iterating over rows holds it while the reader itself is passed to the callback.
     connection: Rc<Connection>,
     tables: Vec<String>,
     done: HashSet<String>,
@@ -164,7 +164,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Counts the tables that nobody asked for.
+    /// Counts the tables that were not read.
     pub(super) fn count_others(&mut self) {
         let others = self.tables.iter().filter(|table| !self.done.contains(*table) && !table.starts_with("ENUM_"));
         for table in others.cloned().collect::<Vec<_>>() {

@@ -182,7 +182,7 @@ fn speaks_of_loss(message: &str) -> bool {
 }
 
 /// Whether the schema of a database, as far as its first bytes hold it, has a table whose name begins so. Elsewhere the
-/// name says nothing: rows of anybody may speak of it.
+/// name is no proof: rows of any program may contain it.
 fn creates_table(head: &[u8], name: &str) -> bool {
     memchr::memmem::find_iter(head, name.as_bytes()).any(|at| {
         let before = &head[..at];

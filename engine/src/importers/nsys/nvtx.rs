@@ -84,7 +84,7 @@ pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks
             .number("rangeId", row.integer(7).filter(|_| may_overlap))
             .number("category", row.integer(8));
         let task = tasks.push(&name, Kind::Nvtx, lane, (start, finish), args);
-        // A range that another thread ends, or nobody, is not the launching thread's.
+        // A range that another thread ends, or that never ends, is not the launching thread's.
         let ends_here = row.integer(9).is_none_or(|other| other == thread || matches!(other, 0 | -1));
         if !may_overlap || (ends_here && finish != OPEN) {
             let (thread, finish) = (lanes.thread(thread), Reverse(finish));

@@ -178,7 +178,7 @@ impl Args {
     }
 }
 
-/// Start and end of a row; a row without start, or with one that is none, is counted.
+/// Start and end of a row; a row whose start is missing or invalid is counted.
 pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> Option<(i64, i64)> {
     let (start, end) = (row.integer(0), row.integer(1));
     let stats = &mut reader.stats;
@@ -205,7 +205,7 @@ pub(super) fn span(reader: &mut Reader<'_>, row: &Row<'_, '_>, table: &str) -> O
     }
 }
 
-/// The `globalTid` of a row; one that does not tell stands on thread 0 of process 0, and is counted.
+/// The `globalTid` of a row; a row without one is placed on thread 0 of process 0, and is counted.
 pub(super) fn thread(reader: &mut Reader<'_>, row: &Row<'_, '_>, column: usize, table: &str) -> i64 {
     row.integer(column).unwrap_or_else(|| {
         reader.stats.note(findings::NO_THREAD, 1, || format!("`{table}`: a globalTid of {}", shown(row.cell(column))));

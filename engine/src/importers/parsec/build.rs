@@ -101,7 +101,7 @@ fn info(ranks: &[&Rank], builder: &mut RunBuilder) {
     };
     builder.info.cores =
         cores.map(|cores| cores.iter().sum()).or_else(|| i64::try_from(workers()).ok().filter(|n| *n > 0));
-    // What all ranks say alike is said of the run; the machine's topology stays with its rank.
+    // Infos on which all ranks agree belong to the run; the machine's topology stays with its rank.
     for (key, value) in &first.infos {
         let same = ranks.iter().all(|rank| rank.infos.iter().any(|other| other.0 == *key && other.1 == *value));
         if same && key != "HWLOC-XML" {
@@ -260,7 +260,8 @@ fn append_locations(
             }
             places.push(place);
         }
-        // Threads that only the graph knows: nobody has measured them, so they are no workers that could have been idle.
+        // Threads that only the graph names: nothing was measured on them, so they do not count as workers that could
+        // have been idle.
         let own = joined.without_event.iter().filter_map(|task| task.node.as_ref());
         let own = own.filter(|(graph, _)| part.graph.as_ref().is_some_and(|own| std::ptr::eq(own, graphs[*graph].1)));
         let threads: BTreeSet<(u32, u32)> = own.map(|(_, node)| (node.virtual_process, node.thread)).collect();

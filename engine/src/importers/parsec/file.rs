@@ -212,8 +212,8 @@ impl<'a> File<'a> {
 
     /// Size of the world, offset of the number of streams, offset of their first block.
     ///
-    /// Where neither layout leads to the streams, since there are none or the file is cut in front of them, it is the older one
-    /// if an offset stands where that has it: in the later one nothing does.
+    /// Where neither layout leads to the streams, because there are none or the file is truncated before them, it is the older
+    /// one if an offset stands where that has it: in the later one nothing does.
     fn streams_layout(&self) -> (Option<i32>, usize, usize) {
         let leads_to_streams = self.block(self.i64(216)).is_some_and(|block| block.kind == STREAMS);
         let is_offset = |first: i64| {
@@ -379,7 +379,7 @@ impl<'a> File<'a> {
 
     /// The events of a stream, in the order of the file.
     pub(super) fn events(&self, stream: &Stream, entries: &[Entry], seen: &mut Seen, stats: &mut Stats) -> Vec<Event> {
-        // Room for what the stream says that it has, but for no more than the blocks that nobody has read can hold.
+        // Room for as many records as the stream claims, but for no more than the unread blocks can hold.
         let read: u32 = seen.0.iter().map(|bits| bits.count_ones()).sum();
         let unread = self.bytes.len().saturating_sub(read as usize * self.block_bytes);
         let possible = (unread / EVENT_BYTES) as u64;

@@ -168,7 +168,7 @@ impl Importer for Parsec {
     }
 
     fn is_one_run(&self, sources: &[Source]) -> bool {
-        // Files of several runs fall apart again in `import_directory`. One beside files that nobody recognises is a part, too.
+        // Files of several runs fall apart again in `import_directory`. One beside unrecognised files is a part, too.
         sources.len() > 1 || sources.first().is_some_and(|source| other_ranks(source) > 0)
     }
 

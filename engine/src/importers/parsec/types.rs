@@ -156,7 +156,7 @@ impl Type {
         self.fields[behind..].iter().map(|field| field.name.clone()).collect()
     }
 
-    /// Appends the members of a JSON object; `separate` when something stands in front.
+    /// Appends the members of a JSON object; `separate` when other members precede them.
     pub(super) fn members(&self, info: &[u8], big_endian: bool, separate: bool, json: &mut Vec<u8>) {
         let mut separate = separate;
         for field in &self.fields {
@@ -184,7 +184,7 @@ impl Type {
 }
 
 impl Field {
-    /// The number as it stands; floats are cut, text is 0.
+    /// The number as a whole number; floats are truncated, text is 0.
     #[inline]
     pub(super) fn integer(&self, info: &[u8], big_endian: bool) -> i128 {
         let Some(bytes) = info.get(self.at..self.at + self.kind.bytes()) else { return 0 };

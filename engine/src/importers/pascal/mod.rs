@@ -167,7 +167,7 @@ fn read(source: &Source, shape: Shape, study: &mut Study) -> Result<(), ImportEr
     Ok(())
 }
 
-/// Reads the sequence of JSON documents of a text. What follows the first one and is none is counted.
+/// Reads the sequence of JSON documents of a text. Text after the first one that is not JSON is counted.
 fn read_documents(source: &Source, text: &str, role: Role, study: &mut Study) -> Result<(), ImportError> {
     let mut at = json::space(text.as_bytes(), 0);
     let (mut documents, mut repetitions) = (0, 0);

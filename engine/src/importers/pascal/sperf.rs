@@ -56,8 +56,8 @@ pub(super) fn read_json(document: &Json<'_>, role: Role, study: &mut Study, firs
     }
 }
 
-/// The members `Execution 0`, `Execution 1` and so on, by their numbers: whoever wrote the JSON anew may have sorted its keys.
-/// Where one has no number, as they stand.
+/// The members `Execution 0`, `Execution 1` and so on, by their numbers: a program that rewrote the JSON may have sorted its
+/// keys. Where one has no number, as they stand.
 fn numbered<'j, 't>(object: &'j Json<'t>, prefix: &str) -> Vec<&'j Json<'t>> {
     let members = object.members().iter().filter_map(|(key, value)| Some((key.strip_prefix(prefix)?, value)));
     let mut members: Vec<(Option<u64>, &Json<'_>)> =

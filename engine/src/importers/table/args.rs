@@ -115,7 +115,7 @@ fn members_of(text: &str) -> Option<&str> {
     Some(object.get().strip_prefix('{')?.strip_suffix('}')?.trim())
 }
 
-/// Whether a text is a JSON number, `true` or `false` as it stands: `1.50` is, `007`, `+1` and `.5` are not.
+/// Whether a text is, unchanged, a JSON number, `true` or `false`: `1.50` is, `007`, `+1` and `.5` are not.
 fn is_json_scalar(text: &str) -> bool {
     if matches!(text, "true" | "false") {
         return true;

@@ -324,7 +324,7 @@ impl<'a> SectionSink<'a> {
         }
     }
 
-    /// Values of columns that nobody mapped.
+    /// Values of unmapped columns.
     fn defaults(&mut self, plan: &Plan, rows: &mut Rows) {
         let table = self.section.table;
         for column in table.spec().columns {
@@ -750,7 +750,7 @@ fn cells(planned: &Planned, batch: &Batch) -> Result<ArrayRef, ArrowError> {
     Ok(Arc::new(joined.finish()))
 }
 
-/// JSON texts without their quotes; other JSON as it stands.
+/// JSON texts without their quotes; other JSON unchanged.
 fn decoded(cells: &StringArray) -> StringArray {
     let decode =
         |cell: &str| -> Option<String> { if cell.starts_with('"') { serde_json::from_str(cell).ok() } else { None } };

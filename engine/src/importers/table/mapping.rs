@@ -303,7 +303,7 @@ impl Mapping {
         let mut run = Run { origin: None, tick: None };
         let mut built = Vec::new();
         for (index, mut section) in sections.into_iter().enumerate() {
-            // What is said last wins: shared, section, command line.
+            // The last one given wins: shared, section, command line.
             let mut givens = shared.to_vec();
             givens.append(&mut section);
             if Some(index) == own || (own.is_none() && index == 0) {

@@ -88,7 +88,7 @@ impl Importer for TableImporter {
         if toml_file::is_mapping(source.path()) || toml_file::beside(source.path()).is_some() {
             return true;
         }
-        // Our own names, or it is somebody else's table.
+        // It needs our own column names; otherwise it is some other program's table.
         read::peek(source).is_some_and(|columns| plan::are_tasks(&columns)) && !read::is_document(source)
     }
 

@@ -175,7 +175,7 @@ impl RunTables {
         }
     }
 
-    /// Whether nothing was read yet and nobody said what the run counts in.
+    /// Whether nothing was read yet and the tick of the run was not given.
     pub(super) fn may_count_in_picoseconds(&self) -> bool {
         self.tick != Tick::Picosecond && !self.is_tick_given && self.chunks.is_empty()
     }

@@ -36,7 +36,7 @@ pub(super) fn recognise(head: &[u8]) -> bool {
 /// What the file says of a node's kind of task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// Static, asynchronous, runtime, or a placeholder: the file does not tell.
+    /// Static, asynchronous, runtime, or a placeholder: the file does not say which.
     Plain,
     Condition,
     Module,

@@ -310,7 +310,7 @@ impl Kinds {
         kinds.places = vec![NO_INFO; events.rows];
         let formats =
             optional(store.frame("event_convertors"), stats)?.map(|frame| formats(&frame)).unwrap_or_default();
-        // Rows are named by their labels, which are their numbers unless somebody has filtered them.
+        // Rows are named by their labels, which are their numbers unless the table was filtered.
         let is_plain = events.index.iter().enumerate().all(|(row, label)| *label == row as i64);
         let mut labels: HashMap<i64, usize> = HashMap::new();
         if !is_plain {
