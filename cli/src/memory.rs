@@ -1,11 +1,11 @@
 //! The safety net below the memory pool: a thread that watches the resident memory of the process.
 //!
-//! The pool counts what operators and readers reserve in it, but not every allocation is reserved. So with `--memory
-//! 256MB` or more a thread reads every few milliseconds how much anonymous memory the process has (`/proc/self/statm`:
-//! resident − shared). At 1.25 × the limit + 100 MB it *rings*: the running query ends with an error, and the command
-//! goes on to its next query or ends with status 2. If memory still grows (an operator that never awaits cannot be
-//! stopped, nor can an import), or is not released after the query was stopped, the process ends, with the same message
-//! and status.
+//! The pool counts what operators and readers reserve in it, but not every allocation is reserved. So with
+//! `--memory 256MB` or more a thread reads every few milliseconds how much anonymous memory the process has
+//! (`/proc/self/statm`: resident − shared). At 1.25 × the limit + 100 MB it *rings*: the running query ends with an
+//! error, and the command goes on to its next query or ends with status 2. If memory still grows (an operator that
+//! never awaits cannot be stopped, nor can an import), or is not released after the query was stopped, the process
+//! ends, with the same message and status.
 //!
 //! A single allocation that the system refuses (a value of 64 MB for each of 8192 rows) ends the process in the same way, instead
 //! of by an abort: [`Net`].

@@ -1,7 +1,7 @@
 //! `slice_from()` and `slice_to()`: the time slice of the session, for queries whose windows follow `--from` and `--to`.
 //!
-//! Tasks that overlap a slice are kept whole, so that they may begin before it and end after it: `timeline(tasks, from
-//! => slice_from(), to => slice_to())` is limited to the slice.
+//! Tasks that overlap a slice are kept whole, so that they may begin before it and end after it:
+//! `timeline(tasks, from => slice_from(), to => slice_to())` is limited to the slice.
 
 use std::sync::Arc;
 
