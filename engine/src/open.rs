@@ -289,10 +289,10 @@ fn directory<'a>(
     let mut recognised: Vec<Recognised<'a>> = Vec::new();
     let mut strangers: Vec<&Path> = Vec::new();
     let mut cut_off: Vec<&Path> = Vec::new();
-    for path in &paths {
-        if importers.iter().any(|importer| importer.is_companion(path, &paths)) {
-            continue;
-        }
+    let companions: HashSet<PathBuf> =
+        importers.iter().flat_map(|importer| importer.companions_among(&paths)).collect();
+    for path in paths.iter().filter(|path| !companions.contains(*path)) {
+        budget.deadline().check(path)?;
         let (source, stats) = match opened(path, options, budget) {
             Err(ImportError::Empty { .. }) => {
                 strangers.push(path);
@@ -385,9 +385,9 @@ fn note_damage(sources: &[Source], stats: &mut Vec<Stat>) {
 /// The files that opening a trace may read, as far as they are there: the file itself with what formats look for beside it,
 /// or the files of a directory, and those that options and mappings name.
 pub fn read_for(spec: &TraceSpec, options: &ImportOptions) -> Vec<PathBuf> {
-    let mut files = Vec::new();
+    let (mut files, mut listed) = (Vec::new(), Vec::new());
     if spec.path.is_dir() {
-        files.extend(files_of(&spec.path));
+        listed.extend(files_of(&spec.path));
     } else if spec.path != Path::new("-") {
         files.push(spec.path.clone());
         files.push(with_ending(&spec.path, "-wal"));
@@ -395,16 +395,19 @@ pub fn read_for(spec: &TraceSpec, options: &ImportOptions) -> Vec<PathBuf> {
     for key in ["tfprof.dot", "parsec.dot", "table.file", "table.mapping"] {
         let Some(path) = options.get(key).map(PathBuf::from) else { continue };
         if path.is_dir() {
-            files.extend(files_of(&path));
+            listed.extend(files_of(&path));
         } else {
             files.extend(spec.path.parent().map(|folder| folder.join(&path)));
             files.push(path);
         }
     }
-    let companions: Vec<PathBuf> = (files.iter())
+    // What lies beside a file of a directory is listed, too; only mappings name what lies elsewhere.
+    let mappings = listed.iter().filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    let companions: Vec<PathBuf> = (files.iter().chain(mappings))
         .flat_map(|file| importers::importers().iter().flat_map(move |importer| importer.companions(file)))
         .collect();
     files.extend(companions);
+    files.extend(listed);
     files.retain(|file| file.is_file());
     files.sort();
     files.dedup();

@@ -30,10 +30,10 @@ pub trait Importer: Send + Sync {
     /// damaged records are counted in [`RunBuilder::stats`] instead.
     fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError>;
 
-    /// Whether `file` only accompanies one of its `siblings` (all files of its directory) and is no trace of its own there:
-    /// a graph dump beside its trace, a column mapping beside its data.
-    fn is_companion(&self, _file: &Path, _siblings: &[PathBuf]) -> bool {
-        false
+    /// Which of the files of a directory only accompany others and are no traces of their own there: a graph dump beside its
+    /// trace, a column mapping beside its data.
+    fn companions_among(&self, _files: &[PathBuf]) -> Vec<PathBuf> {
+        Vec::new()
     }
 
     /// Files that may be read with `file`, because they lie beside it or it names them, whether they are there or not. Nothing is

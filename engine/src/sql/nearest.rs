@@ -1,8 +1,14 @@
 //! The nearest name: what a misspelt word probably was meant to be.
 
+/// Bytes of a name that may be misspelt; longer ones are no slip, and comparing takes as long as both names multiplied.
+const LONGEST_NAME: usize = 200;
+
 /// The candidate that is most like `name`, if one is like it at all: at most a third of its letters differ (swapped
 /// neighbours count once), or one is the beginning of the other. Case does not matter. Ties go to the first in alphabet.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > LONGEST_NAME {
+        return None;
+    }
     let wanted: Vec<char> = name.to_lowercase().chars().collect();
     let allowed = (wanted.len() / 3).max(1);
     let ranked = candidates.into_iter().filter_map(|candidate| {
@@ -66,6 +72,7 @@ mod tests {
         assert_eq!(nearest("x", names), None);
         assert_eq!(nearest("", names), None);
         assert_eq!(nearest("weather", names), None);
+        assert_eq!(nearest(&"tasks".repeat(100_000), names), None);
         assert_eq!(nearest("abd", ["abe", "abc"]), Some("abc"));
     }
 }

@@ -91,12 +91,14 @@ impl Importer for ActorProf {
         import_files(source.path(), &[(kind, source.clone())], &[], &[], context)
     }
 
-    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
+    fn companions_among(&self, files: &[PathBuf]) -> Vec<PathBuf> {
         // A file without bytes says nothing of its format, but its name does: it is read with the others.
-        let is_other = |sibling: &PathBuf| {
-            sibling.as_path() != file && names::kind(sibling).is_some() && stored_bytes(sibling) > Some(0)
-        };
-        names::kind(file).is_some() && has_no_bytes(file) && siblings.iter().any(is_other)
+        let (without, with): (Vec<&PathBuf>, Vec<&PathBuf>) =
+            files.iter().filter(|file| names::kind(file).is_some()).partition(|file| has_no_bytes(file));
+        // A compressed file without bytes has some on the disk; so it accompanies another one like it.
+        let stored = without.iter().filter(|file| stored_bytes(file) > Some(0)).count();
+        let has_other = |file: &PathBuf| stored > usize::from(stored_bytes(file) > Some(0));
+        without.into_iter().filter(|file| !with.is_empty() || has_other(file)).cloned().collect()
     }
 
     fn is_one_run(&self, sources: &[Source]) -> bool {

@@ -34,6 +34,7 @@ mod study;
 mod tree;
 mod viewer;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use self::json::{Flaw, Json};
@@ -95,12 +96,26 @@ impl Importer for Pascal {
         called_regions(file)
     }
 
-    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
-        let name = stem(file);
-        let (result, Role::Region(_)) = sperf::role(&name) else { return false };
+    fn companions_among(&self, files: &[PathBuf]) -> Vec<PathBuf> {
         let shape = |path: &Path| Source::open(path, None).ok().and_then(|source| recognise::shape(&source));
-        let Some(own) = shape(file).filter(|shape| shape.is_sperf()) else { return false };
-        siblings.iter().any(|sibling| stem(sibling) == result && shape(sibling) == Some(own))
+        let named: Vec<(String, &PathBuf)> = files.iter().map(|file| (stem(file), file)).collect();
+        let mut regions = Vec::new();
+        let mut wholes: HashMap<&str, Vec<Shape>> = HashMap::new();
+        for (name, file) in &named {
+            if let (result, Role::Region(_)) = sperf::role(name)
+                && let Some(own) = shape(file).filter(|shape| shape.is_sperf())
+            {
+                regions.push((result, own, *file));
+                wholes.entry(result).or_default();
+            }
+        }
+        for (name, file) in &named {
+            if let Some(shapes) = wholes.get_mut(name.as_str()) {
+                shapes.extend(shape(file));
+            }
+        }
+        regions.retain(|(result, own, _)| wholes[result].contains(own));
+        regions.into_iter().map(|(.., file)| file.clone()).collect()
     }
 }
 

@@ -34,6 +34,7 @@ mod suggest;
 mod times;
 mod toml_file;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use self::build::SectionSink;
@@ -132,16 +133,20 @@ impl Importer for TableImporter {
         named.into_iter().chain(data).chain([mapping]).collect()
     }
 
-    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
-        if toml_file::is_mapping(file) && toml_file::data_of(file).is_some_and(|data| siblings.contains(&data)) {
-            return true;
-        }
-        let others = siblings.iter().filter(|sibling| *sibling != file && toml_file::is_mapping(sibling));
-        others.filter(|sibling| toml_file::data_of(sibling).as_deref() != Some(file)).any(|sibling| {
-            let folder = sibling.parent().unwrap_or(Path::new(""));
+    fn companions_among(&self, files: &[PathBuf]) -> Vec<PathBuf> {
+        let there: HashSet<&PathBuf> = files.iter().collect();
+        let mut companions = Vec::new();
+        for mapping in files.iter().filter(|file| toml_file::is_mapping(file)) {
+            let data = toml_file::data_of(mapping);
+            let folder = mapping.parent().unwrap_or(Path::new(""));
             // A mapping that cannot be read says so when it is opened.
-            MappingFile::read(sibling).is_ok_and(|mapping| mapping.files(folder).iter().any(|named| named == file))
-        })
+            let named = MappingFile::read(mapping).map(|read| read.files(folder)).unwrap_or_default();
+            companions.extend(named.into_iter().filter(|file| file != mapping && Some(file) != data.as_ref()));
+            if data.is_some_and(|data| there.contains(&data)) {
+                companions.push(mapping.clone());
+            }
+        }
+        companions
     }
 }
 

@@ -42,6 +42,7 @@ mod tfpx;
 mod types;
 mod window;
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use self::dot::{Graph, Node, Shape};
@@ -149,16 +150,22 @@ impl Importer for Tfprof {
         dot_names(&stem(file)).map(|name| file.with_file_name(name)).to_vec()
     }
 
-    fn is_companion(&self, file: &Path, siblings: &[PathBuf]) -> bool {
-        let recognised = |path: &Path| Source::open(path, None).ok().and_then(|source| Dialect::of(&source));
-        let stem_of_file = stem(file);
-        dot_names(&stem_of_file).iter().any(|name| file.file_name().is_some_and(|file| file == name.as_str()))
-            && siblings.iter().any(|sibling| {
-                sibling != file
-                    && stem(sibling) == stem_of_file
-                    && recognised(sibling).is_some_and(|dialect| dialect != Dialect::Dot)
-            })
-            && recognised(file) == Some(Dialect::Dot)
+    fn companions_among(&self, files: &[PathBuf]) -> Vec<PathBuf> {
+        let dialect = |path: &Path| Source::open(path, None).ok().and_then(|source| Dialect::of(&source));
+        let mut by_stem: HashMap<String, Vec<&PathBuf>> = HashMap::new();
+        files.iter().for_each(|file| by_stem.entry(stem(file)).or_default().push(file));
+        let mut graphs = Vec::new();
+        for (stem, files) in by_stem.iter().filter(|(_, files)| files.len() > 1) {
+            let names = dot_names(stem);
+            let is_called =
+                |file: &Path| file.file_name().is_some_and(|own| names.iter().any(|name| own == name.as_str()));
+            let (called, others): (Vec<&PathBuf>, Vec<&PathBuf>) = files.iter().partition(|file| is_called(file));
+            let is_trace = |file: &&PathBuf| dialect(file).is_some_and(|dialect| dialect != Dialect::Dot);
+            if !called.is_empty() && others.iter().any(is_trace) {
+                graphs.extend(called.into_iter().filter(|file| dialect(file) == Some(Dialect::Dot)).cloned());
+            }
+        }
+        graphs
     }
 }
 

@@ -164,9 +164,8 @@ fn truncated_compressed_files_keep_what_is_whole() {
 #[test]
 fn a_graph_is_recognised_as_companion_by_content() {
     let siblings = ["wavefront_40.tfp", "wavefront_40.json", "wavefront_40.dot"].map(fixture).to_vec();
-    assert!(Tfprof.is_companion(&siblings[2], &siblings));
-    assert!(!Tfprof.is_companion(&siblings[0], &siblings));
-    assert!(!Tfprof.is_companion(&siblings[2], &siblings[2..]));
+    assert_eq!(Tfprof.companions_among(&siblings), [siblings[2].clone()]);
+    assert!(Tfprof.companions_among(&siblings[2..]).is_empty());
 }
 
 fn count(run: &Run, what: &str) -> u64 {
