@@ -36,6 +36,7 @@ mod instead;
 mod itself;
 mod json;
 mod keys;
+mod laterals;
 mod limits;
 mod lists;
 mod long_constants;
@@ -102,7 +103,11 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
-        .with_relation_planners(vec![Arc::new(relations::Relations(functions)), Arc::new(set_operations::Multisets)])
+        .with_relation_planners(vec![
+            Arc::new(relations::Relations(functions)),
+            Arc::new(set_operations::Multisets),
+            Arc::new(laterals::Laterals),
+        ])
         .with_optimizer_rules(rules.collect())
         .with_physical_optimizer_rules(order::physical_rules())
         .with_analyzer_rule(Arc::new(names::Unmark))
