@@ -62,8 +62,8 @@ pub mod settings;
 mod spelling;
 mod stack;
 mod stale;
-
 pub mod stop;
+mod structs;
 mod subqueries;
 mod system;
 mod unfit;
@@ -97,6 +97,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let functions = Arc::new(relations::RelationFunctions::default());
     config.set_extension(Arc::clone(&functions));
     let planners = builder.expr_planners().get_or_insert_default();
+    planners.insert(0, Arc::new(structs::Structs));
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(json::JsonPaths));
     let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];
