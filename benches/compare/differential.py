@@ -457,7 +457,10 @@ class Nested(Drawn):
         self.names_of_tables = names
         depth = self.random.randint(2, 3)
         one, other = self.one(*names), self.one(*names)
-        holds = lambda *aliases: self.holds(depth, [*aliases])
+
+        def holds(*aliases):
+            return self.holds(depth, [*aliases])
+
         draw = self.random.randint(0, 8)
         if draw <= 1:
             return f"SELECT o.k, o.v, {holds('o')} AS holds FROM {one} o"
@@ -487,8 +490,13 @@ class Nested(Drawn):
 
     def holds(self, depth, aliases, columns=None):
         """A condition; `aliases` are the tables that it sees, the innermost first."""
-        value = lambda: self.value(aliases, columns)
-        again = lambda: self.holds(depth - 1, aliases, columns)
+
+        def value():
+            return self.value(aliases, columns)
+
+        def again():
+            return self.holds(depth - 1, aliases, columns)
+
         draw = self.random.random()
         if depth <= 0 or draw < 0.12:
             return self.one(f"{value()} {self.one('=', '<>', '<', '>=')} {value()}", f"{value()} IS {self.one('', 'NOT ')}NULL")
@@ -510,7 +518,8 @@ class Nested(Drawn):
             return f"{value()} {self.one('=', '<>', '<', '>=')} {self.one('ANY', 'ALL')} ({self.rows(depth, aliases)})"
         alias = self.fresh("i")
         aggregate = self.one("count(*)", f"max({alias}.k)", f"min({alias}.v)", f"sum({alias}.v)")
-        return f"{value()} {self.one('=', '<>', '<')} (SELECT {aggregate} FROM {self.one(*self.names_of_tables)} {alias} WHERE {self.holds(depth - 1, [alias, *aliases])})"
+        compared, table = f"{value()} {self.one('=', '<>', '<')}", self.one(*self.names_of_tables)
+        return f"{compared} (SELECT {aggregate} FROM {table} {alias} WHERE {self.holds(depth - 1, [alias, *aliases])})"
 
     def rows(self, depth, aliases):
         alias = self.fresh("i")

@@ -55,6 +55,7 @@ pub mod question;
 pub mod relations;
 pub mod rewrite;
 mod rows;
+mod rows_of_lists;
 mod scope;
 mod seconds;
 mod set_operations;
