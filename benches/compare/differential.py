@@ -4,7 +4,8 @@ Two kinds of tables: those of a trace, exported by tq as Parquet and loaded by D
 no rows at all, which each statement brings along as `VALUES`. Statements are drawn from a grammar: joins of all kinds with ON, USING
 and NATURAL, chains of them, LATERAL; set operations with and without ALL, ORDER BY and LIMIT within; WITH within WITH, of the same names; scalar, IN,
 EXISTS, ARRAY and quantified subqueries, correlated and not, in every clause; aggregates with FILTER and DISTINCT, DISTINCT ON, grouping sets; windows
-with frames of all kinds; casts; texts beyond ASCII; times; CASE; NULLs everywhere.
+with frames of all kinds; casts; texts beyond ASCII; times; CASE; NULLs everywhere. `--nested` draws from a smaller grammar instead: questions within
+questions (IN, EXISTS, ANY, ALL, scalar subqueries) under AND, OR, NOT, CASE and IS NULL, correlated over several levels.
 
 What differs by right is in KNOWN, with its reason, and in docs/sql.md for users. Everything else is printed with its seed, and
 `--seed N --count 1` asks it again. Needs `pip install duckdb`. Exit code 1 when something differs.
@@ -435,6 +436,109 @@ class Drawn:
         return f"{units} BETWEEN {begin} AND {end}"
 
 
+class Nested(Drawn):
+    """A statement of subqueries within subqueries, over tables of few rows and few values, many of them NULL."""
+
+    def statement(self):
+        self.trace = False
+        names = ("p", "q", "r")
+        tables = ", ".join(self.few(name) for name in names)
+        return f"WITH {tables} {self.asked(names)}"
+
+    def few(self, name):
+        rows = [f"({self.digit()}, {self.digit()})" for _ in range(self.random.randint(1, 4))]
+        where = " WHERE FALSE" if self.maybe(0.15) else ""
+        return f"{name}(k, v) AS (SELECT CAST(k AS BIGINT), CAST(v AS BIGINT) FROM (VALUES {', '.join(rows)}) n(k, v){where})"
+
+    def digit(self):
+        return self.one("0", "1", "2", "3", "NULL")
+
+    def asked(self, names):
+        self.names_of_tables = names
+        depth = self.random.randint(2, 3)
+        one, other = self.one(*names), self.one(*names)
+
+        def holds(*aliases):
+            return self.holds(depth, [*aliases])
+
+        draw = self.random.randint(0, 8)
+        if draw <= 1:
+            return f"SELECT o.k, o.v, {holds('o')} AS holds FROM {one} o"
+        if draw <= 3:
+            return f"SELECT o.k, o.v FROM {one} o WHERE {holds('o')}"
+        if draw == 4:
+            return f"SELECT o.k, o.v, m.k, m.v FROM {one} o {self.one('JOIN', 'LEFT JOIN', 'RIGHT JOIN', 'FULL JOIN')} {other} m ON {holds('o', 'm')}"
+        if draw == 5:
+            return f"SELECT count(*) FILTER (WHERE {holds('o')}), count(*) FROM {one} o"
+        if draw == 6:
+            return f"SELECT o.k, count(*) FROM {one} o GROUP BY o.k HAVING {self.holds(depth, ['o'], ['o.k'])}"
+        if draw == 7:
+            join, condition = self.one(("CROSS JOIN", ""), ("LEFT JOIN", " ON TRUE"))
+            return f"SELECT o.k, l.k FROM {one} o {join} LATERAL (SELECT m.k FROM {other} m WHERE {holds('m', 'o')}) l{condition}"
+        return f"SELECT o.k, CASE WHEN {holds('o')} THEN 1 WHEN {holds('o')} THEN 2 END AS c FROM {one} o"
+
+    def value(self, aliases, columns=None):
+        """A column of the innermost table, or of one around it."""
+        if columns and self.maybe(0.7):
+            return self.one(*columns)
+        if self.maybe(0.1):
+            return self.digit()
+        if columns:
+            return self.one(*columns)
+        alias = aliases[0] if self.maybe(0.6) else self.one(*aliases)
+        return f"{alias}.{self.one('k', 'v')}"
+
+    def holds(self, depth, aliases, columns=None):
+        """A condition; `aliases` are the tables that it sees, the innermost first."""
+
+        def value():
+            return self.value(aliases, columns)
+
+        def again():
+            return self.holds(depth - 1, aliases, columns)
+
+        draw = self.random.random()
+        if depth <= 0 or draw < 0.12:
+            return self.one(f"{value()} {self.one('=', '<>', '<', '>=')} {value()}", f"{value()} IS {self.one('', 'NOT ')}NULL")
+        if draw < 0.42:
+            return f"({again()} {self.one('AND', 'OR', 'OR')} {again()})"
+        if draw < 0.5:
+            return f"(NOT {again()})"
+        if draw < 0.55:
+            return f"({again()} IS {self.one('', 'NOT ')}{self.one('NULL', 'TRUE', 'FALSE')})"
+        if draw < 0.59:
+            return f"(CASE WHEN {again()} THEN {again()} ELSE {again()} END)"
+        if draw < 0.62:
+            return f"coalesce({again()}, {again()})"
+        if draw < 0.77:
+            return f"{value()} {self.one('IN', 'NOT IN', 'NOT IN')} ({self.rows(depth, aliases)})"
+        if draw < 0.88:
+            return f"{self.one('EXISTS', 'NOT EXISTS')} ({self.rows(depth, aliases)})"
+        if draw < 0.94:
+            return f"{value()} {self.one('=', '<>', '<', '>=')} {self.one('ANY', 'ALL')} ({self.rows(depth, aliases)})"
+        alias = self.fresh("i")
+        aggregate = self.one("count(*)", f"max({alias}.k)", f"min({alias}.v)", f"sum({alias}.v)")
+        compared, table = f"{value()} {self.one('=', '<>', '<')}", self.one(*self.names_of_tables)
+        return f"{compared} (SELECT {aggregate} FROM {table} {alias} WHERE {self.holds(depth - 1, [alias, *aliases])})"
+
+    def rows(self, depth, aliases):
+        alias = self.fresh("i")
+        table, column = f"{self.one(*self.names_of_tables)} {alias}", f"{alias}.{self.one('k', 'v')}"
+        seen = [alias, *aliases]
+        if self.maybe(0.2):
+            second = self.fresh("i")
+            table += f" {self.one('JOIN', 'LEFT JOIN')} {self.one(*self.names_of_tables)} {second} ON {alias}.k = {second}.k"
+            seen = [alias, second, *aliases]
+        if self.maybe(0.15):
+            return f"SELECT {column} FROM {table}"
+        where = f" WHERE {self.holds(depth - 1, seen)}"
+        if self.maybe(0.1):
+            return f"SELECT {self.one('max', 'count')}({column}) FROM {table}{where} GROUP BY {alias}.{self.one('k', 'v')}"
+        if self.maybe(0.1):
+            return f"SELECT {column} FROM {table}{where} UNION ALL SELECT {alias}.k FROM {self.one(*self.names_of_tables)} {alias} WHERE {self.holds(0, [alias, *aliases])}"
+        return f"SELECT {self.one('', '', 'DISTINCT ')}{column} FROM {table}{where}"
+
+
 def qualified(scope):
     """The columns that a subquery may speak of: a bare name could be one of its own."""
     return [(name, kind) for name, kind in scope if "." in name]
@@ -477,7 +581,7 @@ def ask_duckdb(database, statement):
 
 def compared(options, database, seed):
     """What a seed's statement showed: `equal`, `refused by both`, `known`, `unsupported by DuckDB`, or a finding in words."""
-    statement = Drawn(seed).text
+    statement = options.drawn(seed).text
     expected, refused = ask_duckdb(database, statement)
     if refused and "INTERNAL" in refused:
         return "an internal error of DuckDB", None
@@ -513,6 +617,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1, help="the first seed")
     parser.add_argument("--count", type=int, default=1000, help="how many statements")
     parser.add_argument("--minutes", type=float, help="instead of --count")
+    parser.add_argument("--nested", dest="drawn", action="store_const", const=Nested, default=Drawn, help="subqueries within subqueries")
     parser.add_argument("--show", action="store_true", help="print each statement")
     options = parsed(parser)
     database = exported(options)
@@ -526,7 +631,7 @@ def main():
             for number, (outcome, finding) in zip(seeds, threads.map(lambda s: compared(options, database, s), seeds), strict=True):
                 outcomes[outcome] = outcomes.get(outcome, 0) + 1
                 if options.show:
-                    print(f"-- {number}: {outcome}\n{Drawn(number).text}\n")
+                    print(f"-- {number}: {outcome}\n{options.drawn(number).text}\n")
                 if finding and outcome != "only tq answers":
                     # One example of each message is enough to read; the count has the others.
                     key = outcome + re.sub(r"[0-9]+|`[^`]*`", "·", str(finding[1]))[:90] if outcome != "different" else f"{outcome}{number}"

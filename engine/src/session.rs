@@ -21,9 +21,11 @@ use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::{SessionConfig, SessionContext};
 use tq_udfs::bounded::Bounds;
+use tq_udfs::centroids::within_centroids;
 use tq_udfs::distinct_order::in_its_order;
 use tq_udfs::exactly::{EXACT, exactly};
 use tq_udfs::keeps_time::keeps_time;
+use tq_udfs::parts::within_parts;
 use tq_udfs::percentile::{PRECISE, precisely};
 use tq_udfs::plainly::plainly;
 use tq_udfs::ranks::{RANKS, signed};
@@ -386,6 +388,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     for name in PRECISE {
         context.register_udaf(Arc::new(precisely(context.state().udaf(name)?)))?;
     }
+    for (name, without) in [("approx_percentile_cont", 2), ("approx_percentile_cont_with_weight", 3)] {
+        let function = within_centroids(context.state().udaf(name)?, without);
+        context.register_udaf(Arc::new(function))?;
+    }
     for name in KEEP_TIME {
         let function = keeps_time(context.state().udaf(name)?);
         context.register_udaf(Arc::new(function))?;
@@ -393,6 +399,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     for name in ["array_agg", "string_agg"] {
         let function = in_its_order(context.state().udaf(name)?);
         context.register_udaf(Arc::new(function))?;
+    }
+    for name in ["struct", "named_struct", "map", "arrays_zip"] {
+        let function = within_parts(context.state().udf(name)?);
+        context.register_udf(Arc::new(function))?;
     }
     for name in PLAIN {
         let function = plainly(context.state().udf(name)?);

@@ -1,8 +1,9 @@
 //! Integer arithmetic that does not wrap: `+`, `-`, `*` and unary `-` become checked functions.
 //!
 //! DataFusion's operators on integers wrap silently (`9223372036854775807 + 10` is negative). This rule runs after types are
-//! settled and replaces them, where both sides have one integer type, by the functions of `tq_udfs::checked`. Doubles,
-//! decimals, dates and intervals stay with DataFusion, and so do comparisons: `duration > us(5)` is as it was. Division is
+//! settled and replaces them, where both sides have one integer type, by the functions of `tq_udfs::checked`. On decimals they, and `/`,
+//! make numbers of more digits than the type has, of which printing cuts the last: those are checked too. Doubles,
+//! dates and intervals stay with DataFusion, and so do comparisons: `duration > us(5)` is as it was. Division of integers is
 //! checked already.
 //!
 //! It reaches every expression of a plan: subqueries, join conditions, window and aggregate arguments, extension nodes.
@@ -14,13 +15,14 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, cast};
 use datafusion::optimizer::AnalyzerRule;
 use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
 use tq_udfs::checked::chain::{CheckedChain, Link};
@@ -86,11 +88,10 @@ impl CheckedArithmetic {
         let (terms, links) = take_apart(expr);
         let terms: Vec<Expr> =
             terms.into_iter().map(|term| Ok(self.rewrite_all(term, schema)?.data)).collect::<Result<_>>()?;
-        let first = terms[0].get_type(schema)?;
-        let mut is_checked = first.is_integer();
-        for term in &terms[1..] {
-            is_checked = is_checked && term.get_type(schema)? == first;
-        }
+        let types = terms.iter().map(|term| term.get_type(schema)).collect::<Result<Vec<_>>>()?;
+        let first = &types[0];
+        let is_checked =
+            types.iter().all(DataType::is_decimal) || (first.is_integer() && types.iter().all(|kind| kind == first));
         let chain = match is_checked {
             true => {
                 let links = links.into_iter().map(|link| link.0).collect();
@@ -103,6 +104,14 @@ impl CheckedArithmetic {
 
     fn rewrite(&self, expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         match expr {
+            Expr::BinaryExpr(BinaryExpr { left, op, right })
+                if let Some(link) = on_decimals(op)
+                    && left.get_type(schema)?.is_decimal()
+                    && right.get_type(schema)?.is_decimal() =>
+            {
+                let chain = CheckedChain::new(vec![link]);
+                Ok(Transformed::yes(call(&Arc::new(ScalarUDF::from(chain)), vec![*left, *right])))
+            }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let function = match op {
                     Operator::Plus => &self.add,
@@ -119,6 +128,7 @@ impl CheckedArithmetic {
             Expr::Negative(argument) if argument.get_type(schema)?.is_integer() => {
                 Ok(Transformed::yes(call(&self.negate, vec![*argument])))
             }
+            Expr::ScalarFunction(call) if ["ceil", "floor"].contains(&call.name()) => with_a_digit_more(call, schema),
             expr @ (Expr::Cast(_) | Expr::TryCast(_)) => {
                 seconds::rewrite(expr, schema)?.transform_data(|expr| equal::rewrite(expr, schema))
             }
@@ -153,6 +163,10 @@ fn link(op: Operator) -> Option<(Link, Operator)> {
         Operator::Multiply => Some((Link::Multiply, op)),
         _ => None,
     }
+}
+
+fn on_decimals(op: Operator) -> Option<Link> {
+    if op == Operator::Divide { Some(Link::Divide) } else { link(op).map(|(link, _)| link) }
 }
 
 /// How many operators the left spine has.
@@ -191,6 +205,18 @@ fn join(terms: Vec<Expr>, links: Vec<(Link, Operator)>) -> Expr {
     terms.zip(links).fold(first, |left, (right, (_, op))| {
         Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) })
     })
+}
+
+/// `ceil(9.99)` has a digit more than its argument, and DataFusion gives it the argument's type.
+fn with_a_digit_more(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let wider = match call.args.first().map(|argument| argument.get_type(schema)).transpose()? {
+        Some(DataType::Decimal128(digits, scale)) if digits < DECIMAL128_MAX_PRECISION && scale > 0 => {
+            DataType::Decimal128(digits + 1, scale)
+        }
+        _ => return Ok(Transformed::no(Expr::ScalarFunction(call))),
+    };
+    call.args = call.args.into_iter().map(|argument| cast(argument, wider.clone())).collect();
+    Ok(Transformed::yes(Expr::ScalarFunction(call)))
 }
 
 fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {

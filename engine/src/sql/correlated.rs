@@ -11,8 +11,8 @@
 //!
 //! ```text
 //! Projection: r2.s, r4.s, …
-//!   Filter: s#1 > outer_ref(r1.f) AND s#0 > outer_ref(r1.f)
-//!     Projection: r2.s, r4.s, …, r2.s AS s#0, r4.s AS s#1
+//!   Filter: s#2 > outer_ref(r1.f) AND s#1 > outer_ref(r1.f)
+//!     Projection: r2.s, r4.s, …, r2.s AS s#1, r4.s AS s#2
 //! ```
 
 use std::collections::{HashMap, HashSet};
@@ -25,11 +25,13 @@ use datafusion::logical_expr::{Expr, Filter, LogicalPlan, LogicalPlanBuilder, Pr
 
 /// Tells apart the columns of correlated conditions, in all subqueries of a plan.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
+    // A subquery may have several such conditions, one below the other.
+    let mut told_apart = 0;
     plan.transform_up_with_subqueries(|plan| {
         let LogicalPlan::Subquery(mut subquery) = plan else { return Ok(Transformed::no(plan)) };
         let given = given_names(&subquery.subquery)?;
         let told = Arc::unwrap_or_clone(subquery.subquery).transform_up(|part| match part {
-            LogicalPlan::Filter(filter) => apart(filter, &given),
+            LogicalPlan::Filter(filter) => apart(filter, &given, &mut told_apart),
             part => Ok(Transformed::no(part)),
         })?;
         subquery.subquery = Arc::new(told.data);
@@ -53,7 +55,7 @@ fn given_names(plan: &LogicalPlan) -> Result<HashSet<String>> {
     Ok(names)
 }
 
-fn apart(filter: Filter, given: &HashSet<String>) -> Result<Transformed<LogicalPlan>> {
+fn apart(filter: Filter, given: &HashSet<String>, told_apart: &mut usize) -> Result<Transformed<LogicalPlan>> {
     let schema = filter.input.schema();
     let is_shared = |column: &Column| {
         given.contains(&column.name) || schema.iter().filter(|(_, field)| *field.name() == column.name).count() > 1
@@ -71,10 +73,14 @@ fn apart(filter: Filter, given: &HashSet<String>) -> Result<Transformed<LogicalP
         return Ok(Transformed::no(LogicalPlan::Filter(filter)));
     }
     let columns: Vec<Expr> = schema.columns().into_iter().map(Expr::Column).collect();
-    let own = |at: usize, column: &Column| format!("{}#{at}", column.name);
-    let named = shared.iter().enumerate().map(|(at, column)| Expr::Column(column.clone()).alias(own(at, column)));
-    let names: HashMap<&Column, Column> =
-        shared.iter().enumerate().map(|(at, column)| (column, Column::from_name(own(at, column)))).collect();
+    let names: HashMap<&Column, Column> = shared
+        .iter()
+        .map(|column| {
+            *told_apart += 1;
+            (column, Column::from_name(format!("{}#{told_apart}", column.name)))
+        })
+        .collect();
+    let named = shared.iter().map(|column| Expr::Column(column.clone()).alias(&names[column].name));
     let predicate = filter.predicate.transform(|part| match &part {
         Expr::Column(column) => Ok(match names.get(column) {
             Some(own) => Transformed::yes(Expr::Column(own.clone())),

@@ -115,6 +115,21 @@ impl Dialect for TqDialect {
         })
     }
 
+    /// `NOT EXISTS (…) IS NULL` is `NOT (EXISTS (…) IS NULL)`: NOT binds looser than what may follow, and sqlparser takes it for a part of
+    /// EXISTS.
+    fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
+        let is = |at: usize, keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
+        if !is(0, Keyword::NOT) || !is(1, Keyword::EXISTS) {
+            return None;
+        }
+        parser.advance_token();
+        let negated = parser.parse_subexpr(self.prec_value(Precedence::UnaryNot)).map(|expr| match expr {
+            Expr::Exists { subquery, negated } => Expr::Exists { subquery, negated: !negated },
+            expr => Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(expr) },
+        });
+        Some(negated)
+    }
+
     /// A difference to the generic dialect.
     fn supports_subquery_as_function_arg(&self) -> bool {
         true
@@ -383,6 +398,9 @@ mod tests {
             ("a & 1 = 1", "((a & 1) = 1)"),
             ("a << 1 + 1", "(a << (1 + 1))"),
             ("NOT a = b", "(NOT (a = b))"),
+            ("NOT EXISTS (SELECT 1) IS NULL", "(NOT ((EXISTS (SELECT 1)) IS NULL))"),
+            ("NOT EXISTS (SELECT 1) = a AND b", "((NOT ((EXISTS (SELECT 1)) = a)) AND b)"),
+            ("NOT NOT EXISTS (SELECT 1) OR a", "((NOT (NOT EXISTS (SELECT 1))) OR a)"),
             ("- 5 // 2", "integer_divide((-5), 2)"),
             ("12 // 2 * 3", "(integer_divide(12, 2) * 3)"),
             ("2 * 7 // 2", "integer_divide((2 * 7), 2)"),

@@ -35,7 +35,11 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ),
     ("strptime str_to_date parse_datetime parse_timestamp", "write `to_timestamp('2026-01-31', '%Y-%m-%d')`"),
     (
-        "percentile_disc quantile_disc quantile percentile quantiles quantileexact",
+        "percentile_disc quantile_disc",
+        "`percentile_cont(duration, 0.95)` goes between the two nearest values; the first with `cume_dist() OVER (ORDER BY duration)` >= 0.95 is one that is there",
+    ),
+    (
+        "quantile percentile quantiles quantileexact",
         "`percentile_cont(duration, 0.95)` goes between the two nearest values",
     ),
     (

@@ -591,6 +591,11 @@ fn not_supported(text: &str) -> (String, Option<String>) {
     if is_correlation(text) {
         return correlated();
     }
+    if text.contains("`retract_batch` is not implemented") {
+        let function = text.rsplit(": ").next().and_then(|call| call.split('(').next()).unwrap_or(text);
+        let hint = "a frame from UNBOUNDED PRECEDING on can; `array_to_string(array_agg(x) OVER (… ROWS …), ',')` puts texts together in any frame";
+        return (format!("{function} cannot follow a frame whose beginning moves"), Some(hint.to_owned()));
+    }
     let lower = text.to_lowercase();
     let hint = match lower.as_str() {
         "top" => Some("write `LIMIT 5` at the end".to_owned()),
@@ -765,6 +770,10 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
         "CONTAINS" => return Some("write `LIKE '%a%'`, or `contains(name, 'a')`".to_owned()),
         "WHERE" if place.source_line.to_uppercase().contains("GROUP BY") => {
             return Some("WHERE stands before GROUP BY; of groups, `HAVING` asks".to_owned());
+        }
+        "EXCLUDE" => {
+            let hint = "a frame leaves out no rows; take the row's own value away: `sum(x) OVER (…) - x`";
+            return Some(hint.to_owned());
         }
         "[" => return Some("a list stands in parentheses: `('a', 'b')`".to_owned()),
         "." => return Some("`SHOW TABLES` and `DESCRIBE tasks` in SQL, `\\d` at the prompt".to_owned()),

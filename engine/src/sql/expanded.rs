@@ -7,13 +7,16 @@
 //! WITH a AS (SELECT …), b AS (SELECT … FROM a JOIN a AS x …), c AS (SELECT … FROM b JOIN b AS x …)    1, 2, 4, …
 //! GROUP BY CUBE (a, b, c)                                                                              8 groupings
 //! ```
-//! Planning cannot be stopped, so both are counted before.
+//! Planning cannot be stopped, so both are counted before. Tables of a subquery that is a value or a condition count twice: planning looks at
+//! such a subquery again for each one around it.
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Spanned, Visit, Visitor};
+use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::errors::error_at;
 
@@ -42,9 +45,13 @@ fn look(part: &impl Visit) -> Result<()> {
     }
 }
 
-/// The queries around the place where the visitor is, outermost first.
 #[derive(Default)]
-struct Expansion(Vec<Expanded>);
+struct Expansion {
+    /// The queries around the place where the visitor is, outermost first.
+    around: Vec<Expanded>,
+    /// Those that are values or conditions.
+    within_expressions: HashSet<*const Query>,
+}
 
 /// A query.
 struct Expanded {
@@ -62,7 +69,21 @@ impl Expansion {
         let of = |query: &Expanded| {
             query.names.iter().zip(&query.known).find(|(known, _)| **known == name).map(|(_, tables)| *tables)
         };
-        self.0.iter().rev().find_map(of).unwrap_or(1)
+        self.around.iter().rev().find_map(of).unwrap_or(1)
+    }
+
+    /// Adds to the tables of the query at hand.
+    fn add(&mut self, tables: u64, place: Span) -> ControlFlow<DataFusionError> {
+        let Some(query) = self.around.last_mut() else { return ControlFlow::Continue(()) };
+        query.tables = query.tables.saturating_add(tables);
+        if query.tables <= TABLES {
+            return ControlFlow::Continue(());
+        }
+        let message = format!(
+            "more than {TABLES} tables, those of a WITH as often as it is named, and those of values and conditions twice"
+        );
+        let hint = format!("{TABLES} is the limit; name what is between less often, or keep it by `CREATE TABLE … AS`");
+        ControlFlow::Break(error_at(place, message, &hint))
     }
 }
 
@@ -72,35 +93,31 @@ impl Visitor for Expansion {
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<DataFusionError> {
         let ctes = query.with.iter().flat_map(|with| &with.cte_tables);
         let names = ctes.map(|cte| cte.alias.name.value.to_lowercase()).collect();
-        self.0.push(Expanded { tables: 0, names, known: Vec::new() });
+        self.around.push(Expanded { tables: 0, names, known: Vec::new() });
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _query: &Query) -> ControlFlow<DataFusionError> {
-        let tables = self.0.pop().map_or(0, |query| query.tables);
-        if let Some(around) = self.0.last_mut() {
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<DataFusionError> {
+        let tables = self.around.pop().map_or(0, |query| query.tables);
+        if let Some(around) = self.around.last_mut()
+            && around.known.len() < around.names.len()
+        {
             // The queries of a WITH come first, in order.
-            match around.known.len() < around.names.len() {
-                true => around.known.push(tables.max(1)),
-                false => around.tables = around.tables.saturating_add(tables),
-            }
+            around.known.push(tables.max(1));
+            return ControlFlow::Continue(());
         }
-        ControlFlow::Continue(())
+        let is_within = self.within_expressions.remove(&std::ptr::from_ref(query));
+        self.add(if is_within { tables.saturating_mul(2) } else { tables }, query.span())
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<DataFusionError> {
-        let tables = self.tables_of(name);
-        let Some(query) = self.0.last_mut() else { return ControlFlow::Continue(()) };
-        query.tables = query.tables.saturating_add(tables);
-        if query.tables <= TABLES {
-            return ControlFlow::Continue(());
-        }
-        let message = format!("more than {TABLES} tables, those of a WITH as often as it is named");
-        let hint = format!("{TABLES} is the limit; name what is between less often, or keep it by `CREATE TABLE … AS`");
-        ControlFlow::Break(error_at(name.span(), message, &hint))
+        self.add(self.tables_of(name), name.span())
     }
 
     fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<DataFusionError> {
+        if let Expr::Subquery(subquery) | Expr::Exists { subquery, .. } | Expr::InSubquery { subquery, .. } = expr {
+            self.within_expressions.insert(std::ptr::from_ref(subquery.as_ref()));
+        }
         match expr {
             Expr::Cube(columns) if columns.len() > CUBE => {
                 let message = format!("more than {CUBE} columns in one CUBE");
@@ -134,15 +151,15 @@ mod tests {
     #[test]
     fn what_doubles_is_counted_before_it_is_planned() {
         type OfOne = fn(&str) -> String;
-        let doubled: [(&str, OfOne); 5] = [
-            ("a join", |c| format!("SELECT a.x FROM {c} a JOIN {c} b ON a.x = b.x")),
-            ("a union", |c| format!("SELECT x FROM {c} UNION ALL SELECT x FROM {c}")),
-            ("values", |c| format!("SELECT (SELECT max(x) FROM {c}) + (SELECT min(x) FROM {c}) AS x")),
-            ("a condition", |c| format!("SELECT x FROM {c} WHERE x IN (SELECT x FROM {c})")),
-            ("a WITH within", |c| format!("WITH d AS (SELECT x FROM {c}) SELECT a.x FROM d a, d b")),
+        let doubled: [(&str, usize, OfOne); 5] = [
+            ("a join", 11, |c| format!("SELECT a.x FROM {c} a JOIN {c} b ON a.x = b.x")),
+            ("a union", 11, |c| format!("SELECT x FROM {c} UNION ALL SELECT x FROM {c}")),
+            ("values", 5, |c| format!("SELECT (SELECT max(x) FROM {c}) + (SELECT min(x) FROM {c}) AS x")),
+            ("a condition", 7, |c| format!("SELECT x FROM {c} WHERE x IN (SELECT x FROM {c})")),
+            ("a WITH within", 11, |c| format!("WITH d AS (SELECT x FROM {c}) SELECT a.x FROM d a, d b")),
         ];
-        for (what, of) in doubled {
-            assert_eq!(message(&chain(11, of)), None, "{what}");
+        for (what, most, of) in doubled {
+            assert_eq!(message(&chain(most, of)), None, "{what}");
             for length in [13, 100] {
                 let told = message(&chain(length, of)).unwrap_or_default();
                 assert!(told.contains("more than 4096 tables"), "{what}: {told}");

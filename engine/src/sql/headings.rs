@@ -15,9 +15,10 @@ use datafusion::common::{Result, TableReference};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
-    Expr as SqlExpr, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement as SqlStatement, VisitMut,
-    VisitorMut,
+    BinaryOperator, Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Query, Select,
+    SelectItem, SetExpr, Spanned, Statement as SqlStatement, VisitMut, VisitorMut,
 };
+use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::sql::names::unique_names;
 
@@ -101,7 +102,7 @@ fn heading(expr: &SqlExpr) -> Option<String> {
         return None;
     }
     let mut typed = expr.clone();
-    let _ = VisitMut::visit(&mut typed, &mut SmallLetters);
+    let _ = VisitMut::visit(&mut typed, &mut AsTyped);
     Some(typed.to_string())
 }
 
@@ -121,9 +122,9 @@ fn is_cast_of(mut expr: &SqlExpr, planned: &str) -> bool {
     column(expr).is_some_and(|name| name.eq_ignore_ascii_case(planned))
 }
 
-struct SmallLetters;
+struct AsTyped;
 
-impl VisitorMut for SmallLetters {
+impl VisitorMut for AsTyped {
     type Break = ();
 
     fn pre_visit_expr(&mut self, expr: &mut SqlExpr) -> ControlFlow<()> {
@@ -137,5 +138,59 @@ impl VisitorMut for SmallLetters {
             }
         }
         ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut SqlExpr) -> ControlFlow<()> {
+        if let Some(operation) = operation(expr) {
+            *expr = operation;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// What was typed as an operator and became the call of a function (`dialect.rs`): `a // b`, `a GLOB b`. The name of the function then has the
+/// place of the operator, behind its left side.
+fn operation(expr: &SqlExpr) -> Option<SqlExpr> {
+    let SqlExpr::Function(function) = expr else { return None };
+    let FunctionArguments::List(list) = &function.args else { return None };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(first)), FunctionArg::Unnamed(FunctionArgExpr::Expr(second))] =
+        list.args.as_slice()
+    else {
+        return None;
+    };
+    let (left, op, right) = match function.name.to_string().as_str() {
+        "integer_divide" => (first, BinaryOperator::DuckIntegerDivide, second),
+        "glob" => (second, BinaryOperator::Custom("GLOB".to_owned()), first),
+        _ => return None,
+    };
+    let (before, name) = (left.span(), function.name.span());
+    if before.start == Location::empty() || before.start > name.start {
+        return None;
+    }
+    Some(SqlExpr::BinaryOp { left: Box::new(left.clone()), op, right: Box::new(right.clone()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sql::parse;
+
+    #[test]
+    fn operators_are_called_as_they_are_typed() {
+        let columns = [
+            "-5 // 2",
+            "abs(a // 2) + 1",
+            "name GLOB 'a*'",
+            "(1 + 2) // 2",
+            "integer_divide(-5, 2)",
+            "glob('a*', name)",
+            "count(*)",
+        ];
+        let statement = parse(&format!("SELECT {} FROM t", columns.join(", "))).unwrap().remove(0);
+        let ParsedStatement::Statement(parsed) = &statement.parsed else { panic!("no statement") };
+        let SqlStatement::Query(query) = parsed.as_ref() else { panic!("no query") };
+        let select = first_select(&query.body).unwrap();
+        let given = headings(select, &[""; 7]);
+        assert_eq!(given.iter().map(Option::as_deref).collect::<Vec<_>>(), columns.map(Some));
     }
 }

@@ -36,6 +36,7 @@ mod instead;
 mod itself;
 mod json;
 mod keys;
+mod laterals;
 mod limits;
 mod lists;
 mod long_constants;
@@ -54,6 +55,7 @@ pub mod question;
 pub mod relations;
 pub mod rewrite;
 mod rows;
+mod rows_of_lists;
 mod scope;
 mod seconds;
 mod set_operations;
@@ -61,8 +63,8 @@ pub mod settings;
 mod spelling;
 mod stack;
 mod stale;
-
 pub mod stop;
+mod structs;
 mod subqueries;
 mod system;
 mod unfit;
@@ -96,13 +98,18 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let functions = Arc::new(relations::RelationFunctions::default());
     config.set_extension(Arc::clone(&functions));
     let planners = builder.expr_planners().get_or_insert_default();
+    planners.insert(0, Arc::new(structs::Structs));
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(json::JsonPaths));
     let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
-        .with_relation_planners(vec![Arc::new(relations::Relations(functions)), Arc::new(set_operations::Multisets)])
+        .with_relation_planners(vec![
+            Arc::new(relations::Relations(functions)),
+            Arc::new(set_operations::Multisets),
+            Arc::new(laterals::Laterals),
+        ])
         .with_optimizer_rules(rules.collect())
         .with_physical_optimizer_rules(order::physical_rules())
         .with_analyzer_rule(Arc::new(names::Unmark))

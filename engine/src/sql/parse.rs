@@ -3,11 +3,13 @@
 //! The text is cut into tokens first, so a semicolon in a string or a comment does not end a statement. Each statement is
 //! then parsed from its own tokens, which remember where in the whole text they stood: errors name the line of the file.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::sql::parser::{DFParserBuilder, ResetStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{Expr, LimitClause, ObjectName, Statement as SqlStatement, Value};
+use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
@@ -89,6 +91,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
         let last = spoken.next_back().unwrap_or(first);
         let Some(tokens) = perfetto::plain(tokens) else { continue };
         let parsed = numbers::decimal(tokens)
+            .map(without_materialized)
             .and_then(|tokens| limits::check(&tokens).and_then(|()| deep(|| parse_tokens(&tokens))));
         let parsed = parsed.map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
         let text = &text[lines.offset(first.span.start)..lines.offset(last.span.end)];
@@ -101,6 +104,31 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
         });
     }
     Ok(statements)
+}
+
+/// `WITH a AS MATERIALIZED (…)` and `AS NOT MATERIALIZED (…)` without the advice, which says nothing of the answer and which the parser knows of
+/// PostgreSQL alone.
+fn without_materialized(mut tokens: Cow<'_, [TokenWithSpan]>) -> Cow<'_, [TokenWithSpan]> {
+    let spoken: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    let is = |at: usize, keyword| matches!(&tokens[at].token, Token::Word(word) if word.keyword == keyword);
+    let mut advice = vec![];
+    for four in spoken.windows(4) {
+        if is(four[0], Keyword::AS)
+            && is(four[1], Keyword::NOT)
+            && is(four[2], Keyword::MATERIALIZED)
+            && tokens[four[3]].token == Token::LParen
+        {
+            advice.extend([four[1], four[2]]);
+        }
+        if is(four[0], Keyword::AS) && is(four[1], Keyword::MATERIALIZED) && tokens[four[2]].token == Token::LParen {
+            advice.push(four[1]);
+        }
+    }
+    for at in advice.into_iter().rev() {
+        tokens.to_mut().remove(at);
+    }
+    tokens
 }
 
 fn parse_tokens(tokens: &[TokenWithSpan]) -> datafusion::common::Result<ParsedStatement> {

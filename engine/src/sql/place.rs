@@ -88,7 +88,9 @@ impl Spoken {
     fn quoted(&self, message: &str) -> Option<Range<usize>> {
         let second = message.ends_with(" twice");
         let in_back_quotes = message.split('`').skip(1).step_by(2);
-        let expression = message.strip_prefix("integer overflow in ").and_then(|rest| rest.split(": ").next());
+        let overflow =
+            message.strip_prefix("integer overflow in ").or_else(|| message.strip_prefix("too many digits in "));
+        let expression = overflow.and_then(|rest| rest.split(": ").next());
         let pattern = message.strip_prefix("regex parse error:").and_then(|rest| rest.lines().nth(1)).map(str::trim);
         let in_quotes = message.split('\'').skip(1).step_by(2);
         in_back_quotes

@@ -38,6 +38,7 @@ use crate::sql::immutable::refuse_changes;
 use crate::sql::perfetto;
 use crate::sql::relations::{RelationFunctions, parameter_of};
 use crate::sql::rows;
+use crate::sql::rows_of_lists;
 use crate::sql::scope::{self, Scopes};
 use crate::sql::set_operations;
 use crate::sql::settings;
@@ -100,8 +101,10 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<DataFusionError> {
         let entered = self.scopes.enter(query);
-        if let Err(error) =
-            entered.and_then(|()| spelling::check_query(query)).and_then(|()| windows::rewrite_order(query))
+        if let Err(error) = entered
+            .and_then(|()| spelling::check_query(query))
+            .and_then(|()| spelling::fetch(query))
+            .and_then(|()| windows::rewrite_order(query))
         {
             return ControlFlow::Break(error);
         }
@@ -159,6 +162,8 @@ fn rewrite_factor(factor: &mut TableFactor, within: &mut Rewriter<'_>) -> Result
             "sample by a condition, for example `WHERE task % 10 = 0`",
         ));
     }
+    refuse_hints(factor)?;
+    rows_of_lists::rewrite(factor)?;
     call_instead_of_wrapper(factor, &within.known.functions);
     perfetto::relation_of_one(factor)?;
     let TableFactor::Table { name, args, alias, .. } = factor else { return Ok(()) };
@@ -166,6 +171,23 @@ fn rewrite_factor(factor: &mut TableFactor, within: &mut Rewriter<'_>) -> Result
     let Some(function) = within.known.functions.find(name) else { return Ok(()) };
     let span = name.span();
     rewrite_arguments(function.as_ref(), &mut arguments.args, span, within)
+}
+
+/// Refuses what other engines have behind the name of a table, and DataFusion passes over.
+fn refuse_hints(factor: &TableFactor) -> Result<()> {
+    let TableFactor::Table { name, with_hints, partitions, index_hints, version, .. } = factor else { return Ok(()) };
+    let refused =
+        |what: &str, hint: &str| Err(error_at(name.span(), format!("`{name} {what}` is not supported"), hint));
+    if !partitions.is_empty() {
+        return refused("PARTITION (…)", "a condition says which rows are meant: `WHERE run = 'a'`");
+    }
+    if let Some(version) = version {
+        return refused(&version.to_string(), "a trace has no other versions; open the other file and name its run");
+    }
+    if !with_hints.is_empty() || !index_hints.is_empty() {
+        return refused("WITH (…)", "leave the hint out: tables of a trace have neither locks nor indexes");
+    }
+    Ok(())
 }
 
 /// `TABLE(f(x))` and `LATERAL f(x)` are `f(x)`: a relation function takes no columns of its neighbours.

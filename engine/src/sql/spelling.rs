@@ -3,6 +3,11 @@
 //! ```text
 //! FROM t                          SELECT * FROM t
 //! t SEMI JOIN u, t ANTI JOIN u    t LEFT SEMI JOIN u, t LEFT ANTI JOIN u
+//! FETCH FIRST 5 ROWS ONLY         LIMIT 5
+//! GROUP BY ()                     GROUP BY GROUPING SETS (())
+//! GROUPING SETS (ROLLUP (a, b))   GROUPING SETS ((a, b), (a), ()): DataFusion looks for a function `rollup`
+//! SELECT DISTINCT ON (1) a        SELECT DISTINCT ON (a) a
+//! a LIKE '!%' ESCAPE '!'          a LIKE '\%'
 //! SELECT * ILIKE 'x%'             an error: all columns would be answered
 //! t JOIN u                        an error: all pairs would be
 //! a SIMILAR TO 'x%'               an error: it would be a regular expression, found anywhere in `a`
@@ -18,9 +23,9 @@
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Expr, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
-    GroupByExpr, JoinConstraint, JoinOperator, Query, Select, SelectFlavor, SelectItem, Spanned, Value,
-    WildcardAdditionalOptions, WindowType,
+    BinaryOperator, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
+    FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem,
+    Spanned, Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType,
 };
 
 use crate::sql::errors::error_at;
@@ -45,6 +50,10 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
             return Err(error_at(join.relation.span(), "JOIN without ON or USING", hint));
         }
     }
+    if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
+        groupings(groups)?;
+    }
+    positions(select)?;
     let (GroupByExpr::All(modifiers) | GroupByExpr::Expressions(_, modifiers)) = &select.group_by;
     if let Some(modifier) = modifiers.first() {
         let hint = "`GROUP BY ROLLUP (a, b)`, `CUBE (a, b)` and `GROUPING SETS ((a), (b), ())` are";
@@ -65,6 +74,141 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
                 "`* ILIKE` is not supported",
                 "name the columns, or leave some out: `* EXCEPT (a, b)`",
             ));
+        }
+    }
+    Ok(())
+}
+
+/// Columns of a CUBE within GROUPING SETS: 2¹² groupings.
+const CUBE: usize = 12;
+
+/// `()` is a group of all rows, beside other keys it says nothing; ROLLUP and CUBE within GROUPING SETS are those groupings that they stand for.
+fn groupings(groups: &mut Vec<Expr>) -> Result<()> {
+    let is_empty = |expr: &Expr| matches!(expr, Expr::Tuple(parts) if parts.is_empty());
+    if groups.iter().any(is_empty) {
+        groups.retain(|expr| !is_empty(expr));
+        if groups.is_empty() {
+            groups.push(Expr::GroupingSets(vec![vec![]]));
+        }
+    }
+    for sets in groups.iter_mut().filter_map(|expr| if let Expr::GroupingSets(sets) = expr { Some(sets) } else { None })
+    {
+        let mut written_out = Vec::with_capacity(sets.len());
+        for set in std::mem::take(sets) {
+            match set.as_slice() {
+                [Expr::Function(call)] => match keys_of(call) {
+                    Some(("rollup", keys)) => {
+                        written_out.extend((0..=keys.len()).rev().map(|first| keys[..first].concat()));
+                    }
+                    Some((_, keys)) if keys.len() > CUBE => {
+                        let hint = format!("{CUBE} is the limit; name the groupings that you want");
+                        return Err(error_at(call.name.span(), format!("more than {CUBE} columns in one CUBE"), &hint));
+                    }
+                    Some((_, keys)) => written_out.extend((0..1_usize << keys.len()).rev().map(|chosen| {
+                        let with = |at: &usize| chosen & (1 << (keys.len() - 1 - at)) != 0;
+                        (0..keys.len()).filter(with).flat_map(|at| keys[at].clone()).collect()
+                    })),
+                    None => written_out.push(set),
+                },
+                _ => written_out.push(set),
+            }
+        }
+        *sets = written_out;
+    }
+    Ok(())
+}
+
+/// The name and the keys of `ROLLUP (a, (b, c))` and CUBE, which the parser takes for a function there.
+fn keys_of(call: &Function) -> Option<(&'static str, Vec<Vec<Expr>>)> {
+    let name = ["rollup", "cube"].into_iter().find(|name| call.name.to_string().eq_ignore_ascii_case(name))?;
+    let FunctionArguments::List(list) = &call.args else { return None };
+    let key = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Tuple(parts))) => Some(parts.clone()),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Nested(inner))) => Some(vec![inner.as_ref().clone()]),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(key)) => Some(vec![key.clone()]),
+        _ => None,
+    };
+    Some((name, list.args.iter().map(key).collect::<Option<_>>()?))
+}
+
+/// `DISTINCT ON (1)` is the first column, as in ORDER BY; DataFusion takes the number for itself.
+fn positions(select: &mut Select) -> Result<()> {
+    let Some(Distinct::On(keys)) = &mut select.distinct else { return Ok(()) };
+    for key in keys {
+        let Expr::Value(literal) = &*key else { continue };
+        let Value::Number(digits, _) = &literal.value else { continue };
+        let place = digits.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
+        let column = place.and_then(|place| select.projection.get(place));
+        // What stands for several columns moves those behind it.
+        let is_plain =
+            |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
+        let told = place.is_some_and(|place| select.projection.iter().take(place + 1).all(is_plain));
+        match column {
+            Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) if told => *key = expr.clone(),
+            _ => {
+                let message = format!("DISTINCT ON asks for column `{digits}`, which SELECT does not write out");
+                return Err(error_at(
+                    literal.span,
+                    message,
+                    "positions count the columns of SELECT from 1; name the column",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// FETCH is LIMIT.
+pub(super) fn fetch(query: &mut Query) -> Result<()> {
+    let Some(fetch) = query.fetch.take() else { return Ok(()) };
+    let rows = fetch.quantity.clone().unwrap_or_else(|| Expr::Value(Value::Number("1".to_owned(), false).into()));
+    if fetch.with_ties || fetch.percent {
+        let hint = "`SELECT * FROM (SELECT *, rank() OVER (ORDER BY x) AS place FROM t) WHERE place <= 5` has the ties";
+        return Err(error_at(rows.span(), format!("`{fetch}` is not supported"), hint));
+    }
+    match &mut query.limit_clause {
+        clause @ None => {
+            *clause = Some(LimitClause::LimitOffset { limit: Some(rows), offset: None, limit_by: vec![] });
+        }
+        Some(LimitClause::LimitOffset { limit: limit @ None, .. }) => *limit = Some(rows),
+        Some(_) => return Err(error_at(rows.span(), "LIMIT and FETCH say the same", "keep one of them")),
+    }
+    Ok(())
+}
+
+/// A pattern that is written out, with the only escape that DataFusion knows, `\`.
+fn escaped(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
+    let Some(Value::SingleQuotedString(character)) = escape.as_ref().map(|escape| &escape.value) else { return };
+    let Expr::Value(literal) = pattern else { return };
+    let Value::SingleQuotedString(text) = &mut literal.value else { return };
+    if character.chars().count() > 1 {
+        return;
+    }
+    let (mut rewritten, mut characters) = (String::new(), text.chars());
+    while let Some(next) = characters.next() {
+        let is_escape = character.starts_with(next);
+        let meant = if is_escape { characters.next().unwrap_or(next) } else { next };
+        // What is escaped stands for itself, and so does a `\` that is no escape.
+        if meant == '\\' || (is_escape && ['%', '_'].contains(&meant)) {
+            rewritten.push('\\');
+        }
+        rewritten.push(meant);
+    }
+    *text = rewritten;
+    *escape = None;
+}
+
+/// Refuses frames that reach beyond what rows can be counted by: DataFusion adds their bounds to the number of a row.
+fn check_frame(frame: &WindowFrame) -> Result<()> {
+    for bound in [Some(&frame.start_bound), frame.end_bound.as_ref()].into_iter().flatten() {
+        if let WindowFrameBound::Preceding(Some(rows)) | WindowFrameBound::Following(Some(rows)) = bound
+            && let Expr::Value(literal) = rows.as_ref()
+            && let Value::Number(digits, _) = &literal.value
+            && digits.bytes().all(|digit| digit.is_ascii_digit())
+            && digits.parse::<i64>().is_err()
+        {
+            let message = format!("a frame of `{digits}` rows is beyond 64 bits");
+            return Err(error_at(literal.span, message, "UNBOUNDED PRECEDING and UNBOUNDED FOLLOWING take all"));
         }
     }
     Ok(())
@@ -123,6 +267,7 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
     if let Expr::Function(call) = expr
         && let Some(WindowType::WindowSpec(window)) = &mut call.over
     {
+        window.window_frame.as_ref().map_or(Ok(()), check_frame)?;
         for key in &mut window.order_by {
             if matches!(&key.expr, Expr::Value(literal) if literal.value == Value::Null) {
                 let (data_type, format) = (DataType::BigInt(None), None);
@@ -130,6 +275,9 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
                 key.expr = Expr::Cast { kind: CastKind::Cast, expr: null, data_type, array: false, format };
             }
         }
+    }
+    if let Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } = expr {
+        escaped(pattern, escape_char);
     }
     if let Some(steps) = path_of_json(expr) {
         *expr = steps;

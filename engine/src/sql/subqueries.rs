@@ -58,6 +58,14 @@ impl Rewriter {
                 Some(joined) => return Ok(Transformed::yes(joined)),
                 None => LogicalPlan::Join(join),
             },
+            // A LATERAL that needs none ([`laterals`](super::laterals)).
+            LogicalPlan::SubqueryAlias(mut alias) => match alias.input.as_ref() {
+                LogicalPlan::Subquery(subquery) if !is_correlated(subquery) => {
+                    alias.input = Arc::clone(&subquery.subquery);
+                    return Ok(Transformed::yes(LogicalPlan::SubqueryAlias(alias)));
+                }
+                _ => return Ok(Transformed::no(LogicalPlan::SubqueryAlias(alias))),
+            },
             other => other,
         };
         if !has_subquery(&plan)? {
@@ -327,6 +335,8 @@ impl Rewriter {
 /// The plan below a node, to which joins are added that answer the node's subqueries.
 struct Below<'a> {
     plan: LogicalPlan,
+    /// What the plan was before: it has the values that subqueries speak of, and asking it is the least work.
+    around: LogicalPlan,
     joins: &'a mut usize,
     /// Whether NULL is another answer than false.
     tells_null: bool,
@@ -334,7 +344,7 @@ struct Below<'a> {
 
 impl<'a> Below<'a> {
     fn new(plan: LogicalPlan, joins: &'a mut usize) -> Self {
-        Below { plan, joins, tells_null: true }
+        Below { around: plan.clone(), plan, joins, tells_null: true }
     }
 }
 
@@ -450,12 +460,12 @@ impl Below<'_> {
 
     /// A subquery as a relation, and how its rows belong to those of the plan.
     fn unnested(&mut self, inner: &LogicalPlan, alias: &str) -> Result<(LogicalPlan, Vec<Expr>)> {
-        let outer = dependent::spoken_of(inner, self.plan.schema())?;
+        let outer = dependent::spoken_of(inner, self.around.schema())?;
         if outer.is_empty() {
             // It speaks of a query farther out, which will unnest the join.
             return Ok((LogicalPlanBuilder::from(inner.clone()).alias(alias)?.build()?, vec![]));
         }
-        let unnested = Unnesting::new(outer.clone(), &self.plan, self.joins)?.unnest(inner)?;
+        let unnested = Unnesting::new(outer.clone(), &self.around, self.joins)?.unnest(inner)?;
         let Unnested { plan, domain } = unnested;
         let right = LogicalPlanBuilder::from(plan).alias(alias)?.build()?;
         let domain: Vec<Column> = domain.into_iter().map(|column| Column::new(Some(alias), column.name)).collect();
@@ -473,8 +483,12 @@ impl Below<'_> {
     ) -> Result<Expr> {
         let on = conjunction(on).unwrap_or_else(|| lit(true));
         let left = std::mem::take(&mut self.plan);
-        self.plan = LogicalPlanBuilder::from(left).join_on(right, kind, Some(on))?.build()?;
-        Ok(Expr::Column(Column::new(Some(alias), column)))
+        let columns = left.schema().columns().into_iter().map(Expr::Column);
+        // Whoever pulls a condition out of a subquery finds its columns by name alone: two marks must not share one.
+        let answer = Expr::Column(Column::new(Some(alias), column)).alias(alias);
+        let columns = columns.chain([answer]).collect::<Vec<_>>();
+        self.plan = LogicalPlanBuilder::from(left).join_on(right, kind, Some(on))?.project(columns)?.build()?;
+        Ok(Expr::Column(Column::from_name(alias)))
     }
 
     /// A column of what a correlated subquery answers, which DataFusion finds for projections only.

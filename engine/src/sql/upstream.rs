@@ -122,6 +122,18 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("ranks", "SELECT -row_number() OVER ()", "error: "),
     ("rows", "SELECT (1, 2) IN (SELECT 1, 2)", "error: Error during planning: Too many columns!"),
     (
+        "laterals",
+        "SELECT l.k FROM (VALUES (1)) o(v), LATERAL (SELECT m.k FROM (VALUES (2)) m(k) WHERE EXISTS (SELECT 1 WHERE o.v = m.k - 1)) l",
+        "error: ",
+    ),
+    ("rows_of_lists", "SELECT g.value FROM (VALUES (2)) t(n), LATERAL generate_series(1, t.n) g", "error: "),
+    (
+        "checked",
+        "SELECT CAST('99999999999999999999999999999999999999' AS DECIMAL(38, 0)) + 1",
+        "10000000000000000000000000000000000000",
+    ),
+    ("checked", "SELECT ceil(CAST(9.99 AS DECIMAL(3, 2)))", "error: "),
+    (
         "dependent",
         "SELECT (SELECT max(y) FILTER (WHERE y > 1) FROM (VALUES (1), (2)) u(y) WHERE y >= x) FROM (VALUES (1)) t(x)",
         "error: ",

@@ -11,6 +11,7 @@ pub(super) fn in_words(text: &str) -> (String, Option<String>) {
         .or_else(|| wrong_positions(&text))
         .or_else(|| wrong_types(&text))
         .or_else(|| beyond_the_planner(&text))
+        .or_else(|| beyond_digits(&text))
         .or_else(|| wrong_values(&text));
     let (message, hint) = known.unwrap_or((text, None));
     (sql_types(message.trim().trim_end_matches('.')), hint.map(|hint| sql_types(&hint)))
@@ -111,6 +112,11 @@ fn wrong_types(text: &str) -> Worded {
         let message = format!("WHERE takes true or false, and `{predicate}` is {found}");
         return Some((message, Some(format!("compare it: `{predicate} = …`"))));
     }
+    if text.contains(" makes a type of more than ") {
+        let hint =
+            "a struct of structs grows with each step: keep their fields as columns, or only those that are needed";
+        return Some((text.to_owned(), Some(hint.to_owned())));
+    }
     if let Some((_, found)) = text.split_once("Expected LIMIT to be an integer or null, but got ") {
         return Some((format!("LIMIT takes a whole number, not {found}"), None));
     }
@@ -174,6 +180,31 @@ fn time_of(value: &str) -> Option<String> {
 /// Whether a function of this name makes ticks of a number.
 pub(super) fn is_unit(word: &str) -> bool {
     ["us", "ms", "s"].contains(&word)
+}
+
+/// A number that is too large for the digits of its type.
+fn beyond_digits(text: &str) -> Worded {
+    let hint = "those behind the point count: `DECIMAL(38, 2)` has 36 digits before it; `TRY_CAST(x AS …)` makes NULL of what does not fit";
+    for (phrase, bound) in
+        [(" is too large to store in a Decimal", "Max is "), (" is too small to store in a Decimal", "Min is ")]
+    {
+        if let Some((before, rest)) = text.split_once(phrase) {
+            let number = before.rsplit(' ').next()?;
+            let (_, bound) = rest.split_once(bound)?;
+            return Some((format!("{number} does not fit a DECIMAL whose bound is {bound}"), Some(hint.to_owned())));
+        }
+    }
+    if let Some((_, rest)) = text.split_once("Cannot cast to Decimal") {
+        let (digits, number) = rest.split_once(". Overflowing on ")?;
+        let digits = digits.split_once('(')?.1;
+        return Some((format!("{number} does not fit DECIMAL({digits}"), Some(hint.to_owned())));
+    }
+    let hint = "`CAST(x AS DOUBLE)` makes a rounded one; DECIMALs of fewer digits behind the point leave room";
+    if let Some((_, function)) = text.split_once("Decimal overflow while applying ") {
+        let message = format!("too many digits in {function}: the result has more than its DECIMAL");
+        return Some((message, Some(hint.to_owned())));
+    }
+    text.starts_with("too many digits in ").then(|| (text.to_owned(), Some(hint.to_owned())))
 }
 
 fn wrong_values(text: &str) -> Worded {
@@ -316,7 +347,9 @@ pub(super) fn without_internals(text: &str, source: &str) -> String {
 
 /// Arrow's names of types as SQL's.
 pub(super) fn sql_types(text: &str) -> String {
-    const NAMES: [(&str, &str); 13] = [
+    const NAMES: [(&str, &str); 15] = [
+        ("Decimal128", "DECIMAL"),
+        ("Decimal256", "DECIMAL"),
         ("Utf8View", "text"),
         ("LargeUtf8", "text"),
         ("Utf8", "text"),

@@ -7,9 +7,11 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Datum, Scalar};
+use arrow::array::{ArrayRef, AsArray, Datum, Scalar, new_empty_array};
 use arrow::compute::kernels::numeric;
-use arrow::datatypes::{DataType, Field, FieldRef};
+use arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Decimal128Type, Decimal256Type, Field, FieldRef,
+};
 use arrow::error::ArrowError;
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err, plan_err};
 use datafusion_expr::interval_arithmetic::Interval;
@@ -115,6 +117,15 @@ pub(super) const SUBTRACT: Operator = Operator {
     // A number minus a time is as odd as it looks, and still counts ticks.
     is_time: |left, right| left || right,
     order: SortProperties::sub,
+};
+
+/// Of decimals only: `x / y` of integers is checked by DataFusion.
+pub(super) const DIVIDE: Operator = Operator {
+    function: "checked_divide",
+    symbol: "/",
+    kernel: numeric::div,
+    is_time: |_, _| false,
+    order: |_, _| SortProperties::Unordered,
 };
 
 pub(super) const MULTIPLY: Operator = Operator {
@@ -296,7 +307,13 @@ impl Operator {
     pub(super) fn field(&self, arguments: &[FieldRef]) -> Result<FieldRef> {
         let [left, right] = arguments else { return internal_err!("{} takes two arguments", self.function) };
         let is_time = (self.is_time)(is_time(left), is_time(right));
-        Ok(result_field(self.function, left.data_type(), left.is_nullable() || right.is_nullable(), is_time))
+        let nullable = left.is_nullable() || right.is_nullable();
+        if left.data_type().is_decimal() {
+            let none = |field: &FieldRef| new_empty_array(field.data_type());
+            let result = (self.kernel)(&none(left), &none(right))?;
+            return Ok(result_field(self.function, result.data_type(), nullable, false));
+        }
+        Ok(result_field(self.function, left.data_type(), nullable, is_time))
     }
 
     fn apply(&self, args: &ScalarFunctionArgs) -> Result<ColumnarValue> {
@@ -314,7 +331,15 @@ impl Operator {
         names: impl FnOnce() -> (String, String),
     ) -> Result<ColumnarValue> {
         let result = (self.kernel)(datum(left)?.as_ref(), datum(right)?.as_ref());
-        let array = match result {
+        let array = match result.and_then(|array| within_digits(&array).map(|()| array)) {
+            Err(ArrowError::ArithmeticOverflow(_)) if left.data_type().is_decimal() => {
+                let (a, b) = names();
+                let digits = match left.data_type() {
+                    DataType::Decimal256(..) => DECIMAL256_MAX_PRECISION,
+                    _ => DECIMAL128_MAX_PRECISION,
+                };
+                return exec_err!("too many digits in {a} {} {b}: the result has more than {digits}", self.symbol);
+            }
             Err(ArrowError::ArithmeticOverflow(numbers)) => {
                 let (a, b) = names();
                 return exec_err!("integer overflow in {a} {} {b}: {}", self.symbol, shortened(&numbers));
@@ -330,6 +355,17 @@ impl Operator {
     }
 }
 
+/// An error if a decimal has more digits than its type: arrow's operators look at the bits alone, and what is read of such a number later
+/// lacks its last digit.
+fn within_digits(array: &ArrayRef) -> std::result::Result<(), ArrowError> {
+    let fits = match *array.data_type() {
+        DataType::Decimal128(digits, _) => array.as_primitive::<Decimal128Type>().validate_decimal_precision(digits),
+        DataType::Decimal256(digits, _) => array.as_primitive::<Decimal256Type>().validate_decimal_precision(digits),
+        _ => Ok(()),
+    };
+    fits.map_err(|error| ArrowError::ArithmeticOverflow(error.to_string()))
+}
+
 fn datum(value: &ColumnarValue) -> Result<Box<dyn Datum>> {
     Ok(match value {
         ColumnarValue::Array(array) => Box::new(Arc::clone(array)),
@@ -343,7 +379,7 @@ fn result_field(name: &str, data_type: &DataType, nullable: bool, is_time: bool)
 }
 
 /// What an argument is called in an error: its column, or its value.
-fn argument_text(args: &ScalarFunctionArgs, index: usize) -> String {
+pub(super) fn argument_text(args: &ScalarFunctionArgs, index: usize) -> String {
     match (&args.args[index], args.arg_fields.get(index)) {
         (ColumnarValue::Scalar(value), _) => value.to_string(),
         (_, Some(field)) if !field.name().is_empty() => field.name().clone(),

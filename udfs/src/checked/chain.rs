@@ -1,4 +1,5 @@
-//! `a + b - c + …` as one function: a long chain of checked operators from left to right.
+//! `a + b - c + …` as one function: a long chain of checked operators from left to right, and operators on decimals, which have no function
+//! that a query could name.
 //!
 //! As nested calls, a chain of n terms is n calls deep. Each planning step asks each call for its type and name, and the
 //! call in turn asks all calls below it, so that the time grows with n³: 500 terms took seconds. One call with n arguments
@@ -6,12 +7,12 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_expr::interval_arithmetic::Interval;
 use datafusion_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use super::arithmetic::{ADD, MULTIPLY, Operator, SUBTRACT, any_of_the_type};
+use super::arithmetic::{ADD, DIVIDE, MULTIPLY, Operator, SUBTRACT, any_of_the_type, argument_text};
 
 /// Which operator stands between two terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,6 +23,8 @@ pub enum Link {
     Subtract,
     /// `*`
     Multiply,
+    /// `/`, of decimals
+    Divide,
 }
 
 impl Link {
@@ -30,11 +33,12 @@ impl Link {
             Link::Add => &ADD,
             Link::Subtract => &SUBTRACT,
             Link::Multiply => &MULTIPLY,
+            Link::Divide => &DIVIDE,
         }
     }
 }
 
-/// Integers of one type, joined from left to right. The engine makes it; it has no name that a query could call.
+/// Integers of one type, or decimals, joined from left to right. The engine makes it; it has no name that a query could call.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct CheckedChain {
     signature: Signature,
@@ -74,7 +78,9 @@ impl ScalarUDFImpl for CheckedChain {
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        types.first().cloned().ok_or_else(|| internal_datafusion_err!("a chain without terms"))
+        let fields: Vec<FieldRef> = types.iter().map(|kind| Arc::new(Field::new("", kind.clone(), true))).collect();
+        self.fold(&fields, |operator, left, right| operator.field(&[Arc::clone(left), Arc::clone(right)]))
+            .map(|field| field.data_type().clone())
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
@@ -86,7 +92,8 @@ impl ScalarUDFImpl for CheckedChain {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        self.fold(&args.args, |operator, left, right| operator.join(left, right, || ("…".to_owned(), "…".to_owned())))
+        let name = |at| if self.links.len() == 1 { argument_text(&args, at) } else { "…".to_owned() };
+        self.fold(&args.args, |operator, left, right| operator.join(left, right, || (name(0), name(1))))
     }
 
     fn evaluate_bounds(&self, inputs: &[&Interval]) -> Result<Interval> {
