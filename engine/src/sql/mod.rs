@@ -33,9 +33,12 @@ mod guards;
 mod headings;
 mod immutable;
 mod instead;
+mod interval_keys;
+mod interval_text;
 mod itself;
 mod json;
 mod keys;
+mod lengths;
 mod limits;
 mod lists;
 mod long_constants;
@@ -65,10 +68,12 @@ mod stale;
 pub mod stop;
 mod subqueries;
 mod system;
+mod times;
 mod unfit;
 mod using;
 mod windows;
 mod wording;
+mod zones;
 
 use std::sync::Arc;
 
@@ -93,11 +98,14 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     config.options_mut().sql_parser.collect_spans = true;
     // DataFusion's other way to put branches together takes their rows as they arrive.
     config.options_mut().optimizer.prefer_existing_union = true;
+    // Without a zone, TIMESTAMPTZ would be TIMESTAMP.
+    config.options_mut().execution.time_zone.get_or_insert_with(|| times::UTC.to_owned());
     let functions = Arc::new(relations::RelationFunctions::default());
     config.set_extension(Arc::clone(&functions));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(json::JsonPaths));
+    planners.push(Arc::new(times::OfTimes));
     let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
     builder
@@ -136,6 +144,7 @@ async fn try_plan(
     let planned = using::plan(context.state(), &parsed).await?;
     let passes = [
         lists::rewrite,
+        interval_keys::windows,
         correlated::rewrite,
         subqueries::rewrite,
         nullable::rewrite,

@@ -316,7 +316,7 @@ pub(super) fn without_internals(text: &str, source: &str) -> String {
 
 /// Arrow's names of types as SQL's.
 pub(super) fn sql_types(text: &str) -> String {
-    const NAMES: [(&str, &str); 13] = [
+    const NAMES: [(&str, &str); 15] = [
         ("Utf8View", "text"),
         ("LargeUtf8", "text"),
         ("Utf8", "text"),
@@ -328,6 +328,8 @@ pub(super) fn sql_types(text: &str) -> String {
         ("Boolean", "BOOLEAN"),
         ("Date32", "DATE"),
         ("Timestamp(ns)", "TIMESTAMP"),
+        ("Timestamp(ns, \"+00:00\")", "TIMESTAMPTZ"),
+        ("Interval(MonthDayNano)", "INTERVAL"),
         ("Decimal", "DECIMAL"),
         ("Null", "NULL"),
     ];
