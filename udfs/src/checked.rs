@@ -7,5 +7,6 @@
 pub mod arithmetic;
 pub mod chain;
 pub mod divide;
+pub mod intervals;
 pub mod sum;
 pub(crate) mod whole;

@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, UInt64Type};
+use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, IntervalUnit, UInt64Type};
 use datafusion_common::{Result, plan_err};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::type_coercion::functions::fields_with_udf;
@@ -17,6 +17,7 @@ use datafusion_expr::{
 };
 
 use crate::aggregate::{Accumulators, Row};
+use crate::checked::intervals::IntervalMean;
 use crate::checked::whole::{DecimalMean, WholeMean};
 use crate::exact::Double;
 use crate::exact::moments::{
@@ -48,7 +49,7 @@ pub const EXACT: [&str; 16] = [
 ];
 
 /// The same aggregate, computed from exact sums. Shape: as DataFusion's; `DOUBLE` of any numbers, `DECIMAL` of decimals
-/// for `avg`.
+/// and an interval of intervals for `avg`.
 pub fn exactly(function: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::from(Exactly { function, signature: Signature::user_defined(Volatility::Immutable) })
 }
@@ -73,6 +74,9 @@ impl Exactly {
                     3 => Accumulators::of::<DecimalMean<3>>(is_distinct),
                     _ => Accumulators::of::<DecimalMean<4>>(is_distinct),
                 })
+            }
+            [DataType::Interval(IntervalUnit::MonthDayNano)] if self.name() == "avg" => {
+                Some(Accumulators::of::<IntervalMean>(is_distinct))
             }
             [DataType::Float64] if self.name() == "avg" => Some(Accumulators::of::<Total<Mean>>(is_distinct)),
             [DataType::Int64] => self.of_one::<i64>(is_distinct),
@@ -146,7 +150,9 @@ impl AggregateUDFImpl for Exactly {
         }
         match (self.name(), types) {
             ("avg", [DataType::Null]) => Ok(vec![DataType::Float64]),
-            ("avg", [DataType::UInt64]) => Ok(vec![DataType::UInt64]),
+            ("avg", [same @ (DataType::UInt64 | DataType::Interval(IntervalUnit::MonthDayNano))]) => {
+                Ok(vec![same.clone()])
+            }
             ("avg", [DataType::Decimal32(precision, scale) | DataType::Decimal64(precision, scale)]) => {
                 Ok(vec![DataType::Decimal128(*precision, *scale)])
             }
@@ -160,6 +166,7 @@ impl AggregateUDFImpl for Exactly {
                 let more = more_decimals(*precision, *scale);
                 Ok(DataType::Decimal128(precision + more, scale + more as i8))
             }
+            [DataType::Interval(_)] => Ok(types[0].clone()),
             _ if types.iter().all(DataType::is_integer) => Ok(DataType::Float64),
             _ => self.function.return_type(types),
         }

@@ -9,7 +9,8 @@
 //! It reaches every expression of a plan: subqueries, join conditions, window and aggregate arguments, extension nodes.
 //! Chains of many terms become one call ([`tq_udfs::checked::chain`]).
 //!
-//! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`), and times without seconds (`seconds.rs`).
+//! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`, `interval_keys.rs`), and times without
+//! seconds (`seconds.rs`).
 //!
 //! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
 
@@ -28,7 +29,7 @@ use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, C
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::stack::grown;
-use crate::sql::{branches, equal, seconds};
+use crate::sql::{branches, equal, interval_keys, seconds};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -60,12 +61,10 @@ impl CheckedArithmetic {
         })?;
         let rewritten = rewritten.transform_data(|plan| match plan {
             LogicalPlan::Sort(mut sort) => {
-                for key in &mut sort.expr {
-                    key.expr = equal::sort_key(std::mem::take(&mut key.expr), sort.input.schema())?;
-                }
+                equal::sort_keys(&mut sort.expr, sort.input.schema())?;
                 Ok(Transformed::yes(LogicalPlan::Sort(sort)))
             }
-            other => Ok(Transformed::no(other)),
+            other => interval_keys::by_length(other),
         })?;
         // Times are told by metadata: it changes the schemas of this node and of all above, rewritten or not.
         rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(branches::told)

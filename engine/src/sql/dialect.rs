@@ -1,6 +1,6 @@
 //! The SQL dialect: sqlparser's generic one, which DataFusion speaks by default, `TABLE(SELECT …)` as an argument, the
-//! operators `GLOB` of SQLite and PerfettoSQL and `//` of DuckDB, `IS DISTINCT FROM` as the standard has it, and operators
-//! that bind as PostgreSQL says ([`TqDialect::prec_value`]).
+//! operators `GLOB` of SQLite and PerfettoSQL and `//` of DuckDB, `IS DISTINCT FROM` and `BETWEEN SYMMETRIC` as the standard has them,
+//! and operators that bind as PostgreSQL says ([`TqDialect::prec_value`]).
 //!
 //! A dialect is asked about some three hundred features one by one, so this one forwards each answer in which
 //! [`GenericDialect`] differs from the default of the trait. A test compares the two: after an update of sqlparser it
@@ -9,8 +9,8 @@
 use std::any::TypeId;
 
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    UnaryOperator,
+    BinaryOperator, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, UnaryOperator,
 };
 use datafusion::sql::sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use datafusion::sql::sqlparser::keywords::{Keyword, RESERVED_FOR_COLUMN_ALIAS, RESERVED_FOR_TABLE_ALIAS};
@@ -97,6 +97,13 @@ impl Dialect for TqDialect {
                 false => Expr::IsDistinctFrom(left, right),
                 true => Expr::IsNotDistinctFrom(left, right),
             }));
+        }
+        if parser.parse_keywords(&[Keyword::BETWEEN, Keyword::SYMMETRIC]) {
+            return Some(symmetric(parser, left, precedence));
+        }
+        if parser.parse_keywords(&[Keyword::NOT, Keyword::BETWEEN, Keyword::SYMMETRIC]) {
+            let negated = |between| Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(between) };
+            return Some(symmetric(parser, left, precedence).map(negated));
         }
         if parser.peek_token_ref().token == Token::DuckIntDiv {
             let name = Ident::with_span(parser.next_token().span, "integer_divide");
@@ -222,6 +229,21 @@ impl Dialect for TqDialect {
         supports_select_item_multi_column_alias
         supports_xml_expressions
     }
+}
+
+/// `x BETWEEN SYMMETRIC a AND b` is either of `x BETWEEN a AND b` and `x BETWEEN b AND a`, as PostgreSQL takes it.
+fn symmetric(parser: &mut Parser, left: &Expr, precedence: u8) -> Result<Expr, ParserError> {
+    let low = parser.parse_subexpr(precedence)?;
+    parser.expect_keyword_is(Keyword::AND)?;
+    let high = parser.parse_subexpr(precedence)?;
+    let between = |low: &Expr, high: &Expr| Expr::Between {
+        expr: Box::new(left.clone()),
+        negated: false,
+        low: Box::new(low.clone()),
+        high: Box::new(high.clone()),
+    };
+    let (left, right) = (Box::new(between(&low, &high)), Box::new(between(&high, &low)));
+    Ok(Expr::Nested(Box::new(Expr::BinaryOp { left, op: BinaryOperator::Or, right })))
 }
 
 /// Whether `IS NOT DISTINCT FROM` comes next, or, with `false`, `IS DISTINCT FROM`.

@@ -75,7 +75,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("year month day hour minute second", "write `date_part('year', now())`"),
     ("epoch unix_timestamp tounixtimestamp", "write `date_part('epoch', now())`"),
     ("date_add dateadd date_sub datesub timestampadd", "write `now() + INTERVAL '1 day'`"),
-    ("date_diff datediff timestampdiff", "subtract them: `finish - start`"),
+    ("date_diff datediff timestampdiff age", "subtract them: `finish - start`"),
     ("time_bucket date_bucket width_bucket tostartofinterval", "write `start / ms(10) * ms(10)`, and group by that"),
     ("histogram", "group by a width: `duration / ms(1) * ms(1)`, with `count(*)` beside it"),
     ("trace_start", "write `min(start)`"),

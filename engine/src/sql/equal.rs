@@ -8,20 +8,24 @@
 //! INTERVAL '25 hours' > '1 day'     months first, then days, then nanoseconds      interval_length(…) > interval_length(…)
 //! CAST('[1, 2]' AS BIGINT[])        a list of one element, the text                refused
 //! ```
-//! An interval is as long as PostgreSQL and DuckDB take it for a comparison: a month has 30 days, a day 24 hours.
+//! An interval is as long as PostgreSQL and DuckDB take it for a comparison: a month has 30 days, a day 24 hours. What becomes of
+//! whole nodes with such keys (GROUP BY, DISTINCT, joins) is in `interval_keys.rs`.
 //! [`CheckedArithmetic`](super::checked::CheckedArithmetic) asks for each expression, when types are settled.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use datafusion::arrow::array::{AsArray, Decimal128Array};
-use datafusion::arrow::datatypes::{DataType, IntervalMonthDayNanoType, IntervalUnit};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
-use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{
-    Between, BinaryExpr, Cast, ColumnarValue, Expr, ExprSchemable, Operator, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature, Volatility, lit,
+use datafusion::logical_expr::expr::{
+    AggregateFunction, Case, InList, InSubquery, ScalarFunction, Sort, WindowFunction, WindowFunctionDefinition,
 };
+use datafusion::logical_expr::{
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, lit, when,
+};
+use tq_udfs::checked::intervals::INTERVAL;
+
+use crate::sql::lengths::{OfInterval, holds_intervals};
 
 /// An expression that compares what is equal.
 pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -42,6 +46,25 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
             list.list = list.list.into_iter().map(length).collect();
             Transformed::yes(Expr::InList(list))
         }
+        Expr::InSubquery(mut within) if is_interval(&within.expr, schema)? => {
+            let InSubquery { expr, subquery, .. } = &mut within;
+            **expr = length(std::mem::take(expr));
+            let rows = LogicalPlanBuilder::from(subquery.subquery.clone());
+            let columns = rows.schema().columns().into_iter().map(|column| length(Expr::Column(column)));
+            subquery.subquery = rows.project(columns)?.build()?.into();
+            Transformed::yes(Expr::InSubquery(within))
+        }
+        Expr::Case(mut case)
+            if let Some(value) = &case.expr
+                && is_interval(value, schema)? =>
+        {
+            let Case { expr, when_then_expr, .. } = &mut case;
+            for part in expr.iter_mut().chain(when_then_expr.iter_mut().map(|(value, _)| value)) {
+                **part = length(std::mem::take(part));
+            }
+            Transformed::yes(Expr::Case(case))
+        }
+        Expr::ScalarFunction(call) => return of_function(call, schema),
         Expr::InList(mut list) if list.list.iter().any(may_be_zero) && list.expr.get_type(schema)?.is_floating() => {
             let InList { expr, list: items, .. } = &mut list;
             let zero = ScalarValue::new_zero(&expr.get_type(schema)?)?;
@@ -50,14 +73,26 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
             }
             Transformed::yes(Expr::InList(list))
         }
-        Expr::AggregateFunction(mut call) if call.params.distinct && call.func.name() == "count" => {
-            for argument in &mut call.params.args {
-                let data_type = argument.get_type(schema)?;
-                if data_type.is_floating() {
-                    *argument = std::mem::take(argument) + lit(ScalarValue::new_zero(&data_type)?);
-                }
+        Expr::AggregateFunction(mut call) => {
+            let AggregateFunction { func, params } = &mut call;
+            let distinct = distinct_arguments(func.name(), params.distinct, &mut params.args, schema)?;
+            let ordered = sort_keys(&mut params.order_by, schema)?;
+            Transformed::new_transformed(Expr::AggregateFunction(call), distinct || ordered)
+        }
+        Expr::WindowFunction(mut call) => {
+            let WindowFunction { fun, params } = call.as_mut();
+            let is_aggregate = matches!(fun, WindowFunctionDefinition::AggregateUDF(_));
+            let distinct = distinct_arguments(fun.name(), params.distinct && is_aggregate, &mut params.args, schema)?;
+            let mut keyed = false;
+            for key in &mut params.partition_by {
+                keyed |= to_key(key, schema)?;
             }
-            Transformed::yes(Expr::AggregateFunction(call))
+            Transformed::new_transformed(Expr::WindowFunction(call), distinct || keyed)
+        }
+        Expr::Cast(Cast { expr, field })
+            if field.data_type() == &INTERVAL && matches!(expr.get_type(schema)?, DataType::Duration(_)) =>
+        {
+            Transformed::yes(OfInterval::Days.of([*expr]))
         }
         Expr::Cast(Cast { expr, field }) if is_list(field.data_type()) && expr.get_type(schema)?.is_string() => {
             return plan_err!(
@@ -68,9 +103,129 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
     })
 }
 
-/// The length of an interval that something is sorted by; anything else as it is.
-pub(super) fn sort_key(expr: Expr, schema: &DFSchema) -> Result<Expr> {
-    Ok(if is_interval(&expr, schema)? { length(expr) } else { expr })
+/// Functions that compare their arguments, or take them apart.
+const COMPARED: [&str; 9] = [
+    "greatest",
+    "least",
+    "nullif",
+    "date_part",
+    "array_has",
+    "array_has_all",
+    "array_has_any",
+    "array_position",
+    "array_positions",
+];
+
+/// Functions that compare what is in a list, and answer parts of it.
+const OF_LISTS: [&str; 13] = [
+    "array_distinct",
+    "array_except",
+    "array_intersect",
+    "array_max",
+    "array_min",
+    "array_remove",
+    "array_remove_all",
+    "array_remove_n",
+    "array_replace",
+    "array_replace_all",
+    "array_replace_n",
+    "array_sort",
+    "array_union",
+];
+
+/// Compares intervals in a function by their length, and takes differences of times apart as intervals.
+fn of_function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let function = Arc::clone(&call.func);
+    let name = function.name();
+    let is_refused = OF_LISTS.contains(&name);
+    if !is_refused && !COMPARED.contains(&name) {
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
+    }
+    let types = call.args.iter().map(|argument| argument.get_type(schema)).collect::<Result<Vec<_>>>()?;
+    let is_difference = |data_type: &DataType| name == "date_part" && matches!(data_type, DataType::Duration(_));
+    if !types.iter().any(|data_type| holds_intervals(data_type) || is_difference(data_type)) {
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
+    }
+    if is_refused {
+        return plan_err!(
+            "`{name}` does not compare intervals by their length: take the list apart by `unnest(list)`, and DISTINCT, \
+             ORDER BY or WHERE do"
+        );
+    }
+    match (name, call.args.as_mut_slice()) {
+        ("greatest" | "least", _) if types.iter().all(|data_type| data_type == &INTERVAL) => {
+            call.args = call.args.into_iter().map(|argument| OfInterval::Rank.of([argument])).collect();
+            return Ok(Transformed::yes(OfInterval::OfRank.of([Expr::ScalarFunction(call)])));
+        }
+        ("nullif", [value, other]) => {
+            let (value, other) = (std::mem::take(value), std::mem::take(other));
+            let is_other = length(value.clone()).eq(length(other));
+            let nothing = lit(ScalarValue::try_from(&types[0])?);
+            return Ok(Transformed::yes(when(is_other, nothing).otherwise(value)?));
+        }
+        ("date_part", [part, value]) => {
+            if types.last().is_some_and(is_difference) {
+                *value = OfInterval::Days.of([std::mem::take(value)]);
+            }
+            let is_epoch = matches!(part, Expr::Literal(part, _) if part.try_as_str().flatten().is_some_and(
+                |part| part.trim_matches(['\'', '"']).eq_ignore_ascii_case("epoch")
+            ));
+            if is_epoch {
+                return Ok(Transformed::yes(OfInterval::Epoch.of([std::mem::take(value)])));
+            }
+        }
+        ("greatest" | "least", _) => return Ok(Transformed::no(Expr::ScalarFunction(call))),
+        (_, [list, item, ..]) => {
+            *list = length(std::mem::take(list));
+            *item = length(std::mem::take(item));
+        }
+        _ => return Ok(Transformed::no(Expr::ScalarFunction(call))),
+    }
+    Ok(Transformed::yes(Expr::ScalarFunction(call)))
+}
+
+/// The arguments of an aggregate that counts equal values once; whether they changed.
+fn distinct_arguments(name: &str, is_distinct: bool, arguments: &mut [Expr], schema: &DFSchema) -> Result<bool> {
+    let counts = (is_distinct && name == "count") || name == "approx_distinct";
+    let mut changed = false;
+    for argument in arguments {
+        let data_type = argument.get_type(schema)?;
+        if counts && data_type.is_floating() {
+            *argument = std::mem::take(argument) + lit(ScalarValue::new_zero(&data_type)?);
+            changed = true;
+        } else if counts && holds_intervals(&data_type) {
+            *argument = length(std::mem::take(argument));
+            changed = true;
+        } else if name == "mode" && holds_intervals(&data_type) {
+            return plan_err!(
+                "`mode(x)` does not compare intervals by their length: `SELECT x, count(*) FROM … GROUP BY x ORDER BY 2 DESC` does"
+            );
+        } else if is_distinct && holds_intervals(&data_type) && !matches!(name, "min" | "max") {
+            return plan_err!(
+                "`{name}(DISTINCT …)` does not compare intervals by their length: `SELECT {name}(x) FROM (SELECT DISTINCT x \
+                 FROM …)` does"
+            );
+        }
+    }
+    Ok(changed)
+}
+
+/// Sorts by the length of intervals, by anything else as it is; whether there was one.
+pub(super) fn sort_keys(keys: &mut [Sort], schema: &DFSchema) -> Result<bool> {
+    let mut changed = false;
+    for key in keys {
+        changed |= to_key(&mut key.expr, schema)?;
+    }
+    Ok(changed)
+}
+
+/// Makes the length of an interval that is a key; whether it was one.
+pub(super) fn to_key(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    let is_key = is_interval(expr, schema)?;
+    if is_key {
+        *expr = length(std::mem::take(expr));
+    }
+    Ok(is_key)
 }
 
 fn is_comparison(op: Operator) -> bool {
@@ -79,7 +234,7 @@ fn is_comparison(op: Operator) -> bool {
 }
 
 fn is_interval(expr: &Expr, schema: &DFSchema) -> Result<bool> {
-    Ok(matches!(expr.get_type(schema)?, DataType::Interval(IntervalUnit::MonthDayNano)))
+    Ok(holds_intervals(&expr.get_type(schema)?))
 }
 
 fn is_list(data_type: &DataType) -> bool {
@@ -96,38 +251,5 @@ fn may_be_zero(expr: &Expr) -> bool {
 }
 
 fn length(interval: Expr) -> Expr {
-    static LENGTH: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-        let signature = Signature::exact(vec![DataType::Interval(IntervalUnit::MonthDayNano)], Volatility::Immutable);
-        Arc::new(ScalarUDF::from(IntervalLength { signature }))
-    });
-    LENGTH.call(vec![interval])
-}
-
-/// Nanoseconds of an interval as DECIMAL(38, 0); NULL for NULL.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct IntervalLength {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for IntervalLength {
-    fn name(&self) -> &str {
-        "interval_length"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Decimal128(38, 0))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        const DAY: i128 = 86_400_000_000_000;
-        let intervals = ColumnarValue::values_to_arrays(&args.args)?.remove(0);
-        let lengths: Decimal128Array = intervals.as_primitive::<IntervalMonthDayNanoType>().unary(|interval| {
-            (i128::from(interval.months) * 30 + i128::from(interval.days)) * DAY + i128::from(interval.nanoseconds)
-        });
-        Ok(ColumnarValue::Array(Arc::new(lengths.with_precision_and_scale(38, 0)?)))
-    }
+    OfInterval::Length.of([interval])
 }

@@ -33,10 +33,13 @@ mod guards;
 mod headings;
 mod immutable;
 mod instead;
+mod interval_keys;
+mod interval_text;
 mod itself;
 mod json;
 mod keys;
 mod laterals;
+mod lengths;
 mod limits;
 mod lists;
 mod long_constants;
@@ -67,10 +70,12 @@ pub mod stop;
 mod structs;
 mod subqueries;
 mod system;
+mod times;
 mod unfit;
 mod using;
 mod windows;
 mod wording;
+mod zones;
 
 use std::sync::Arc;
 
@@ -95,12 +100,15 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     config.options_mut().sql_parser.collect_spans = true;
     // DataFusion's other way to put branches together takes their rows as they arrive.
     config.options_mut().optimizer.prefer_existing_union = true;
+    // Without a zone, TIMESTAMPTZ would be TIMESTAMP.
+    config.options_mut().execution.time_zone.get_or_insert_with(|| times::UTC.to_owned());
     let functions = Arc::new(relations::RelationFunctions::default());
     config.set_extension(Arc::clone(&functions));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(structs::Structs));
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(json::JsonPaths));
+    planners.push(Arc::new(times::OfTimes));
     let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
     builder
@@ -143,6 +151,7 @@ async fn try_plan(
     let planned = using::plan(context.state(), &parsed).await?;
     let passes = [
         lists::rewrite,
+        interval_keys::windows,
         correlated::rewrite,
         subqueries::rewrite,
         nullable::rewrite,

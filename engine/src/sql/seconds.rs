@@ -1,6 +1,7 @@
-//! Times without seconds: `TIMESTAMP '2024-01-01 10:00'`, `CAST(s AS TIMESTAMP)`, `t > '2024-01-01 10:00'`.
+//! Times without seconds: `TIMESTAMP '2024-01-01 10:00'`, `CAST(s AS TIMESTAMP)`, `t > '2024-01-01 10:00'`; and texts of intervals
+//! with a time in them, `CAST('1 day 02:00:00' AS INTERVAL)`.
 //!
-//! PostgreSQL and DuckDB read them; Arrow (59) wants seconds. The text gets them below the cast, wherever it comes from.
+//! PostgreSQL and DuckDB read them; Arrow (59) wants seconds, and units. The text gets them below the cast, wherever it comes from.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,18 +15,21 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-/// Gives seconds to what an expression casts to a time, after types are settled.
+use crate::sql::interval_text::with_units;
+
+/// Gives seconds to what an expression casts to a time, and units to what it casts to an interval, after types are settled.
 pub(super) fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (text, to) = match &mut expr {
         Expr::Cast(cast) => (&mut cast.expr, cast.field.data_type()),
         Expr::TryCast(cast) => (&mut cast.expr, cast.field.data_type()),
         _ => return Ok(Transformed::no(expr)),
     };
-    let is_done = matches!(text.as_ref(), Expr::ScalarFunction(call) if call.func.inner().is::<WithSeconds>());
-    if !matches!(to, DataType::Timestamp(..)) || is_done || !is_text(&text.get_type(schema)?) {
+    let is_done = matches!(text.as_ref(), Expr::ScalarFunction(call) if call.func.inner().is::<Whole>());
+    let is_interval = matches!(to, DataType::Interval(_));
+    if !(is_interval || matches!(to, DataType::Timestamp(..))) || is_done || !is_text(&text.get_type(schema)?) {
         return Ok(Transformed::no(expr));
     }
-    let whole = ScalarUDF::from(WithSeconds { signature: Signature::any(1, Volatility::Immutable) });
+    let whole = ScalarUDF::from(Whole { is_interval, signature: Signature::any(1, Volatility::Immutable) });
     **text = whole.call(vec![std::mem::take(text.as_mut())]);
     Ok(Transformed::yes(expr))
 }
@@ -52,13 +56,14 @@ fn with_seconds(text: &str) -> Cow<'_, str> {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct WithSeconds {
+struct Whole {
+    is_interval: bool,
     signature: Signature,
 }
 
-impl ScalarUDFImpl for WithSeconds {
+impl ScalarUDFImpl for Whole {
     fn name(&self) -> &str {
-        "with_seconds"
+        if self.is_interval { "with_units" } else { "with_seconds" }
     }
 
     fn signature(&self) -> &Signature {
@@ -71,7 +76,8 @@ impl ScalarUDFImpl for WithSeconds {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [texts] = args.args.as_slice() else { return internal_err!("{} has one argument", self.name()) };
-        let whole = |texts: &StringArray| texts.iter().map(|text| text.map(with_seconds)).collect::<StringArray>();
+        let whole = if self.is_interval { with_units } else { with_seconds };
+        let whole = |texts: &StringArray| texts.iter().map(|text| text.map(whole)).collect::<StringArray>();
         Ok(match texts {
             ColumnarValue::Array(texts) => {
                 ColumnarValue::Array(Arc::new(whole(cast(texts, &DataType::Utf8)?.as_string())))

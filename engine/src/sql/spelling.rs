@@ -18,6 +18,7 @@
 //! any_value(x ORDER BY y)         an error: the order would not matter
 //! to_char(t, 'YYYY-MM-DD')        an error: a format without % is answered as it stands
 //! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
+//! INTERVAL '1 day 02:00'          INTERVAL '1 day 02 hours 00 minutes'
 //! OVER (ORDER BY NULL …)          OVER (ORDER BY CAST(NULL AS BIGINT) …): RANGE n PRECEDING asks for a type that has distances
 //! ```
 
@@ -29,6 +30,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::sql::errors::error_at;
+use crate::sql::{interval_text, times};
 
 /// Rewrites the spellings of a SELECT itself, not of what stands within it.
 pub(super) fn rewrite(select: &mut Select) -> Result<()> {
@@ -279,6 +281,13 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
     if let Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } = expr {
         escaped(pattern, escape_char);
     }
+    if let Expr::Interval(interval) = expr
+        && let Expr::Value(literal) = interval.value.as_mut()
+        && let Value::SingleQuotedString(text) = &mut literal.value
+    {
+        *text = interval_text::with_units(text).into_owned();
+    }
+    times::rewrite(expr);
     if let Some(steps) = path_of_json(expr) {
         *expr = steps;
     }

@@ -347,7 +347,7 @@ pub(super) fn without_internals(text: &str, source: &str) -> String {
 
 /// Arrow's names of types as SQL's.
 pub(super) fn sql_types(text: &str) -> String {
-    const NAMES: [(&str, &str); 15] = [
+    const NAMES: [(&str, &str); 17] = [
         ("Decimal128", "DECIMAL"),
         ("Decimal256", "DECIMAL"),
         ("Utf8View", "text"),
@@ -361,6 +361,8 @@ pub(super) fn sql_types(text: &str) -> String {
         ("Boolean", "BOOLEAN"),
         ("Date32", "DATE"),
         ("Timestamp(ns)", "TIMESTAMP"),
+        ("Timestamp(ns, \"+00:00\")", "TIMESTAMPTZ"),
+        ("Interval(MonthDayNano)", "INTERVAL"),
         ("Decimal", "DECIMAL"),
         ("Null", "NULL"),
     ];

@@ -1,7 +1,7 @@
 //! `sum(x)` in place of DataFusion's: sums of whole numbers and decimals end in an error when they do not fit, instead of
 //! wrapping (DataFusion's issue 16406 for decimals), and sums of doubles are exact, so that they are the same in any order.
 //!
-//! The tallies are in `whole.rs` and `exact`; only the final result is checked and rounded. Intervals go to
+//! The tallies are in `whole.rs`, `intervals.rs` and `exact`; only the final result is checked and rounded. Other types go to
 //! DataFusion's own `sum`, which the engine passes in: this crate depends on DataFusion's function traits, not on its
 //! function library.
 
@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{
     DataType, Decimal128Type, DurationMicrosecondType, DurationMillisecondType, DurationNanosecondType,
-    DurationSecondType, FieldRef, Int64Type, TimeUnit, UInt64Type,
+    DurationSecondType, FieldRef, Int64Type, IntervalUnit, TimeUnit, UInt64Type,
 };
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::expr::AggregateFunction;
@@ -22,6 +22,7 @@ use datafusion_expr::{
 use datafusion_macros::user_doc;
 
 use crate::aggregate::Accumulators;
+use crate::checked::intervals::IntervalSum;
 use crate::checked::whole::WholeSum;
 use crate::exact::totals::{Sum, Total};
 use crate::exactly::coerced;
@@ -34,7 +35,7 @@ use crate::ticks::{is_time, time_metadata};
     doc_section(label = "Checked arithmetic"),
     description = "Sum of a group's numbers, or an error when it is a whole number or a decimal that does not fit.\n\n\
         Rows: one per group. Whole numbers add up to BIGINT (BIGINT UNSIGNED if they are that), DECIMAL(p, s) to \
-        DECIMAL(min(38, p + 10), s). Units: the sum of times is a time. NULLs are left out; the sum of nothing is NULL. \
+        DECIMAL(min(38, p + 10), s), intervals to an interval. Units: the sum of times is a time. NULLs are left out; the sum of nothing is NULL. \
         The order of rows does not matter: doubles are added exactly and rounded once, so the sum is the double nearest to \
         the true one. NaN and infinities do as IEEE 754 says. DISTINCT counts equal numbers once.\n\n\
         Errors: an overflow of the total; parts may be as large as they like.\n\n\
@@ -51,7 +52,7 @@ pub struct CheckedSum {
 }
 
 impl CheckedSum {
-    /// The function, given DataFusion's own `sum` for intervals.
+    /// The function, given DataFusion's own `sum` for other types.
     pub fn new(datafusions: Arc<AggregateUDF>) -> Self {
         CheckedSum { datafusions, signature: named(Signature::user_defined(Volatility::Immutable), &["x"]) }
     }
@@ -159,7 +160,7 @@ impl AggregateUDFImpl for CheckedSum {
     }
 }
 
-/// The accumulators of sums of this type; none for intervals.
+/// The accumulators of sums of this type.
 fn accumulators(sum: &DataType, is_distinct: bool) -> Option<Accumulators> {
     Some(match sum {
         DataType::Int64 => Accumulators::of::<WholeSum<Int64Type>>(is_distinct),
@@ -170,6 +171,7 @@ fn accumulators(sum: &DataType, is_distinct: bool) -> Option<Accumulators> {
         DataType::Duration(TimeUnit::Millisecond) => Accumulators::of::<WholeSum<DurationMillisecondType>>(is_distinct),
         DataType::Duration(TimeUnit::Microsecond) => Accumulators::of::<WholeSum<DurationMicrosecondType>>(is_distinct),
         DataType::Duration(TimeUnit::Nanosecond) => Accumulators::of::<WholeSum<DurationNanosecondType>>(is_distinct),
+        DataType::Interval(IntervalUnit::MonthDayNano) => Accumulators::of::<IntervalSum>(is_distinct),
         _ => return None,
     })
 }
