@@ -49,7 +49,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     }
     let mut file = beside(path).map_err(failed)?;
     let _registered = Registered::new(file.path());
-    file.write_all(text.as_bytes()).map_err(failed)?;
+    // Not by the wrapper, whose errors name the temporary file.
+    file.as_file_mut().write_all(text.as_bytes()).map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
 }

@@ -125,8 +125,8 @@ impl Drop for QueryRuntime {
 
 /// Comes when the time for a question is over; never, without `--timeout`.
 async fn overtime() -> Problem {
-    let Some(limit) = timeout::limit() else { return std::future::pending().await };
-    tokio::time::sleep(limit).await;
+    let (Some(limit), Some(left)) = (timeout::limit(), timeout::left()) else { return std::future::pending().await };
+    tokio::time::sleep(left).await;
     late(limit)
 }
 

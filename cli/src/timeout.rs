@@ -1,21 +1,23 @@
 //! `--timeout`: how long a question, or reading the traces, may take.
 //!
-//! A question is one statement or saved query: planning, running and writing its answer. Each has the whole limit to itself, so
-//! that in a suite or on a page a slow one does not fail the others; reading the traces and reading those of a baseline have the
+//! A question is one statement or saved query: planning, running and writing its answer, and in a suite its conditions
+//! ([`together`]). Each has the whole limit to itself, so that in a suite or on a page a slow one does not fail the others; reading the traces and reading those of a baseline have the
 //! whole limit each, too. Readers check the time themselves; one that does not (it waits for a pipe, or is inside a library) is
 //! abandoned after [`PATIENCE`], and the process ends.
 
 use std::panic::resume_unwind;
-use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tq_engine::error::ImportError;
 use tq_engine::open::OpenOptions;
 use tq_engine::session::Session;
 
 use crate::args::TimeoutArgs;
+use crate::errors::Problem;
+use crate::errors::timeout::late;
 
 /// How long a reader may take to notice that the time is over.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -23,6 +25,9 @@ const PATIENCE: Duration = Duration::from_millis(700);
 const STACK_BYTES: usize = 8 << 20;
 
 static LIMIT: OnceLock<Duration> = OnceLock::new();
+
+/// When questions that share a limit are late.
+static SHARED_END: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// From now on, questions of this process end after so long.
 pub(crate) fn start(args: TimeoutArgs) {
@@ -35,6 +40,36 @@ pub(crate) fn start(args: TimeoutArgs) {
 /// The limit of a question, and of reading.
 pub(crate) fn limit() -> Option<Duration> {
     LIMIT.get().copied()
+}
+
+/// While it lives, all questions have the limit together: those of a saved query and its conditions.
+pub(crate) struct Together(());
+
+/// The questions that follow share one limit, from now on.
+pub(crate) fn together() -> Together {
+    set_end(limit().and_then(|limit| Instant::now().checked_add(limit)));
+    Together(())
+}
+
+impl Drop for Together {
+    fn drop(&mut self) {
+        set_end(None);
+    }
+}
+
+fn set_end(end: Option<Instant>) {
+    *SHARED_END.lock().unwrap_or_else(PoisonError::into_inner) = end;
+}
+
+/// What the next question has of its limit.
+pub(crate) fn left() -> Option<Duration> {
+    let end = *SHARED_END.lock().unwrap_or_else(PoisonError::into_inner);
+    end.map(|end| end.saturating_duration_since(Instant::now())).or(limit())
+}
+
+/// Why the next question need not be asked: those before it have used up what they share.
+pub(crate) fn used_up() -> Option<Problem> {
+    limit().filter(|_| left().is_some_and(|left| left.is_zero())).map(late)
 }
 
 /// Reads the traces within the limit.

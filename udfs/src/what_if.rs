@@ -71,8 +71,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          links without source or target, links to and changes of tasks that are not there are left out. Each is counted in a \
          note. A `changed` without `run` is for every run in which the task is.\n\n\
          Ties: none.\n\n\
-         Errors: a cycle (its tasks are named), a task that is there twice in a run or twice in `changed`, a path or work beyond \
-         BIGINT, `lanes` below 1.\n\n\
+         Errors: a cycle (its tasks are named), a task that is there twice in a run or twice in `changed`, a new duration below 0, \
+         a path or work beyond BIGINT, `lanes` below 1.\n\n\
          Cost: linear in tasks and links; 44 bytes a task and 8 a link beside the tasks themselves.\n\n\
          Source: the bounds of Graham 1969 on list schedules; what-if profiles as in Coz, Curtsinger and Berger 2015.",
         "what_if([tasks], [links], changed, [lanes => BIGINT])",
@@ -252,6 +252,11 @@ impl Changes {
                 self.found[row] = true;
                 if !replaced.insert(index) {
                     return exec_err!("what_if: task {task} is in input `changed` more than once");
+                }
+                if *duration < 0 {
+                    return exec_err!(
+                        "what_if: the new duration of task {task} in input `changed` is below 0: {duration}"
+                    );
                 }
                 durations[index as usize] = *duration;
             }

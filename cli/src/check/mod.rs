@@ -28,7 +28,7 @@ use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
 use crate::files::{Inputs, Outputs};
-use crate::{library, memory, open, output, pictures, text, timeout};
+use crate::{library, memory, open, output, pictures, terminal, text, timeout};
 
 pub(crate) use explain::path_of;
 use ledger::Ledger;
@@ -136,24 +136,19 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     }
     let mut outcomes = ledger.done();
     memory::last_words(None);
+    // A picture that takes too long or cannot be written does not take the verdicts along.
     let pictures = match &args.picture {
-        // A picture that takes too long does not take the verdicts along.
-        Some(file) => match not_interrupted(picture::draw_failed(&outcomes, &mut new.connection, file))? {
-            Ok(pictures) => pictures,
-            Err(problem) if problem.is_late => {
-                crate::terminal::warning(&format!("no picture: {}", problem.message));
-                Vec::new()
-            }
-            Err(problem) => return Err(problem.into()),
-        },
-        None => Vec::new(),
+        Some(file) => not_interrupted(picture::draw_failed(&outcomes, &mut new.connection, file))?,
+        None => Ok(Vec::new()),
     };
     if let Some(base) = &mut base {
         explain::add_to_changes(&mut outcomes, args, base, &mut new)?;
     }
     print::print(&outcomes, args, new.connection.session().tick())?;
-    for file in pictures {
-        crate::terminal::done(&format!("drew {}", file.display()));
+    match pictures {
+        Ok(files) => files.iter().for_each(|file| terminal::done(&format!("drew {}", file.display()))),
+        Err(problem) if problem.is_late => terminal::warning(&format!("no picture: {}", problem.message)),
+        Err(problem) => return Err(problem.into()),
     }
     verdict_of_all(&outcomes)
 }
@@ -252,16 +247,19 @@ fn check(
     mut base: Option<&mut Side>,
     args: &CheckArgs,
 ) -> Result<Vec<Outcome>, Failure> {
+    let together = timeout::together();
     let answer = not_interrupted(new.answer(query, args))?;
     let mut outcomes = Vec::new();
     for expect in &query.header.expects {
-        let verdict = match &answer {
-            Ok(Ok(batch)) => told(expect::verdict(expect, query, batch, &mut new.connection, args))?,
-            Ok(Err(unmet)) => lacking(query, unmet, "these traces", args.allow_skip),
-            Err(problem) => Verdict::NotRun(Box::new(problem.clone())),
+        let verdict = match (&answer, timeout::used_up()) {
+            (Ok(Ok(_)), Some(late)) => Verdict::NotRun(Box::new(late)),
+            (Ok(Ok(batch)), None) => told(expect::verdict(expect, query, batch, &mut new.connection, args))?,
+            (Ok(Err(unmet)), _) => lacking(query, unmet, "these traces", args.allow_skip),
+            (Err(problem), _) => Verdict::NotRun(Box::new(problem.clone())),
         };
         outcomes.push(Outcome::of(query, expect.line, expect.what.to_string(), verdict));
     }
+    drop(together);
     if !query.header.metrics.is_empty() {
         let base_answer = match base.as_deref_mut() {
             Some(side) => Some(not_interrupted(side.answer(query, args))?),

@@ -59,6 +59,29 @@ fn a_late_check_could_not_run_and_the_others_go_on() {
 }
 
 #[test]
+fn a_query_has_its_time_together_with_its_conditions() {
+    let place = Place::new();
+    let conditions = "-- expect every row: a > 0\n".repeat(4000);
+    place.write("many.sql", &format!("-- title: many\n{conditions}SELECT 1 AS a;\n"));
+    let answer = place.tq("check run.json --timeout 1s --query many.sql");
+    assert_eq!(answer.status, Some(2));
+    let late = answer.stdout.matches("the query took longer than 1 s").count();
+    assert!(late > 0, "every single condition is answered in time: {}", &answer.stdout[..500]);
+}
+
+#[test]
+fn a_file_that_cannot_be_written_takes_no_verdict_along() {
+    let place = Place::new();
+    place.write("q.sql", "-- title: q\n-- expect no rows\nSELECT task FROM tasks\n");
+    for option in ["--junit=none/q.xml", "--markdown=none/q.md", "--picture=none/q.svg"] {
+        let answer = place.tq(&format!("check run.json --query q.sql {option}"));
+        assert_eq!(answer.status, Some(2), "{option}: {}", answer.stderr);
+        assert!(answer.stdout.contains("expect no rows"), "{option}: {}{}", answer.stdout, answer.stderr);
+        assert!(answer.stderr.contains("none/q"), "{option}: {}", answer.stderr);
+    }
+}
+
+#[test]
 fn a_late_section_says_so_and_the_page_is_there() {
     let place = Place::new();
     let template =

@@ -25,14 +25,23 @@ use crate::{files, terminal};
 /// Rows that are shown of those that offend.
 const ROWS_SHOWN: usize = 10;
 
-/// Writes everything that was asked for.
+/// Writes everything that was asked for. A file that cannot be written takes nothing else along.
 pub(super) fn print(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Result<(), Failure> {
-    if let Some(file) = &args.junit {
-        files::write(file, &harmless(&junit::document(outcomes, tick)?, Spelling::Reference))?;
-    }
-    if let Some(Some(file)) = &args.markdown {
-        append(file, &harmless(&markdown::summary(outcomes, tick)?, Spelling::Reference))?;
-    }
+    say(outcomes, args, tick)?;
+    let junit = || match &args.junit {
+        Some(file) => files::write(file, &harmless(&junit::document(outcomes, tick)?, Spelling::Reference)),
+        None => Ok(()),
+    };
+    let summary = || match &args.markdown {
+        Some(Some(file)) => append(file, &harmless(&markdown::summary(outcomes, tick)?, Spelling::Reference)),
+        _ => Ok(()),
+    };
+    let (junit, summary) = (junit(), summary());
+    junit.and(summary)
+}
+
+/// Says the outcomes on standard output: as lines, or as the summary of a job where that is wanted instead.
+fn say(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Result<(), Failure> {
     let instead = matches!(args.markdown, Some(None));
     if args.github {
         let annotations = github::annotations(outcomes);
