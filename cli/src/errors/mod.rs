@@ -197,13 +197,24 @@ pub(crate) fn unknown_name<'a>(
         .into()
 }
 
+/// What a message quotes may be megabytes, and a log is read by people: the beginning and the end of such a message.
+fn shortened(message: String) -> String {
+    const BEGINNING: usize = 1600;
+    const END: usize = 400;
+    if message.len() <= BEGINNING + END {
+        return message;
+    }
+    let (beginning, end) = (message.floor_char_boundary(BEGINNING), message.ceil_char_boundary(message.len() - END));
+    format!("{} […] {}", &message[..beginning], &message[end..])
+}
+
 impl Problem {
     pub(crate) fn new(message: impl Into<String>) -> Problem {
-        Problem { message: message.into(), ..Problem::default() }
+        Problem { message: shortened(message.into()), ..Problem::default() }
     }
 
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Problem {
-        self.hints.push(hint.into());
+        self.hints.push(shortened(hint.into()));
         self
     }
 

@@ -76,7 +76,7 @@ fn a_file_that_cannot_be_written_takes_no_verdict_along() {
     for option in ["--junit=none/q.xml", "--markdown=none/q.md", "--picture=none/q.svg"] {
         let answer = place.tq(&format!("check run.json --query q.sql {option}"));
         assert_eq!(answer.status, Some(2), "{option}: {}", answer.stderr);
-        assert!(answer.stdout.contains("expect no rows"), "{option}: {}{}", answer.stdout, answer.stderr);
+        assert!(answer.stdout.contains("FAILED q: no rows: 3 rows"), "{option}: {}{}", answer.stdout, answer.stderr);
         assert!(answer.stderr.contains("none/q"), "{option}: {}", answer.stderr);
     }
 }

@@ -600,6 +600,19 @@ fn files_for_people_command_nobody() {
 }
 
 #[test]
+fn no_message_is_longer_than_people_read() {
+    let place = Place::new();
+    let long = "x".repeat(500_000);
+    place.write("name.sql", &format!("-- title: t\n-- expect no rows\nSELECT \"{long}\", {long}(1) FROM tasks"));
+    for line in ["query run.json -f name.sql", "check run.json --query name.sql --junit q.xml --github"] {
+        let answer = place.tq(line);
+        assert_eq!(answer.status, Some(2), "{line}");
+        assert!(answer.stdout.len() + answer.stderr.len() < 20_000, "{line}");
+    }
+    assert!(place.read("q.xml").len() < 20_000);
+}
+
+#[test]
 fn names_are_no_placeholders_and_no_addresses() {
     let place = Place::new();
     place.write("hostile.json", &hostile(&["{{runs}}", "{{queries}}", "(tq-picture:0)", "x](tq-picture:0)"]));
