@@ -4,7 +4,7 @@
 -- param name: TEXT = NULL -- the name; without one, the name with the most time on the critical path
 -- param percent: BIGINT = 50 -- how much of their duration stays
 --
--- Asynchronous spans and states of threads (locations of kind async and state) run nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time

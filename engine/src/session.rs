@@ -37,7 +37,9 @@ use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::sql::query::Query;
 use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
-use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS, ViewSpec};
+use crate::tables::{
+    ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS, ViewSpec, is_beside,
+};
 use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
 use crate::{figures, perfetto};
@@ -621,7 +623,7 @@ fn has_work_beside(run: &Run) -> bool {
     };
     let beside: HashSet<String> = batches(Table::Locations)
         .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
-        .filter(|(batch, row)| word(batch, "kind", *row).is_some_and(|kind| BESIDE.contains(&kind.as_str())))
+        .filter(|(batch, row)| is_beside(word(batch, "kind", *row).as_deref(), word(batch, "role", *row).as_deref()))
         .filter_map(|(batch, row)| word(batch, "location", row))
         .collect();
     !beside.is_empty()

@@ -401,10 +401,12 @@ pub(crate) const OF_PROGRAM: &str = " WHERE role IS DISTINCT FROM 'profiler'";
 /// How a view of what locations executed ends. Sessions leave it out where nothing else was recorded, and where nothing else would be
 /// left.
 pub(crate) const OF_WORKING: &str = " WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
-     WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)";
+     WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)";
 
-/// Kinds of locations that execute nothing: their spans describe what runs elsewhere.
-pub(crate) const BESIDE: [&str; 2] = ["async", "state"];
+/// Whether a location of this kind and role executes nothing: its spans describe what runs elsewhere, or transfers in flight.
+pub(crate) fn is_beside(kind: Option<&str>, role: Option<&str>) -> bool {
+    matches!(kind, Some("async" | "state")) || role == Some("communication")
+}
 
 /// The columns of views of `tasks`.
 const TASK_COLUMNS: [(&str, &str); 14] = [
@@ -457,25 +459,26 @@ pub static VIEWS: [ViewSpec; 8] = [
     ViewSpec {
         name: "working_tasks",
         description: "The tasks that locations executed: `program_tasks` without spans on locations of kind async and state, which \
-                      describe what runs elsewhere or waits (all of them where there are no others). Saved queries about busy \
+                      describe what runs elsewhere or waits, and of role communication, which transfer (all of them where there are \
+                      no others). Saved queries about busy \
                       locations, parallelism and idle time read it.",
         sql: "SELECT * FROM program_tasks AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
-              WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
+              WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)",
         columns: &TASK_COLUMNS,
     },
     ViewSpec {
         name: "working_locations",
-        description: "The locations that execute tasks: `program_locations` without those of kind async and state (all of them where \
-                      there are no others).",
+        description: "The locations that execute tasks: `program_locations` without those of kind async and state and of role \
+                      communication (all of them where there are no others).",
         sql: "SELECT * FROM program_locations AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
-              WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
+              WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)",
         columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
         name: "working_lanes",
-        description: "The locations that could execute tasks at a time: `working_locations` without executors, processes, ranks and \
-                      nodes, whose parts execute.",
-        sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node')",
+        description: "The locations that could execute tasks at a time: `working_locations` without executors, processes, ranks, \
+                      nodes, devices and scopes, whose parts execute, and ports, which only hand on.",
+        sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node', 'device', 'scope', 'port')",
         columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
