@@ -395,6 +395,23 @@ pub const PROFILER: &str = "profiler";
 /// The view that stands for `tasks` wherever nobody wrote `tasks`: inputs that are left out, saved queries, pictures.
 pub const PROGRAM_TASKS: &str = "program_tasks";
 
+/// The tasks, cut at the borders of the slice: what [`PROGRAM_TASKS`] reads in one.
+pub(crate) fn tasks_in_slice() -> String {
+    // Sums and differences of times are times, and CASE forgets that it is one.
+    let column = |(name, _): &(&'static str, &'static str)| match *name {
+        "start" => "start + CASE WHEN start < slice_from() THEN slice_from() - start ELSE 0 END AS start",
+        "finish" => "finish - CASE WHEN finish > slice_to() THEN finish - slice_to() ELSE 0 END AS finish",
+        name => name,
+    };
+    let of_cut = |(name, _): &(&'static str, &'static str)| {
+        if *name == "duration" { "finish - start AS duration" } else { name }
+    };
+    let columns = |column: &dyn Fn(&(&'static str, &'static str)) -> &'static str| {
+        TASK_COLUMNS.iter().map(column).collect::<Vec<_>>().join(", ")
+    };
+    format!("SELECT {} FROM (SELECT {} FROM tasks)", columns(&of_cut), columns(&column))
+}
+
 /// How a view of what the program did ends. Where no recorder wrote anything of itself, sessions leave it out.
 pub(crate) const OF_PROGRAM: &str = " WHERE role IS DISTINCT FROM 'profiler'";
 
@@ -444,7 +461,8 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 pub static VIEWS: [ViewSpec; 8] = [
     ViewSpec {
         name: PROGRAM_TASKS,
-        description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
+        description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler); \
+                      in a slice (`--from`, `--to`), cut at its borders. \
                       Functions read it when their `tasks` is left out, and so do the saved queries.",
         sql: "SELECT * FROM tasks WHERE role IS DISTINCT FROM 'profiler'",
         columns: &TASK_COLUMNS,

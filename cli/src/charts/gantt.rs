@@ -155,7 +155,7 @@ impl Gantt {
         self.first_start = self.first_start.min(first);
         self.last_finish = self.last_finish.max(last);
         let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
-        self.lanes[lane].open.begin((name, kind), start, finish, |(name, kind), ticks| {
+        self.lanes[lane].open.begin((name, kind), first, last, |(name, kind), ticks| {
             names[name as usize] += ticks;
             kinds[kind as usize] += ticks;
         });
