@@ -21,10 +21,10 @@ fn what_transfers_is_told_from_what_executes() {
         &place,
         &["query", &trace, "facts-how-full", "--format", "csv"],
         &expect![[r#"
-        fact,name
-        "The run took 169 ms from the first start to the last finish; its 4 locations were busy for 30.2 % of that on average, most of all with chol::GEMM: 78.4 ms in 2024 tasks, 38.4 % of all task time.",chol::GEMM
-        --- exit 0
-    "#]],
+            fact,name
+            "The run took 169 ms from the first start to the last finish; its 4 locations that execute tasks were busy for 30.2 % of that on average, most of all with chol::GEMM: 78.4 ms in 2024 tasks, 38.4 % of all task time.",chol::GEMM
+            --- exit 0
+        "#]],
     );
     check(
         &place,
@@ -226,21 +226,21 @@ fn an_efficiency_above_one_is_flagged() {
         &place,
         &["query", &trace, "facts-scalability", "--format", "csv"],
         &expect![[r#"
-        fact
-        "study uses 96.2 % of 4 cores at its largest size, 10. Beware: 1 of its 3 efficiencies is above 100 % (up to 125.0 %), so the runs on the fewest cores, which they are measured against, are slower than the cores explain."
-        --- exit 0
-    "#]],
+            fact
+            "above_one uses 96.2 % of 4 cores at its largest size, 10. Beware: 1 of its 3 efficiencies is above 100 % (up to 125.0 %), so the runs on the fewest cores, which they are measured against, were slow for another reason, or more cores brought more than themselves."
+            --- exit 0
+        "#]],
     );
     check(
         &place,
         &["query", &trace, "pascal-above-one", "--format", "table"],
         &expect![[r#"
-         run   │ region │ argument │ cores │   time │ efficiency
-        ───────┼────────┼──────────┼───────┼────────┼────────────
-         study │        │ 10       │     2 │ 40.0 s │       1.25
-        (1 row)
-        --- exit 0
-    "#]],
+             run       │ region │ argument │ cores │   time │ efficiency
+            ───────────┼────────┼──────────┼───────┼────────┼────────────
+             above_one │        │ 10       │     2 │ 40.0 s │       1.25
+            (1 row)
+            --- exit 0
+        "#]],
     );
     let chart =
         place.tq_args(&["query", &fixture("pascal/regions.json"), "pascal-weakest-region", "--format", "svg"]).stdout;
@@ -298,48 +298,50 @@ fn samples_leave_out_what_needs_an_order_in_time() {
         &place,
         &["report", "a.folded", "--tables"],
         &expect![[r#"
-        # a
+            # a
 
-        - Most of the weight of the stacks is in solve itself: 60.0 %.
-        - Stacks do not say when they were seen or on which thread: sections on timelines, concurrency, idling and the longest tasks are left out.
+            - Most of the weight of the stacks is in solve itself: 60.0 %.
+            - Stacks do not say when they were seen or on which thread: sections on timelines, concurrency, idling and the longest tasks are left out.
 
-        | stack | self_time |
-        | --- | ---: |
-        | main;solve | 6 ns |
-        | main;read | 3 ns |
-        | main | 1 ns |
+            | stack | self_time |
+            | --- | ---: |
+            | main;solve | 6 ns |
+            | main;read | 3 ns |
+            | main | 1 ns |
 
-        ## Where the time went
+            ## Where the time went
 
-        The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
+            The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
+            Transfers on locations that do nothing else are not among them.
 
-        | name | tasks | total_self_time | total_time | share_percent |
-        | --- | ---: | ---: | ---: | ---: |
-        | solve | 1 | 6 ns | 6 ns | 60.0 |
-        | read | 1 | 3 ns | 3 ns | 30.0 |
-        | main | 1 | 1 ns | 10 ns | 10.0 |
+            | name | tasks | total_self_time | total_time | share_percent |
+            | --- | ---: | ---: | ---: | ---: |
+            | solve | 1 | 6 ns | 6 ns | 60.0 |
+            | read | 1 | 3 ns | 3 ns | 30.0 |
+            | main | 1 | 1 ns | 10 ns | 10.0 |
 
-        ## Is the trace sound
+            ## Is the trace sound
 
-        What was skipped, repaired, rounded or guessed while recording and reading.
+            What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
+            together or describe transfers.
 
-        | format | source | time_unit | tasks | locations | makespan |
-        | --- | --- | --- | ---: | ---: | ---: |
-        | folded | a.folded | weights | 3 | 1 | 10 ns |
+            | format | source | time_unit | tasks | locations | lanes | makespan |
+            | --- | --- | --- | ---: | ---: | ---: | ---: |
+            | folded | a.folded | weights | 3 | 1 | 1 | 10 ns |
 
-        | severity | what | stage | count | example |
-        | --- | --- | --- | ---: | --- |
-        | lost | bad_lines | recording | 1 | line 2: \`main;sol\` |
-        | info | records_read | import | 4 | 0 became rows |
-        | info | stack_lines | import | 3 | they became 3 tasks |
-        | info | weights_as_ticks | import | 3 | a weight of 1 is a tick, whatever was counted: --option folded.unit=us says another |
+            | severity | what | stage | count | example |
+            | --- | --- | --- | ---: | --- |
+            | lost | bad_lines | recording | 1 | line 2: \`main;sol\` |
+            | info | records_read | import | 4 | 0 became rows |
+            | info | stack_lines | import | 3 | they became 3 tasks |
+            | info | weights_as_ticks | import | 3 | a weight of 1 is a tick, whatever was counted: --option folded.unit=us says another |
 
-        ---
+            ---
 
-        Asked with the saved queries `facts-samples`, `flame-graph`, `time-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
-        --- stderr
-        warning: a.folded: 1 lost in 4 records (bad lines: line 2: `main;sol`); see import_stats
-        --- exit 0
-    "#]],
+            Asked with the saved queries `facts-samples`, `flame-graph`, `time-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+            --- stderr
+            warning: a.folded: 1 lost in 4 records (bad lines: line 2: `main;sol`); see import_stats
+            --- exit 0
+        "#]],
     );
 }

@@ -51,6 +51,7 @@ fn a_report_is_a_page_with_pictures() {
         ## Where the time went
 
         The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
+        Transfers on locations that do nothing else are not among them.
 
         ![Where the time went, by name of task, nested tasks not counted twice](page.time-by-name.svg)
 
@@ -96,11 +97,12 @@ fn a_report_is_a_page_with_pictures() {
 
         ## Is the trace sound
 
-        What was skipped, repaired, rounded or guessed while recording and reading.
+        What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
+        together or describe transfers.
 
-        | format | source | time_unit | tasks | locations | makespan |
-        | --- | --- | --- | ---: | ---: | ---: |
-        | tfprof | run.json | us | 3 | 3 | 80.0 µs |
+        | format | source | time_unit | tasks | locations | lanes | makespan |
+        | --- | --- | --- | ---: | ---: | ---: | ---: |
+        | tfprof | run.json | us | 3 | 3 | 2 | 80.0 µs |
 
         | severity | what | stage | count | example |
         | --- | --- | --- | ---: | --- |
