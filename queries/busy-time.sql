@@ -3,8 +3,8 @@
 -- needs: tasks
 -- metric busy_time: better=lower
 --
--- Tasks may overlap on a location; it can be busy only once. Locations of kind async and state (asynchronous spans, states of
--- threads) execute nothing and are left out.
+-- Tasks may overlap on a location; it can be busy only once. Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run
+-- nothing and are left out.
 SELECT run, sum(busy_time) AS busy_time
 FROM (SELECT run, location, busy(start, finish) AS busy_time FROM working_tasks GROUP BY run, location)
 GROUP BY run

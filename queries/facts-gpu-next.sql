@@ -2,22 +2,13 @@
 -- topic: facts
 -- needs: tasks.kind=kernel
 --
-WITH device AS (
-  SELECT t.run, coalesce(l.parent, l.location) AS device, t.role, t.start, t.finish
-  FROM program_tasks t
-  JOIN program_locations l ON l.run = t.run AND l.location = t.location
-  WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
-), unions AS (
-  SELECT run, device, max(finish) - min(start) AS total, busy(start, finish) AS busy,
-    coalesce(busy(start, finish) FILTER (WHERE role = 'work'), 0) AS computing,
-    coalesce(busy(start, finish) FILTER (WHERE role <> 'copy'), 0) AS computing_or_communicating
-  FROM device
-  GROUP BY run, device
-), sums AS (
-  SELECT sum(total) AS total, sum(computing) AS computing, sum(computing_or_communicating) - sum(computing) AS communicating,
-    sum(busy) - sum(computing_or_communicating) AS copying, sum(total) - sum(busy) AS idle
-  FROM unions
-  WHERE total > 0
+WITH sums AS (
+  SELECT sum(d.total_time) AS total, sum(r.makespan) AS makespan, sum(d.computing_time) AS computing,
+    sum(d.computing_or_communicating_time) - sum(d.computing_time) AS communicating,
+    sum(d.busy_time) - sum(d.computing_or_communicating_time) AS copying, sum(d.total_time) - sum(d.busy_time) AS idle
+  FROM gpu.devices d
+  JOIN runs r ON r.run = d.run
+  WHERE d.total_time > 0
 ), kernels AS (
   SELECT role, name, sum(duration) AS total_time
   FROM program_tasks
@@ -42,6 +33,9 @@ WITH device AS (
 )
 SELECT 'Look next at '
   || CASE
+       WHEN makespan - total > greatest(idle, computing, communicating, copying)
+         THEN 'what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for '
+           || round(100.0 * (makespan - total) / makespan, 1) || ' % of the run.'
        WHEN idle >= greatest(computing, communicating, copying) THEN 'why the devices idle (see What streams wait for)'
          || CASE WHEN c.total_time > 0 THEN '; of the calls of the host, ' || c.name || ' took most: ' || time_text(c.total_time) || ' in '
            || c.calls || CASE WHEN c.calls = 1 THEN ' call (see Launches).' ELSE ' calls (see Launches).' END ELSE '.' END

@@ -3,12 +3,14 @@
 -- needs: tasks.kind=kernel
 --
 WITH sums AS (
-  SELECT count(*) AS devices, sum(total_time) AS total, sum(computing_time) AS computing,
-    sum(computing_or_communicating_time) - sum(computing_time) AS communicating, sum(total_time) - sum(busy_time) AS idle,
-    first_value(device ORDER BY 1.0 * (total_time - busy_time) / total_time DESC, run, device) AS idlest,
-    max(1.0 * (total_time - busy_time) / total_time) AS most_idle
-  FROM gpu.devices
-  WHERE total_time > 0
+  SELECT count(*) AS devices, sum(d.total_time) AS total, sum(r.makespan) AS makespan, sum(d.computing_time) AS computing,
+    sum(d.computing_or_communicating_time) - sum(d.computing_time) AS communicating, sum(d.total_time) - sum(d.busy_time) AS idle,
+    first_value(d.device ORDER BY 1.0 * (d.total_time - d.busy_time) / d.total_time DESC, d.run, d.device) AS idlest,
+    max(1.0 * (d.total_time - d.busy_time) / d.total_time) AS most_idle,
+    nth_value(1.0 * (d.total_time - d.busy_time) / d.total_time, 2 ORDER BY 1.0 * (d.total_time - d.busy_time) / d.total_time DESC) AS next_idle
+  FROM gpu.devices d
+  JOIN runs r ON r.run = d.run
+  WHERE d.total_time > 0
 ), kernels AS (
   SELECT name, count(*) AS tasks, sum(duration) AS total_time, sum(sum(duration)) OVER () AS all_time
   FROM program_tasks
@@ -16,12 +18,14 @@ WITH sums AS (
   GROUP BY name
   QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, name) = 1
 )
-SELECT CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'In the ' || (SELECT time_text(makespan) FROM runs) || ' of the run, ' ELSE 'In all runs, ' END
-  || CASE devices WHEN 1 THEN 'the device computed ' ELSE 'the ' || devices || ' devices computed ' END
-  || round(100.0 * computing / total, 1) || CASE devices WHEN 1 THEN ' % of its time' ELSE ' % of their time' END
+SELECT CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'The run took ' || (SELECT time_text(makespan) FROM runs) || '; its ' ELSE 'In all runs, the ' END
+  || CASE devices WHEN 1 THEN 'device was' ELSE devices || ' devices were' END || ' in use for ' || round(100.0 * total / makespan, 1)
+  || CASE (SELECT count(*) FROM runs) WHEN 1 THEN ' % of that' ELSE ' % of the time' END || ', from the first task to the last, and meanwhile computed '
+  || round(100.0 * computing / total, 1) || ' %'
   || CASE WHEN communicating > 0 THEN ', communicated without computing ' || round(100.0 * communicating / total, 1) || ' %' ELSE '' END
   || ' and idled ' || round(100.0 * idle / total, 1) || ' %'
-  || CASE WHEN devices > 1 THEN ' (' || idlest || ' most, ' || round(100 * most_idle, 1) || ' %)' ELSE '' END
+  -- One of several that idle alike did not idle most.
+  || CASE WHEN round(100 * most_idle, 1) > round(100 * next_idle, 1) THEN ' (' || idlest || ' most, ' || round(100 * most_idle, 1) || ' %)' ELSE '' END
   || '; of what ran on ' || CASE devices WHEN 1 THEN 'it' ELSE 'them' END || ', ' || k.name || ' took most: ' || time_text(k.total_time) || ' in '
   || k.tasks || CASE WHEN k.tasks = 1 THEN ' task, ' ELSE ' tasks, ' END || round(100.0 * k.total_time / k.all_time, 1) || ' %.' AS fact, k.name
 FROM sums

@@ -1,10 +1,12 @@
 -- title: In a sentence: how long the longest run took, how busy its locations were, and with what most
 -- topic: facts
--- needs: tasks
+-- needs: tasks, no runs.time_unit=weights
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH full_runs AS (
   SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, count(*) FILTER (WHERE busy_time = 0) AS idle_lanes FROM busy_lanes GROUP BY run
+), beside AS (
+  SELECT run, count(*) AS locations FROM (SELECT run, location FROM program_locations EXCEPT SELECT run, location FROM working_locations) GROUP BY run
 ), names AS (
   SELECT run, name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER (PARTITION BY run) AS all_time
   FROM self_time(working_tasks)
@@ -12,16 +14,15 @@ WITH full_runs AS (
   QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(self_time) DESC, name) = 1
 )
 SELECT CASE
-       WHEN slice_from() IS NOT NULL OR slice_to() IS NOT NULL THEN 'The tasks that touch the slice'
-         || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ', of ' || r.run || ',' ELSE '' END || ' span '
-       WHEN (SELECT count(*) FROM runs) > 1 THEN 'The longest run, ' || r.run || ', took '
-       ELSE 'The run took '
+       WHEN slice_from() IS NULL AND slice_to() IS NULL THEN CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'The' ELSE 'The run' END
+       ELSE CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Within the slice, the' ELSE 'Within the slice, the run' END
      END
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' longest run, ' || r.run || ',' ELSE '' END || ' took '
   || time_text(r.makespan) || ' from the first start to the last finish'
   || CASE
        WHEN r.makespan = 0 OR f.lanes IS NULL THEN ''
-       WHEN f.lanes = 1 THEN '; its one location was busy for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that'
-       ELSE '; its ' || f.lanes || ' locations were busy for ' || round(100.0 * f.busy_time / f.lanes / r.makespan, 1) || ' % of that on average'
+       WHEN f.lanes = 1 THEN '; its one location' || CASE WHEN b.locations > 0 THEN ' that executes tasks' ELSE '' END || ' was busy for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that'
+       ELSE '; its ' || f.lanes || ' locations' || CASE WHEN b.locations > 0 THEN ' that execute tasks' ELSE '' END || ' were busy for ' || round(100.0 * f.busy_time / f.lanes / r.makespan, 1) || ' % of that on average'
          || CASE f.idle_lanes WHEN 0 THEN '' ELSE ' (' || f.idle_lanes || ' of them never)' END
      END
   || CASE
@@ -32,6 +33,7 @@ SELECT CASE
      END AS fact, n.name
 FROM runs r
 LEFT JOIN full_runs f ON f.run = r.run
+LEFT JOIN beside b ON b.run = r.run
 LEFT JOIN names n ON n.run = r.run
 WHERE r.makespan IS NOT NULL
 ORDER BY r.makespan DESC, r.run_number

@@ -1,8 +1,8 @@
 -- title: In a sentence: which location idled longest, and what ran there before and after
 -- topic: facts
--- needs: tasks, no links.kind=dependency, no tasks.kind=req_in
+-- needs: tasks, no links.kind=dependency, no tasks.kind=req_in, no runs.time_unit=weights
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH idle AS (
   SELECT g.run, g.location, g.duration, before.name AS name_before, after.name AS name_after
   FROM gaps(working_tasks, from => slice_from(), to => slice_to(), ends => true) g

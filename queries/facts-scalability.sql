@@ -13,13 +13,18 @@ WITH cells AS (
     max(argument) FILTER (WHERE largest = 1) AS size, max(cores) FILTER (WHERE largest = 1) AS cores,
     max(efficiency) FILTER (WHERE largest = 1) AS efficiency,
     max(argument) FILTER (WHERE least = 1) AS least_size, max(cores) FILTER (WHERE least = 1) AS least_cores,
-    max(efficiency) FILTER (WHERE least = 1) AS least_efficiency
+    max(efficiency) FILTER (WHERE least = 1) AS least_efficiency,
+    count(*) FILTER (WHERE efficiency > 1.005) AS above_count, max(efficiency) AS most_efficiency
   FROM cells
   GROUP BY run
 )
-SELECT run || ' uses ' || round(100 * efficiency, 1) || ' % of ' || cores || ' cores at its largest size, '
-  || coalesce(size, 'the only one') || CASE WHEN cell_count = 1 OR least_efficiency = efficiency THEN '.'
+SELECT run || CASE WHEN efficiency > 1.005 THEN ' has an efficiency of ' || round(100 * efficiency, 1) || ' % on ' ELSE ' uses ' || round(100 * efficiency, 1) || ' % of ' END
+  || cores || ' cores at its largest size, ' || coalesce(size, 'the only one') || CASE WHEN cell_count = 1 OR least_efficiency = efficiency THEN '.'
     ELSE '; least, ' || round(100 * least_efficiency, 1) || ' % of ' || least_cores || ', at size '
-      || coalesce(least_size, 'of the only one') || '.' END AS fact
+      || coalesce(least_size, 'of the only one') || '.' END
+  -- Nothing is more than perfect.
+  || CASE above_count WHEN 0 THEN '' ELSE ' Beware: ' || above_count || ' of its ' || cell_count || ' efficiencies '
+    || CASE above_count WHEN 1 THEN 'is' ELSE 'are' END || ' above 100 % (up to ' || round(100 * most_efficiency, 1)
+    || ' %), so the runs on the fewest cores, which they are measured against, were slow for another reason, or more cores brought more than themselves.' END AS fact
 FROM studies
 ORDER BY run

@@ -1,12 +1,12 @@
 -- title: In a sentence: where to look next, by what keeps the longest run from being shorter
 -- topic: facts
--- needs: tasks, no tasks.kind=req_in
+-- needs: tasks, no tasks.kind=req_in, no runs.time_unit=weights
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH spread AS (
   SELECT run, count(*) AS lanes, sum(busy_time) AS busy_time, max(busy_time) AS most_time, imbalance(busy_time) AS imbalance,
-    first_value(location ORDER BY busy_time DESC, location) AS busiest
-  FROM busy_lanes
+    first_value(location ORDER BY busy_time DESC, location) AS busiest, count(*) FILTER (WHERE place = 1) AS most_lanes
+  FROM (SELECT *, rank() OVER (PARTITION BY run ORDER BY busy_time DESC) AS place FROM busy_lanes)
   GROUP BY run
 ), idle AS (
   SELECT g.run, g.location, g.start, g.duration, after.name
@@ -20,8 +20,9 @@ WITH spread AS (
 )
 SELECT 'Look next at '
   || CASE
-       WHEN s.lanes > 1 AND s.imbalance >= 1.25 AND s.busy_time > 0 THEN 'how the work is spread (see Who works and who idles): the busiest location, '
-         || s.busiest || ', worked ' || time_text(s.most_time) || ', ' || round(s.imbalance, 2) || ' times the mean.'
+       WHEN s.lanes > 1 AND s.imbalance >= 1.25 AND s.busy_time > 0 THEN 'how the work is spread (see Who works and who idles): the '
+         || CASE s.most_lanes WHEN 1 THEN 'busiest location, ' || s.busiest || ',' ELSE s.most_lanes || ' busiest locations' END
+         || ' worked ' || time_text(s.most_time) || CASE s.most_lanes WHEN 1 THEN ', ' ELSE ' each, ' END || round(s.imbalance, 2) || ' times the mean.'
        WHEN s.busy_time < 0.8 * s.lanes * r.makespan AND i.duration IS NOT NULL THEN 'why locations idle (see Who works and who idles): the longest time, '
          || time_text(i.duration) || ', ' || i.location || ' ran nothing '
          || CASE WHEN coalesce(i.name, '') = '' THEN 'until the end.' ELSE 'before ' || i.name || '.' END

@@ -2,7 +2,7 @@
 -- topic: facts
 -- needs: tasks
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH names AS (
   SELECT name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER () AS all_time
   FROM self_time(working_tasks)

@@ -1,4 +1,4 @@
--- title: How each device spends its time: computing, exposed communication, exposed copies, idle
+-- title: How each device spends the time from its first task to its last: computing, exposed communication, exposed copies, idle
 -- topic: gpu
 -- needs: tasks.kind=kernel
 -- chart: stacked x=device y=time color=part relative=true

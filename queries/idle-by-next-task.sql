@@ -3,7 +3,7 @@
 -- needs: tasks
 -- chart: bar x=idle_time y=name_after color=run
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
   max(g.duration) AS longest_time,
   round(100.0 * sum(g.duration) / nullif(sum(sum(g.duration)) OVER (PARTITION BY g.run), 0), 1) AS share_percent

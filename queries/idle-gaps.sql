@@ -2,9 +2,9 @@
 -- topic: locations
 -- needs: tasks
 --
--- From the first start to the last finish of its run, or within the slice: the idle time of a location before its first task (no
--- `name_before`) and after its last one (no `name_after`) counts too. Locations of kind async and state (asynchronous spans,
--- states of threads) execute nothing and are left out.
+-- From the first start to the last finish of its run, or within the slice: what a location waited for its first task (no `name_before`) and after
+-- its last one (no `name_after`) counts too. Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are
+-- left out.
 SELECT g.run, g.location, g.start, g.duration, before.name AS name_before, after.name AS name_after
 FROM gaps(working_tasks, from => slice_from(), to => slice_to(), ends => true) g
 LEFT JOIN working_tasks before ON before.task = g.task_before

@@ -2,7 +2,7 @@
 -- topic: locations
 -- needs: locations, tasks
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 SELECT run, count(*) AS lanes, min(busy_time) AS least_time, max(busy_time) AS most_time,
   round(imbalance(busy_time), 3) AS imbalance, round(imbalance_percent(busy_time), 1) AS imbalance_percent,
   round(load_balance(busy_time), 3) AS load_balance, round(gini(busy_time), 3) AS gini

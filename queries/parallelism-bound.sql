@@ -2,7 +2,7 @@
 -- topic: dependencies
 -- needs: tasks, links.kind=dependency
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time

@@ -1,4 +1,4 @@
--- title: Which inner region drags the program down: the efficiency it would have if that region scaled perfectly
+-- title: Which inner region drags the program down: the efficiency that the program loses to it (1 = all of it)
 -- topic: scalability
 -- needs: executions
 -- param method: TEXT = 'ratio_of_medians' -- how repetitions become one efficiency; or 'median_of_ratios'

@@ -2,7 +2,7 @@
 -- topic: time
 -- needs: tasks
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH steps AS (
   SELECT run, time AS start, lead(time) OVER (PARTITION BY run ORDER BY time) AS finish, running
   FROM concurrency((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL))

@@ -3,11 +3,18 @@
 -- needs: tasks
 -- chart: bar x=total_self_time y=name color=run
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
-SELECT run, name, count(*) AS tasks, sum(self_time) AS total_self_time, sum(duration) AS total_time,
-  round(100.0 * sum(self_time) / nullif(sum(sum(self_time)) OVER (PARTITION BY run), 0), 2) AS share_percent
-FROM self_time(working_tasks)
-GROUP BY run, name
-QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(self_time) DESC, name) <= 30
-ORDER BY run, total_self_time DESC, name
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
+WITH names AS (
+  SELECT run, name, count(*) AS tasks, sum(self_time) AS total_self_time, sum(duration) AS total_time
+  FROM self_time(working_tasks)
+  GROUP BY run, name
+), shares AS (
+  SELECT *, sum(total_self_time) OVER (PARTITION BY run) AS of_run, sum(total_self_time) OVER (PARTITION BY name) AS of_name
+  FROM names
+)
+-- The names that took most of all runs together, so that each stands beside itself in the others.
+SELECT run, name, tasks, total_self_time, total_time, round(100.0 * total_self_time / nullif(of_run, 0), 2) AS share_percent
+FROM shares
+QUALIFY dense_rank() OVER (ORDER BY of_name DESC NULLS LAST, name) <= 30
+ORDER BY of_name DESC NULLS LAST, name, run
 LIMIT 300

@@ -3,7 +3,7 @@
 -- needs: runs.run=base, runs.run=new, tasks
 -- chart: bar x=change_time y=what
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH work AS (
   SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time FROM self_time(working_tasks) GROUP BY run, name
 ), idle AS (
@@ -32,5 +32,6 @@ SELECT what,
   change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent,
   coalesce(base_count, 0) AS base_count, coalesce(new_count, 0) AS new_count
 FROM changes
+WHERE change_time <> 0 OR (base_time IS DISTINCT FROM new_time) OR (base_count IS DISTINCT FROM new_count)
 ORDER BY CASE WHEN part = 0 THEN 0 ELSE 1 END, abs(change_time) DESC, part, what
 LIMIT 30

@@ -4,7 +4,7 @@
 -- param name: TEXT = NULL -- the name; without one, the name with the most time on the critical path
 -- param percent: BIGINT = 50 -- the new duration, in percent of the old one
 --
--- Locations of kind async and state (asynchronous spans, states of threads) execute nothing and are left out.
+-- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time

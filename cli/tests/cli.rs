@@ -14,6 +14,8 @@ mod completions;
 mod diff;
 #[path = "cli/ends.rs"]
 mod ends;
+#[path = "cli/facts.rs"]
+mod facts;
 #[cfg(unix)]
 #[path = "cli/foreign.rs"]
 mod foreign;
@@ -678,18 +680,22 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     but what the recorder wrote of itself (role profiler). The saved queries
                                     read it.
               program_tasks      3  The tasks of the program: `tasks` without the rows that the recorder wrote
-                                    of itself (role profiler). Functions read it when their `tasks` is left out,
-                                    and so do the saved queries.
+                                    of itself (role profiler); in a slice (`--from`, `--to`), cut at its
+                                    borders. Functions read it when their `tasks` is left out, and so do the
+                                    saved queries.
               runs               1  One row per recording that the session opened.
               tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
               working_lanes      2  The locations that could execute tasks at a time: `working_locations`
-                                    without executors, processes, ranks and nodes, whose parts execute.
+                                    without executors, processes, ranks, nodes, devices and scopes, whose parts
+                                    execute, and ports, which only hand on.
               working_locations  3  The locations that execute tasks: `program_locations` without those of kind
-                                    async and state (all of them where there are no others).
+                                    async and state and of role communication (all of them where there are no
+                                    others).
               working_tasks      3  The tasks that locations executed: `program_tasks` without spans on
                                     locations of kind async and state, which describe what runs elsewhere or
-                                    waits (all of them where there are no others). Saved queries about busy
-                                    locations, parallelism and idle time read it.
+                                    waits, and of role communication, which transfer (all of them where there
+                                    are no others). Saved queries about busy locations, parallelism and idle
+                                    time read it.
             name,duration
             a,40000
             b,60000

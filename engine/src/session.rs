@@ -39,7 +39,10 @@ use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::sql::query::Query;
 use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
-use crate::tables::{BESIDE, ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, TABLES, Table, VIEWS, ViewSpec};
+use crate::tables::{
+    ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, PROGRAM_TASKS, TABLES, Table, VIEWS, ViewSpec, is_beside,
+    tasks_in_slice,
+};
 use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
 use crate::{figures, perfetto};
@@ -310,6 +313,10 @@ impl Session {
             let sql = without(OF_PROGRAM, has_profiler_rows)
                 .or_else(|| without(OF_WORKING, has_work_beside))
                 .unwrap_or(view.sql);
+            let sql = match view.name == PROGRAM_TASKS && !opened.slice.is_whole() {
+                true => sql.replacen("FROM tasks", &format!("FROM ({})", tasks_in_slice()), 1),
+                false => sql.to_owned(),
+            };
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {sql}", view.name)))?;
         }
@@ -568,7 +575,7 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
         ),
         texts(&|named| Some(named.run.info.time_unit.to_owned())),
         integers(&|named| named.run.info.origin),
-        integers(&|named| makespan(&named.run)),
+        integers(&|named| makespan(&named.run, opened.slice)),
         integers(&|named| Some(count(&named.run, Table::Tasks))),
         integers(&|named| Some(count(&named.run, Table::Locations))),
         integers(&|named| processes(&named.run)),
@@ -587,8 +594,8 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
     typed(Table::Runs, columns)
 }
 
-/// Last finish minus first start of what the program did.
-fn makespan(run: &Run) -> Option<i64> {
+/// Last finish minus first start of what the program did in the slice.
+fn makespan(run: &Run, slice: Slice) -> Option<i64> {
     let tasks = run.tables.get(&Table::Tasks)?;
     let (mut first, mut last) = (None, None);
     for batch in tasks {
@@ -603,7 +610,8 @@ fn makespan(run: &Run) -> Option<i64> {
         first = first.into_iter().chain(start).min();
         last = last.max(datafusion::arrow::compute::max(finishes.as_primitive::<Int64Type>()));
     }
-    last?.checked_sub(first?)
+    let (first, last): (i64, i64) = (first?, last?);
+    slice.to.map_or(last, |to| to.min(last)).checked_sub(slice.from.map_or(first, |from| from.max(first)))
 }
 
 /// Which rows of tasks or locations are not the recorder's own; `None` where all are not.
@@ -631,7 +639,7 @@ fn has_work_beside(run: &Run) -> bool {
     };
     let beside: HashSet<String> = batches(Table::Locations)
         .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
-        .filter(|(batch, row)| word(batch, "kind", *row).is_some_and(|kind| BESIDE.contains(&kind.as_str())))
+        .filter(|(batch, row)| is_beside(word(batch, "kind", *row).as_deref(), word(batch, "role", *row).as_deref()))
         .filter_map(|(batch, row)| word(batch, "location", row))
         .collect();
     !beside.is_empty()

@@ -396,16 +396,35 @@ pub const PROFILER: &str = "profiler";
 /// queries, pictures.
 pub const PROGRAM_TASKS: &str = "program_tasks";
 
-/// The end of a view of what the program did. Where no recorder wrote anything about itself, sessions leave it out.
+/// The tasks, cut at the borders of the slice: what [`PROGRAM_TASKS`] reads in one.
+pub(crate) fn tasks_in_slice() -> String {
+    // Sums and differences of times are times, and CASE forgets that it is one.
+    let column = |(name, _): &(&'static str, &'static str)| match *name {
+        "start" => "start + CASE WHEN start < slice_from() THEN slice_from() - start ELSE 0 END AS start",
+        "finish" => "finish - CASE WHEN finish > slice_to() THEN finish - slice_to() ELSE 0 END AS finish",
+        name => name,
+    };
+    let of_cut = |(name, _): &(&'static str, &'static str)| {
+        if *name == "duration" { "finish - start AS duration" } else { name }
+    };
+    let columns = |column: &dyn Fn(&(&'static str, &'static str)) -> &'static str| {
+        TASK_COLUMNS.iter().map(column).collect::<Vec<_>>().join(", ")
+    };
+    format!("SELECT {} FROM (SELECT {} FROM tasks)", columns(&of_cut), columns(&column))
+}
+
+/// How a view of what the program did ends. Where no recorder wrote anything of itself, sessions leave it out.
 pub(crate) const OF_PROGRAM: &str = " WHERE role IS DISTINCT FROM 'profiler'";
 
 /// The end of a view of what locations executed. Sessions leave it out where nothing else was recorded, and where nothing would
 /// remain.
 pub(crate) const OF_WORKING: &str = " WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
-     WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)";
+     WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)";
 
-/// Kinds of locations that execute nothing: their spans describe what runs elsewhere.
-pub(crate) const BESIDE: [&str; 2] = ["async", "state"];
+/// Whether a location of this kind and role executes nothing: its spans describe what runs elsewhere, or transfers in flight.
+pub(crate) fn is_beside(kind: Option<&str>, role: Option<&str>) -> bool {
+    matches!(kind, Some("async" | "state")) || role == Some("communication")
+}
 
 /// The columns of views of `tasks`.
 const TASK_COLUMNS: [(&str, &str); 14] = [
@@ -443,7 +462,8 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 pub static VIEWS: [ViewSpec; 8] = [
     ViewSpec {
         name: PROGRAM_TASKS,
-        description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler). \
+        description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler); \
+                      in a slice (`--from`, `--to`), cut at its borders. \
                       Functions read it when their `tasks` is left out, and so do the saved queries.",
         sql: "SELECT * FROM tasks WHERE role IS DISTINCT FROM 'profiler'",
         columns: &TASK_COLUMNS,
@@ -458,25 +478,26 @@ pub static VIEWS: [ViewSpec; 8] = [
     ViewSpec {
         name: "working_tasks",
         description: "The tasks that locations executed: `program_tasks` without spans on locations of kind async and state, which \
-                      describe what runs elsewhere or waits (all of them where there are no others). Saved queries about busy \
+                      describe what runs elsewhere or waits, and of role communication, which transfer (all of them where there are \
+                      no others). Saved queries about busy \
                       locations, parallelism and idle time read it.",
         sql: "SELECT * FROM program_tasks AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
-              WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
+              WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)",
         columns: &TASK_COLUMNS,
     },
     ViewSpec {
         name: "working_locations",
-        description: "The locations that execute tasks: `program_locations` without those of kind async and state (all of them where \
-                      there are no others).",
+        description: "The locations that execute tasks: `program_locations` without those of kind async and state and of role \
+                      communication (all of them where there are no others).",
         sql: "SELECT * FROM program_locations AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
-              WHERE l.kind IN ('async', 'state') AND l.run = o.run AND l.location = o.location)",
+              WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)",
         columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
         name: "working_lanes",
-        description: "The locations that could execute tasks at a time: `working_locations` without executors, processes, ranks and \
-                      nodes, whose parts execute.",
-        sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node')",
+        description: "The locations that could execute tasks at a time: `working_locations` without executors, processes, ranks, \
+                      nodes, devices and scopes, whose parts execute, and ports, which only hand on.",
+        sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node', 'device', 'scope', 'port')",
         columns: &LOCATION_COLUMNS,
     },
     ViewSpec {

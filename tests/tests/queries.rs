@@ -26,6 +26,7 @@ const FIXTURES: &[&str] = &[
     "actorprof/quirks",
     "pascal/regions.json",
     "pascal/repetitions_3.json",
+    "pascal/above_one.json",
     "pascal/csv/sperf_whole.csv",
     "daisen/queue_v49.sqlite3.zst",
     "daisen/virtualmem_v5.sqlite3.zst",
@@ -33,7 +34,9 @@ const FIXTURES: &[&str] = &[
     "parsec/async-1r",
     "parsec/synth-1r",
     "table/halo.csv",
+    "folded/solver.folded",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
+    "base=tfprof/wavefront_40.tfp new=table/render_log.csv",
 ];
 
 fn open(fixture: &str) -> Session {

@@ -24,6 +24,7 @@ use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
 use crate::lanes::nest::{Place, nest};
+use crate::lanes::open::Open;
 use crate::lanes::words::{Words, WordsReading};
 use crate::lanes::{LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::{Call, Work, column};
@@ -57,11 +58,11 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          the run: `call_tree((SELECT location AS run, location, task, name, start, finish FROM tasks))`.\n\n\
          Rows: one per run and path. `node` counts from 0 in each run, depth first, names in order; `parent` is the node \
          above (NULL at the top), `depth` how many there are. `count` is the number of tasks, `total_time` the sum of \
-         their durations, `self_time` what is left of it without their direct children. `stack` are the names from the \
+         their durations, `self_time` the sum of their self times as the function `self_time` has them. `stack` are the names from the \
          top down, joined by `;`: `SELECT stack || ' ' || self_time FROM call_tree(tasks) WHERE self_time > 0` are the \
          folded stacks that flame-graph tools draw. For them a `;` in a name becomes `:`, a line break a blank, and a task \
          without name `[unnamed]`; the column `name` has it as it is.\n\n\
-         Nesting is that of `self_time`: a task that crosses another has no parent and stands at the top.\n\n\
+         Nesting is that of `self_time`: a task that crosses another has no parent and stands at the top, and the ticks of both are its own.\n\n\
          Units: ticks.\n\n\
          Nulls: a task without start is left out; one that never ended (finish NULL) counts, has no time, and encloses \
          what follows. A task without location is left out. Each is counted in a note. NULL is a name of its own. A task that ends before it starts counts as empty.\n\n\
@@ -174,26 +175,26 @@ impl Tree {
     /// Adds the tasks of a sorted lane; answers how many cross others.
     fn add_lane(&mut self, spans: &[LaneSpan], names: &[u32]) -> usize {
         let mut crossing = 0;
+        let mut open = Open::default();
         nest(spans, |span, place| {
-            let (parent, parent_is_endless) = match place {
+            let parent = match place {
                 Place::Inside(parent, _) => parent,
-                Place::Top => (NONE, false),
+                Place::Top => NONE,
                 Place::Across => {
                     crossing += 1;
-                    (NONE, false)
+                    NONE
                 }
             };
             let node = self.node(parent, names[span.row as usize]);
-            let ticks = if span.endless { 0 } else { i128::from(span.ticks()) };
-            let added = &mut self.nodes[node as usize];
-            added.count += 1;
-            added.total += ticks;
-            added.own += ticks;
-            if parent != NONE && !parent_is_endless {
-                self.nodes[parent as usize].own -= ticks;
+            self.nodes[node as usize].count += 1;
+            // When one that never ended does, nobody knows: it takes nothing.
+            if !span.endless {
+                self.nodes[node as usize].total += i128::from(span.ticks());
+                open.begin(node, span.start, span.finish, |node, ticks| self.nodes[node as usize].own += ticks);
             }
-            (node, span.endless)
+            node
         });
+        open.until(i64::MAX, |node: u32, ticks| self.nodes[node as usize].own += ticks);
         crossing
     }
 
@@ -444,10 +445,10 @@ mod tests {
                         path.insert(0, names[parent as usize]);
                         above = parents[parent as usize];
                     }
-                    let children = (0..lane.len()).filter(|child| parents[*child] == Some(row as u32));
-                    let inside: i128 = children.map(|child| i128::from(lane[child].2)).sum();
+                    let runs = |span: &&LaneSpan, tick: i64| span.start <= tick && tick < span.finish;
+                    let is_own = |tick: &i64| spans.iter().rfind(|span| runs(span, *tick)).is_some_and(|span| span.row == row as u32);
                     let sums = naive.entry(path).or_default();
-                    *sums = (sums.0 + 1, sums.1 + i128::from(lane[row].2), sums.2 + i128::from(lane[row].2) - inside);
+                    *sums = (sums.0 + 1, sums.1 + i128::from(lane[row].2), sums.2 + (0..18).filter(is_own).count() as i128);
                 }
             }
             prop_assert_eq!(by_path(&tree), naive);

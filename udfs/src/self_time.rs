@@ -1,13 +1,14 @@
-//! `self_time(tasks)`: each task's duration without that of the tasks directly inside of it on its lane.
+//! `self_time(tasks)`: each task's duration without the time in which a task that started later ran on its lane.
 //!
-//! Life of the data: tasks are kept as they come; their lanes are numbered, each lane is sorted and walked once with a
-//! stack of open tasks ([`crate::lanes`]); then every batch is emitted with three more columns.
+//! Life of the data: tasks are kept as they come; their lanes are numbered, each lane is sorted and walked once with two
+//! stacks of open tasks ([`crate::lanes`]): which encloses which, and whose each tick is; then every batch is handed on with
+//! three columns more.
 //!
 //! ```text
 //! a [-----------------)    8 - 3 - 2 = 3
 //! b   [-----)              3 - 1     = 2
 //! c     [-)                            1
-//! d             [---)                  2
+//! d             [---)                  2, and where it crossed the end of a, a would have had less and d all of its own
 //! ```
 
 use std::sync::{Arc, LazyLock};
@@ -20,6 +21,7 @@ use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
 use crate::lanes::nest::{Place, nest};
+use crate::lanes::open::Open;
 use crate::lanes::{LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::{Call, Work};
 use crate::relation::rows::{Role, Rows};
@@ -51,21 +53,22 @@ static HANDED_ON: [HandedOn; 2] = [
 static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
     Documentation::builder(
         DocSection { include: true, label: "Relations", description: None },
-        "Each task's duration without that of the tasks directly inside of it on its lane. \
-         A lane is one location of one run; without a column `location`, all tasks of a run are one lane.\n\n\
-         Rows: one per task. `duration` is finish - start, `self_time` the duration minus the durations of its direct \
-         children, `parent` the innermost task around it, `depth` how many there are (0 outermost). \
+        "Each task's duration without the time in which tasks that started later ran on its lane: those inside of it, and those that \
+         cross its end. A lane is one location of one run; without a column `location`, all tasks of a run are one lane.\n\n\
+         Rows: one per task. `duration` is finish - start. `self_time`: each tick of a lane belongs to one of the tasks that run \
+         then, the one that started last; so the self times of a lane add up to the time in which it was busy, and where tasks \
+         nest it is the duration minus the durations of the direct children. `parent` is the innermost task around it, `depth` \
+         how many there are (0 outermost). \
          A task is inside of another that starts no later and ends no earlier; where one starts at the tick at which the \
-         other ends they lie side by side. A task that starts inside of another and ends after it crosses it: it keeps its \
-         whole duration, has no parent and no depth, reduces the self time of no other task, and is counted in a \
-         note. Nesting is found \
-         by the spans alone; a parent that the trace declares is ignored. Formats decide by themselves which depths the \
+         other ends they lie side by side. A task that starts inside of another and ends after it crosses it: it has no parent and \
+         no depth, is nobody's parent, has the ticks that both run, and is counted in a note. Nesting is found \
+         by the spans alone; a parent that the trace declares is not asked. Formats decide by themselves which depths the \
          table `tasks` has where tasks cross; here only those that cross have none.\n\n\
          Units: ticks.\n\n\
          Nulls: a task without start has NULL times; one that never ended (finish NULL) encloses what follows on its lane, \
-         its own times are NULL. A task without location is on no lane: its self time is its duration. Each is counted in \
+         takes no tick from anyone, and its own times are NULL. A task without location is on no lane: its self time is its duration. Each is counted in \
          a note. A task that ends before it starts counts as empty.\n\n\
-         Ties: of equal spans the one with the smaller task is the outer one; without a column `task`, the one that comes \
+         Ties: of equal starts the shorter one started last; of equal spans the one with the smaller task is the outer one; without a column `task`, the one that comes \
          first. Tasks without length at the same tick nest in that order, too.\n\n\
          Errors: a duration beyond BIGINT.\n\n\
          Cost: n log n, linear when tasks are sorted by start; 44 bytes a task beside the tasks themselves.\n\n\
@@ -146,8 +149,8 @@ impl RelationFunction for SelfTime {
 
 /// How the tasks of all lanes nest, by row.
 struct Nesting {
-    /// The sum of the durations of its direct children.
-    inside: Vec<i64>,
+    /// The ticks of it that are others'.
+    taken: Vec<i64>,
     /// The row of its parent.
     parents: Vec<u32>,
     depths: Vec<u32>,
@@ -156,42 +159,46 @@ struct Nesting {
 
 /// The same of some rows.
 struct NestingOf<'a> {
-    inside: &'a [i64],
+    taken: &'a [i64],
     parents: &'a [u32],
     depths: &'a [u32],
 }
 
 impl Nesting {
     fn new(rows: usize) -> Self {
-        Nesting { inside: vec![0; rows], parents: vec![NONE; rows], depths: vec![NONE; rows], crossing: 0 }
+        Nesting { taken: vec![0; rows], parents: vec![NONE; rows], depths: vec![NONE; rows], crossing: 0 }
     }
 
     fn add(&mut self, lane: &[LaneSpan]) {
+        let mut open = Open::default();
+        // A task's ticks are its own or taken, and fit when its duration does, which is looked at when it is shown.
+        let own = |taken: &mut [i64], row: u32, ticks: i128| {
+            let taken = &mut taken[row as usize];
+            *taken = taken.wrapping_sub(ticks as i64);
+        };
         nest(lane, |span, place| {
             let row = span.row as usize;
+            // When one that never ended does, nobody knows: it takes nothing.
+            if !span.endless {
+                self.taken[row] = span.finish.wrapping_sub(span.start);
+                open.begin(span.row, span.start, span.finish, |row, ticks| own(&mut self.taken, row, ticks));
+            }
             match place {
                 Place::Top => self.depths[row] = 0,
                 Place::Across => self.crossing += 1,
                 Place::Inside(parent, depth) => {
                     self.depths[row] = depth as u32;
                     self.parents[row] = parent;
-                    // Children lie inside of their parent side by side: their sum fits when its duration does, and
-                    // that is looked at when it is shown.
-                    let inside = &mut self.inside[parent as usize];
-                    *inside = inside.wrapping_add(span.finish.wrapping_sub(span.start));
                 }
             }
             span.row
         });
+        open.until(i64::MAX, |row, ticks| own(&mut self.taken, row, ticks));
     }
 
     fn of(&self, first: usize, rows: usize) -> NestingOf<'_> {
         let rows = first..first + rows;
-        NestingOf {
-            inside: &self.inside[rows.clone()],
-            parents: &self.parents[rows.clone()],
-            depths: &self.depths[rows],
-        }
+        NestingOf { taken: &self.taken[rows.clone()], parents: &self.parents[rows.clone()], depths: &self.depths[rows] }
     }
 }
 
@@ -199,9 +206,9 @@ impl Nesting {
 pub(crate) fn note_crossing(crossing: usize, work: &Work) {
     match crossing {
         0 => {}
-        1 => work.note("1 task crosses another on its lane: it has no parent and keeps its whole duration"),
+        1 => work.note("1 task crosses another on its lane: it has no parent, and the time of both is its own"),
         many => work.note(format!(
-            "{many} tasks cross others on their lanes: they have no parent and keep their whole duration"
+            "{many} tasks cross others on their lanes: they have no parent, and the time of both is theirs"
         )),
     }
 }
@@ -214,7 +221,7 @@ fn emit(call: &mut Call, batch: &RecordBatch, nesting: &NestingOf<'_>, parent: I
         batch.column_by_name(name).cloned().unwrap_or_else(|| new_null_array(&data_type, rows))
     };
     let (start, finish, task) = (handed_on("start"), handed_on("finish"), handed_on("task"));
-    let (duration, own) = times(&start, &finish, &task, nesting.inside)?;
+    let (duration, own) = times(&start, &finish, &task, nesting.taken)?;
     let depth = nesting.depths.iter().map(|depth| (*depth != NONE).then_some(i64::from(*depth)));
     let columns = vec![
         handed_on("run"),
@@ -232,7 +239,7 @@ fn emit(call: &mut Call, batch: &RecordBatch, nesting: &NestingOf<'_>, parent: I
 }
 
 /// Durations and self times.
-fn times(start: &ArrayRef, finish: &ArrayRef, task: &ArrayRef, inside: &[i64]) -> Result<(Int64Array, Int64Array)> {
+fn times(start: &ArrayRef, finish: &ArrayRef, task: &ArrayRef, taken: &[i64]) -> Result<(Int64Array, Int64Array)> {
     use arrow::array::AsArray;
     use arrow::datatypes::Int64Type;
     let (start, finish) = (start.as_primitive::<Int64Type>(), finish.as_primitive::<Int64Type>());
@@ -250,7 +257,7 @@ fn times(start: &ArrayRef, finish: &ArrayRef, task: &ArrayRef, inside: &[i64]) -
             }
         }
     }
-    let own: Vec<i64> = durations.iter().zip(inside).map(|(duration, inside)| duration.wrapping_sub(*inside)).collect();
+    let own: Vec<i64> = durations.iter().zip(taken).map(|(duration, taken)| duration.wrapping_sub(*taken)).collect();
     Ok((Int64Array::new(durations.into(), nulls.clone()), Int64Array::new(own.into(), nulls)))
 }
 
@@ -292,7 +299,7 @@ mod tests {
                 if let Some(at) = innermost { naive[at] += 1 }
             }
             for (at, (start, finish)) in spans.iter().enumerate() {
-                prop_assert_eq!(finish - start - nesting.inside[at], naive[at], "{:?}", &spans);
+                prop_assert_eq!(finish - start - nesting.taken[at], naive[at], "{:?}", &spans);
             }
             prop_assert_eq!(nesting.crossing, 0);
         }

@@ -1,7 +1,8 @@
 //! `slice_from()` and `slice_to()`: the time slice of the session, for queries whose windows follow `--from` and `--to`.
 //!
-//! Tasks that overlap a slice are kept whole, so that they may begin before it and end after it:
-//! `timeline(tasks, from => slice_from(), to => slice_to())` is limited to the slice.
+//! In the table `tasks`, those that touch a slice stay whole, so that what is counted from them begins before it and ends after it;
+//! and what idles at the borders of a slice has no task there: `timeline(tasks, from => slice_from(), to => slice_to())` looks at
+//! the slice, all of it and alone.
 
 use std::sync::Arc;
 

@@ -1,28 +1,27 @@
 //! A Gantt chart: a lane per location, in it rows of tasks that do not overlap, time from left to right.
 //!
-//! Life of the data: tasks arrive sorted by start ([`Gantt::add`]), each goes to the first row of its lane that is free (the
-//! rule of `floating_row`). The first [`BARS_MAX`] are kept as bars. Should more come, all of them become *bins* instead: per
-//! row and slice of time, how long which name ran. Bins are just wide enough that the time seen so far fits into
-//! [`BINS_PER_ROW`]; when it no longer does, or when there are more than [`BINS_MAX`], all bins double their width: memory
-//! depends on the size of the picture, also for five million tasks. [`Gantt::draw`] draws bars with tooltips, or the bins,
-//! coloured by the name that ran longest and shaded by how much of the slice was busy. Hues go to the names with the most self
-//! time, that is, without the tasks inside of them ([`open`]).
+//! Life of the data: tasks arrive sorted by start ([`Gantt::add`]), each goes to the first row of its lane that is free
+//! (the rule of `floating_row`). The first [`BARS_MAX`] are kept as bars. Should more come, all of them become *bins*
+//! instead: per row and slice of time, how long which name ran. Bins are as wide as they must be for the time seen so
+//! far to fit [`BINS_PER_ROW`], and all double together when it does not, or when there are more than [`BINS_MAX`]: five
+//! million tasks need the memory of a picture. [`Gantt::draw`] draws bars with tooltips, or the bins, coloured by the
+//! name that ran longest and shaded by how much of the slice was busy. Hues go to the names that ran longest themselves, without
+//! what ran inside of them ([`Open`]).
 //!
 //! Whatever is left out of the picture (rows too deep, lanes too many, tasks without times) is said in the picture.
 
 mod bins;
 mod draw;
-mod open;
 mod path;
 pub(crate) mod rows;
 
 use std::collections::HashMap;
 
 use tq_engine::trace::Slice as TimeSlice;
+use tq_udfs::lanes::open::Open;
 use tq_udfs::ticks::Tick;
 
 use bins::{Bins, Slice};
-use open::{Open, OpenTask};
 use path::{Path, PathBar};
 
 /// More tasks than this are drawn as bins.
@@ -89,7 +88,8 @@ struct Lane {
     location: String,
     rows: Vec<Row>,
     tasks: u64,
-    open: Open,
+    /// Names and kinds of what runs.
+    open: Open<(u32, u32)>,
 }
 
 #[derive(Default)]
@@ -155,9 +155,9 @@ impl Gantt {
         self.first_start = self.first_start.min(first);
         self.last_finish = self.last_finish.max(last);
         let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
-        self.lanes[lane].open.begin(OpenTask { finish, name, kind }, start, |task, ticks| {
-            names[task.name as usize] += ticks;
-            kinds[task.kind as usize] += ticks;
+        self.lanes[lane].open.begin((name, kind), first, last, |(name, kind), ticks| {
+            names[name as usize] += ticks;
+            kinds[kind as usize] += ticks;
         });
         let rows_before = self.lanes[lane].rows.len();
         let Some(row) = self.lanes[lane].place(start, finish) else {
@@ -188,9 +188,9 @@ impl Gantt {
     pub(crate) fn draw(mut self, title: &str, order: &LaneOrder, page: &super::Names) -> String {
         let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
         for lane in &mut self.lanes {
-            lane.open.until(i64::MAX, |task, ticks| {
-                names[task.name as usize] += ticks;
-                kinds[task.kind as usize] += ticks;
+            lane.open.until(i64::MAX, |(name, kind), ticks| {
+                names[name as usize] += ticks;
+                kinds[kind as usize] += ticks;
             });
         }
         if self.bars.is_some() {

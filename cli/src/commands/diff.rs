@@ -10,7 +10,8 @@
 //! Why: what the executed paths spent …                         the saved query why-it-changed
 //! What changed most …                                         the saved query what-changed
 //! ```
-//! All parts are saved queries; the numbers are those that `tq check --baseline` judges.
+//! Above that stands, where it is so, that the two have no name of task in common; below it, that nothing changed.
+//! All of it are saved queries; the numbers are those that `tq check --baseline` judges.
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -38,6 +39,8 @@ const TABLES: [(&str, &str, &str); 2] = [
     ),
     ("what", "What changed most: work by name, idle locations", "what-changed"),
 ];
+/// The saved query whose sentence comes first: what is compared may be two different programs.
+const STRANGERS: &str = "facts-nothing-in-common";
 /// Rows of a table that people are shown.
 const ROWS_SHOWN: usize = 10;
 
@@ -79,11 +82,28 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             tables.push((key, title, answer));
         }
     }
-    let tick = connection.session().tick();
+    let strangers = match answer(&mut connection, &library, STRANGERS)? {
+        Some(Answer { rows, .. }) if rows.num_rows() > 0 => {
+            let sentences = cast(rows.column(0), &DataType::Utf8)?;
+            Some(sentences.as_string::<i32>().value(0).to_owned())
+        }
+        _ => None,
+    };
+    let found = Found { traces: [base, new], strangers, measures, tables, tick: connection.session().tick() };
     match args.format {
-        DiffFormat::Text => print(&text([base, new], &measures, &tables, tick)?),
-        DiffFormat::Json => print(&format!("{:#}\n", document([base, new], &measures, &tables, tick)?)),
+        DiffFormat::Text => print(&found.text()?),
+        DiffFormat::Json => print(&format!("{:#}\n", found.document()?)),
     }
+}
+
+/// All that is said of the two.
+struct Found<'a> {
+    traces: [&'a String; 2],
+    /// That they have nothing in common.
+    strangers: Option<String>,
+    measures: Vec<Measure>,
+    tables: Vec<(&'static str, &'static str, Answer)>,
+    tick: Tick,
 }
 
 /// The rows of a saved query, and whether they are the beginning of more.
@@ -121,41 +141,74 @@ impl Measure {
     }
 }
 
-fn text(
-    traces: [&String; 2],
-    measures: &[Measure],
-    tables: &[(&str, &str, Answer)],
-    tick: Tick,
-) -> Result<String, Failure> {
-    let [base, new] = traces.map(|trace| visible(trace).into_owned());
-    let mut text = format!("base = {base}\nnew  = {new}\n\n");
-    if measures.is_empty() {
-        text.push_str("Neither makespan nor busy time can be compared: one of the runs has no tasks.\n");
+impl Found<'_> {
+    /// Whether all numbers are the same and no table has a row.
+    fn is_nothing(&self) -> bool {
+        let same = |measure: &Measure| measure.base == measure.new;
+        !self.measures.is_empty()
+            && self.measures.iter().all(same)
+            && self.tables.iter().all(|(.., answer)| answer.rows.num_rows() == 0)
     }
-    let cells: Vec<[String; 4]> = measures.iter().map(|measure| cells(measure, tick)).collect();
-    let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    for (measure, row) in measures.iter().zip(&cells) {
-        let [before, after, change, percent] = row;
-        text.push_str(&format!(
-            "{:<13}  {before:>a$} → {after:>b$}  {change:>c$}  {percent:>d$}",
-            measure.name,
-            a = width(0),
-            b = width(1),
-            c = width(2),
-            d = width(3)
-        ));
-        text.truncate(text.trim_end().len());
-        text.push('\n');
-    }
-    for (_, title, Answer { rows, is_cut }) in tables.iter().filter(|(.., answer)| answer.rows.num_rows() > 0) {
-        let shown = rows.slice(0, rows.num_rows().min(ROWS_SHOWN));
-        text.push_str(&format!("\n{title}\n\n{}\n", table(&shown, tick)?));
-        if rows.num_rows() > shown.num_rows() {
-            let at_least = if *is_cut { "at least " } else { "" };
-            text.push_str(&format!("… and {at_least}{} more\n", rows.num_rows() - shown.num_rows()));
+
+    fn text(&self) -> Result<String, Failure> {
+        let [base, new] = self.traces.map(|trace| visible(trace).into_owned());
+        let (measures, tick) = (&self.measures, self.tick);
+        let mut text = format!("base = {base}\nnew  = {new}\n\n");
+        if let Some(strangers) = &self.strangers {
+            text.push_str(&format!("Beware: {strangers}\n\n"));
         }
+        if measures.is_empty() {
+            text.push_str("Neither makespan nor busy time can be compared: one of the runs has no tasks.\n");
+        }
+        let cells: Vec<[String; 4]> = measures.iter().map(|measure| cells(measure, tick)).collect();
+        let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        for (measure, row) in measures.iter().zip(&cells) {
+            let [before, after, change, percent] = row;
+            text.push_str(&format!(
+                "{:<13}  {before:>a$} → {after:>b$}  {change:>c$}  {percent:>d$}",
+                measure.name,
+                a = width(0),
+                b = width(1),
+                c = width(2),
+                d = width(3)
+            ));
+            text.truncate(text.trim_end().len());
+            text.push('\n');
+        }
+        if self.is_nothing() {
+            text.push_str(
+                "\nNothing changed: the time of each name of task, how many there are and what idled are the same.\n",
+            );
+        }
+        for (_, title, Answer { rows, is_cut }) in self.tables.iter().filter(|(.., answer)| answer.rows.num_rows() > 0)
+        {
+            let shown = rows.slice(0, rows.num_rows().min(ROWS_SHOWN));
+            text.push_str(&format!("\n{title}\n\n{}\n", table(&shown, tick)?));
+            if rows.num_rows() > shown.num_rows() {
+                let at_least = if *is_cut { "at least " } else { "" };
+                text.push_str(&format!("… and {at_least}{} more\n", rows.num_rows() - shown.num_rows()));
+            }
+        }
+        Ok(text)
     }
-    Ok(text)
+
+    fn document(&self) -> Result<Value, Failure> {
+        let of = |measure: &Measure| {
+            let (base, new) = (measure.base, measure.new);
+            json!({"measure": measure.name, "base": base, "new": new, "change": new - base, "change_percent": measure.percent()})
+        };
+        let mut document = json!({
+            "base": self.traces[0],
+            "new": self.traces[1],
+            "tick": match self.tick { Tick::Nanosecond => "ns", Tick::Picosecond => "ps" },
+            "nothing_in_common": self.strangers.is_some(),
+            "measures": self.measures.iter().map(of).collect::<Vec<Value>>(),
+        });
+        for (key, _, Answer { rows, .. }) in &self.tables {
+            document[*key] = rows_as_json(rows)?;
+        }
+        Ok(document)
+    }
 }
 
 /// Both values, the change and its percentage.
@@ -168,28 +221,6 @@ fn cells(measure: &Measure, tick: Tick) -> [String; 4] {
         format!("{sign}{}", mean_time_text(change, tick)),
         measure.percent().map(|percent| format!("{percent:+.1} %")).unwrap_or_default(),
     ]
-}
-
-fn document(
-    traces: [&String; 2],
-    measures: &[Measure],
-    tables: &[(&str, &str, Answer)],
-    tick: Tick,
-) -> Result<Value, Failure> {
-    let of = |measure: &Measure| {
-        let (base, new) = (measure.base, measure.new);
-        json!({"measure": measure.name, "base": base, "new": new, "change": new - base, "change_percent": measure.percent()})
-    };
-    let mut document = json!({
-        "base": traces[0],
-        "new": traces[1],
-        "tick": match tick { Tick::Nanosecond => "ns", Tick::Picosecond => "ps" },
-        "measures": measures.iter().map(of).collect::<Vec<Value>>(),
-    });
-    for (key, _, Answer { rows, .. }) in tables {
-        document[*key] = rows_as_json(rows)?;
-    }
-    Ok(document)
 }
 
 fn rows_as_json(rows: &RecordBatch) -> Result<Value, Failure> {

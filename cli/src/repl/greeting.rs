@@ -99,13 +99,13 @@ fn broken(lines: &[String]) -> String {
 /// The busiest location of each run, and which part of the makespan that was; `None` where that cannot be said at once.
 fn busiest(connection: &mut Connection) -> Option<RecordBatch> {
     let sql = format!(
-        "SELECT run, location, round(100.0 * busy / makespan) AS percent FROM ( \
+        "SELECT run, min(location) AS location, round(100.0 * max(busy) / max(makespan)) AS percent, count(*) AS alike FROM ( \
            SELECT runs.run, location, busy(start, finish) AS busy, makespan, \
-             row_number() OVER (PARTITION BY runs.run ORDER BY busy(start, finish) DESC, location) AS place \
-           FROM program_tasks JOIN runs USING (run) \
+             rank() OVER (PARTITION BY runs.run ORDER BY busy(start, finish) DESC) AS place \
+           FROM working_tasks JOIN runs USING (run) \
            WHERE finish IS NOT NULL AND makespan > 0 AND locations > 1 AND (SELECT sum(tasks) FROM runs) <= {TASKS_MAX} \
            GROUP BY runs.run, location, makespan) \
-         WHERE place = 1"
+         WHERE place = 1 GROUP BY run"
     );
     connection.collect(&sql, &Params::new()).ok()
 }
@@ -118,7 +118,13 @@ fn in_words(busiest: &RecordBatch, run: &str) -> Result<String, Failure> {
             cells.exact(column, row, &mut text).map(|()| text)
         };
         if cell(0)? == run {
-            return Ok(format!("; {} was busiest, {} % of it", visible(&cell(1)?), cell(2)?.trim_end_matches(".0")));
+            let (location, alike) = (cell(1)?, cell(3)?);
+            let busiest = match alike.as_str() {
+                "1" => format!("{} was busiest", visible(&location)),
+                // One of several that were as busy was not busiest.
+                alike => format!("{alike} of them were busiest"),
+            };
+            return Ok(format!("; {busiest}, {} % of it", cell(2)?.trim_end_matches(".0")));
         }
     }
     Ok(String::new())

@@ -117,7 +117,7 @@ fn slice_in_words(connection: &Connection) -> Option<String> {
         (Some(from), Some(to)) => format!("from {from} to {to}"),
     };
     Some(format!(
-        "Only what touches the time {stretch} is here; what sticks out of it counts with its whole length.\n\n"
+        "Only the time {stretch} is here: tasks that stick out of it are cut at its borders, and what else touches it (messages, links) is whole.\n\n"
     ))
 }
 

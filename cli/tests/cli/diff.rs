@@ -36,8 +36,6 @@ fn two_runs_are_compared_in_a_command() {
          makespan       │   30.0 µs │  40.0 µs │     10.0 µs │           33.3 │          3 │         3
          idle locations │   25.0 µs │  35.0 µs │     10.0 µs │           40.0 │          2 │         2
          work in a      │   20.0 µs │  30.0 µs │     10.0 µs │           50.0 │          1 │         1
-         work in b      │   10.0 µs │  10.0 µs │         0 s │            0.0 │          1 │         1
-         work in c      │   5.00 µs │  5.00 µs │         0 s │            0.0 │          1 │         1
         --- exit 0
     "#]]);
     place.tq("diff base.csv new.csv --format json").check(&expect![[r#"
@@ -60,6 +58,7 @@ fn two_runs_are_compared_in_a_command() {
             }
           ],
           "new": "new.csv",
+          "nothing_in_common": false,
           "tick": "ns",
           "what": [
             {
@@ -88,24 +87,6 @@ fn two_runs_are_compared_in_a_command() {
               "new_count": 1,
               "new_time": 30000,
               "what": "work in a"
-            },
-            {
-              "base_count": 1,
-              "base_time": 10000,
-              "change_percent": 0.0,
-              "change_time": 0,
-              "new_count": 1,
-              "new_time": 10000,
-              "what": "work in b"
-            },
-            {
-              "base_count": 1,
-              "base_time": 5000,
-              "change_percent": 0.0,
-              "change_time": 0,
-              "new_count": 1,
-              "new_time": 5000,
-              "what": "work in c"
             }
           ],
           "why": [
@@ -130,6 +111,63 @@ fn two_runs_are_compared_in_a_command() {
         error: cannot read trace `nowhere.csv`: no such file
         hint: `.` holds `base.csv`, `new.csv`, `run.json`
         --- exit 2
+    "#]]);
+}
+
+#[test]
+fn nothing_changed_and_nothing_in_common_are_said() {
+    let place = Place::new();
+    write_run(&place, "base.csv", 20);
+    place.tq("diff base.csv base.csv").check(&expect![[r#"
+        base = base.csv
+        new  = base.csv
+
+        makespan       30.0 µs → 30.0 µs  0 s  +0.0 %
+        busy time      35.0 µs → 35.0 µs  0 s  +0.0 %
+
+        Nothing changed: the time of each name of task, how many there are and what idled are the same.
+        --- exit 0
+    "#]]);
+    place.write("other.csv", "task,name,location,start_us,end_us\n1,x,w0,0,20\n");
+    place.tq("diff base.csv other.csv").check(&expect![[r#"
+        base = base.csv
+        new  = other.csv
+
+        Beware: base and new have no name of task in common (3 names and 1): they do not look like two runs of one program, and what follows compares two different things.
+
+        makespan       30.0 µs → 20.0 µs  -10.0 µs  -33.3 %
+        busy time      35.0 µs → 20.0 µs  -15.0 µs  -42.9 %
+
+        Why: what the executed paths spent; the changes of all names add up to that of the makespan
+
+         what                │ base_time │ new_time │ change_time
+        ─────────────────────┼───────────┼──────────┼─────────────
+         x: on one path only │       0 s │  20.0 µs │     20.0 µs
+         b: waiting          │   15.0 µs │      0 s │    -15.0 µs
+         b: on one path only │   10.0 µs │      0 s │    -10.0 µs
+         c: on one path only │   5.00 µs │      0 s │    -5.00 µs
+
+        What changed most: work by name, idle locations
+
+         what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
+        ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
+         makespan       │   30.0 µs │  20.0 µs │    -10.0 µs │          -33.3 │          3 │         1
+         idle locations │   25.0 µs │      0 s │    -25.0 µs │         -100.0 │          2 │         1
+         work in a      │   20.0 µs │      0 s │    -20.0 µs │         -100.0 │          1 │         0
+         work in x      │       0 s │  20.0 µs │     20.0 µs │           NULL │          0 │         1
+         work in b      │   10.0 µs │      0 s │    -10.0 µs │         -100.0 │          1 │         0
+         work in c      │   5.00 µs │      0 s │    -5.00 µs │         -100.0 │          1 │         0
+        --- exit 0
+    "#]]);
+    place.tq("query base=base.csv new=other.csv facts-nothing-in-common --format csv").check(&expect![[r#"
+        fact
+        "base and new have no name of task in common (3 names and 1): they do not look like two runs of one program, and what follows compares two different things."
+        --- exit 0
+    "#]]);
+    place.tq("query base=base.csv new=base.csv facts-what-changed --format csv").check(&expect![[r#"
+        fact
+        The run took 30.0 µs as before; the work in every name of task is the same.
+        --- exit 0
     "#]]);
 }
 

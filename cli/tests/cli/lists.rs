@@ -47,19 +47,22 @@ fn lists_describe_themselves() {
           import_stats       What was skipped, repaired, rounded or guessed while reading: nothing is
                              dropped silently.
           program_tasks      (view) The tasks of the program: `tasks` without the rows that the recorder
-                             wrote of itself (role profiler). Functions read it when their `tasks` is left
-                             out, and so do the saved queries.
+                             wrote of itself (role profiler); in a slice (`--from`, `--to`), cut at its
+                             borders. Functions read it when their `tasks` is left out, and so do the saved
+                             queries.
           program_locations  (view) The locations of the program: `locations` without those that hold
                              nothing but what the recorder wrote of itself (role profiler). The saved
                              queries read it.
           working_tasks      (view) The tasks that locations executed: `program_tasks` without spans on
-                             locations of kind async and state, which describe what runs elsewhere or waits
-                             (all of them where there are no others). Saved queries about busy locations,
-                             parallelism and idle time read it.
+                             locations of kind async and state, which describe what runs elsewhere or waits,
+                             and of role communication, which transfer (all of them where there are no
+                             others). Saved queries about busy locations, parallelism and idle time read it.
           working_locations  (view) The locations that execute tasks: `program_locations` without those of
-                             kind async and state (all of them where there are no others).
+                             kind async and state and of role communication (all of them where there are no
+                             others).
           working_lanes      (view) The locations that could execute tasks at a time: `working_locations`
-                             without executors, processes, ranks and nodes, whose parts execute.
+                             without executors, processes, ranks, nodes, devices and scopes, whose parts
+                             execute, and ports, which only hand on.
           busy_lanes         (view) How long each of the `working_lanes` was busy, those that never ran
                              included.
           parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a

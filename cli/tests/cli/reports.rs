@@ -26,7 +26,8 @@ fn a_report_is_a_page_with_pictures() {
 
         ![How busy the locations were over time, in 50 equal intervals, and on average](page.occupancy-over-time.svg)
 
-        The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0.
+        The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0, and those that only
+        transfer (communication threads, streams of copies) are not.
 
         | location | busy_time | makespan | share |
         | --- | ---: | ---: | ---: |
@@ -49,7 +50,8 @@ fn a_report_is_a_page_with_pictures() {
 
         ## Where the time went
 
-        The time of tasks without the tasks that they enclose, by name.
+        The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
+        Transfers on locations that do nothing else are not among them.
 
         ![Where the time went, by name of task, nested tasks not counted twice](page.time-by-name.svg)
 
@@ -95,11 +97,12 @@ fn a_report_is_a_page_with_pictures() {
 
         ## Is the trace sound
 
-        What was skipped, repaired, rounded or guessed while recording and reading.
+        What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
+        together or describe transfers.
 
-        | format | source | time_unit | tasks | locations | makespan |
-        | --- | --- | --- | ---: | ---: | ---: |
-        | tfprof | run.json | us | 3 | 3 | 80.0 µs |
+        | format | source | time_unit | tasks | locations | lanes | makespan |
+        | --- | --- | --- | ---: | ---: | ---: | ---: |
+        | tfprof | run.json | us | 3 | 3 | 2 | 80.0 µs |
 
         | severity | what | stage | count | example |
         | --- | --- | --- | ---: | --- |
@@ -280,9 +283,9 @@ fn a_slice_is_said_and_the_extension_tells_html() {
     place.tq("report run.json --from 45us --to 70us --template facts.md").check(&expect![[r#"
         # run
 
-        Only what touches the time from 45.0 µs to 70.0 µs is here; what sticks out of it counts with its whole length.
+        Only the time from 45.0 µs to 70.0 µs is here: tasks that stick out of it are cut at its borders, and what else touches it (messages, links) is whole.
 
-        - The tasks that touch the slice span 60.0 µs from the first start to the last finish; its 2 locations were busy for 58.3 % of that on average, most of all with b: 60.0 µs in 1 task, 85.7 % of all task time.
+        - Within the slice, the run took 25.0 µs from the first start to the last finish; its 2 locations were busy for 70.0 % of that on average, most of all with b: 25.0 µs in 1 task, 71.4 % of all task time.
         --- exit 0
     "#]]);
     place.tq("report run.json --template facts.md -o facts.html --quiet").check(&expect![[r#"

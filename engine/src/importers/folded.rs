@@ -52,8 +52,8 @@ impl Importer for Folded {
         &DOC
     }
 
-    /// Every line of the head is a stack with its weight, and one of them has two frames. Rows of numbers between semicolons
-    /// are a table.
+    /// The first line of the head is a stack with its weight, so are three of four, and one of them has two frames: one torn line
+    /// is counted when it is read, with its place. Rows of numbers between semicolons are a table, and so is what has a heading.
     fn recognise(&self, source: &Source) -> bool {
         let head = source.head();
         let whole = if source.head_is_whole() { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
@@ -65,7 +65,10 @@ impl Importer for Folded {
             split(line).is_some_and(|(stack, weight)| is_number(weight) && outermost(stack))
                 && !line.iter().any(u8::is_ascii_control)
         };
-        lines().any(|line| line.contains(&b';')) && lines().all(is_stack)
+        let (stacks, all) = (lines().filter(|line| is_stack(line)).count(), lines().count());
+        lines().next().is_some_and(is_stack)
+            && 4 * stacks >= 3 * all
+            && lines().any(|line| line.contains(&b';') && is_stack(line))
     }
 
     fn import(&self, source: &Source, context: &mut ImportContext<'_>) -> Result<(), ImportError> {
@@ -299,6 +302,8 @@ mod tests {
         check("main 3\n", false);
         check("a;b;c\n", false);
         check("a;b 42\nsomething else\n", false);
+        check("a;b 42\nsomething else\na;c 1\nd 3\n", true);
+        check("something;else\na;b 42\na;c 1\nd 3\n", false);
         check("start;finish;name\n0;5;job 1\n", false);
         check("0;5;job 1\n5;9;job 2\n", false);
         check("a;b -1\n", false);

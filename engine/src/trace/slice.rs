@@ -1,6 +1,6 @@
 //! A time slice: `--from`/`--to` keep what touches `[from, to)`, and count the rest.
 //!
-//! Rows whose span touches the slice stay whole; messages stay when the span from sending to receiving touches it;
+//! Rows whose span touches the slice stay whole (the view `program_tasks` cuts them at its borders); messages stay when the span from sending to receiving touches it;
 //! counters and events by their instant; rows without any time stay. Links stay when both ends do. Identities do not
 //! change, so a task has the same number in a slice and in the whole trace.
 

@@ -1,11 +1,14 @@
 //! Lanes: the tasks of one location of one run, as numbers and slices.
 //!
-//! Life of the data: [`Rows`] keeps an input; [`words`] numbers its locations without looking at the text of each row;
-//! [`Lanes`] numbers pairs of run and location; [`by_lane`] groups the spans by lane (a counting sort, 24 bytes a task);
-//! [`nest`] finds out which task encloses which on a lane. How functions on lanes treat NULLs, reversed and unfinished
-//! tasks is decided here, counted in [`Counts`] and reported by [`Counts::note`].
+//! Life of the data: [`Rows`] keeps an input; [`words`] numbers its locations without looking
+//! at the text of each row; [`Lanes`] numbers pairs of run and location; [`by_lane`] puts the spans of each lane side by
+//! side (a counting sort, 24 bytes a task); [`nest`] finds out which task encloses which on a lane, [`open`] whose its
+//! ticks are. What the functions of
+//! lanes have in common about NULLs, reversed and unfinished tasks is decided here, counted in [`Counts`] and said by
+//! [`Counts::note`].
 
 pub mod nest;
+pub mod open;
 pub mod pieces;
 pub mod words;
 

@@ -1,0 +1,347 @@
+//! Sentences, tables and pictures about traces that are no plain set of nested tasks: they say what is so, and agree with each other.
+
+use expect_test::{Expect, expect};
+
+use super::Place;
+
+fn fixture(name: &str) -> String {
+    format!("{}/../fixtures/{name}", env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The answer of a command whose words are given, compared with what was seen and found right.
+fn check(place: &Place, words: &[&str], expected: &Expect) {
+    place.tq_args(words).check(expected);
+}
+
+#[test]
+fn what_transfers_is_told_from_what_executes() {
+    let place = Place::new();
+    let trace = fixture("parsec/chol24-4r");
+    check(
+        &place,
+        &["query", &trace, "facts-how-full", "--format", "csv"],
+        &expect![[r#"
+            fact,name
+            "The run took 169 ms from the first start to the last finish; its 4 locations that execute tasks were busy for 30.2 % of that on average, most of all with chol::GEMM: 78.4 ms in 2024 tasks, 38.4 % of all task time.",chol::GEMM
+            --- exit 0
+        "#]],
+    );
+    check(
+        &place,
+        &["query", &trace, "facts-what-next", "--format", "csv"],
+        &expect![[r#"
+        fact,name_after,task_name
+        "Look next at how the work is spread (see Who works and who idles): the busiest location, rank 3/stream 1, worked 69.0 ms, 1.35 times the mean.",PARSEC RUNTIME::PREPARE_INPUT,PARSEC RUNTIME::RELEASE_DEPS
+        --- exit 0
+    "#]],
+    );
+    check(
+        &place,
+        &["query", &trace, "busy-locations", "--format", "table"],
+        &expect![[r#"
+         run       │ location        │ busy_time │ makespan │ share
+        ───────────┼─────────────────┼───────────┼──────────┼───────
+         chol24-4r │ rank 3/stream 1 │   69.0 ms │   169 ms │ 0.408
+         chol24-4r │ rank 2/stream 1 │   51.2 ms │   169 ms │ 0.302
+         chol24-4r │ rank 0/stream 1 │   48.8 ms │   169 ms │ 0.289
+         chol24-4r │ rank 1/stream 1 │   35.4 ms │   169 ms │ 0.209
+        (4 rows)
+        --- exit 0
+    "#]],
+    );
+}
+
+#[test]
+fn ports_and_scopes_are_no_locations_that_could_work() {
+    let place = Place::new();
+    let counts = "SELECT kind, count(*) AS lanes FROM working_lanes GROUP BY kind ORDER BY kind";
+    check(
+        &place,
+        &["query", &fixture("daisen/virtualmem_v5.sqlite3.zst"), "--format", "csv", "-c", counts],
+        &expect![[r#"
+        kind,lanes
+        component,63
+        --- exit 0
+    "#]],
+    );
+    check(
+        &place,
+        &["query", &fixture("daisen/fir64_v3.csv.zst"), "--format", "csv", "-c", counts],
+        &expect![[r#"
+        kind,lanes
+        component,56
+        --- exit 0
+    "#]],
+    );
+    // The sentence, the bars and the balance are about the same locations.
+    let agree = "SELECT (SELECT count(*) FROM busy_lanes) AS lanes, (SELECT count(*) FROM working_lanes) AS working";
+    check(
+        &place,
+        &["query", &fixture("daisen/virtualmem_v5.sqlite3.zst"), "--format", "csv", "-c", agree],
+        &expect![[r#"
+        lanes,working
+        63,63
+        --- exit 0
+    "#]],
+    );
+}
+
+#[test]
+fn idle_devices_say_of_what() {
+    let place = Place::new();
+    let trace = "[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":900,\"dur\":50,\"args\":{\"device\":0,\"stream\":7}},\n\
+        {\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"op\",\"pid\":1,\"tid\":1,\"ts\":0,\"dur\":1000}]";
+    place.write("late.json", trace);
+    check(
+        &place,
+        &["query", "late.json", "facts-gpu", "--format", "csv"],
+        &expect![[r#"
+        fact,name
+        "The run took 1.00 ms; its device was in use for 5.0 % of that, from the first task to the last, and meanwhile computed 100.0 % and idled 0.0 %; of what ran on it, k took most: 50.0 µs in 1 task, 100.0 %.",k
+        --- exit 0
+    "#]],
+    );
+    check(
+        &place,
+        &["query", "late.json", "facts-gpu-next", "--format", "csv"],
+        &expect![[r#"
+        fact,name,work_name,communication_name,copy_name
+        "Look next at what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for 95.0 % of the run.",,k,,
+        --- exit 0
+    "#]],
+    );
+    // Both ranks idle alike: none of them most.
+    check(
+        &place,
+        &["query", &fixture("chrome/nccl_ranks"), "facts-gpu", "--format", "csv"],
+        &expect![[r#"
+        fact,name
+        "The run took 2.90 ms; its 2 devices were in use for 92.4 % of that, from the first task to the last, and meanwhile computed 58.2 %, communicated without computing 13.4 % and idled 26.1 %; of what ran on them, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 %.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
+        --- exit 0
+    "#]],
+    );
+}
+
+#[test]
+fn names_of_two_runs_stand_beside_each_other() {
+    let place = Place::new();
+    let write = |name: &str, duration: &dyn Fn(i64) -> i64| {
+        let rows = (0..40).fold("name,location,start_us,end_us\n".to_owned(), |rows, task| {
+            rows + &format!("f{task},w0,{},{}\n", task * 1000, task * 1000 + duration(task))
+        });
+        place.write(name, &rows);
+    };
+    write("base.csv", &|task| 100 + task);
+    write("new.csv", &|task| 200 - task);
+    let rows = place.tq("query base.csv new.csv time-by-name --format csv").stdout;
+    let names: Vec<&str> = rows.lines().skip(1).filter_map(|row| row.split(',').nth(1)).collect();
+    assert_eq!(names.len(), 60, "{rows}");
+    assert!(names.chunks(2).all(|pair| pair[0] == pair[1]), "{rows}");
+}
+
+#[test]
+fn a_slice_counts_what_lies_in_it_everywhere() {
+    let place = Place::with_links();
+    let slice = ["run.json", "--from", "45us", "--to", "70us"];
+    for (query, expected) in [
+        (
+            "facts-how-full",
+            expect![[r#"
+             fact                                                                                                                                                                                                     │ name
+            ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────┼──────
+             Within the slice, the run took 25.0 µs from the first start to the last finish; its 2 locations were busy for 70.0 % of that on average, most of all with b: 25.0 µs in 1 task, 71.4 % of all task time. │ b
+            (1 row)
+            --- exit 0
+        "#]],
+        ),
+        (
+            "time-by-name",
+            expect![[r#"
+             run │ name │ tasks │ total_self_time │ total_time │ share_percent
+            ─────┼──────┼───────┼─────────────────┼────────────┼───────────────
+             run │ b    │     1 │         25.0 µs │    25.0 µs │         71.43
+             run │ c    │     1 │         10.0 µs │    10.0 µs │         28.57
+            (2 rows)
+            --- exit 0
+        "#]],
+        ),
+        (
+            "busy-locations",
+            expect![[r#"
+             run │ location │ busy_time │ makespan │ share
+            ─────┼──────────┼───────────┼──────────┼───────
+             run │ E0/W1    │   25.0 µs │  25.0 µs │   1.0
+             run │ E0/W0    │   10.0 µs │  25.0 µs │   0.4
+            (2 rows)
+            --- exit 0
+        "#]],
+        ),
+        (
+            "load-imbalance",
+            expect![[r#"
+             run │ lanes │ least_time │ most_time │ imbalance │ imbalance_percent │ load_balance │  gini
+            ─────┼───────┼────────────┼───────────┼───────────┼───────────────────┼──────────────┼───────
+             run │     2 │    10.0 µs │   25.0 µs │     1.429 │              60.0 │          0.7 │ 0.214
+            (1 row)
+            --- exit 0
+        "#]],
+        ),
+        (
+            "longest-tasks",
+            expect![[r#"
+             run │ task │ name │ location │   start │ duration
+            ─────┼──────┼──────┼──────────┼─────────┼──────────
+             run │    2 │ b    │ E0/W1    │ 45.0 µs │  25.0 µs
+             run │    1 │ c    │ E0/W0    │ 50.0 µs │  10.0 µs
+            (2 rows)
+            --- exit 0
+        "#]],
+        ),
+    ] {
+        check(&place, &[&["query"], &slice[..], &[query, "--format", "table"]].concat(), &expected);
+    }
+    // The picture says so too, and the table of tasks still has them whole.
+    let picture = place.tq_args(&[&["query"], &slice[..], &["timeline", "--format", "svg"]].concat()).stdout;
+    assert!(picture.contains("25.0 µs"), "{picture}");
+    let whole = "SELECT name, t.duration AS whole, p.duration AS in_slice FROM tasks t JOIN program_tasks p USING (task, name) ORDER BY name";
+    check(
+        &place,
+        &[&["query"], &slice[..], &["--format", "table", "-c", whole]].concat(),
+        &expect![[r#"
+         name │   whole │ in_slice
+        ──────┼─────────┼──────────
+         b    │ 60.0 µs │  25.0 µs
+         c    │ 10.0 µs │  10.0 µs
+        (2 rows)
+        --- exit 0
+    "#]],
+    );
+}
+
+#[test]
+fn an_efficiency_above_one_is_flagged() {
+    let place = Place::new();
+    let trace = fixture("pascal/above_one.json");
+    check(
+        &place,
+        &["query", &trace, "facts-scalability", "--format", "csv"],
+        &expect![[r#"
+            fact
+            "above_one uses 96.2 % of 4 cores at its largest size, 10. Beware: 1 of its 3 efficiencies is above 100 % (up to 125.0 %), so the runs on the fewest cores, which they are measured against, were slow for another reason, or more cores brought more than themselves."
+            --- exit 0
+        "#]],
+    );
+    check(
+        &place,
+        &["query", &trace, "pascal-above-one", "--format", "table"],
+        &expect![[r#"
+             run       │ region │ argument │ cores │   time │ efficiency
+            ───────────┼────────┼──────────┼───────┼────────┼────────────
+             above_one │        │ 10       │     2 │ 40.0 s │       1.25
+            (1 row)
+            --- exit 0
+        "#]],
+    );
+    let chart =
+        place.tq_args(&["query", &fixture("pascal/regions.json"), "pascal-weakest-region", "--format", "svg"]).stdout;
+    assert!(chart.contains("the efficiency that the program loses"), "{chart}");
+}
+
+#[test]
+fn a_tie_has_no_most() {
+    let place = Place::new();
+    place.write("even.csv", "name,location,start_us,end_us\na,w0,0,10\na,w1,0,10\n");
+    check(
+        &place,
+        &["query", "even.csv", "facts-balance", "--format", "csv"],
+        &expect![[r#"
+        fact
+        The work is spread evenly over the locations: each worked 10.0 µs.
+        --- exit 0
+    "#]],
+    );
+    place.write("tied.csv", "name,location,start_us,end_us\na,w0,0,10\na,w1,0,10\na,w2,0,1\n");
+    check(
+        &place,
+        &["query", "tied.csv", "facts-balance", "--format", "csv"],
+        &expect![[r#"
+        fact
+        "The work is spread unevenly over the locations: the busiest, 2 of them, worked 10.0 µs each, 1.43 times the mean."
+        --- exit 0
+    "#]],
+    );
+    check(
+        &place,
+        &["query", "tied.csv", "facts-what-next", "--format", "csv"],
+        &expect![[r#"
+        fact,name_after,task_name
+        "Look next at how the work is spread (see Who works and who idles): the 2 busiest locations worked 10.0 µs each, 1.43 times the mean.",,a
+        --- exit 0
+    "#]],
+    );
+    check(
+        &place,
+        &["query", &fixture("table/halo.csv"), "facts-messages", "--format", "csv"],
+        &expect![[r#"
+        fact
+        "36 messages were sent, 172032 bytes; none sent another one more than 6, as rank 0 did rank 1 and 5 other pairs."
+        --- exit 0
+    "#]],
+    );
+}
+
+#[test]
+fn samples_leave_out_what_needs_an_order_in_time() {
+    let place = Place::new();
+    place.write("a.folded", "main;solve 6\nmain;sol\nmain;read 3\nmain 1\n");
+    check(
+        &place,
+        &["report", "a.folded", "--tables"],
+        &expect![[r#"
+            # a
+
+            - Most of the weight of the stacks is in solve itself: 60.0 %.
+            - Stacks do not say when they were seen or on which thread: sections on timelines, concurrency, idling and the longest tasks are left out.
+
+            | stack | self_time |
+            | --- | ---: |
+            | main;solve | 6 ns |
+            | main;read | 3 ns |
+            | main | 1 ns |
+
+            ## Where the time went
+
+            The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
+            Transfers on locations that do nothing else are not among them.
+
+            | name | tasks | total_self_time | total_time | share_percent |
+            | --- | ---: | ---: | ---: | ---: |
+            | solve | 1 | 6 ns | 6 ns | 60.0 |
+            | read | 1 | 3 ns | 3 ns | 30.0 |
+            | main | 1 | 1 ns | 10 ns | 10.0 |
+
+            ## Is the trace sound
+
+            What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
+            together or describe transfers.
+
+            | format | source | time_unit | tasks | locations | lanes | makespan |
+            | --- | --- | --- | ---: | ---: | ---: | ---: |
+            | folded | a.folded | weights | 3 | 1 | 1 | 10 ns |
+
+            | severity | what | stage | count | example |
+            | --- | --- | --- | ---: | --- |
+            | lost | bad_lines | recording | 1 | line 2: \`main;sol\` |
+            | info | records_read | import | 4 | 0 became rows |
+            | info | stack_lines | import | 3 | they became 3 tasks |
+            | info | weights_as_ticks | import | 3 | a weight of 1 is a tick, whatever was counted: --option folded.unit=us says another |
+
+            ---
+
+            Asked with the saved queries `facts-samples`, `flame-graph`, `time-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+            --- stderr
+            warning: a.folded: 1 lost in 4 records (bad lines: line 2: `main;sol`); see import_stats
+            --- exit 0
+        "#]],
+    );
+}
