@@ -1,6 +1,6 @@
 -- title: How the tasks of each name changed from base to new: number, total and mean duration, busy time
 -- topic: comparison
--- needs: runs.run=base, runs.run=new, tasks
+-- needs: tasks.run=base, tasks.run=new
 --
 SELECT key AS name, base_count, new_count, base_total, new_total, change, round(change_percent, 1) AS change_percent, base_median, new_median, base_busy, new_busy, matched
 FROM compare_runs(program_tasks, base => 'base', new => 'new', by => 'name')

@@ -1,6 +1,6 @@
 -- title: Why the makespan changed from the run base to the run new: what the executed paths spent, by name and cause
 -- topic: comparison
--- needs: runs.run=base, runs.run=new, tasks
+-- needs: tasks.run=base, tasks.run=new
 -- chart: bar x=change_time y=what
 --
 SELECT CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END

@@ -17,6 +17,7 @@ const FIXTURES: &[&str] = &[
     "tfprof/nested_40.tfp",
     "tfprof/zero_40.tfp",
     "chrome/kineto_tiny.json",
+    "chrome/addmm_twice.json",
     "chrome/torch215_cpu.json.gz",
     "chrome/nccl_ranks",
     "nsys/two_streams.sqlite",

@@ -277,3 +277,16 @@ fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
         --- exit 2
     "#]]);
 }
+
+/// A recording that began too late is a finding of the comparison and no error of ours.
+#[test]
+fn a_run_without_tasks_is_compared_too() {
+    let place = Place::new();
+    for order in ["zero_40 wavefront_40", "wavefront_40 zero_40"] {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/tfprof");
+        let traces: Vec<String> = order.split(' ').map(|name| format!("{folder}/{name}.tfp")).collect();
+        let answer = place.tq_args(&["diff", &traces[0], &traces[1]]);
+        assert_eq!(answer.status, Some(0), "{order}: {}", answer.stderr);
+        assert!(answer.stdout.contains("makespan") && !answer.stdout.contains("Why"), "{order}: {}", answer.stdout);
+    }
+}
