@@ -20,7 +20,7 @@ use datafusion_expr::{
     Volatility,
 };
 
-use crate::exactly::coerced;
+use crate::exact_aggregates::coerced;
 use crate::wrapped::of_wrapped;
 
 /// The names of DataFusion's functions that [`precisely`] makes precise.

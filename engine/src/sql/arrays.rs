@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 use crate::sql::rows::over;
 
 const VALUE: &str = "__value";

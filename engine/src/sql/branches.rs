@@ -13,7 +13,7 @@ use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr::intersect_metadata_for_union;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, RecursiveQuery, Union};
 
-use crate::sql::itself::{Said, itself};
+use crate::sql::annotated::{Said, itself};
 
 /// An optimized plan whose UNIONs have the schemas of what their branches became.
 pub(super) fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -15,7 +15,7 @@ use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, LogicalPlan, Projection};
 
-use crate::sql::itself::{Said, itself};
+use crate::sql::annotated::{Said, itself};
 
 /// Hides the keys of a plan's aggregates of which too much would be concluded.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {

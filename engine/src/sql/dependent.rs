@@ -33,7 +33,6 @@ use datafusion::logical_expr::{
 };
 
 use crate::sql::scope::draws;
-use crate::sql::subqueries::outer_columns;
 
 /// What a subquery asks for, as far as it matters for how it may be answered.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -469,5 +468,16 @@ pub(super) fn spoken_of(plan: &LogicalPlan, schema: &DFSchema) -> Result<Vec<Col
     let spoken: HashSet<Column> = outer_columns(plan)?;
     let mut columns: Vec<Column> = spoken.into_iter().filter(|column| schema.has_column(column)).collect();
     columns.sort();
+    Ok(columns)
+}
+
+/// The columns of queries around it that a plan speaks of.
+pub(super) fn outer_columns(plan: &LogicalPlan) -> Result<HashSet<Column>> {
+    let mut columns = HashSet::new();
+    for expr in plan.all_out_ref_exprs() {
+        if let Expr::OuterReferenceColumn(_, column) = expr {
+            columns.insert(column);
+        }
+    }
     Ok(columns)
 }

@@ -2,8 +2,8 @@
 //!
 //! DataFusion's errors know what went wrong, sometimes where, rarely what was meant. [`SqlError::new`] takes such an
 //! error, the statement and the session, and finds the words: the nearest name for a misspelt table, column, function or
-//! setting, a place in the text for a caret, advice where there is some. Errors of our own are made by `error_at` and
-//! bring place and hint along.
+//! setting, a place in the text for a caret, advice where there is some. Errors of our own bring
+//! place and hint along (`diagnostic.rs`).
 //!
 //! ```text
 //! error: no column `strat`
@@ -20,15 +20,16 @@ use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{Query, SelectItem, Set, Statement as SqlStatement, Visit, Visitor};
 use datafusion::sql::sqlparser::parser::ParserError;
-use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+use datafusion::sql::sqlparser::tokenizer::Location;
 
-use crate::sql::elsewhere::{FILES_ARE_OPENED, column_like, instead, table_like};
+use crate::sql::diagnostic::{root_of, text_of};
 use crate::sql::names::without_tags;
 use crate::sql::nearest::nearest;
-use crate::sql::parse::{Lines, Statement};
-use crate::sql::place::{misspelt_before, spoken_of};
+use crate::sql::other_dialects::{FILES_ARE_OPENED, column_like, instead, table_like};
+use crate::sql::place::{Place, misspelt_before, place_at, spoken_of};
 use crate::sql::relations::RelationFunctions;
 use crate::sql::stack::deep;
+use crate::sql::statement::Statement;
 use crate::sql::system;
 use crate::sql::using::OWN;
 use crate::sql::wording::{in_words, is_unit, sql_types, without_internals};
@@ -44,19 +45,6 @@ pub struct SqlError {
     pub place: Option<Place>,
     /// What to try.
     pub hint: Option<String>,
-}
-
-/// A place in a text.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
-    /// The line of the whole text, counted from 1.
-    pub line: u64,
-    /// The character of the line, counted from 1.
-    pub column: u64,
-    /// How many characters of the line are meant; at least 1.
-    pub length: u64,
-    /// The line.
-    pub source_line: String,
 }
 
 impl SqlError {
@@ -146,33 +134,6 @@ impl SqlError {
         };
         SqlError { message, place, hint: hint.or_else(helps).filter(|hint| !hint.is_empty()) }
     }
-}
-
-/// An error of ours, with its place and a hint (none when empty).
-pub(super) fn error_at(span: Span, message: impl Into<String>, hint: &str) -> DataFusionError {
-    let message = message.into();
-    let mut diagnostic = Diagnostic::new_error(message.clone(), PlanSpan::try_from_sqlparser_span(span));
-    if !hint.is_empty() {
-        diagnostic.add_help(hint, None);
-    }
-    DataFusionError::Plan(message).with_diagnostic(diagnostic)
-}
-
-/// Adds a place and a hint to an error that does not have them.
-pub(super) fn help_if_none(error: DataFusionError, span: Span, hint: Option<String>) -> DataFusionError {
-    let known = error.diagnostic();
-    let known_span = known.and_then(|known| known.span);
-    let has_help = known.is_some_and(|known| !known.helps.is_empty());
-    if known_span.is_some() && (has_help || hint.is_none()) {
-        return error;
-    }
-    let message = known.map_or_else(|| text_of(root_of(&error)), |known| known.message.clone());
-    let mut diagnostic = Diagnostic::new_error(message, known_span.or_else(|| PlanSpan::try_from_sqlparser_span(span)));
-    match hint {
-        Some(hint) if !has_help => diagnostic.add_help(hint, None),
-        _ => diagnostic.helps = error.diagnostic().map(|known| known.helps.clone()).unwrap_or_default(),
-    }
-    error.with_diagnostic(diagnostic)
 }
 
 /// A placeholder to which no value was given.
@@ -651,33 +612,6 @@ fn cte_names(statement: Option<&Statement>) -> Vec<String> {
     ctes.0
 }
 
-/// The error at the bottom of contexts, diagnostics and wrappers.
-fn root_of(error: &DataFusionError) -> &DataFusionError {
-    match error.find_root() {
-        DataFusionError::Collection(errors) => errors.first().map_or(error, root_of),
-        root => root,
-    }
-}
-
-/// The text of an error without its kind in front and a backtrace behind.
-fn text_of(error: &DataFusionError) -> String {
-    let text = match error {
-        DataFusionError::Plan(text)
-        | DataFusionError::Execution(text)
-        | DataFusionError::Configuration(text)
-        | DataFusionError::NotImplemented(text)
-        | DataFusionError::ResourcesExhausted(text)
-        | DataFusionError::Internal(text) => text.clone(),
-        DataFusionError::SchemaError(error, _) => error.to_string(),
-        DataFusionError::ArrowError(error, _) => error.to_string(),
-        DataFusionError::External(error) => error.to_string(),
-        DataFusionError::IoError(error) => error.to_string(),
-        other => other.strip_backtrace(),
-    };
-    let text = text.split(DataFusionError::BACK_TRACE_SEP).next().unwrap_or_default();
-    text.trim().to_owned()
-}
-
 fn first_line(text: &str) -> &str {
     text.lines().next().unwrap_or_default()
 }
@@ -715,14 +649,6 @@ fn parser_message(error: &ParserError) -> (String, Option<Location>) {
     }
     let text = text.replace("Expected: ", "expected ").replace("found: EOF", "found the end of the statement");
     (text.replace("found: ", "found "), location)
-}
-
-pub(super) fn place_at(source: &str, start: Location, end: Location) -> Place {
-    let lines = Lines::new(source);
-    let source_line = lines.line(start.line).to_owned();
-    let rest = (source_line.chars().count() as u64 + 1).saturating_sub(start.column).max(1);
-    let length = if end.line == start.line { end.column.saturating_sub(start.column) } else { rest };
-    Place { line: start.line, column: start.column, length: length.clamp(1, rest), source_line }
 }
 
 /// The place with all of the word that stands there.

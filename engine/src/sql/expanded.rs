@@ -18,7 +18,7 @@ use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{Expr, ObjectName, Query, Spanned, Visit, Visitor};
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 
 /// Tables of a statement, those of a CTE as often as it is named.
 const TABLES: u64 = 4096;

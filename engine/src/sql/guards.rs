@@ -11,8 +11,8 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, Operator, cast};
 
+use crate::sql::annotated::{Said, itself};
 use crate::sql::cases::rewrite_cases;
-use crate::sql::itself::{Said, itself};
 
 /// Hides those CASE expressions of a plan that guard something.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {

@@ -8,7 +8,7 @@ use datafusion::sql::sqlparser::ast::{
     FromTable, ObjectName, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
 };
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 use crate::tables::{Table, VIEWS};
 
 /// Refuses a statement that changes a table or view which every session has.

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 
 /// Parentheses, brackets, CASE within each other.
 const NESTED: usize = 128;

@@ -13,6 +13,7 @@
 //!
 //! DataFusion's own `SessionContext::sql` skips the rewriting: relation functions then know only `(SELECT …)` arguments.
 
+mod annotated;
 mod arrays;
 mod balance;
 mod bounded;
@@ -23,8 +24,8 @@ pub mod checked;
 mod correlated;
 mod dependencies;
 mod dependent;
+mod diagnostic;
 pub mod dialect;
-mod elsewhere;
 mod equal;
 mod errors;
 mod expanded;
@@ -32,10 +33,8 @@ mod fractions;
 mod guards;
 mod headings;
 mod immutable;
-mod instead;
 mod interval_keys;
 mod interval_text;
-mod itself;
 mod json;
 mod keys;
 mod laterals;
@@ -47,8 +46,10 @@ pub mod names;
 pub mod nearest;
 mod nullable;
 mod numbers;
+mod omitted_rules;
 mod order;
 mod orders;
+mod other_dialects;
 pub mod parse;
 mod perfetto;
 mod place;
@@ -66,15 +67,16 @@ pub mod settings;
 mod spelling;
 mod stack;
 mod stale;
+mod statement;
 pub mod stop;
 mod structs;
 mod subqueries;
 mod system;
 mod times;
-mod unfit;
 mod using;
 mod windows;
 mod wording;
+mod wrapped_rules;
 mod zones;
 
 use std::sync::Arc;
@@ -88,10 +90,11 @@ use datafusion::prelude::{SessionConfig, SessionContext};
 pub use bounded::{WithinBounds, bind};
 pub use charged::ChargeWindows;
 pub use errors::SqlError;
-use instead::{Rewrite, instead_of};
 pub use nearest::nearest;
-pub use parse::{Statement, parse};
+pub use parse::parse;
 pub use query::execute;
+pub use statement::Statement;
+use wrapped_rules::{Rewrite, instead_of};
 
 /// Installs what relation functions need in a session: their registry and planners, and spans of columns in errors. Integer
 /// arithmetic is [`checked`].

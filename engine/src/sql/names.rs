@@ -38,7 +38,7 @@ use datafusion::sql::sqlparser::ast::{
     SelectItemQualifiedWildcardKind, Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions_mut,
 };
 
-use crate::sql::itself::{Said, is_itself, itself};
+use crate::sql::annotated::{Said, is_itself, itself};
 use crate::sql::scope::normal;
 
 /// Encloses the number of a tag in a name: invisible, and in no name that somebody types.

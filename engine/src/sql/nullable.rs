@@ -13,8 +13,8 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{DdlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder};
 
+use crate::sql::annotated::{Said, itself, kept};
 use crate::sql::cases::rewrite_cases;
-use crate::sql::itself::{Said, itself, kept};
 
 /// Makes those CASE expressions of a plan nullable that have a value that is, and the columns of a table that it makes.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {

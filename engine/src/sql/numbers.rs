@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan};
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 use crate::sql::wording::is_unit;
 
 /// The tokens of a statement, such numbers as decimals.

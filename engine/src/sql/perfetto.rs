@@ -19,8 +19,8 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
+use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
-use crate::sql::errors::error_at;
 
 /// The relations over slices, and ours behind them.
 const FAMILY: [(&str, &str); 2] = [("ancestor_slice", "ancestors"), ("descendant_slice", "descendants")];

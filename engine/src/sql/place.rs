@@ -17,9 +17,30 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
 
 use crate::sql::dialect::TqDialect;
-use crate::sql::errors::{Place, place_at};
 use crate::sql::nearest::nearest;
-use crate::sql::parse::{Lines, Statement};
+use crate::sql::statement::{Lines, Statement};
+
+/// A place in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The line of the whole text, counted from 1.
+    pub line: u64,
+    /// The character of the line, counted from 1.
+    pub column: u64,
+    /// How many characters of the line are meant; at least 1.
+    pub length: u64,
+    /// The line.
+    pub source_line: String,
+}
+
+/// The place between two others.
+pub(super) fn place_at(source: &str, start: Location, end: Location) -> Place {
+    let lines = Lines::new(source);
+    let source_line = lines.line(start.line).to_owned();
+    let rest = (source_line.chars().count() as u64 + 1).saturating_sub(start.column).max(1);
+    let length = if end.line == start.line { end.column.saturating_sub(start.column) } else { rest };
+    Place { line: start.line, column: start.column, length: length.clamp(1, rest), source_line }
+}
 
 /// The place of what a message speaks of, if it stands in the statement once. Without a statement, all of `source` is
 /// looked through.

@@ -23,7 +23,7 @@ use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{Query, Select, SetExpr, Statement as SqlStatement, Visit, Visitor};
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 
 /// Whether a statement asks for rows and changes nothing, wherever one looks in it.
 pub fn is_question(statement: &ParsedStatement) -> bool {

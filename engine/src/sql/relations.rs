@@ -27,11 +27,11 @@ use tq_udfs::relation::node::{GivenInput, RelationNode, plan};
 use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, RelationFunction};
 
 use crate::sql::branches::settled;
+use crate::sql::diagnostic::{error_at, help_if_none};
 use crate::sql::dialect::TqDialect;
-use crate::sql::elsewhere::{FILES_ARE_OPENED, reads_files};
-use crate::sql::errors::{error_at, help_if_none};
 use crate::sql::keys::with_null_keys;
 use crate::sql::nearest::nearest;
+use crate::sql::other_dialects::{FILES_ARE_OPENED, reads_files};
 
 /// The relation functions of a session: ours, and those that were added. They travel in the session's configuration.
 #[derive(Debug)]

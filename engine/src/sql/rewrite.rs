@@ -32,8 +32,8 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
 use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
 
 use crate::sql::arrays;
+use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
-use crate::sql::errors::error_at;
 use crate::sql::immutable::refuse_changes;
 use crate::sql::perfetto;
 use crate::sql::relations::{RelationFunctions, parameter_of};

@@ -15,8 +15,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
+use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
-use crate::sql::errors::error_at;
 
 const ROW: &str = "__row";
 

@@ -28,7 +28,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 use crate::sql::rows;
 
 /// Refuses two tables of one name from different schemas (`FROM t, s.t`), as PostgreSQL does: `t.a` would be a column of either,

@@ -23,8 +23,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
+use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
-use crate::sql::errors::error_at;
 
 const EXCEPT: &str = "\u{1}except all";
 const INTERSECT: &str = "\u{1}intersect all";

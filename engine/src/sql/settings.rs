@@ -8,8 +8,8 @@ use datafusion::sql::sqlparser::ast::{Ident, Statement};
 use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
-use crate::sql::errors::error_at;
 use crate::sql::nearest;
 
 /// The length of a tick.

@@ -29,7 +29,7 @@ use datafusion::sql::sqlparser::ast::{
     Spanned, Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType,
 };
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 use crate::sql::{interval_text, times};
 
 /// Rewrites the spellings of a SELECT itself, not of what stands within it.

@@ -34,7 +34,7 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
-use crate::sql::dependent::{self, Asked, Unnested, Unnesting, equal};
+use crate::sql::dependent::{self, Asked, Unnested, Unnesting, equal, outer_columns};
 use crate::sql::nullable::nullable;
 
 /// The name of the column that a subquery answers, in our joins.
@@ -582,17 +582,6 @@ fn spoken_of(expr: &Expr) -> Result<HashSet<Column>> {
         columns.extend(outer_columns(&subquery.subquery)?);
         Ok(TreeNodeRecursion::Continue)
     })?;
-    Ok(columns)
-}
-
-/// The columns of queries around it that a plan speaks of.
-pub(super) fn outer_columns(plan: &LogicalPlan) -> Result<HashSet<Column>> {
-    let mut columns = HashSet::new();
-    for expr in plan.all_out_ref_exprs() {
-        if let Expr::OuterReferenceColumn(_, column) = expr {
-            columns.insert(column);
-        }
-    }
     Ok(columns)
 }
 

@@ -41,7 +41,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
-use crate::sql::errors::{error_at, help_if_none};
+use crate::sql::diagnostic::{error_at, help_if_none};
 use crate::sql::names;
 use crate::sql::scope::normal;
 

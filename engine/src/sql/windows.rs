@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
     WindowType,
 };
 
-use crate::sql::errors::error_at;
+use crate::sql::diagnostic::error_at;
 use crate::sql::nearest::nearest;
 use crate::sql::scope::normal;
 

@@ -25,7 +25,7 @@ use crate::aggregate::Accumulators;
 use crate::checked::intervals::IntervalSum;
 use crate::checked::whole::WholeSum;
 use crate::exact::totals::{Sum, Total};
-use crate::exactly::coerced;
+use crate::exact_aggregates::coerced;
 use crate::retyped;
 use crate::spans::named;
 use crate::ticks::{is_time, time_metadata};

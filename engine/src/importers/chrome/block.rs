@@ -16,7 +16,7 @@ use super::event::{self, Event};
 use super::lex::{self, Flaw};
 use super::phases::Phases;
 use super::place::{Next, Place, place_in};
-use super::told::{TQ, Written};
+use super::round_trip::{TQ, Written};
 use crate::trace::{Block, findings};
 
 /// A parsed block.

@@ -12,8 +12,8 @@ use super::file::{Recording, Shared};
 use super::kineto::{Kinds, Label, Link};
 use super::lanes::Sort;
 use super::nest::{NONE, Nesting};
+use super::round_trip::{self, TQ_TASKS};
 use super::slices::Patches;
-use super::told::{self, TQ_TASKS};
 use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::cells::Cells;
 use crate::error::ImportError;
@@ -78,9 +78,9 @@ pub(super) fn build(
 
 /// Takes what `tq` wrote of tasks by their numbers, where the file still holds all of them; else it forgets all such numbers.
 fn believe(of_tasks: &[String], recording: &mut Recording) {
-    let said: Vec<_> = of_tasks.iter().map(|args| serde_json::from_str::<told::Tasks>(args)).collect();
+    let said: Vec<_> = of_tasks.iter().map(|args| serde_json::from_str::<round_trip::Tasks>(args)).collect();
     let rows = recording.rows;
-    let fits = |tasks: &told::Tasks| tasks.of == rows && tasks.parents.iter().all(|task| *task < rows);
+    let fits = |tasks: &round_trip::Tasks| tasks.of == rows && tasks.parents.iter().all(|task| *task < rows);
     if !said.is_empty() && said.iter().all(|tasks| tasks.as_ref().is_ok_and(fits)) {
         let parents = said.iter().flatten().flat_map(|tasks| tasks.parents.chunks_exact(2));
         let parents: Vec<(u32, u32)> = parents.map(|pair| (pair[0], pair[1])).collect();

@@ -25,7 +25,7 @@ use super::event;
 use super::file::Recording;
 use super::kineto::{Kinds, Label, Launches, Link};
 use super::nest::Nesting;
-use super::told::{self, WRITTEN};
+use super::round_trip::{self, WRITTEN};
 use crate::trace::{Words, findings};
 
 /// Kineto's flows from calls to what they launch.
@@ -115,7 +115,7 @@ pub(super) fn links(
         // What `tq` wrote has an identity for each link.
         let told = points.iter().map(|point| point.told).find(|told| *told != NO_WORD);
         let told = told.map(|told| recording.texts.word(told).to_owned());
-        let has_none = || matches!(told::said(told.as_deref(), "name"), told::Said::Null);
+        let has_none = || matches!(round_trip::said(told.as_deref(), "name"), round_trip::Said::Null);
         let name = match is_named {
             true => Label::Key(*name),
             false if has_none() => Label::Null,

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 
 use super::chunk::{Fact, SEPARATOR};
 use super::event;
-use super::told::{TQ_LOCATION, Told, Written};
+use super::round_trip::{TQ_LOCATION, Told, Written};
 use crate::tables::PROFILER;
 
 /// What a lane is.

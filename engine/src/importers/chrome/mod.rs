@@ -51,11 +51,11 @@ mod place;
 mod recorder;
 mod region;
 mod repair;
+mod round_trip;
 mod slices;
 #[cfg(test)]
 mod tests;
 mod time;
-mod told;
 
 use std::collections::BTreeSet;
 use std::io::{self, Read};
@@ -64,7 +64,7 @@ use std::path::Path;
 use self::container::{Container, Form, Stop};
 use self::file::{Recording, Shared};
 use self::lanes::Origin;
-use self::told::Written;
+use self::round_trip::Written;
 use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::trace::{RunBuilder, Source};

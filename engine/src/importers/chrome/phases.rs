@@ -19,7 +19,7 @@ use super::chunk::{
 use super::event::{self, Event, Text};
 use super::lanes::plain_number;
 use super::place::{Place, Recent};
-use super::told::{self, Said, WRITTEN, Written};
+use super::round_trip::{self, Said, WRITTEN, Written};
 use super::{flows, repair, time};
 use crate::trace::{Finding, Stats, Words, findings};
 use tq_udfs::ticks::Tick;
@@ -327,7 +327,7 @@ impl<'t> Phases<'t> {
         if event.told.is_some() {
             let role = self.told(event, "role");
             self.tasks.roles.extend(role.map(|role| (row, role)));
-            let has_none = matches!(told::said(event.told.as_deref(), "kind"), Said::Null);
+            let has_none = matches!(round_trip::said(event.told.as_deref(), "kind"), Said::Null);
             self.tasks.without_kind.extend(has_none.then_some(row));
         }
         if !event.bind_id.is_empty() {
@@ -456,7 +456,7 @@ impl<'t> Phases<'t> {
         }
         let args = own_args(event, own);
         let name = self.text(Some(event.name.unwrap_or(Text { raw: "", plain: true })), at);
-        let told_task = told::task(event.told.as_deref());
+        let told_task = round_trip::task(event.told.as_deref());
         self.lists.marks.push(Mark { lane, time, name, kind, told_kind, task: None, told_task, args });
     }
 
@@ -472,7 +472,7 @@ impl<'t> Phases<'t> {
                 if time.rounded {
                     self.rounded(at, event);
                 }
-                if matches!(told::said(event.told.as_deref(), "time"), Said::Null) { NO_TIME } else { time.value }
+                if matches!(round_trip::said(event.told.as_deref(), "time"), Said::Null) { NO_TIME } else { time.value }
             }
             Err(_) => {
                 self.records += series.len() as u64 - 1;
@@ -487,7 +487,7 @@ impl<'t> Phases<'t> {
         let category = event.category.map(|category| repair::unescape(category.raw).0);
         let told_name = category.as_deref().and_then(|category| category.strip_prefix(WRITTEN));
         let lane = match told_name {
-            Some(_) if matches!(told::said(event.told.as_deref(), "location"), Said::Null) => NO_WORD,
+            Some(_) if matches!(round_trip::said(event.told.as_deref(), "location"), Said::Null) => NO_WORD,
             Some(_) => self.thread(event.pid, event.tid),
             None => self.composed('P', [event.pid]),
         };
@@ -496,7 +496,7 @@ impl<'t> Phases<'t> {
             Some(told) => Measure::Told {
                 kind: self.told(event, "kind").unwrap_or_else(|| self.texts.intern("level")),
                 unit: self.told(event, "unit").unwrap_or(NO_WORD),
-                task: told::task(Some(told)),
+                task: round_trip::task(Some(told)),
             },
         };
         let name = told_name.map_or_else(|| plain(event.name), str::to_owned);
@@ -661,7 +661,7 @@ impl<'t> Phases<'t> {
 
     /// The key of what a member `tq` says, [`NO_WORD`] for NULL; `None` where it says nothing.
     fn told(&mut self, event: &Event<'t>, key: &str) -> Option<i32> {
-        match told::said(event.told.as_deref(), key) {
+        match round_trip::said(event.told.as_deref(), key) {
             Said::Nothing => None,
             Said::Null => Some(NO_WORD),
             Said::Text(text) => Some(self.texts.intern(&text)),
@@ -671,7 +671,7 @@ impl<'t> Phases<'t> {
     /// The time of an event; [`NO_TIME`] where `tq` says that it has none.
     fn told_time(&mut self, event: &Event<'t>, at: usize) -> Option<i64> {
         let time = self.time(event, at)?;
-        Some(if matches!(told::said(event.told.as_deref(), "time"), Said::Null) { NO_TIME } else { time })
+        Some(if matches!(round_trip::said(event.told.as_deref(), "time"), Said::Null) { NO_TIME } else { time })
     }
 
     /// The key of a text, [`NO_WORD`] without one.

@@ -19,7 +19,7 @@ use super::container::{Container, Form, Further, Stop};
 use super::damaged;
 use super::file::{Recording, Shared};
 use super::place::Next;
-use super::told::Written;
+use super::round_trip::Written;
 use crate::error::ImportError;
 use crate::trace::{self, Block, Source, findings, parse_reader};
 

@@ -51,14 +51,14 @@ use in_order::InOrderExec;
 use waiting::Turns;
 
 use crate::sql::long_constants::LongConstants;
-use crate::sql::unfit;
+use crate::sql::omitted_rules;
 
 /// The rule of DataFusion before which rows are brought into order: what follows looks at the finished plan.
 const BEFORE: &str = "EnsureCooperative";
 
 /// DataFusion's rules with ours among them.
 pub(super) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
-    let mut rules: Vec<_> = PhysicalOptimizer::new().rules.into_iter().map(unfit::instead_of).collect();
+    let mut rules: Vec<_> = PhysicalOptimizer::new().rules.into_iter().map(omitted_rules::instead_of).collect();
     let place = rules.iter().position(|rule| rule.name() == BEFORE).unwrap_or(rules.len());
     rules.insert(place, Arc::new(RowsInOrder));
     rules.insert(0, Arc::new(ScansInOrder));

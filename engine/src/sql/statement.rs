@@ -1,0 +1,100 @@
+//! A statement: what the parser made of it, and where in which text it stands.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::sql::parser::{ResetStatement, Statement as ParsedStatement};
+use datafusion::sql::sqlparser::ast::{Expr, LimitClause, ObjectName, Statement as SqlStatement, Value};
+use datafusion::sql::sqlparser::tokenizer::Location;
+
+use crate::sql::question;
+use crate::sql::stack::deep;
+
+/// One statement of a text.
+#[derive(Debug)]
+pub struct Statement {
+    /// What the parser made of it.
+    pub parsed: ParsedStatement,
+    /// The statement as written, from its first to its last token, without the semicolon.
+    pub text: String,
+    /// The line of the whole text in which it begins, counted from 1.
+    pub line: u64,
+    /// The whole text, in which errors point at a place.
+    pub source: Arc<str>,
+    /// Whether it is refused unless it only asks, by what is written and by what would be done.
+    pub only_asks: bool,
+}
+
+impl Clone for Statement {
+    fn clone(&self) -> Self {
+        let parsed = deep(|| self.parsed.clone());
+        let (text, source) = (self.text.clone(), Arc::clone(&self.source));
+        Statement { parsed, text, line: self.line, source, only_asks: self.only_asks }
+    }
+}
+
+impl Drop for Statement {
+    fn drop(&mut self) {
+        let nothing = ParsedStatement::Reset(ResetStatement::Variable(ObjectName(vec![])));
+        let parsed = std::mem::replace(&mut self.parsed, nothing);
+        deep(|| drop(parsed));
+    }
+}
+
+impl Statement {
+    /// Whether an answer of so many rows may be the beginning of a longer one: its LIMIT, a number or one of `params`, is reached.
+    pub fn is_cut_at(&self, rows: usize, params: &[(String, ScalarValue)]) -> bool {
+        let ParsedStatement::Statement(statement) = &self.parsed else { return false };
+        let SqlStatement::Query(query) = statement.as_ref() else { return false };
+        let Some(LimitClause::LimitOffset { limit: Some(Expr::Value(limit)), .. }) = &query.limit_clause else {
+            return false;
+        };
+        let limit = match &limit.value {
+            Value::Number(digits, _) => digits.parse().ok(),
+            Value::Placeholder(name) => {
+                let given = params.iter().find(|(given, _)| name.strip_prefix('$') == Some(given));
+                given.and_then(|(_, value)| value.to_string().parse().ok())
+            }
+            _ => None,
+        };
+        limit == Some(rows)
+    }
+
+    /// Whether it asks for rows and changes nothing ([`question::is_question`]).
+    pub fn is_question(&self) -> bool {
+        question::is_question(&self.parsed)
+    }
+}
+
+/// Where the lines of a text begin.
+#[derive(Debug)]
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        let ends = text.match_indices('\n').map(|(place, _)| place + 1);
+        Lines { text, starts: std::iter::once(0).chain(ends).collect() }
+    }
+
+    /// A line, counted from 1, without its end.
+    pub(super) fn line(&self, number: u64) -> &'a str {
+        let Some(start) = usize::try_from(number).ok().and_then(|number| self.starts.get(number.checked_sub(1)?))
+        else {
+            return "";
+        };
+        let line = self.text[*start..].split('\n').next().unwrap_or_default();
+        line.strip_suffix('\r').unwrap_or(line)
+    }
+
+    /// The byte at a place; columns count characters from 1.
+    pub(super) fn offset(&self, place: Location) -> usize {
+        let line = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
+        let Some(start) = self.starts.get(line) else { return self.text.len() };
+        let characters = usize::try_from(place.column.saturating_sub(1)).unwrap_or(usize::MAX);
+        let rest = &self.text[*start..];
+        start + rest.char_indices().nth(characters).map_or(rest.len(), |(byte, _)| byte)
+    }
+}
