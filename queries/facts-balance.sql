@@ -11,9 +11,9 @@ WITH spread AS (
 )
 SELECT 'The work is spread ' || CASE WHEN s.imbalance < 1.1 THEN 'evenly' ELSE 'unevenly' END || ' over '
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'the locations of ' || s.run ELSE 'the locations' END
-  || CASE s.most_lanes WHEN s.lanes THEN ': each worked ' || time_text(s.most_time)
-       WHEN 1 THEN ': the busiest, ' || l.location || ', worked ' || time_text(s.most_time) || ', ' || round(s.imbalance, 2) || ' times the mean'
-       ELSE ': the busiest, ' || s.most_lanes || ' of them, worked ' || time_text(s.most_time) || ' each, ' || round(s.imbalance, 2) || ' times the mean' END
+  || CASE s.most_lanes WHEN s.lanes THEN ': each was busy for ' || time_text(s.most_time)
+       WHEN 1 THEN ': the busiest, ' || l.location || ', was busy for ' || time_text(s.most_time) || ', ' || round(s.imbalance, 2) || ' times the mean'
+       ELSE ': the busiest, ' || s.most_lanes || ' of them, were busy for ' || time_text(s.most_time) || ' each, ' || round(s.imbalance, 2) || ' times the mean' END
   || '.' AS fact
 FROM spread s
 JOIN busy_lanes l ON l.run = s.run AND l.busy_time = s.most_time

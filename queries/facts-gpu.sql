@@ -18,7 +18,7 @@ WITH sums AS (
   GROUP BY name
   QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, name) = 1
 )
-SELECT CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'The run took ' || (SELECT time_text(makespan) FROM runs) || '; its ' ELSE 'In all runs, the ' END
+SELECT CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'The run took ' || (SELECT time_text(max(makespan)) FROM runs) || '; its ' ELSE 'In all runs, the ' END
   || CASE devices WHEN 1 THEN 'device was' ELSE devices || ' devices were' END || ' in use for ' || round(100.0 * total / makespan, 1)
   || CASE (SELECT count(*) FROM runs) WHEN 1 THEN ' % of that' ELSE ' % of the time' END || ', from the first task to the last, and meanwhile computed '
   || round(100.0 * computing / total, 1) || ' %'

@@ -12,17 +12,26 @@ WITH idle AS (
   WHERE g.duration > 0
   ORDER BY g.duration DESC, r.run_number, g.location, g.start
   LIMIT 1
+), never AS (
+  SELECT count(*) AS lanes, min(l.location) AS location FROM busy_lanes l JOIN runs r ON r.run = l.run WHERE l.busy_time = 0 AND r.makespan > 0
 )
-SELECT 'No link says what waits for what; the longest idle stretch is ' || time_text(duration) || ' on ' || location
-  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END
+SELECT 'No link says what waits for what; ' || CASE n.lanes WHEN 0 THEN 'the' WHEN 1 THEN n.location || ' never ran, and of the others the'
+    ELSE n.lanes || ' locations never ran, and of the others the' END || ' longest idle stretch is ' || time_text(i.duration) || ' on ' || i.location
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || i.run ELSE '' END
   || CASE
        WHEN coalesce(name_before, '') <> '' AND coalesce(name_after, '') <> '' THEN ', between ' || name_before || ' and ' || name_after || '.'
        WHEN coalesce(name_after, '') <> '' THEN ', before its first task, ' || name_after || '.'
        WHEN coalesce(name_before, '') <> '' THEN ', after its last task, ' || name_before || '.'
        ELSE '.'
      END AS fact, name_before, name_after
-FROM idle
+FROM idle i
+CROSS JOIN never n
 UNION ALL
-SELECT 'Nothing waited: no location ever idled, so the run is as long as its work.' AS fact, NULL AS name_before, NULL AS name_after
+SELECT CASE n.lanes
+    WHEN 0 THEN 'Nothing waited: no location ever idled, so the run is as long as its work.'
+    WHEN 1 THEN 'No link says what waits for what; ' || n.location || ' never ran, and the others never idled.'
+    ELSE 'No link says what waits for what; ' || n.lanes || ' locations never ran, and the others never idled.'
+  END AS fact, NULL AS name_before, NULL AS name_after
 FROM (SELECT count(*) AS stretches FROM idle) CROSS JOIN (SELECT count(*) AS tasks FROM working_tasks WHERE duration > 0)
+CROSS JOIN never n
 WHERE stretches = 0 AND tasks > 0

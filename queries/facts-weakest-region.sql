@@ -13,7 +13,7 @@ WITH cells AS (
   FROM cells w
   JOIN cells r ON (r.run IS NOT DISTINCT FROM w.run) AND (r.argument IS NOT DISTINCT FROM w.argument) AND r.cores = w.cores
   LEFT ANTI JOIN parents p ON (p.study IS NOT DISTINCT FROM r.run) AND p.parent_region = r.region
-  WHERE w.region = '' AND r.region <> '' AND w.time > r.time * (1 - least(r.efficiency, 1))
+  WHERE w.region = '' AND r.region <> '' AND r.time <= w.time AND w.time > r.time * (1 - least(r.efficiency, 1))
 )
 SELECT 'Of the innermost regions, ' || region || ' costs most: if it scaled perfectly, the program would use '
   || round(100 * (program_efficiency + lost), 1) || ' % of ' || cores || ' cores instead of ' || round(100 * program_efficiency, 1)

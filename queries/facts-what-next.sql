@@ -22,7 +22,7 @@ SELECT 'Look next at '
   || CASE
        WHEN s.lanes > 1 AND s.imbalance >= 1.25 AND s.busy_time > 0 THEN 'how the work is spread (see Who works and who idles): the '
          || CASE s.most_lanes WHEN 1 THEN 'busiest location, ' || s.busiest || ',' ELSE s.most_lanes || ' busiest locations' END
-         || ' worked ' || time_text(s.most_time) || CASE s.most_lanes WHEN 1 THEN ', ' ELSE ' each, ' END || round(s.imbalance, 2) || ' times the mean.'
+         || CASE s.most_lanes WHEN 1 THEN ' was busy for ' ELSE ' were busy for ' END || time_text(s.most_time) || CASE s.most_lanes WHEN 1 THEN ', ' ELSE ' each, ' END || round(s.imbalance, 2) || ' times the mean.'
        WHEN s.busy_time < 0.8 * s.lanes * r.makespan AND i.duration IS NOT NULL THEN 'why locations idle (see Who works and who idles): the longest time, '
          || time_text(i.duration) || ', ' || i.location || ' ran nothing '
          || CASE WHEN coalesce(i.name, '') = '' THEN 'until the end.' ELSE 'before ' || i.name || '.' END

@@ -4,8 +4,16 @@
 -- chart: occupancy x=bin_start y=occupancy bound=mean_occupancy panel=run
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
-SELECT run, bin, bin_start, sum(busy) AS busy_time, round(avg(occupancy), 4) AS occupancy,
-  round(avg(avg(occupancy)) OVER (PARTITION BY run), 4) AS mean_occupancy
-FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
-GROUP BY run, bin, bin_start
-ORDER BY run, bin
+-- Locations that never ran count with 0.
+WITH bins AS (
+  SELECT run, bin, bin_start, sum(busy) AS busy_time, sum(occupancy) AS occupancy, count(*) AS locations
+  FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
+  GROUP BY run, bin, bin_start
+), lanes AS (
+  SELECT run, count(*) AS lanes FROM busy_lanes GROUP BY run
+)
+SELECT b.run, b.bin, b.bin_start, b.busy_time, round(b.occupancy / greatest(b.locations, coalesce(l.lanes, 0)), 4) AS occupancy,
+  round(avg(b.occupancy / greatest(b.locations, coalesce(l.lanes, 0))) OVER (PARTITION BY b.run), 4) AS mean_occupancy
+FROM bins b
+LEFT JOIN lanes l ON l.run = b.run
+ORDER BY b.run, b.bin

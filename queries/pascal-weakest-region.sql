@@ -11,7 +11,7 @@ WITH cells AS (
     w.efficiency * w.time / (w.time - r.time * (1 - least(r.efficiency, 1))) - w.efficiency AS lost
   FROM cells w
   JOIN cells r ON (r.run IS NOT DISTINCT FROM w.run) AND (r.argument IS NOT DISTINCT FROM w.argument) AND r.cores = w.cores
-  WHERE w.region = '' AND r.region <> '' AND w.time > r.time * (1 - least(r.efficiency, 1))
+  WHERE w.region = '' AND r.region <> '' AND r.time <= w.time AND w.time > r.time * (1 - least(r.efficiency, 1))
 ), largest AS (
   SELECT *, row_number() OVER (PARTITION BY run, region ORDER BY size_order DESC, cores DESC) AS place,
     avg(lost) OVER (PARTITION BY run, region) AS mean_lost
