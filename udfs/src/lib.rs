@@ -19,6 +19,7 @@ pub mod cluster_view;
 pub mod compare_runs;
 pub mod component_metrics;
 pub mod component_rows;
+pub mod computed;
 pub mod concurrency;
 pub mod critical_path;
 pub mod distinct_order;

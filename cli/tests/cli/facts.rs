@@ -30,10 +30,10 @@ fn what_transfers_is_told_from_what_executes() {
         &place,
         &["query", &trace, "facts-what-next", "--format", "csv"],
         &expect![[r#"
-        fact,name_after,task_name
-        "Look next at how the work is spread (see Who works and who idles): the busiest location, rank 3/stream 1, worked 69.0 ms, 1.35 times the mean.",PARSEC RUNTIME::PREPARE_INPUT,PARSEC RUNTIME::RELEASE_DEPS
-        --- exit 0
-    "#]],
+            fact,name_after,task_name
+            "Look next at how the work is spread (see Who works and who idles): the busiest location, rank 3/stream 1, was busy for 69.0 ms, 1.35 times the mean.",PARSEC RUNTIME::PREPARE_INPUT,PARSEC RUNTIME::RELEASE_DEPS
+            --- exit 0
+        "#]],
     );
     check(
         &place,
@@ -255,29 +255,29 @@ fn a_tie_has_no_most() {
         &place,
         &["query", "even.csv", "facts-balance", "--format", "csv"],
         &expect![[r#"
-        fact
-        The work is spread evenly over the locations: each worked 10.0 µs.
-        --- exit 0
-    "#]],
+            fact
+            The work is spread evenly over the locations: each was busy for 10.0 µs.
+            --- exit 0
+        "#]],
     );
     place.write("tied.csv", "name,location,start_us,end_us\na,w0,0,10\na,w1,0,10\na,w2,0,1\n");
     check(
         &place,
         &["query", "tied.csv", "facts-balance", "--format", "csv"],
         &expect![[r#"
-        fact
-        "The work is spread unevenly over the locations: the busiest, 2 of them, worked 10.0 µs each, 1.43 times the mean."
-        --- exit 0
-    "#]],
+            fact
+            "The work is spread unevenly over the locations: the busiest, 2 of them, were busy for 10.0 µs each, 1.43 times the mean."
+            --- exit 0
+        "#]],
     );
     check(
         &place,
         &["query", "tied.csv", "facts-what-next", "--format", "csv"],
         &expect![[r#"
-        fact,name_after,task_name
-        "Look next at how the work is spread (see Who works and who idles): the 2 busiest locations worked 10.0 µs each, 1.43 times the mean.",,a
-        --- exit 0
-    "#]],
+            fact,name_after,task_name
+            "Look next at how the work is spread (see Who works and who idles): the 2 busiest locations were busy for 10.0 µs each, 1.43 times the mean.",,a
+            --- exit 0
+        "#]],
     );
     check(
         &place,

@@ -26,8 +26,8 @@ fn a_report_is_a_page_with_pictures() {
 
         ![How busy the locations were over time, in 50 equal intervals, and on average](page.occupancy-over-time.svg)
 
-        The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0, and those that only
-        transfer (communication threads, streams of copies) are not.
+        The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0, and the
+        threads that a runtime keeps for communication are not.
 
         | location | busy_time | makespan | share |
         | --- | ---: | ---: | ---: |
@@ -89,7 +89,8 @@ fn a_report_is_a_page_with_pictures() {
 
         ### What waits for what
 
-        Time between being ready and starting: the tasks had everything that they depend on, and no location took them, whether all were busy or some idled.
+        Time between being ready and starting: the tasks that they depend on had finished, and none of the locations had taken them yet, whether all were busy, some
+        idled, or what they need was on its way from another process.
 
         | name | released_by_name | tasks | waited_time | median_time | longest_time |
         | --- | --- | ---: | ---: | ---: | ---: |

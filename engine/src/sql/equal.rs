@@ -12,18 +12,20 @@
 //! whole nodes with such keys (GROUP BY, DISTINCT, joins) is in `interval_keys.rs`.
 //! [`CheckedArithmetic`](super::checked::CheckedArithmetic) asks for each expression, when types are settled.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::functions::datetime::date_part;
 use datafusion::logical_expr::expr::{
     AggregateFunction, Case, InList, InSubquery, ScalarFunction, Sort, WindowFunction, WindowFunctionDefinition,
 };
 use datafusion::logical_expr::{
-    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, lit, when,
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, ScalarUDF, lit, when,
 };
 use tq_udfs::checked::intervals::INTERVAL;
+use tq_udfs::computed::computed;
 
 use crate::sql::lengths::{OfInterval, holds_intervals};
 
@@ -133,6 +135,9 @@ const OF_LISTS: [&str; 13] = [
     "array_union",
 ];
 
+/// `date_part` as it is computed, for comparisons with years that timestamps do not reach.
+static DATE_PART: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(computed(date_part())));
+
 /// Compares intervals in a function by their length, and takes differences of times apart as intervals.
 fn of_function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let function = Arc::clone(&call.func);
@@ -141,10 +146,14 @@ fn of_function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transforme
     if !is_refused && !COMPARED.contains(&name) {
         return Ok(Transformed::no(Expr::ScalarFunction(call)));
     }
+    let was_computed = name != "date_part" || Arc::ptr_eq(&function, &DATE_PART);
+    if !was_computed {
+        call.func = Arc::clone(&DATE_PART);
+    }
     let types = call.args.iter().map(|argument| argument.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let is_difference = |data_type: &DataType| name == "date_part" && matches!(data_type, DataType::Duration(_));
     if !types.iter().any(|data_type| holds_intervals(data_type) || is_difference(data_type)) {
-        return Ok(Transformed::no(Expr::ScalarFunction(call)));
+        return Ok(Transformed::new_transformed(Expr::ScalarFunction(call), !was_computed));
     }
     if is_refused {
         return plan_err!(

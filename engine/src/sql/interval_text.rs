@@ -6,6 +6,7 @@
 //! ```text
 //! 1 day 02:03:04.5     1 day 2 hours 3 minutes 4.5 seconds
 //! 3 04:05              3 days 4 hours 5 minutes
+//! 12                   12 seconds
 //! ```
 
 use std::borrow::Cow;
@@ -13,6 +14,10 @@ use std::fmt::Write;
 
 /// The text with units.
 pub(super) fn with_units(text: &str) -> Cow<'_, str> {
+    // A number alone is seconds; a cast would take it for months.
+    if text.trim().parse::<f64>().is_ok_and(f64::is_finite) {
+        return Cow::Owned(format!("{} seconds", text.trim()));
+    }
     if !text.contains(':') {
         return Cow::Borrowed(text);
     }
@@ -65,6 +70,8 @@ mod tests {
             ("1 day 02:03:04.5", "1 day 02 hours 03 minutes 04.5 seconds"),
             ("-3 -04:05", "-3 days -04 hours -05 minutes"),
             ("2 hours", "2 hours"),
+            (" -1.5 ", "-1.5 seconds"),
+            ("1e400", "1e400"),
             ("1:2:3:4", "1:2:3:4"),
             ("10:61", "10:61"),
             ("a:b", "a:b"),

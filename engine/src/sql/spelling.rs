@@ -282,6 +282,7 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         escaped(pattern, escape_char);
     }
     if let Expr::Interval(interval) = expr
+        && interval.leading_field.is_none()
         && let Expr::Value(literal) = interval.value.as_mut()
         && let Value::SingleQuotedString(text) = &mut literal.value
     {

@@ -1,0 +1,41 @@
+//! Functions that the optimizer computes, and never turns round.
+//!
+//! DataFusion (55.2) makes `date_part('year', ts) > 1` a comparison of `ts` with the first moment of a year. A year that nanoseconds of
+//! 64 bits do not reach (before 1678, after 2261) becomes NULL on the way, and so does the comparison of every row. [`computed`]
+//! wraps such a function: everything is the wrapped function's, only what its answer says of its argument is not told.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, FieldRef};
+use datafusion_common::Result;
+use datafusion_expr::{
+    ColumnarValue, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+};
+
+use crate::wrapped::of_wrapped;
+
+/// The same function, which is computed for each row.
+pub fn computed(function: Arc<ScalarUDF>) -> ScalarUDF {
+    ScalarUDF::from(Computed { function })
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Computed {
+    function: Arc<ScalarUDF>,
+}
+
+impl ScalarUDFImpl for Computed {
+    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
+        self.function.return_field_from_args(args)
+    }
+
+    of_wrapped! {
+        fn name(&self) -> &str;
+        fn aliases(&self) -> &[String];
+        fn signature(&self) -> &Signature;
+        fn return_type(&self, types: &[DataType]) -> Result<DataType>;
+        fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue>;
+        fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>>;
+        fn documentation(&self) -> Option<&Documentation>;
+    }
+}
