@@ -1,7 +1,7 @@
 //! `approx_percentile_cont(x, 0.5, centroids)`: how many centroids a query may ask for.
 //!
 //! DataFusion makes room for all of them before there is a row, whatever the number: a thousand millions are 16 GB, and 2⁶³ - 1 a panic.
-//! [`within_centroids`] wraps the function: everything is the wrapped function's, only a larger number than [`MOST`] is an error.
+//! [`within_centroids`] wraps the function: everything is the wrapped function's, only a larger number than `MOST` is an error.
 
 use std::sync::Arc;
 

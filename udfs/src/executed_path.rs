@@ -50,7 +50,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          `communication` runs. A wait for a message begins when the message was sent. A task that is covered by a nested one where the \
          path enters it is a step of length 0. Inputs: given ones are taken as they are; omitted ones are the tables.\n\n\
          Units: ticks.\n\n\
-         Nulls: tasks without start or finish, links and messages without a task at an end are left out and counted in a note. A \
+         Nulls: tasks whose start or finish is NULL, links and messages without a task at an end are left out and counted in a note. A \
          task without location is on no lane. A message without one of its times has the other one for both.\n\n\
          Ties: link, then message, then lane; then the smallest task. The path ends with the smallest of the tasks that finish \
          last.\n\n\

@@ -5,7 +5,7 @@
 //! ([`relation`]) take whole relations.
 //!
 //! [`scalar_functions`], [`aggregate_functions`], [`window_functions`] and [`relation_functions`] are the registry: what
-//! they return is registered by the engine and listed by `tq functions`. [`keeps_time::keeps_time`] and [`plainly::plainly`]
+//! they return is registered by the engine and listed by `tq functions`. [`keeps_time::keeps_time`] and [`plain_results::plainly`]
 //! wrap functions that DataFusion provides.
 
 mod aggregate;

@@ -2,7 +2,7 @@
 //!
 //! The type of `struct(x, x)` is twice as large as that of `x`, so thirty queries of a WITH, each made of the one before, have a type of a thousand
 //! million parts, and planning looks at all of them. [`within_parts`] wraps such a function: everything is the wrapped function's, only a
-//! type of more than [`MOST`] parts is an error.
+//! type of more than `MOST` parts is an error.
 
 use std::sync::Arc;
 

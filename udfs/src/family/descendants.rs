@@ -32,7 +32,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          task that was asked about; it is not among the answers. A task that is given twice is answered once; one that \
          does not exist has no rows and is counted in a note. An `of` without `run` applies to every run.\n\n\
          Units: `start`, `finish` and `duration` are those of the task, in ticks; `distance` is a number of steps.\n\n\
-         Nulls: a task without parent is at the top, and so is one that is its own parent or whose parent does not \
+         Nulls: a task whose parent is NULL is at the top, and so is one that is its own parent or whose parent does not \
          exist; the latter two are counted in a note. Tasks without id are left out and counted.\n\n\
          Ties: none.\n\n\
          Errors: parents that form a circle (its tasks are named), a task that is there twice in a run.\n\n\
