@@ -9,7 +9,8 @@ SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time, r.m
   round(1.0 * coalesce(busy(t.start, t.finish), 0) / nullif(r.makespan, 0), 3) AS share
 FROM working_locations l
 JOIN runs r ON r.run = l.run
+LEFT JOIN working_lanes lane ON lane.run = l.run AND lane.location = l.location
 LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
-GROUP BY l.run, l.location, l.kind, r.makespan
-HAVING l.kind NOT IN ('executor', 'process', 'rank', 'node', 'device', 'scope', 'port') OR count(t.task) > 0
+GROUP BY l.run, l.location, lane.location, r.makespan
+HAVING lane.location IS NOT NULL OR count(t.task) > 0
 ORDER BY l.run, share DESC, l.location

@@ -86,6 +86,12 @@ fn a_session_at_the_prompt() {
     enter(&mut session, "SELECT * FROM taks;");
     expect(&mut session, "did you mean `tasks`?");
 
+    // Hints name the prompt's own commands, and lines end between words.
+    enter(&mut session, "SELECT nosuchfunction(1) FROM tasks;");
+    expect(&mut session, "hint: `\\f` lists the functions");
+    enter(&mut session, "SELECT nothing FROM tasks;");
+    expect(&mut session, "location,\r\nstart, finish");
+
     // Tab completes a column of the table in FROM.
     enter(&mut session, "SELECT name FROM tasks WHERE dura\t = 60000;");
     expect(&mut session, "(1 row)");

@@ -66,6 +66,10 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
             }
             Transformed::yes(Expr::Case(case))
         }
+        Expr::ScalarFunction(mut call) if call.name() == "date_part" && !Arc::ptr_eq(&call.func, &DATE_PART) => {
+            call.func = Arc::clone(&DATE_PART);
+            Transformed::yes(of_function(call, schema)?.data)
+        }
         Expr::ScalarFunction(call) => return of_function(call, schema),
         Expr::InList(mut list) if list.list.iter().any(may_be_zero) && list.expr.get_type(schema)?.is_floating() => {
             let InList { expr, list: items, .. } = &mut list;
@@ -146,14 +150,10 @@ fn of_function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transforme
     if !is_refused && !COMPARED.contains(&name) {
         return Ok(Transformed::no(Expr::ScalarFunction(call)));
     }
-    let was_computed = name != "date_part" || Arc::ptr_eq(&function, &DATE_PART);
-    if !was_computed {
-        call.func = Arc::clone(&DATE_PART);
-    }
     let types = call.args.iter().map(|argument| argument.get_type(schema)).collect::<Result<Vec<_>>>()?;
     let is_difference = |data_type: &DataType| name == "date_part" && matches!(data_type, DataType::Duration(_));
     if !types.iter().any(|data_type| holds_intervals(data_type) || is_difference(data_type)) {
-        return Ok(Transformed::new_transformed(Expr::ScalarFunction(call), !was_computed));
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
     }
     if is_refused {
         return plan_err!(
