@@ -70,7 +70,8 @@ fn take_apart(mut expr: Expr, chain: &BinaryOperator) -> Vec<Expr> {
     }
 }
 
-fn join(terms: &mut Vec<Expr>, op: &BinaryOperator) -> Expr {
+/// Terms, at least two, with an operator between them.
+pub(super) fn join(terms: &mut Vec<Expr>, op: &BinaryOperator) -> Expr {
     let mut later = terms.split_off(terms.len().div_ceil(2));
     let side = |terms: &mut Vec<Expr>| match terms.len() {
         0 | 1 => terms.pop().unwrap_or_else(|| Expr::Identifier(Ident::new(""))),

@@ -6,6 +6,7 @@
 //! x IN (0.0)                        -0.0 is not found (`=` and joins find it)      x + 0.0 IN (0.0)
 //! count(DISTINCT x)                 -0.0 and 0.0 are two                           count(DISTINCT x + 0.0)
 //! INTERVAL '25 hours' > '1 day'     months first, then days, then nanoseconds      interval_length(…) > interval_length(…)
+//! [1, NULL] < [1, 2]                NULL is first (ORDER BY has it last)           "list <"([1, NULL], [1, 2])
 //! CAST('[1, 2]' AS BIGINT[])        a list of one element, the text                refused
 //! ```
 //! An interval is as long as PostgreSQL and DuckDB take it for a comparison: a month has 30 days, a day 24 hours. What becomes of
@@ -15,7 +16,7 @@
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions::datetime::date_part;
 use datafusion::logical_expr::expr::{
@@ -28,13 +29,22 @@ use tq_udfs::checked::intervals::INTERVAL;
 use tq_udfs::computed::computed;
 
 use crate::sql::lengths::{OfInterval, holds_intervals};
+use crate::sql::quantified;
 
 /// An expression that compares what is equal.
 pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) && is_interval(&left, schema)? => {
-            let (left, right) = (Box::new(length(*left)), Box::new(length(*right)));
-            Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op, right }))
+            let (left, right) = (length(*left), length(*right));
+            return Ok(Transformed::yes(rewrite(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))), schema)?.data));
+        }
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_order(op) && left.get_type(schema)?.is_nested() => {
+            Transformed::yes(quantified::ordered(*left, op, *right))
+        }
+        Expr::Between(Between { expr, negated, low, high }) if expr.get_type(schema)?.is_nested() => {
+            let sides = Expr::and(expr.as_ref().clone().gt_eq(*low), expr.lt_eq(*high));
+            let between = sides.transform_up(|side| rewrite(side, schema))?.data;
+            Transformed::yes(if negated { Expr::Not(Box::new(between)) } else { between })
         }
         Expr::Between(mut between) if is_interval(&between.expr, schema)? => {
             let Between { expr, low, high, .. } = &mut between;
@@ -147,7 +157,7 @@ fn of_function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transforme
     let function = Arc::clone(&call.func);
     let name = function.name();
     let is_refused = OF_LISTS.contains(&name);
-    if !is_refused && !COMPARED.contains(&name) {
+    if !is_refused && !COMPARED.contains(&name) && !quantified::compares(&function) {
         return Ok(Transformed::no(Expr::ScalarFunction(call)));
     }
     let types = call.args.iter().map(|argument| argument.get_type(schema)).collect::<Result<Vec<_>>>()?;
@@ -240,6 +250,10 @@ pub(super) fn to_key(expr: &mut Expr, schema: &DFSchema) -> Result<bool> {
 fn is_comparison(op: Operator) -> bool {
     use Operator::{Eq, Gt, GtEq, IsDistinctFrom, IsNotDistinctFrom, Lt, LtEq, NotEq};
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | IsDistinctFrom | IsNotDistinctFrom)
+}
+
+fn is_order(op: Operator) -> bool {
+    matches!(op, Operator::Lt | Operator::LtEq | Operator::Gt | Operator::GtEq)
 }
 
 fn is_interval(expr: &Expr, schema: &DFSchema) -> Result<bool> {

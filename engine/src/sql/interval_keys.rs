@@ -9,7 +9,8 @@
 //! GROUP BY x               min(rank(x)) GROUP BY length(x), and x = of_rank(…) above        DISTINCT: GROUP BY all columns
 //! min(x), also OVER        min(rank(x)), and of_rank(…) above
 //! JOIN … USING (x)         length(l.x) = length(r.x), as in INTERSECT and EXCEPT
-//! OVER (ORDER BY x)        OVER (ORDER BY length(x)): before types are brought together, which knows no RANGE of intervals
+//! OVER (ORDER BY x)        OVER (ORDER BY length(x)): before types are brought together, which knows no RANGE of intervals, and none
+//!                          of differences of times
 //! ```
 //!
 //! WITH RECURSIVE … UNION is refused where it has such a column: it would end later than it should, or never. So are groups, and `min`
@@ -17,6 +18,7 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions_aggregate::expr_fn::min;
@@ -79,6 +81,11 @@ pub(super) fn windows(plan: LogicalPlan) -> Result<LogicalPlan> {
             let name = names.save(&expr);
             let sorted = expr.transform_up(|expr| {
                 let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+                for key in &mut call.params.order_by {
+                    if matches!(key.expr.get_type(&schema)?, DataType::Duration(_)) {
+                        key.expr = OfInterval::Days.of([std::mem::take(&mut key.expr)]);
+                    }
+                }
                 let changed = equal::sort_keys(&mut call.params.order_by, &schema)?;
                 if changed {
                     let frame = &mut call.params.window_frame;

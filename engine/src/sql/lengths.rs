@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Decimal128Array, Decimal256Array, FixedSizeListArray, Float64Array, GenericListArray,
-    IntervalMonthDayNanoArray, OffsetSizeTrait, new_null_array,
+    IntervalMonthDayNanoArray, OffsetSizeTrait, StructArray, new_null_array,
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
@@ -21,7 +21,7 @@ use tq_udfs::checked::intervals::{INTERVAL, divided, multiplied};
 /// A function of intervals. NULL for NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum OfInterval {
-    /// Nanoseconds as DECIMAL(38, 0), a month of 30 days and a day of 24 hours; of a list, those of its elements.
+    /// Nanoseconds as DECIMAL(38, 0), a month of 30 days and a day of 24 hours; of a list or a struct, those of its intervals.
     Length,
     /// A number by which intervals sort as by their length, and of which the interval can be told: DECIMAL(76, 0).
     Rank,
@@ -46,12 +46,13 @@ impl OfInterval {
     }
 }
 
-/// Whether values of a type are intervals, or lists of them.
+/// Whether values of a type are intervals, or lists and structs with them.
 pub(super) fn holds_intervals(data_type: &DataType) -> bool {
     match data_type {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             holds_intervals(item.data_type())
         }
+        DataType::Struct(fields) => fields.iter().any(|field| holds_intervals(field.data_type())),
         other => other == &INTERVAL,
     }
 }
@@ -152,7 +153,10 @@ fn type_of_lengths(data_type: &DataType) -> DataType {
         DataType::List(item) => DataType::List(of(item)),
         DataType::LargeList(item) => DataType::LargeList(of(item)),
         DataType::FixedSizeList(item, size) => DataType::FixedSizeList(of(item), *size),
-        _ => DataType::Decimal128(38, 0),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(of).collect()),
+        DataType::Null => DataType::Decimal128(38, 0),
+        other if other == &INTERVAL => DataType::Decimal128(38, 0),
+        other => other.clone(),
     }
 }
 
@@ -171,6 +175,12 @@ fn lengths(values: &ArrayRef) -> Result<ArrayRef> {
             let lists = as_fixed_size_list_array(values)?;
             Arc::new(FixedSizeListArray::try_new(item, size, lengths(lists.values())?, lists.nulls().cloned())?)
         }
+        DataType::Struct(fields) => {
+            let structs = values.as_struct();
+            let columns = structs.columns().iter().map(lengths).collect::<Result<_>>()?;
+            Arc::new(StructArray::try_new(fields, columns, structs.nulls().cloned())?)
+        }
+        _ if values.data_type() != &INTERVAL => Arc::clone(values),
         _ => {
             let lengths: Decimal128Array = values.as_primitive::<IntervalMonthDayNanoType>().unary(length);
             Arc::new(lengths.with_precision_and_scale(38, 0)?)

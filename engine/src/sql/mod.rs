@@ -54,6 +54,7 @@ pub mod parse;
 mod perfetto;
 mod place;
 mod pushed;
+mod quantified;
 pub mod query;
 pub mod question;
 pub mod relations;
@@ -110,6 +111,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(structs::Structs));
     planners.push(Arc::new(names::Marks));
+    planners.push(Arc::new(quantified::Quantifiers));
     planners.push(Arc::new(json::JsonPaths));
     planners.push(Arc::new(times::OfTimes));
     let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];

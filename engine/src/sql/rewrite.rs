@@ -36,6 +36,7 @@ use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
 use crate::sql::immutable::refuse_changes;
 use crate::sql::perfetto;
+use crate::sql::quantified;
 use crate::sql::relations::{RelationFunctions, parameter_of};
 use crate::sql::rows;
 use crate::sql::rows_of_lists;
@@ -134,6 +135,7 @@ impl VisitorMut for Rewriter<'_> {
         if let Expr::Function(call) = expr {
             self.scopes.call(call);
         }
+        quantified::rewrite(expr);
         match spelling::rewrite_expression(expr).and_then(|()| arrays::rewrite(expr)).and_then(|()| rows::rewrite(expr))
         {
             Ok(()) => ControlFlow::Continue(()),
