@@ -5,26 +5,35 @@
 //! ARRAY(SELECT x FROM t ORDER BY y, x)     (SELECT coalesce(array_agg(v ORDER BY k0, v), []) FROM (SELECT x, y FROM t …) AS r(v, k0))
 //! ```
 //! The order is said to the aggregate: that of a subquery in FROM would be left out.
+//!
+//! Elements that are written out, `ARRAY[t.a, b]`, are planned without what is around their query: columns of an outer query and names of WITH
+//! would not be found. So where they have any, it is `make_array(t.a, b)`.
 
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArgumentClause, FunctionArguments, Ident, OrderBy, OrderByExpr, OrderByKind, Query, SelectItem,
-    SetExpr, Spanned, Value, VisitMut, VisitorMut,
+    SetExpr, Spanned, Value, VisitMut, VisitorMut, visit_expressions,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::diagnostic::error_at;
+use crate::sql::dialect::call;
 use crate::sql::rows::over;
 
 const VALUE: &str = "__value";
 
 /// Rewrites the expression itself, not what stands within it.
 pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
-    let Expr::Function(call) = &*expr else { return Ok(()) };
-    let FunctionArguments::Subquery(query) = &call.args else { return Ok(()) };
-    if !call.name.to_string().eq_ignore_ascii_case("array") {
+    if let Expr::Array(array) = expr
+        && array.elem.iter().any(|element| visit_expressions(element, speaks).is_break())
+    {
+        *expr = call(Ident::new("make_array"), std::mem::take(&mut array.elem));
+    }
+    let Expr::Function(function) = &*expr else { return Ok(()) };
+    let FunctionArguments::Subquery(query) = &function.args else { return Ok(()) };
+    if !function.name.to_string().eq_ignore_ascii_case("array") {
         return Ok(());
     }
     let mut query = query.clone();
@@ -42,6 +51,17 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
     })?;
     *expr = Expr::Subquery(listed);
     Ok(())
+}
+
+/// Breaks at what has a meaning around it: a column or a subquery.
+fn speaks(part: &Expr) -> ControlFlow<()> {
+    match part {
+        Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Subquery(_) | Expr::InSubquery { .. } => {
+            ControlFlow::Break(())
+        }
+        Expr::Exists { .. } | Expr::AnyOp { .. } | Expr::AllOp { .. } => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    }
 }
 
 /// A key of the subquery's ORDER BY as one of its answer, to which it is added if need be.

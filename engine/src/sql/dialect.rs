@@ -147,6 +147,11 @@ impl Dialect for TqDialect {
         true
     }
 
+    /// And `'a'` before `'b'` on the next line, which are one text; on one line they are refused (`spelling.rs`).
+    fn supports_string_literal_concatenation_with_newline(&self) -> bool {
+        true
+    }
+
     fn is_delimited_identifier_start(&self, character: char) -> bool {
         GenericDialect.is_delimited_identifier_start(character)
     }
@@ -281,8 +286,8 @@ fn glob_follows(parser: &Parser) -> Option<usize> {
     begins_operand.then_some(words)
 }
 
-/// The call of a function that an operator stands for.
-fn call(name: Ident, arguments: [Expr; 2]) -> Expr {
+/// The call of a function that an operator or a literal stands for.
+pub(super) fn call(name: Ident, arguments: impl IntoIterator<Item = Expr>) -> Expr {
     let argument = |value| FunctionArg::Unnamed(FunctionArgExpr::Expr(value));
     Expr::Function(Function {
         name: ObjectName::from(vec![name]),
@@ -290,7 +295,7 @@ fn call(name: Ident, arguments: [Expr; 2]) -> Expr {
         parameters: FunctionArguments::None,
         args: FunctionArguments::List(FunctionArgumentList {
             duplicate_treatment: None,
-            args: arguments.map(argument).to_vec(),
+            args: arguments.into_iter().map(argument).collect(),
             clauses: vec![],
         }),
         filter: None,
@@ -442,10 +447,12 @@ mod tests {
     }
 
     #[test]
-    fn differs_from_the_generic_dialect_in_two_flags() {
+    fn differs_from_the_generic_dialect_in_three_flags() {
         assert!(TqDialect.supports_subquery_as_function_arg() && !GenericDialect.supports_subquery_as_function_arg());
         assert!(TqDialect.supports_numeric_literal_underscores());
         assert!(!GenericDialect.supports_numeric_literal_underscores());
+        assert!(TqDialect.supports_string_literal_concatenation_with_newline());
+        assert!(!GenericDialect.supports_string_literal_concatenation_with_newline());
         // Every method of the trait that takes nothing and answers a bool.
         assert_equal_flags! {
             supports_string_literal_backslash_escape
@@ -486,7 +493,6 @@ mod tests {
             supports_trailing_commas
             supports_limit_comma
             supports_string_literal_concatenation
-            supports_string_literal_concatenation_with_newline
             supports_projection_trailing_commas
             supports_from_trailing_commas
             supports_column_definition_trailing_commas

@@ -36,7 +36,9 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
     Ok(match expr {
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_comparison(op) && is_interval(&left, schema)? => {
             let (left, right) = (length(*left), length(*right));
-            return Ok(Transformed::yes(rewrite(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))), schema)?.data));
+            return Ok(Transformed::yes(
+                rewrite(Expr::BinaryExpr(BinaryExpr::new(Box::new(left), op, Box::new(right))), schema)?.data,
+            ));
         }
         Expr::BinaryExpr(BinaryExpr { left, op, right }) if is_order(op) && left.get_type(schema)?.is_nested() => {
             Transformed::yes(quantified::ordered(*left, op, *right))
@@ -260,7 +262,7 @@ fn is_interval(expr: &Expr, schema: &DFSchema) -> Result<bool> {
     Ok(holds_intervals(&expr.get_type(schema)?))
 }
 
-fn is_list(data_type: &DataType) -> bool {
+pub(super) fn is_list(data_type: &DataType) -> bool {
     matches!(data_type, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..))
 }
 

@@ -1,15 +1,27 @@
-//! Functions of texts that are given lists.
+//! Lists: functions and operators that are of texts or mean something else in DataFusion (55.2).
 //!
-//! DataFusion (55.2) makes a text of the list first: `length([1, 2])` is 6, `reverse([1, 2])` is `]2 ,1[`. As in DuckDB the first counts
-//! the elements here, and others are refused. `concat` and `concat_ws` make texts of all that they are given.
+//! It makes a text of a list that is given to a function of texts: `length([1, 2])` is 6, `reverse([1, 2])` is `]2 ,1[`. As in DuckDB the
+//! first counts the elements here, and others are refused. `concat` and `concat_ws` make texts of all that they are given. As in PostgreSQL
+//!
+//! ```text
+//! array_remove(a, x), array_replace(a, x, y)     all occurrences, not the first one; a NULL finds NULLs
+//! a || NULL                                      a: no list is added. CAST(NULL AS BIGINT) is an element
+//! a @> b                                         false where `b` has a NULL, which is in no list
+//! ```
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::functions_nested::expr_fn::array_length;
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::functions_nested::expr_fn::{
+    array_compact, array_has_all, array_length, array_position, array_remove_all, array_replace_all,
+};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, cast};
+use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, cast, lit, when};
+use datafusion::sql::sqlparser::ast::BinaryOperator;
+
+use crate::sql::equal::is_list;
 
 /// Functions that would take the text of a list.
 const TAKES_TEXT: [&str; 13] = [
@@ -45,12 +57,28 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
 fn of_list(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::ScalarFunction(call) = &expr else { return Ok(Transformed::no(expr)) };
     let name = call.func.name();
+    match (name, call.args.as_slice()) {
+        ("array_remove", [list, Expr::Literal(ScalarValue::Null, _)]) => {
+            return Ok(Transformed::yes(array_compact(list.clone())));
+        }
+        ("array_remove", [list, element]) => {
+            let rest = array_remove_all(list.clone(), element.clone());
+            return Ok(Transformed::yes(match element {
+                Expr::Literal(value, _) if !value.is_null() => rest,
+                _ => when(element.clone().is_null(), array_compact(list.clone())).otherwise(rest)?,
+            }));
+        }
+        ("array_replace", [list, from, to]) => {
+            return Ok(Transformed::yes(array_replace_all(list.clone(), from.clone(), to.clone())));
+        }
+        _ => {}
+    }
     let counts = name == "character_length";
     if !counts && !TAKES_TEXT.contains(&name) {
         return Ok(Transformed::no(expr));
     }
     let Some(list) = call.args.first() else { return Ok(Transformed::no(expr)) };
-    if !matches!(list.get_type(schema), Ok(DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..))) {
+    if !list.get_type(schema).is_ok_and(|data_type| is_list(&data_type)) {
         return Ok(Transformed::no(expr));
     }
     if !counts {
@@ -59,4 +87,33 @@ fn of_list(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         );
     }
     Ok(Transformed::yes(cast(array_length(list.clone()), DataType::Int64)))
+}
+
+/// Plans operators on lists. Its place is before DataFusion's own planner.
+#[derive(Debug)]
+pub(super) struct Lists;
+
+impl ExprPlanner for Lists {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let RawBinaryExpr { op, left, right } = &expr;
+        let is_null = |side: &Expr| matches!(side, Expr::Literal(ScalarValue::Null, _));
+        let (list, other) = match op {
+            BinaryOperator::StringConcat if is_null(left) => (right, left),
+            BinaryOperator::StringConcat if is_null(right) => (left, right),
+            BinaryOperator::AtArrow => (left, right),
+            BinaryOperator::ArrowAt => (right, left),
+            _ => return Ok(PlannerResult::Original(expr)),
+        };
+        if !is_list(&list.get_type(schema)?) || (!is_null(other) && !is_list(&other.get_type(schema)?)) {
+            return Ok(PlannerResult::Original(expr));
+        }
+        if *op == BinaryOperator::StringConcat {
+            return Ok(PlannerResult::Planned(list.clone()));
+        }
+        let has_null = array_position(other.clone(), lit(ScalarValue::Null), lit(1_i64)).is_not_null();
+        let contains = array_has_all(list.clone(), other.clone());
+        let unknown = list.clone().is_null().or(other.clone().is_null());
+        let null = lit(ScalarValue::Boolean(None));
+        Ok(PlannerResult::Planned(when(unknown, null).when(has_null, lit(false)).otherwise(contains)?))
+    }
 }

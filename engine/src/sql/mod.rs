@@ -110,6 +110,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     config.set_extension(Arc::clone(&functions));
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(structs::Structs));
+    planners.insert(0, Arc::new(lists::Lists));
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(quantified::Quantifiers));
     planners.push(Arc::new(json::JsonPaths));

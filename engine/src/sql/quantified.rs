@@ -57,7 +57,9 @@ pub(super) fn rewrite(expr: &mut SqlExpr) {
     let is_in = if negated { quantifier == "ALL" } else { *op == BinaryOperator::Eq && quantifier == "ANY" };
     let is_value = |value: &SqlExpr| !matches!(value, SqlExpr::Array(_)) && rows::values_of(value).is_none();
     *expr = match *right {
-        SqlExpr::Array(array) if is_in && !array.elem.is_empty() && is_value(&left) && array.elem.iter().all(is_value) => {
+        SqlExpr::Array(array)
+            if is_in && !array.elem.is_empty() && is_value(&left) && array.elem.iter().all(is_value) =>
+        {
             SqlExpr::InList { expr: left, list: array.elem, negated }
         }
         list => SqlExpr::BinaryOp {
@@ -80,9 +82,11 @@ impl ExprPlanner for Quantifiers {
             over.map(move |(quantifier, over)| (format!("{written} {quantifier}"), op, over)).collect::<Vec<_>>()
         };
         match OPERATORS.into_iter().flat_map(known).find(|(known, ..)| known == name) {
-            Some((name, op, over)) => {
-                Ok(PlannerResult::Planned(call(Compares { name, op, over, signature: signature() }, expr.right, expr.left)))
-            }
+            Some((name, op, over)) => Ok(PlannerResult::Planned(call(
+                Compares { name, op, over, signature: signature() },
+                expr.right,
+                expr.left,
+            ))),
             None => Ok(PlannerResult::Original(expr)),
         }
     }

@@ -4,7 +4,8 @@
 //! ```text
 //! (a, b) = (c, d)             a = c AND b = d                 <>: NOT (…), IS NOT DISTINCT FROM likewise
 //! (a, b) < (c, d)             a < c OR (a = c AND b < d)      BETWEEN likewise
-//! (a, b) IN ((c, d), …)       a = c AND b = d OR …            CASE (a, b) WHEN (c, d) likewise
+//! (a, b) IN ((c, d), …)       a = c AND b = d OR …
+//! CASE (a, b) WHEN (c, d)     CASE WHEN (a, b) IS NOT DISTINCT FROM (c, d), as PostgreSQL has it
 //! (a, b) IS NULL              a IS NULL AND b IS NULL         IS NOT NULL likewise: both may be false
 //! (a, b) = (SELECT c, d …)    (SELECT r.x = a AND r.y = b FROM (…) AS r(x, y))
 //! WHERE (a, b) IN (SELECT …)  EXISTS (SELECT … FROM (…) AS r(x, y) WHERE r.x = a AND r.y = b)
@@ -17,8 +18,8 @@
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Parens, Query, Select, SelectItem, SetExpr,
-    Spanned, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator,
+    BinaryOperator, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Parens, Query, Select, SelectItem,
+    SetExpr, Spanned, TableAlias, TableAliasColumnDef, TableFactor, UnaryOperator,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
@@ -85,9 +86,8 @@ const LONG: usize = 32;
 fn keys(condition: &Expr) -> Result<Option<Expr>> {
     let Expr::InList { expr: row, list, negated: false } = condition else { return Ok(None) };
     let (Some(values), true) = (values_of(row), list.len() > LONG) else { return Ok(None) };
-    let is_constant = |other: &Vec<Expr>| {
-        other.len() == values.len() && other.iter().all(|value| matches!(value, Expr::Value(_)))
-    };
+    let is_constant =
+        |other: &Vec<Expr>| other.len() == values.len() && other.iter().all(|value| matches!(value, Expr::Value(_)));
     let rows: Option<Vec<Vec<Expr>>> = list.iter().map(|item| values_of(item).filter(is_constant)).collect();
     let Some(rows) = rows else { return Ok(None) };
     let mut subquery = Parser::new(&TqDialect).try_with_sql("VALUES (1)")?.parse_query()?;
@@ -100,7 +100,8 @@ fn keys(condition: &Expr) -> Result<Option<Expr>> {
 /// What a comparison of rows says of their values; `None` for what is none.
 fn condition(expr: &Expr) -> Result<Option<Expr>> {
     let of_each = |row: &Expr, is: fn(Box<Expr>) -> Expr| {
-        values_of(row).and_then(|values| chained(values.into_iter().map(|value| is(Box::new(value))), BinaryOperator::And))
+        values_of(row)
+            .and_then(|values| chained(values.into_iter().map(|value| is(Box::new(value))), BinaryOperator::And))
     };
     match expr {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => {
@@ -134,11 +135,10 @@ fn condition(expr: &Expr) -> Result<Option<Expr>> {
             let found = chained(terms, BinaryOperator::Or).map(|found| Expr::Nested(Box::new(found)));
             Ok(if *negated { found.map(not) } else { found })
         }
-        Expr::Case { operand: Some(row), conditions, .. } => {
-            let Expr::Case { case_token, end_token, else_result, .. } = expr else { return Ok(None) };
+        Expr::Case { operand: Some(row), conditions, else_result, case_token, end_token } => {
             let mut conditions = conditions.clone();
             for when in &mut conditions {
-                let Some(condition) = compared(row, &BinaryOperator::Eq, &when.condition)? else { return Ok(None) };
+                let Some(condition) = distinct(row, &when.condition)? else { return Ok(None) };
                 when.condition = condition;
             }
             let (case_token, end_token) = (case_token.clone(), end_token.clone());
@@ -177,7 +177,9 @@ fn pairs(left: &Expr, right: &Expr) -> Result<Option<Vec<(Expr, Expr)>>> {
 fn distinct(left: &Expr, right: &Expr) -> Result<Option<Expr>> {
     let same = |(left, right)| Expr::IsNotDistinctFrom(Box::new(left), Box::new(right));
     let pairs = pairs(left, right)?;
-    Ok(pairs.and_then(|pairs| chained(pairs.into_iter().map(same), BinaryOperator::And)).map(|same| Expr::Nested(Box::new(same))))
+    Ok(pairs
+        .and_then(|pairs| chained(pairs.into_iter().map(same), BinaryOperator::And))
+        .map(|same| Expr::Nested(Box::new(same))))
 }
 
 fn compared(left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Option<Expr>> {

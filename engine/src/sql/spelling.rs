@@ -19,24 +19,31 @@
 //! to_char(t, 'YYYY-MM-DD')        an error: a format without % is answered as it stands
 //! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
 //! INTERVAL '1 day 02:00'          INTERVAL '1 day 02 hours 00 minutes'
+//! FROM t, LATERAL (…) l JOIN u …  FROM t CROSS JOIN LATERAL (…) l JOIN u …: DataFusion joins `l` with `u` first, where `t` is not known
+//! lag(a, NULL) OVER …             CASE WHEN false THEN lag(a) OVER … END: NULL counted as 1
+//! regexp_replace(a, '(b)', '$1')  regexp_replace(a, '(b)', '$$1'): `$1` was a group; `\1` is, and `\&` all that matched
+//! SELECT 'a' 'b'                  an error: `b` would be a name
 //! OVER (ORDER BY NULL …)          OVER (ORDER BY CAST(NULL AS BIGINT) …): RANGE n PRECEDING asks for a type that has distances
 //! ```
 
 use datafusion::common::Result;
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause,
-    FunctionArguments, GroupByExpr, JoinConstraint, JoinOperator, LimitClause, Query, Select, SelectFlavor, SelectItem,
-    Spanned, Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType,
+    BinaryOperator, CaseWhen, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
+    Query, Select, SelectFlavor, SelectItem, Spanned, TableFactor, TableWithJoins, Value, ValueWithSpan,
+    WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType,
 };
 
 use crate::sql::diagnostic::error_at;
-use crate::sql::{interval_text, times};
+use crate::sql::{dialect, interval_text, times};
 
 /// Rewrites the spellings of a SELECT itself, not of what stands within it.
 pub(super) fn rewrite(select: &mut Select) -> Result<()> {
     if select.flavor == SelectFlavor::FromFirstNoSelect && select.projection.is_empty() {
         select.projection.push(SelectItem::Wildcard(WildcardAdditionalOptions::default()));
     }
+    one_chain(&mut select.from);
     for join in select.from.iter_mut().flat_map(|from| &mut from.joins) {
         join.join_operator = match &join.join_operator {
             JoinOperator::Semi(condition) => JoinOperator::LeftSemi(condition.clone()),
@@ -69,6 +76,13 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
         return Err(error_at(select.span(), "CONNECT BY is not supported", hint));
     }
     for item in &select.projection {
+        if let SelectItem::ExprWithAlias { expr: Expr::Value(literal), alias } = item
+            && matches!(literal.value, Value::SingleQuotedString(_))
+            && alias.quote_style == Some('\'')
+        {
+            let hint = format!("`'a' || 'b'` is one text; a name stands in double quotes, `AS \"{}\"`", alias.value);
+            return Err(error_at(alias.span, "a text beside a text", &hint));
+        }
         let (SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)) = item else { continue };
         if options.opt_ilike.is_some() {
             return Err(error_at(
@@ -79,6 +93,41 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// A table that may speak of those before it is joined to them before it is joined to others. Joins that keep all rows of their right
+/// side stay: the tables before would be within.
+fn one_chain(from: &mut Vec<TableWithJoins>) {
+    let speaks = |table: &TableFactor| match table {
+        TableFactor::Derived { lateral, .. } => *lateral,
+        TableFactor::Table { args, .. } => args.is_some(),
+        TableFactor::Function { .. } | TableFactor::UNNEST { .. } => true,
+        _ => false,
+    };
+    let keeps_left = |join: &Join| {
+        use JoinOperator::{CrossJoin, Inner, Left, LeftOuter};
+        let is_plain = |condition: &JoinConstraint| matches!(condition, JoinConstraint::On(_) | JoinConstraint::None);
+        match &join.join_operator {
+            JoinOperator::Join(on) | Inner(on) | Left(on) | LeftOuter(on) | CrossJoin(on) => is_plain(on),
+            _ => false,
+        }
+    };
+    let mut chains: Vec<TableWithJoins> = Vec::with_capacity(from.len());
+    for next in std::mem::take(from) {
+        let joins = &next.joins;
+        let is_joined = !joins.is_empty()
+            && (speaks(&next.relation) || joins.iter().any(|join| speaks(&join.relation)))
+            && joins.iter().all(keeps_left);
+        match chains.last_mut() {
+            Some(before) if is_joined => {
+                let join_operator = JoinOperator::CrossJoin(JoinConstraint::None);
+                before.joins.push(Join { relation: next.relation, global: false, join_operator });
+                before.joins.extend(next.joins);
+            }
+            _ => chains.push(next),
+        }
+    }
+    *from = chains;
 }
 
 /// Columns of a CUBE within GROUPING SETS: 2¹² groupings.
@@ -289,6 +338,8 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         *text = interval_text::with_units(text).into_owned();
     }
     times::rewrite(expr);
+    without_distance(expr);
+    replacement(expr);
     if let Some(steps) = path_of_json(expr) {
         *expr = steps;
     }
@@ -297,6 +348,50 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         return Err(error_at(left.span(), "SIMILAR TO is not supported", hint));
     }
     Ok(())
+}
+
+/// What `regexp_replace` puts, as PostgreSQL writes it, for the functions beneath: they take `$1` for a group, and know `\1`.
+fn replacement(expr: &mut Expr) {
+    let Expr::Function(call) = expr else { return };
+    if !call.name.to_string().eq_ignore_ascii_case("regexp_replace") {
+        return;
+    }
+    let FunctionArguments::List(list) = &mut call.args else { return };
+    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(replacement))) = list.args.get_mut(2) else { return };
+    match replacement {
+        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
+            *text = text.replace('$', "$$").replace(r"\&", r"\0");
+        }
+        other => {
+            let text = |text: &str| Expr::Value(Value::SingleQuotedString(text.to_owned()).into());
+            let computed = std::mem::replace(other, Expr::Identifier("".into()));
+            *other = dialect::call(Ident::new("replace"), [computed, text("$"), text("$$")]);
+        }
+    }
+}
+
+/// `lag(a, NULL)`: as far as nobody knows.
+fn without_distance(expr: &mut Expr) {
+    let Expr::Function(call) = expr else { return };
+    if call.over.is_none() || !["lag", "lead"].iter().any(|name| call.name.to_string().eq_ignore_ascii_case(name)) {
+        return;
+    }
+    let FunctionArguments::List(list) = &mut call.args else { return };
+    let is_null = |mut value: &Expr| {
+        while let Expr::Cast { expr, .. } | Expr::Nested(expr) = value {
+            value = expr;
+        }
+        matches!(value, Expr::Value(literal) if literal.value == Value::Null)
+    };
+    match list.args.get(1) {
+        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(distance))) if is_null(distance) => list.args.truncate(1),
+        _ => return,
+    }
+    let result = std::mem::replace(expr, Expr::Identifier("".into()));
+    let condition = Expr::Value(Value::Boolean(false).into());
+    let (case_token, end_token) = (AttachedToken::empty(), AttachedToken::empty());
+    let conditions = vec![CaseWhen { condition, result }];
+    *expr = Expr::Case { case_token, end_token, operand: None, conditions, else_result: None };
 }
 
 /// `args #>> '{a,0}'` and `args #>> array['a', 0]` step by step: `args -> 'a' ->> 0`.
