@@ -701,6 +701,9 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
             let hint = "a frame leaves out no rows; take the row's own value away: `sum(x) OVER (…) - x`";
             return Some(hint.to_owned());
         }
+        "AS" if place.source_line.to_uppercase().contains("USING") => {
+            return Some("USING names no table: `a` alone is the column of both sides, `t.a` that of one".to_owned());
+        }
         "[" => return Some("a list stands in parentheses: `('a', 'b')`".to_owned()),
         "." => return Some("`SHOW TABLES` and `DESCRIBE tasks` in SQL, `\\d` at the prompt".to_owned()),
         "HELP" => return Some("`tq --help` lists the commands of tq, `\\?` those of its prompt".to_owned()),

@@ -21,6 +21,7 @@ mod branches;
 mod cases;
 pub(crate) mod charged;
 pub mod checked;
+mod column_aliases;
 mod correlated;
 mod dependencies;
 mod dependent;
@@ -120,6 +121,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
         .with_relation_planners(vec![
+            Arc::new(column_aliases::ColumnAliases),
             Arc::new(relations::Relations(functions)),
             Arc::new(set_operations::Multisets),
             Arc::new(laterals::Laterals),

@@ -34,8 +34,9 @@ use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, LogicalPlanBuild
 use datafusion::optimizer::AnalyzerRule;
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, Distinct, Expr as SqlExpr, GroupByExpr, Ident, OrderByKind, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, Value, Visit, VisitMut, Visitor, VisitorMut, visit_expressions_mut,
+    BinaryOperator, CastKind, Distinct, Expr as SqlExpr, GroupByExpr, Ident, OrderByExpr, OrderByKind, Query, Select,
+    SelectItem, SelectItemQualifiedWildcardKind, SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut,
+    visit_expressions, visit_expressions_mut,
 };
 
 use crate::sql::annotated::{Said, is_itself, itself};
@@ -213,6 +214,33 @@ impl<'a> Marker<'a> {
         let _never_breaks = expr.visit(&mut MarkOne { marker: self, queries: 0, within: 0 });
     }
 
+    /// Columns of an answer that are in the way of ORDER BY: `SELECT x AS a … ORDER BY t.a`.
+    fn rename_ordered(&mut self, select: &mut Select, keys: &mut [OrderByExpr]) {
+        for item in &mut select.projection {
+            let SelectItem::ExprWithAlias { expr, alias } = item else { continue };
+            let name = normal(alias);
+            let speaks = |part: &SqlExpr| match part {
+                SqlExpr::CompoundIdentifier(names)
+                    if part != expr && names.last().map(normal).as_ref() == Some(&name) =>
+                {
+                    ControlFlow::Break(())
+                }
+                _ => ControlFlow::Continue(()),
+            };
+            if !self.taken.contains(&name) || keys.iter().all(|key| visit_expressions(&key.expr, speaks).is_continue())
+            {
+                continue;
+            }
+            let tagged = Ident::with_quote('"', name.clone() + &self.tag());
+            for key in keys.iter_mut() {
+                if matches!(&key.expr, SqlExpr::Identifier(key) if normal(key) == name) {
+                    key.expr = SqlExpr::Identifier(tagged.clone());
+                }
+            }
+            *alias = tagged;
+        }
+    }
+
     /// Names that come a second time.
     fn rename(&mut self, select: &mut Select) {
         let wildcard = select.projection.iter().any(|item| {
@@ -277,6 +305,9 @@ impl VisitorMut for Marker<'_> {
         if let Some(order) = &mut query.order_by
             && let OrderByKind::Expressions(keys) = &mut order.kind
         {
+            if let SetExpr::Select(select) = query.body.as_mut() {
+                self.rename_ordered(select, keys);
+            }
             keys.iter_mut().for_each(|key| self.mark(&mut key.expr));
         }
         ControlFlow::Continue(())

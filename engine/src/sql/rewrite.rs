@@ -109,6 +109,7 @@ impl VisitorMut for Rewriter<'_> {
         {
             return ControlFlow::Break(error);
         }
+        rows_of_lists::named(query);
         set_operations::rewrite(query)
     }
 

@@ -4,6 +4,7 @@
 //! (SELECT task …)                    may have no row and then is NULL, also if no task ever is         nullable(…)
 //! EXISTS (SELECT max(y) …)           holds: there is one row; HAVING, LIMIT and OFFSET are looked at
 //! x IN (SELECT count(*) …)           x = (SELECT count(*) …)
+//! CASE … THEN (SELECT task …)        its rows are counted where it is chosen: only_row((SELECT first_value(task) …), (SELECT count(*) …))
 //! x IN (SELECT c …), x > ALL (…)     in any clause, and NULL where SQL says so:
 //!
 //!   CASE WHEN some row has x = c THEN true
@@ -85,7 +86,8 @@ impl Rewriter {
         let plan = plan
             .map_expressions(|expr| {
                 let name = names.save(&expr);
-                Ok(expr.transform_up(simple)?.update_data(|expr| name.restore(expr)))
+                let guarded = expr.transform_down(guarded)?.data;
+                Ok(guarded.transform_up(simple)?.update_data(|expr| name.restore(expr)))
             })?
             .data;
         let rewritten = match plan {
@@ -449,9 +451,7 @@ impl Below<'_> {
             let rows = count(lit(1)).alias("rows");
             let grouped = LogicalPlanBuilder::from(right)
                 .aggregate(domain.clone(), [first_value(value, vec![]).alias("first"), rows])?;
-            let function = ScalarUDF::from(OnlyRow { signature: Signature::any(2, Volatility::Volatile) });
-            let only =
-                function.call(vec![Expr::Column(Column::from_name("first")), Expr::Column(Column::from_name("rows"))]);
+            let only = only_row(Expr::Column(Column::from_name("first")), Expr::Column(Column::from_name("rows")));
             let columns = domain.into_iter().chain([only.alias_qualified(Some(alias.as_str()), VALUE)]);
             right = grouped.project(columns)?.build()?;
         }
@@ -624,6 +624,40 @@ fn is_positive(condition: &Expr, schema: &DFSchema) -> Result<bool> {
         }
         other => Ok(!asks(other, schema)?),
     }
+}
+
+/// Subqueries that may have several rows, in branches of a CASE: it is an error of the branch.
+fn guarded(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::Case(mut case) = expr else { return Ok(Transformed::no(expr)) };
+    let mut changed = false;
+    let later = case.when_then_expr.iter_mut().enumerate().flat_map(|(at, (when, then))| {
+        let when = (at > 0).then_some(when);
+        when.into_iter().chain([then])
+    });
+    for branch in later.chain(&mut case.else_expr) {
+        let counted = std::mem::take(branch.as_mut()).transform_down(|part| {
+            let Expr::ScalarSubquery(subquery) = &part else { return Ok(Transformed::no(part)) };
+            if has_one_row_at_most(&subquery.subquery)? || dependent::asked_twice(&subquery.subquery).is_err() {
+                return Ok(Transformed::no(part));
+            }
+            let rows = named(&subquery.subquery)?;
+            let of_all = |value: Expr| -> Result<Expr> {
+                let rows =
+                    LogicalPlanBuilder::from(rows.clone()).aggregate(Vec::<Expr>::new(), [value.alias(VALUE)])?;
+                let plan = Arc::new(rows.build()?);
+                Ok(Expr::ScalarSubquery(subquery.with_plan(plan)))
+            };
+            let first = of_all(first_value(Expr::Column(Column::from_name(VALUE)), vec![]))?;
+            Ok(Transformed::new(only_row(first, of_all(count(lit(1)))?), true, TreeNodeRecursion::Jump))
+        })?;
+        changed |= counted.transformed;
+        **branch = counted.data;
+    }
+    Ok(Transformed::new_transformed(Expr::Case(case), changed))
+}
+
+fn only_row(first: Expr, rows: Expr) -> Expr {
+    ScalarUDF::from(OnlyRow { signature: Signature::any(2, Volatility::Volatile) }).call(vec![first, rows])
 }
 
 /// What can be said of a subquery without a join.
