@@ -198,7 +198,7 @@ impl Compares {
         let mut answer = BooleanArray::from(vec![self.over == Over::All; values.len()]);
         for at in 0..elements.len() {
             let element = ScalarValue::try_from_array(&elements, at)?;
-            let holds = compared(self.op, &values, ColumnarValue::Scalar(element))?;
+            let holds = compared(self.op, &values, &ColumnarValue::Scalar(element))?;
             let combine = if self.over == Over::All { and_kleene } else { or_kleene };
             answer = combine(&answer, &holds)?;
         }
@@ -211,7 +211,7 @@ impl Compares {
     /// Each value beside a list of its own.
     fn of_each<O: OffsetSizeTrait>(&self, lists: &GenericListArray<O>, values: &ArrayRef) -> Result<BooleanArray> {
         let (elements, repeated) = beside(lists, values)?;
-        let holds = compared(self.op, &repeated, ColumnarValue::Array(elements))?;
+        let holds = compared(self.op, &repeated, &ColumnarValue::Array(elements))?;
         let mut first = 0;
         let answers = (0..lists.len()).map(|row| {
             let count = lists.value_length(row).as_usize();
@@ -243,11 +243,11 @@ pub(super) fn beside<O: OffsetSizeTrait>(
     Ok((lists.values().slice(first, last - first), repeated))
 }
 
-fn compared(op: Operator, left: &ArrayRef, right: ColumnarValue) -> Result<BooleanArray> {
+fn compared(op: Operator, left: &ArrayRef, right: &ColumnarValue) -> Result<BooleanArray> {
     if left.data_type().is_nested() {
         return in_order(op, left, &right.to_array(left.len())?);
     }
-    let holds = apply_cmp(op, &ColumnarValue::Array(Arc::clone(left)), &right)?.into_array(left.len())?;
+    let holds = apply_cmp(op, &ColumnarValue::Array(Arc::clone(left)), right)?.into_array(left.len())?;
     Ok(holds.as_boolean().clone())
 }
 

@@ -101,7 +101,7 @@ fn keys(condition: &Expr) -> Result<Option<Expr>> {
 fn condition(expr: &Expr) -> Result<Option<Expr>> {
     let of_each = |row: &Expr, is: fn(Box<Expr>) -> Expr| {
         values_of(row)
-            .and_then(|values| chained(values.into_iter().map(|value| is(Box::new(value))), BinaryOperator::And))
+            .and_then(|values| chained(values.into_iter().map(|value| is(Box::new(value))), &BinaryOperator::And))
     };
     match expr {
         Expr::BinaryOp { left, op, right } if is_comparison(op) => {
@@ -123,7 +123,7 @@ fn condition(expr: &Expr) -> Result<Option<Expr>> {
         Expr::Between { expr: row, negated, low, high } => {
             let (low, high) = (compared(row, &BinaryOperator::GtEq, low)?, compared(row, &BinaryOperator::LtEq, high)?);
             let (Some(low), Some(high)) = (low, high) else { return Ok(None) };
-            let between = chained([low, high], BinaryOperator::And);
+            let between = chained([low, high], &BinaryOperator::And);
             Ok(if *negated { between.map(not) } else { between })
         }
         Expr::InList { expr: row, list, negated } => {
@@ -132,7 +132,7 @@ fn condition(expr: &Expr) -> Result<Option<Expr>> {
                 let Some(term) = compared(row, &BinaryOperator::Eq, item)? else { return Ok(None) };
                 terms.push(Expr::Nested(Box::new(term)));
             }
-            let found = chained(terms, BinaryOperator::Or).map(|found| Expr::Nested(Box::new(found)));
+            let found = chained(terms, &BinaryOperator::Or).map(|found| Expr::Nested(Box::new(found)));
             Ok(if *negated { found.map(not) } else { found })
         }
         Expr::Case { operand: Some(row), conditions, else_result, case_token, end_token } => {
@@ -155,11 +155,11 @@ fn is_comparison(op: &BinaryOperator) -> bool {
 }
 
 /// Terms with an operator between them; `None` without any.
-fn chained(terms: impl IntoIterator<Item = Expr>, op: BinaryOperator) -> Option<Expr> {
+fn chained(terms: impl IntoIterator<Item = Expr>, op: &BinaryOperator) -> Option<Expr> {
     let mut terms: Vec<Expr> = terms.into_iter().collect();
     match terms.len() {
         0 | 1 => terms.pop(),
-        _ => Some(balance::join(&mut terms, &op)),
+        _ => Some(balance::join(&mut terms, op)),
     }
 }
 
@@ -178,7 +178,7 @@ fn distinct(left: &Expr, right: &Expr) -> Result<Option<Expr>> {
     let same = |(left, right)| Expr::IsNotDistinctFrom(Box::new(left), Box::new(right));
     let pairs = pairs(left, right)?;
     Ok(pairs
-        .and_then(|pairs| chained(pairs.into_iter().map(same), BinaryOperator::And))
+        .and_then(|pairs| chained(pairs.into_iter().map(same), &BinaryOperator::And))
         .map(|same| Expr::Nested(Box::new(same))))
 }
 
@@ -195,8 +195,8 @@ fn of_pairs(mut pairs: Vec<(Expr, Expr)>, op: &BinaryOperator) -> Option<Expr> {
     let strict = match op {
         BinaryOperator::Lt | BinaryOperator::LtEq => BinaryOperator::Lt,
         BinaryOperator::Gt | BinaryOperator::GtEq => BinaryOperator::Gt,
-        BinaryOperator::NotEq => return chained(pairs.into_iter().map(|pair| one(pair, op)), BinaryOperator::Or),
-        _ => return chained(pairs.into_iter().map(|pair| one(pair, op)), BinaryOperator::And),
+        BinaryOperator::NotEq => return chained(pairs.into_iter().map(|pair| one(pair, op)), &BinaryOperator::Or),
+        _ => return chained(pairs.into_iter().map(|pair| one(pair, op)), &BinaryOperator::And),
     };
     let last = one(pairs.pop()?, op);
     Some(pairs.into_iter().rfold(last, |later, pair| {
