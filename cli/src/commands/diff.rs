@@ -218,7 +218,7 @@ impl Found<'_> {
         let mut document = json!({
             "base": self.traces[0],
             "new": self.traces[1],
-            "tick": match self.tick { Tick::Nanosecond => "ns", Tick::Picosecond => "ps" },
+            "tick": self.tick.symbol(),
             "nothing_in_common": self.strangers.is_some(),
             "measures": self.measures.iter().map(of).collect::<Vec<Value>>(),
         });
