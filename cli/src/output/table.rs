@@ -554,7 +554,10 @@ mod tests {
                 wavefront_40)
             "#]],
         );
-        check(&batch, Some(30), &expect![[r#"
+        check(
+            &batch,
+            Some(30),
+            &expect![[r#"
              name │ tasks │ total_time
             ──────┼───────┼────────────
              B_1  │     3 │    1.24 ms
@@ -562,7 +565,8 @@ mod tests {
             (2 rows; the same in all rows:
             run = wavefront_40, kind =
             static)
-        "#]]);
+        "#]],
+        );
     }
 
     #[test]
