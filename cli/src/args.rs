@@ -202,7 +202,8 @@ pub(crate) struct ReportArgs {
         tq check run.tfp --query checks/                          what the files of a folder expect\n  \
         tq check new/*.tfp --query checks/ --baseline base/*.tfp  and their metrics against a baseline\n  \
         tq check run.tfp --query longest.sql --bless              write what `expect same as:` compares with\n  \
-        tq check new.tfp --baseline base.tfp --tolerance 10%      makespan, busy time, critical path")]
+        tq check new.tfp --baseline base.tfp --tolerance 10%      makespan, busy time, critical path\n\n\
+        `--strict` also ends with 2 when records of a trace were lost while reading.")]
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
@@ -212,7 +213,8 @@ pub(crate) struct CheckArgs {
     /// and critical path are compared with the baseline
     #[arg(long = "query", value_name = "PATH", num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) checks: Vec<String>,
-    /// Traces that metrics are compared with; three and more a side allow a test of significance
+    /// Traces that metrics are compared with, each run with its like: the same name, problem size and cores; three
+    /// repetitions and more a side allow a test of significance
     #[arg(long, value_name = "TRACE", num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) baseline: Vec<String>,
     /// How much worse they may get where no query is named, e.g. `10%` or `2ms` [default: 5%]

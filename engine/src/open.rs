@@ -162,8 +162,8 @@ pub(crate) fn open(
             // Two files of one stem: what is called after the file must be told apart, not only its runs.
             let base = if several { unique(&file.name, &mut files_of_several) } else { file.name.clone() };
             for (index, mut run) in imported.into_iter().enumerate() {
-                let own = run.info.own_name.clone().filter(|_| several);
-                let name = own.map_or_else(|| base.clone(), |own| format!("{base}/{own}"));
+                run.info.own_name = run.info.own_name.filter(|_| several);
+                let name = run.info.own_name.as_ref().map_or_else(|| base.clone(), |own| format!("{base}/{own}"));
                 run.info.study = run.info.study.map(|study| match study.as_str() {
                     "" => base.clone(),
                     part => format!("{base}/{part}"),

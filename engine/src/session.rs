@@ -67,6 +67,8 @@ pub struct Session {
 pub struct RunSummary {
     /// Its name.
     pub name: String,
+    /// The part of its name that tells it from the other runs of its trace; `None` where it is the only one.
+    pub own_name: Option<String>,
     /// The format that was read.
     pub format: &'static str,
     /// The file.
@@ -433,6 +435,7 @@ fn summary(named: &NamedRun) -> RunSummary {
     let rows = |batches: &Vec<RecordBatch>| batches.iter().map(|batch| batch.num_rows() as u64).sum();
     RunSummary {
         name: named.name.clone(),
+        own_name: named.run.info.own_name.clone(),
         format: named.format,
         source: named.run.source.display().to_string(),
         rows: named.run.tables.iter().map(|(table, batches)| (*table, rows(batches))).collect(),

@@ -322,6 +322,23 @@ fn what_is_no_trace_is_refused_or_left_to_others() {
     }
 }
 
+/// Data in flight is no work: streams of NCCL and gloo's threads are no places of execution.
+#[test]
+fn what_only_copies_or_communicates_executes_nothing() {
+    let session = open(&fixture("chrome/nccl_ranks"));
+    let carriers = "SELECT location, kind FROM locations WHERE role = 'communication' ORDER BY location";
+    assert_eq!(rows(&session, carriers), ["rank 0/0/20|stream", "rank 1/1/20|stream"]);
+    let lanes = "SELECT location FROM working_lanes WHERE kind = 'stream' ORDER BY location";
+    assert_eq!(rows(&session, lanes), ["rank 0/0/7", "rank 1/1/7"]);
+    let session = open(&fixture("chrome/ddp_gloo"));
+    assert_eq!(
+        one(&session, "SELECT count(*), count(DISTINCT location) FROM tasks WHERE role = 'communication'"),
+        "12|4"
+    );
+    assert_eq!(one(&session, "SELECT count(*) FROM locations WHERE role = 'communication'"), "4");
+    assert_eq!(one(&session, "SELECT count(*) FROM working_lanes"), "2");
+}
+
 #[test]
 fn ranks_of_a_directory_are_one_run() {
     let session = open(&fixture("chrome/ddp_gloo"));

@@ -7,6 +7,7 @@ use tq_engine::importers::examine::examine;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::Session;
 use tq_tests::fixture;
+use tq_udfs::ticks::Tick;
 
 const FIXTURES: [&str; 2] = ["solver.folded", "in_time_order.folded"];
 
@@ -96,6 +97,11 @@ fn a_unit_makes_times_of_weights() {
     let session = open_text("a;b 1.5\na;c 2\n", Some("us"));
     assert_eq!(rows(&session, "SELECT name, duration FROM tasks ORDER BY task"), ["a 3500", "b 1500", "c 2000"]);
     assert_eq!(rows(&session, FOUND), ["stack_lines info 2"]);
+    assert_eq!(session.tick(), Tick::Nanosecond);
+    // Without one they are none, and are not shown as nanoseconds.
+    let weights = open_text("a;b 1500\na;c 2\n", None);
+    assert_eq!(weights.tick(), Tick::Weight);
+    assert_eq!(rows(&weights, "SELECT time_text(duration) FROM tasks WHERE name = 'b'"), ["1500 weights"]);
     let mut open = OpenOptions::new(1 << 30, 1);
     open.traces.push(TraceSpec { name: None, path: fixture("folded/solver.folded") });
     open.import.insert("folded.unit".to_owned(), "h".to_owned());

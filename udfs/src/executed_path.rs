@@ -97,7 +97,7 @@ impl RelationFunction for ExecutedPath {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let ExecutedPaths { graphs, kinds, paths } = ExecutedPaths::find(call, &|_, _| true)?;
+        let ExecutedPaths { graphs, kinds, paths } = ExecutedPaths::find(call, false, &|_, _| true)?;
         for (run, steps) in &paths {
             let ids = &graphs.graphs[*run].ids;
             // Some steps at a time: a path may have as many as there are tasks.

@@ -47,7 +47,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          ran on both paths, `path` when the name is on one of the paths alone (the run took another way), `waiting` for the waits \
          before tasks of that name. `base` and `new` are what each path spent, `change` is new - base. All `change` add up to \
          the difference of the makespans exactly, and every one is the negative of what it is with the runs exchanged. See \
-         `executed_path` for what is on a path. Largest changes come first.\n\n\
+         `executed_path` for what is on a path; where only one of the runs has links, they are left out, and a note says so. Largest changes come first.\n\n\
          Units: ticks.\n\n\
          Nulls: tasks without name are one name, NULL. Else as in `executed_path`.\n\n\
          Ties: as in `executed_path`; changes of equal size by name, then cause.\n\n\
@@ -100,7 +100,7 @@ impl RelationFunction for ExplainChange {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let (base, new) =
             (call.options.text("base")?.unwrap_or("").to_owned(), call.options.text("new")?.unwrap_or("").to_owned());
-        let paths = ExecutedPaths::find(call, &|runs, run| {
+        let paths = ExecutedPaths::find(call, true, &|runs, run| {
             runs.matching(&base).contains(&run) || runs.matching(&new).contains(&run)
         })?;
         let runs = &paths.graphs.runs;

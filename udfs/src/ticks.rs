@@ -12,6 +12,8 @@ use arrow::datatypes::{DataType, Field};
 /// The length of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Tick {
+    /// No time at all: weights of what was counted (samples, bytes), laid end to end. Beside times, a weight of 1 is a nanosecond.
+    Weight,
     /// 10⁻⁹ s: what most recorders write.
     Nanosecond,
     /// 10⁻¹² s: simulators.
@@ -22,7 +24,7 @@ impl Tick {
     /// Ticks in a nanosecond.
     pub const fn per_nanosecond(self) -> i64 {
         match self {
-            Tick::Nanosecond => 1,
+            Tick::Weight | Tick::Nanosecond => 1,
             Tick::Picosecond => 1_000,
         }
     }
@@ -42,9 +44,10 @@ impl Tick {
         self.per_millisecond() * 1_000
     }
 
-    /// `ns` or `ps`, as `runs.time_unit` and `SHOW tq.time_unit` have it.
+    /// `ns`, `ps` or `weights`, as `runs.time_unit` and `SHOW tq.time_unit` have it.
     pub const fn symbol(self) -> &'static str {
         match self {
+            Tick::Weight => "weights",
             Tick::Nanosecond => "ns",
             Tick::Picosecond => "ps",
         }
@@ -101,14 +104,16 @@ pub fn mean_time_text(ticks: f64, tick: Tick) -> String {
         return time_text(ticks.round() as i64, tick);
     }
     let digits = if ticks.abs() < 9.995 { 2 } else { usize::from(ticks.abs() < 99.95) };
-    format!("{ticks:.digits$} {}", if tick == Tick::Picosecond { "ps" } else { "ns" })
+    format!("{ticks:.digits$} {tick}")
 }
 
 /// Ticks for people: three significant digits, the unit that keeps the number between 1 and 1000 (`1.24 ms`, `17 ns`,
-/// `2.00 s`); whole ticks below 1000 stay exact.
+/// `2.00 s`); whole ticks below 1000 stay exact, and weights are numbers.
 pub fn time_text(ticks: i64, tick: Tick) -> String {
     const UNITS: [&str; 5] = ["ps", "ns", "µs", "ms", "s"];
     let first = match tick {
+        Tick::Weight if ticks == 1 => return "1 weight".to_owned(),
+        Tick::Weight => return format!("{ticks} {tick}"),
         Tick::Picosecond => 0,
         Tick::Nanosecond => 1,
     };
@@ -148,6 +153,8 @@ mod tests {
         check(12_345_678_901_234, "12346 s");
         check(i64::MIN, "-9223372037 s");
         assert_eq!(time_text(1_500, Tick::Picosecond), "1.50 ns");
+        assert_eq!(time_text(1_500, Tick::Weight), "1500 weights");
+        assert_eq!(time_text(1, Tick::Weight), "1 weight");
     }
 
     #[test]
@@ -161,6 +168,7 @@ mod tests {
         check(1_234_567.8, "1.23 ms");
         check(f64::NAN, "NaN");
         assert_eq!(mean_time_text(1.5, Tick::Picosecond), "1.50 ps");
+        assert_eq!(mean_time_text(1.5, Tick::Weight), "1.50 weights");
     }
 
     #[test]

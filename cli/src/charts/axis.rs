@@ -49,7 +49,7 @@ fn unit(largest: i128, tick: Tick) -> (&'static str, i128) {
         ("µs", tick.per_microsecond()),
         ("ns", tick.per_nanosecond()),
     ];
-    for (name, ticks) in units {
+    for (name, ticks) in units.into_iter().filter(|_| tick != Tick::Weight) {
         if largest >= i128::from(ticks) {
             return (name, i128::from(ticks));
         }

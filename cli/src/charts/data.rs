@@ -345,7 +345,7 @@ impl Quantity {
     fn of(field: &Field, tick: Tick) -> Quantity {
         let name = field.name().to_lowercase();
         if is_shown_as_time(field) {
-            Quantity::Time(tick)
+            if tick == Tick::Weight { Quantity::Count } else { Quantity::Time(tick) }
         } else if name == "bytes" || name.ends_with("_bytes") {
             Quantity::Bytes
         } else if name == "percent" || name.ends_with("_percent") {

@@ -75,6 +75,15 @@ impl Labels {
     }
 }
 
+/// What stands before the name of a task, the name, and what stands after it, in a text of a saved query about changes.
+pub(super) fn name_of_change(text: &str) -> [&str; 3] {
+    let (before, rest) = text.split_at(if text.starts_with("work in ") { "work in ".len() } else { 0 });
+    let ends = [": work", ": waiting", ": on one path only"];
+    let end = ends.iter().find(|end| before.is_empty() && rest.ends_with(*end)).map_or(0, |end| end.len());
+    let (name, after) = rest.split_at(rest.len() - end);
+    [before, name, after]
+}
+
 /// The names with as much of them as a level tells.
 fn told(names: &[&str], level: usize) -> Vec<String> {
     if level + 1 >= LEVELS {

@@ -48,6 +48,13 @@ impl Names {
         self.0.borrow_mut().0.of(names)
     }
 
+    /// Texts of saved queries about changes, `work in NAME` and `NAME: waiting`, with their names as people read them.
+    pub(crate) fn changes<'n>(&self, texts: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
+        let parts = texts.map(label::name_of_change);
+        let labels = self.labels(parts.clone().map(|[_, name, _]| name)).into_iter();
+        parts.zip(labels).map(|([before, _, after], label)| format!("{before}{label}{after}")).collect()
+    }
+
     /// Gives hues to names before there is a picture.
     pub(crate) fn begin_with(&self, totals: &[(&str, i128)]) {
         self.classes(totals);

@@ -8,11 +8,13 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 
-use super::{Outcome, Side, Verdict};
+use super::{Outcome, Pairs, Side, Verdict};
 use crate::args::{CheckArgs, OpenArgs};
+use crate::charts::Names;
 use crate::connection::{Connection, Params};
 use crate::errors::Failure;
 use crate::library;
+use crate::report::with_labels;
 
 /// The saved query that explains.
 const EXPLANATION: &str = "why-it-changed";
@@ -23,15 +25,17 @@ const ROWS_SHOWN: usize = 10;
 pub(super) fn add_to_changes(
     outcomes: &mut [Outcome],
     args: &CheckArgs,
-    base: &mut Side,
-    new: &mut Side,
+    [base, new]: [&mut Side; 2],
+    pairs: &Pairs,
 ) -> Result<(), Failure> {
     let mut changed = outcomes.iter_mut().filter_map(|outcome| match &mut outcome.verdict {
         Verdict::Failed(evidence) if evidence.is_change => Some((&outcome.query, &outcome.what, evidence)),
         _ => None,
     });
     let Some((query, what, evidence)) = changed.next() else { return Ok(()) };
-    let traces = match (typical(base, &args.baseline)?, typical(new, &args.open.traces)?) {
+    let of = |side, run: &str| evidence.runs.as_deref().is_none_or(|runs| pairs.called(side, Some(run)) == runs);
+    let base = typical(base, &args.baseline, |run| of(0, run))?;
+    let traces = match (base, typical(new, &args.open.traces, |run| of(1, run))?) {
         (Some(base), Some(new)) => vec![format!("base={base}"), format!("new={new}")],
         // Several runs in one file cannot be opened one by one.
         _ => return Ok(()),
@@ -67,12 +71,12 @@ fn explain(open: &OpenArgs, args: &CheckArgs) -> Result<Option<String>, Failure>
     let tick = connection.session().tick();
     let params = query.bind(&[], tick)?;
     let answer = connection.answer(&query.statement, &params)?;
-    let shown = answer.slice(0, answer.num_rows().min(ROWS_SHOWN));
+    let shown = with_labels(&Names::default(), &answer.slice(0, answer.num_rows().min(ROWS_SHOWN)))?;
     Ok(Some(super::print::table(&shown, tick)?))
 }
 
-/// The trace whose makespan is the median of its side; `None` when traces and runs are not one to one.
-fn typical(side: &mut Side, traces: &[String]) -> Result<Option<String>, Failure> {
+/// The trace whose makespan is the median of those of its side that are meant; `None` when traces and runs are not one to one.
+fn typical(side: &mut Side, traces: &[String], is_meant: impl Fn(&str) -> bool) -> Result<Option<String>, Failure> {
     if side.runs != traces.len() {
         return Ok(None);
     }
@@ -81,8 +85,11 @@ fn typical(side: &mut Side, traces: &[String]) -> Result<Option<String>, Failure
         &Params::new(),
     )?;
     let numbers = cast(rows.column(0), &DataType::Int64)?;
-    let number = numbers.as_primitive::<Int64Type>().value((traces.len() - 1) / 2);
-    let trace = usize::try_from(number).ok().and_then(|number| traces.get(number));
+    let numbers =
+        numbers.as_primitive::<Int64Type>().values().iter().filter_map(|&number| usize::try_from(number).ok());
+    let runs = side.connection.session().runs();
+    let meant: Vec<usize> = numbers.filter(|&number| runs.get(number).is_some_and(|run| is_meant(&run.name))).collect();
+    let trace = meant.get(meant.len().saturating_sub(1) / 2).and_then(|&number| traces.get(number));
     Ok(trace.map(|trace| path_of(trace).to_owned()))
 }
 

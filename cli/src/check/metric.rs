@@ -1,6 +1,7 @@
 //! `metric`: a column of one answer against the same column of the baseline's answer.
 //!
-//! Each run gives one value for each key (`by`). A side's value is the median of its runs. With three runs a side and more,
+//! Each run gives one value for each key: what it is called, where runs are told apart ([`super::pairs`]), and the columns of
+//! `by`. A side's value is the median of its runs. With three runs a side and more,
 //! a change fails the check when it is beyond the tolerance and significant by the test of [`permutation`]; with fewer, and
 //! where so few runs can never be significant, the tolerance alone decides, and the output says so.
 
@@ -16,7 +17,7 @@ use tq_engine::queries::{Better, Metric};
 use tq_udfs::permutation::{self, Significance, Tail, median};
 use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_field};
 
-use super::{Evidence, Side, Verdict, type_in_words};
+use super::{Evidence, Pairs, Side, Verdict, type_in_words};
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::output::Cells;
 use crate::text::words::counted;
@@ -46,17 +47,19 @@ struct Change {
 }
 
 /// `sides`: the baseline and the new one, each with its answer.
-pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Result<Verdict, Failure> {
+pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2], pairs: &Pairs) -> Result<Verdict, Failure> {
     let tick = sides[1].1.connection.session().tick();
     if sides[0].1.connection.session().tick() != tick {
         return Err(Problem::new("the baseline has another unit of time than the traces")
             .hint("`SELECT run, time_unit FROM runs` tells which: compare traces of one unit")
             .into());
     }
-    let base = Samples::read(metric, sides[0].0, sides[0].1, "the baseline")?;
-    let mut new = Samples::read(metric, sides[1].0, sides[1].1, "the traces")?;
+    let base = Samples::read(metric, 0, sides[0], pairs)?;
+    let mut new = Samples::read(metric, 1, sides[1], pairs)?;
     let mut changes = Vec::new();
     let (mut only_base, mut without_value) = (0, 0);
+    // Runs without a partner are named; all that they have is without one.
+    let counts = |key: &[String]| !(pairs.tell_apart() && pairs.is_single(&key[0]));
     for (key, base_values) in base.by_key {
         if base.without_value.contains(&key) {
             new.by_key.remove(&key);
@@ -70,11 +73,16 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Res
         }
         match new.by_key.remove(&key) {
             Some(new_values) => changes.push(Change::new(metric, key, base_values, new_values, tick)),
-            None => only_base += 1,
+            None => only_base += usize::from(counts(&key)),
         }
     }
+    let only_new = new.by_key.keys().filter(|key| counts(key)).count();
     if changes.is_empty() {
-        let nothing = match (without_value, only_base, new.by_key.len()) {
+        let nothing = match (without_value, only_base, only_new) {
+            (0, 0, 0) if !pairs.alone.is_empty() => {
+                let message = format!("no run of the traces can be compared with one of the baseline{}", pairs.alone);
+                Problem::new(message).hint("runs are compared that have the same name, problem size and cores: `NAME=TRACE` on both sides names them")
+            }
             (0, 0, 0) => Problem::new("the query returns no rows, neither for the baseline nor for the traces"),
             (0, _, _) => Problem::new("no key of the traces occurs in the baseline")
                 .hint("both sides must return rows with the same keys: see the columns of `by`"),
@@ -82,28 +90,40 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2]) -> Res
         };
         return Err(nothing.into());
     }
-    let unmatched = unmatched(only_base, new.by_key.len());
+    let unmatched = format!("{}{}", unmatched(only_base, only_new), pairs.alone);
     let failed: Vec<&Change> = changes.iter().filter(|change| change.fails).collect();
     if failed.is_empty() {
-        return Ok(Verdict::Held(format!("{}{unmatched}", best_known(metric, &changes))));
+        return Ok(Verdict::Held(format!("{}{unmatched}", best_known(&changes))));
     }
+    let most = worst(&changes);
     let mut summary = if changes.len() == 1 {
         changes[0].in_words(metric, new.is_time, tick)
     } else {
-        format!("{} of {} worse by more than {}", failed.len(), changes.len(), metric.tolerance)
+        let most =
+            most.filter(|_| pairs.tell_apart()).map(|most| format!(", most {} ({})", named(&most.key), most.size()));
+        let (failed, all) = (failed.len(), changes.len());
+        format!("{failed} of {all} worse by more than {}{}", metric.tolerance, most.unwrap_or_default())
     };
-    summary.push_str(&worst(&changes).map(decided_by).unwrap_or_default());
+    summary.push_str(&most.map(decided_by).unwrap_or_default());
     summary.push_str(&unmatched);
     let count = failed.len();
-    let mut evidence = Evidence::new(summary, Some(table(metric, failed, new.is_time)?), count);
+    let mut evidence = Evidence::new(summary, Some(table(metric, failed, new.is_time, pairs)?), count);
     evidence.is_change = true;
+    evidence.runs = most.filter(|_| pairs.tell_apart()).map(|most| most.key[0].clone());
     Ok(Verdict::Failed(evidence))
 }
 
 impl Samples {
-    fn read(metric: &Metric, answer: &RecordBatch, side: &Side, who: &str) -> Result<Samples, Failure> {
+    /// Of the baseline (`at` 0) or of the new traces (1).
+    fn read(
+        metric: &Metric,
+        at: usize,
+        (answer, side): (&RecordBatch, &Side),
+        pairs: &Pairs,
+    ) -> Result<Samples, Failure> {
+        let who = ["the baseline", "the traces"][at];
         let schema = answer.schema();
-        let at = |name: &str| {
+        let column_of = |name: &str| {
             schema.index_of(name).map_err(|_| {
                 let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
                 let near = did_you_mean(name, names.iter().copied());
@@ -111,8 +131,8 @@ impl Samples {
                     .hint(format!("its columns are {}", names.join(", ")))
             })
         };
-        let column = at(&metric.column)?;
-        let keys = metric.by.iter().map(|name| at(name)).collect::<Result<Vec<usize>, Problem>>()?;
+        let column = column_of(&metric.column)?;
+        let keys = metric.by.iter().map(|name| column_of(name)).collect::<Result<Vec<usize>, Problem>>()?;
         let run = schema.index_of("run").ok();
         if run.is_none() && side.runs > 1 {
             return Err(Problem::new(format!("{who} are {} runs, and the answer has no column `run`", side.runs))
@@ -132,8 +152,10 @@ impl Samples {
                 let mut text = String::new();
                 cells.exact(column, row, &mut text).map(|()| text)
             };
-            let key = keys.iter().map(|&column| text(column)).collect::<Result<Vec<String>, _>>()?;
             let run = run.map(text).transpose()?;
+            let called = pairs.tell_apart().then(|| Ok(pairs.called(at, run.as_deref()).to_owned()));
+            let key = called.into_iter().chain(keys.iter().map(|&column| text(column)));
+            let key = key.collect::<Result<Vec<String>, _>>()?;
             if !seen.insert((run, key.clone())) {
                 let hint = if metric.by.is_empty() {
                     "say which rows belong together: `by=name`"
@@ -189,6 +211,11 @@ impl Change {
         (before != 0.0).then(|| 100.0 * (after - before) / before.abs())
     }
 
+    /// The change in percent, or as it is from nothing.
+    fn size(&self) -> String {
+        self.percent().map_or_else(|| format!("{:+}", round(self.worse)), |percent| format!("{percent:+.1} %"))
+    }
+
     fn in_words(&self, metric: &Metric, is_time: bool, tick: Tick) -> String {
         let show = |values: &[f64]| {
             let value = median(values);
@@ -207,10 +234,15 @@ fn decided_by(change: &Change) -> String {
         Some(test) if change.beyond && test.least >= SIGNIFICANT => {
             format!("; {runs} whose medians cannot give p < {SIGNIFICANT}: the tolerance alone decides")
         }
-        Some(test) if change.beyond && !change.fails => format!("; {runs}, p = {:.3}: no more than noise", test.p),
-        Some(test) if change.beyond => format!("; {runs}, p = {:.3}", test.p),
+        Some(test) if change.beyond && !change.fails => format!("; {runs}, {}: no more than noise", p_text(test.p)),
+        Some(test) if change.beyond => format!("; {runs}, {}", p_text(test.p)),
         Some(_) => format!("; {runs}"),
     }
+}
+
+/// A probability is never nothing.
+fn p_text(p: f64) -> String {
+    if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
 /// The change that says most about the verdict: the worst of those that fail, else the worst.
@@ -221,14 +253,13 @@ fn worst(changes: &[Change]) -> Option<&Change> {
 }
 
 /// What is said of a metric that held.
-fn best_known(metric: &Metric, changes: &[Change]) -> String {
-    let mut text = if metric.by.is_empty() { String::new() } else { format!("{} compared, ", changes.len()) };
+fn best_known(changes: &[Change]) -> String {
+    let is_one = changes.len() == 1 && changes[0].key.is_empty();
+    let mut text = if is_one { String::new() } else { format!("{} compared, ", changes.len()) };
     if let Some(change) = worst(changes) {
-        let percent =
-            change.percent().map_or_else(|| format!("{:+}", round(change.worse)), |percent| format!("{percent:+.1} %"));
         let of = if change.key.is_empty() { String::new() } else { format!(" ({})", named(&change.key)) };
         let label = if changes.len() == 1 { "changed" } else { "worst" };
-        let _ = write!(text, "{label} {percent}{of}{}", decided_by(change));
+        let _ = write!(text, "{label} {}{of}{}", change.size(), decided_by(change));
     }
     text
 }
@@ -243,7 +274,8 @@ fn unmatched(only_base: usize, only_new: usize) -> String {
 }
 
 fn named(key: &[String]) -> String {
-    if key.is_empty() { "the metric".to_owned() } else { format!("`{}`", key.join(", ")) }
+    let said: Vec<&str> = key.iter().map(String::as_str).filter(|part| key.len() == 1 || !part.is_empty()).collect();
+    if key.is_empty() { "the metric".to_owned() } else { format!("`{}`", said.join(", ")) }
 }
 
 /// Six significant digits are enough for people.
@@ -252,11 +284,12 @@ fn round(value: f64) -> f64 {
 }
 
 /// What failed, the largest change first.
-fn table(metric: &Metric, mut failed: Vec<&Change>, is_time: bool) -> Result<RecordBatch, Failure> {
+fn table(metric: &Metric, mut failed: Vec<&Change>, is_time: bool, pairs: &Pairs) -> Result<RecordBatch, Failure> {
     failed.sort_by(|one, other| other.worse.total_cmp(&one.worse).then_with(|| one.key.cmp(&other.key)));
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
-    for (at, name) in metric.by.iter().enumerate() {
+    let called = pairs.tell_apart().then_some("runs");
+    for (at, name) in called.into_iter().chain(metric.by.iter().map(String::as_str)).enumerate() {
         fields.push(Field::new(name, DataType::Utf8, false));
         columns.push(Arc::new(failed.iter().map(|change| Some(change.key[at].as_str())).collect::<StringArray>()));
     }

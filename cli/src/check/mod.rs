@@ -1,8 +1,8 @@
 //! `tq check`: saved queries as checks in CI.
 //!
 //! Life of a check: [`suite`] finds the files and what they demand → their queries run on the traces, and on the baseline where
-//! there are metrics → [`expect`] examines one answer, [`metric`] compares two, with [`tq_udfs::permutation`] where there are
-//! repetitions → each check ends as an [`Outcome`] → [`mod@print`] writes lines, JUnit, annotations or a summary, [`picture`] draws
+//! there are metrics → [`expect`] examines one answer, [`metric`] compares two, each run with its like ([`pairs`]), with
+//! [`tq_udfs::permutation`] where there are repetitions → each check ends as an [`Outcome`] → [`mod@print`] writes lines, JUnit, annotations or a summary, [`picture`] draws
 //! the time around the offending rows, [`explain`] says what changed.
 //!
 //! A check that could not run did not pass: a broken file, a missing column or a missing baseline gives exit status 2,
@@ -13,6 +13,7 @@ mod expect;
 mod explain;
 mod ledger;
 mod metric;
+mod pairs;
 mod picture;
 mod print;
 mod standard;
@@ -32,6 +33,7 @@ use crate::{library, memory, open, output, pictures, terminal, text, timeout};
 
 pub(crate) use explain::path_of;
 use ledger::Ledger;
+use pairs::Pairs;
 pub(crate) use print::table;
 pub(crate) use standard::STANDARD;
 use suite::Suite;
@@ -60,6 +62,8 @@ enum Verdict {
     NotRun(Box<Problem>),
     /// It was left out, as `--allow-skip` allows.
     Skipped(String),
+    /// No check, but what a reader of the others must know. It is not counted.
+    Noted(String),
 }
 
 /// Why a check failed.
@@ -75,6 +79,8 @@ struct Evidence {
     more: Vec<String>,
     /// Whether a metric got worse, which calls for an explanation.
     is_change: bool,
+    /// What the runs are called whose metric got worse most, where runs are told apart ([`Pairs`]).
+    runs: Option<String>,
 }
 
 /// A side of the comparison.
@@ -130,9 +136,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     if let (true, Some(base)) = (is_standard, &mut base) {
         standard::keep_answerable(&mut suite, [&mut new, base])?;
     }
+    let pairs = match &mut base {
+        Some(base) => Pairs::of([base, &mut new])?,
+        None => Pairs::default(),
+    };
     ledger.begin(suite.entries, new.connection.session().tick());
     while let Some(query) = ledger.next() {
-        ledger.answered(check(&query, &mut new, base.as_mut(), args)?);
+        ledger.answered(check(&query, &mut new, base.as_mut(), &pairs, args)?);
     }
     let mut outcomes = ledger.done();
     memory::last_words(None);
@@ -142,7 +152,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         None => Ok(Vec::new()),
     };
     if let Some(base) = &mut base {
-        explain::add_to_changes(&mut outcomes, args, base, &mut new)?;
+        explain::add_to_changes(&mut outcomes, args, [base, &mut new], &pairs)?;
     }
     print::print(&outcomes, args, new.connection.session().tick())?;
     match pictures {
@@ -245,6 +255,7 @@ fn check(
     query: &SavedQuery,
     new: &mut Side,
     mut base: Option<&mut Side>,
+    pairs: &Pairs,
     args: &CheckArgs,
 ) -> Result<Vec<Outcome>, Failure> {
     let together = timeout::together();
@@ -273,7 +284,7 @@ fn check(
                 (Ok(Ok(batch)), Some(Ok(Ok(base_batch))), Some(side)) => {
                     let sides = [(base_batch, side), (batch, &*new)];
                     let placed = |failure: Failure| failure.in_file(&query.file(), Some(metric.line as u64));
-                    told(metric::verdict(metric, sides).map_err(placed))?
+                    told(metric::verdict(metric, sides, pairs).map_err(placed))?
                 }
                 _ => without_baseline(args),
             };
@@ -335,6 +346,6 @@ impl Outcome {
 
 impl Evidence {
     fn new(summary: String, rows: Option<RecordBatch>, count: usize) -> Evidence {
-        Evidence { summary, rows, count, more: Vec::new(), is_change: false }
+        Evidence { summary, rows, count, more: Vec::new(), is_change: false, runs: None }
     }
 }

@@ -1,11 +1,22 @@
 //! What is compared where no query is named: the makespan, how long locations were busy, and the critical path where both
 //! sides have dependencies. Each is a saved query, which a project may replace like any other.
 
-use tq_engine::queries::{Library, MetricTolerance, SavedQuery};
+use std::collections::HashSet;
 
-use super::{Side, Suite};
+use datafusion::arrow::array::AsArray;
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::DataType;
+use tq_engine::queries::{Library, MetricTolerance};
+
+use super::{Outcome, Side, Suite, Verdict};
 use crate::args::CheckArgs;
+use crate::connection::Params;
+use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
+use crate::text::words::counted;
+
+/// The table that a graph of dependencies is in.
+const DEPENDENCIES: &str = "links";
 
 /// What lines call a comparison, and its query.
 pub(crate) const STANDARD: [(&str, &str); 3] =
@@ -25,23 +36,60 @@ pub(super) fn suite(library: &Library, tolerance: Option<MetricTolerance>) -> Re
     Ok(suite)
 }
 
-/// Keeps what both sides can be asked; the others are no checks, and not counted as skipped.
-pub(super) fn keep_answerable(suite: &mut Suite, sides: [&mut Side; 2]) -> Result<(), Failure> {
-    let [new, base] = sides;
-    let mut is_answerable = |query: &SavedQuery| -> Result<bool, Failure> {
-        Ok(new.connection.unmet(query)?.is_empty() && base.connection.unmet(query)?.is_empty())
-    };
+/// Keeps what both sides can be asked. What only one of them can be asked is noted, and so is that they have no name in common;
+/// what neither can be asked is no check, and not counted as skipped.
+pub(super) fn keep_answerable(suite: &mut Suite, [new, base]: [&mut Side; 2]) -> Result<(), Failure> {
     let mut kept = Vec::new();
+    let mut count = 0;
     for entry in std::mem::take(&mut suite.entries) {
-        if entry.as_ref().map_or(Ok(true), &mut is_answerable)? {
+        let Ok(query) = &entry else {
             kept.push(entry);
-        }
+            continue;
+        };
+        let unmet = [new.connection.unmet(query)?, base.connection.unmet(query)?];
+        let (lacking, needs, other) = match unmet.each_ref().map(|needs| needs.is_empty()) {
+            [true, true] => {
+                count += 1;
+                kept.push(entry);
+                continue;
+            }
+            [false, false] => continue,
+            [false, true] => ("these traces have", &unmet[0], "the baseline has"),
+            [true, false] => ("the baseline has", &unmet[1], "these traces have"),
+        };
+        let is_of_graphs = needs.iter().all(|need| need.table == DEPENDENCIES);
+        let what = if is_of_graphs { "dependencies".to_owned() } else { needs_in_words(needs) };
+        let note = format!("not compared: {lacking} no {what}, and {other}");
+        kept.push(Err(Outcome::of(query, 1, String::new(), Verdict::Noted(note))));
     }
-    if kept.is_empty() {
+    if count == 0 {
         return Err(Problem::new("there is nothing to compare: one of the sides has no tasks").into());
     }
+    kept.splice(0..0, strangers(new, base)?.map(Err));
     suite.entries = kept;
     Ok(())
+}
+
+/// A note where no name of task is on both sides: what is compared may be two programs.
+fn strangers(new: &mut Side, base: &mut Side) -> Result<Option<Outcome>, Failure> {
+    let names = |side: &mut Side| -> Result<HashSet<String>, Failure> {
+        let sql = "SELECT DISTINCT name FROM program_tasks WHERE name <> ''";
+        let rows = side.connection.collect(sql, &Params::new())?;
+        let names = cast(rows.column(0), &DataType::Utf8)?;
+        Ok(names.as_string::<i32>().iter().flatten().map(str::to_owned).collect())
+    };
+    let (base, new) = (names(base)?, names(new)?);
+    if base.is_empty() || new.is_empty() || !base.is_disjoint(&new) {
+        return Ok(None);
+    }
+    let note = format!(
+        "beware: the baseline and these traces have no name of task in common ({} and {}): they do not look like runs of one \
+         program, and what follows compares two different things",
+        counted(base.len(), "name"),
+        new.len()
+    );
+    let (query, file) = ("names".to_owned(), String::new());
+    Ok(Some(Outcome { query, file, line: 1, what: String::new(), verdict: Verdict::Noted(note) }))
 }
 
 /// Whether the command line asks for the standard comparisons; an error where it asks for nothing.

@@ -10,7 +10,7 @@
 //! Why: what the executed paths spent …                         the saved query why-it-changed
 //! What changed most …                                         the saved query what-changed
 //! ```
-//! Above that stands, where it is so, that the two have no name of task in common; below it, that nothing changed.
+//! A critical path that only one of the two has is not compared, and a line says so. Above stands, where it is so, that the two have no name of task in common; below it, that nothing changed.
 //! All of it are saved queries; the numbers are those that `tq check --baseline` judges.
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -22,12 +22,14 @@ use tq_engine::queries::{Library, SavedQuery};
 use tq_udfs::ticks::{Tick, mean_time_text};
 
 use crate::args::{DiffArgs, DiffFormat, OpenArgs};
+use crate::charts::Names;
 use crate::check::{STANDARD, path_of, table};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
 use crate::output::print;
+use crate::report::with_labels;
 use crate::text::visible::visible;
-use crate::text::words::counted;
+use crate::text::words::{counted, more_rows};
 use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
@@ -41,6 +43,8 @@ const TABLES: [(&str, &str, &str); 2] = [
 ];
 /// The saved query whose sentence comes first: what is compared may be two different programs.
 const STRANGERS: &str = "facts-nothing-in-common";
+/// The number that needs dependencies.
+const OF_GRAPHS: &str = "critical path";
 /// Rows of a table that people are shown.
 const ROWS_SHOWN: usize = 10;
 
@@ -70,10 +74,14 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             .into());
     }
     let library = library::open(&args.library)?;
-    let mut measures = Vec::new();
+    let (mut measures, mut not_compared) = (Vec::new(), Vec::new());
     for (name, query) in STANDARD {
         if let Some(answer) = answer(&mut connection, &library, query)? {
-            measures.extend(measure(name, &answer.rows)?);
+            match measure(name, &answer.rows)? {
+                Ok(measure) => measures.push(measure),
+                Err(lacking) if name == OF_GRAPHS => not_compared.extend(lacking.map(|lacking| (name, lacking))),
+                Err(_) => {}
+            }
         }
     }
     let mut tables = Vec::new();
@@ -89,7 +97,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
         }
         _ => None,
     };
-    let found = Found { traces: [base, new], strangers, measures, tables, tick: connection.session().tick() };
+    let found =
+        Found { traces: [base, new], strangers, measures, not_compared, tables, tick: connection.session().tick() };
     match args.format {
         DiffFormat::Text => print(&found.text()?),
         DiffFormat::Json => print(&format!("{:#}\n", found.document()?)),
@@ -102,6 +111,8 @@ struct Found<'a> {
     /// That they have nothing in common.
     strangers: Option<String>,
     measures: Vec<Measure>,
+    /// Numbers that only one of the runs has, and which of them has not.
+    not_compared: Vec<(&'static str, &'static str)>,
     tables: Vec<(&'static str, &'static str, Answer)>,
     tick: Tick,
 }
@@ -124,14 +135,18 @@ fn answer(connection: &mut Connection, library: &Library, name: &str) -> Result<
     Ok(Some(Answer { is_cut: query.statement.is_cut_at(rows.num_rows(), &params), rows }))
 }
 
-/// The second column of an answer with a row for each run; `None` where one of them has no value.
-fn measure(name: &'static str, answer: &RecordBatch) -> Result<Option<Measure>, Failure> {
+/// The second column of an answer with a row for each run; where a run has no value, its name if the other has one.
+fn measure(name: &'static str, answer: &RecordBatch) -> Result<Result<Measure, Option<&'static str>>, Failure> {
     let runs = cast(answer.column(0), &DataType::Utf8)?;
     let values = cast(answer.column(1), &DataType::Float64)?;
     let (runs, values) = (runs.as_string::<i32>(), values.as_primitive::<Float64Type>());
     let of = |run: &str| (0..answer.num_rows()).find(|&row| runs.value(row) == run && values.is_valid(row));
-    let (Some(base), Some(new)) = (of("base"), of("new")) else { return Ok(None) };
-    Ok(Some(Measure { name, base: values.value(base), new: values.value(new) }))
+    Ok(match (of("base"), of("new")) {
+        (Some(base), Some(new)) => Ok(Measure { name, base: values.value(base), new: values.value(new) }),
+        (Some(_), None) => Err(Some("new")),
+        (None, Some(_)) => Err(Some("base")),
+        (None, None) => Err(None),
+    })
 }
 
 impl Measure {
@@ -152,7 +167,7 @@ impl Found<'_> {
 
     fn text(&self) -> Result<String, Failure> {
         let [base, new] = self.traces.map(|trace| visible(trace).into_owned());
-        let (measures, tick) = (&self.measures, self.tick);
+        let (measures, tick, names) = (&self.measures, self.tick, Names::default());
         let mut text = format!("base = {base}\nnew  = {new}\n\n");
         if let Some(strangers) = &self.strangers {
             text.push_str(&format!("Beware: {strangers}\n\n"));
@@ -175,6 +190,10 @@ impl Found<'_> {
             text.truncate(text.trim_end().len());
             text.push('\n');
         }
+        for (name, lacking) in &self.not_compared {
+            let other = if *lacking == "new" { "base" } else { "new" };
+            text.push_str(&format!("{name:<13}  not compared: {lacking} has no dependencies, and {other} has\n"));
+        }
         if self.is_nothing() {
             text.push_str(
                 "\nNothing changed: the time of each name of task, how many there are and what idled are the same.\n",
@@ -182,11 +201,10 @@ impl Found<'_> {
         }
         for (_, title, Answer { rows, is_cut }) in self.tables.iter().filter(|(.., answer)| answer.rows.num_rows() > 0)
         {
-            let shown = rows.slice(0, rows.num_rows().min(ROWS_SHOWN));
+            let shown = with_labels(&names, &rows.slice(0, rows.num_rows().min(ROWS_SHOWN)))?;
             text.push_str(&format!("\n{title}\n\n{}\n", table(&shown, tick)?));
             if rows.num_rows() > shown.num_rows() {
-                let at_least = if *is_cut { "at least " } else { "" };
-                text.push_str(&format!("… and {at_least}{} more\n", rows.num_rows() - shown.num_rows()));
+                text.push_str(&format!("… and {}\n", more_rows(rows.num_rows() - shown.num_rows(), *is_cut)));
             }
         }
         Ok(text)
@@ -200,10 +218,13 @@ impl Found<'_> {
         let mut document = json!({
             "base": self.traces[0],
             "new": self.traces[1],
-            "tick": match self.tick { Tick::Nanosecond => "ns", Tick::Picosecond => "ps" },
+            "tick": self.tick.symbol(),
             "nothing_in_common": self.strangers.is_some(),
             "measures": self.measures.iter().map(of).collect::<Vec<Value>>(),
         });
+        for (name, lacking) in &self.not_compared {
+            document["not_compared"][*name] = json!({"lacks_dependencies": lacking});
+        }
         for (key, _, Answer { rows, .. }) in &self.tables {
             document[*key] = rows_as_json(rows)?;
         }

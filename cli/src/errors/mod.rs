@@ -10,6 +10,7 @@ pub(crate) mod queries;
 pub(crate) mod timeout;
 mod writing;
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 use std::process::ExitCode;
@@ -231,7 +232,16 @@ impl Problem {
 
     /// A file of ours that could not be read or written.
     pub(crate) fn file(doing: &str, path: &std::path::Path, error: &io::Error) -> Problem {
-        Problem::new(format!("cannot {doing} `{}`: {}", path.display(), reason(error)))
+        let problem = Problem::new(format!("cannot {doing} `{}`: {}", path.display(), reason(error)));
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        match folder.filter(|_| doing == "write" && error.kind() == io::ErrorKind::NotFound) {
+            Some(folder) => {
+                let folder = folder.display().to_string();
+                let quoted = shlex::try_quote(&folder).unwrap_or(Cow::Borrowed(&folder));
+                problem.hint(format!("there is no folder `{folder}`: `mkdir -p {quoted}` makes it"))
+            }
+            None => problem,
+        }
     }
 
     pub(crate) fn no_threads(error: &io::Error) -> Problem {

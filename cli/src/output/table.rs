@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal is narrow,
-//! columns that hold nothing but NULL are left out first; then texts are cut, ending in `…`; then whole columns are left out from
+//! columns that hold nothing but NULL are left out first; then those that are the same in all rows, as far as needed, and their
+//! values stand below the table; then texts are cut, ending in `…`; then whole columns are left out from
 //! the middle and named below the table. A number is never cut: it rather exceeds the width of its column. In expanded form, a row
 //! is a list of its columns. NULL is printed as `NULL`, and the text "NULL" as `'NULL'`. Control characters are escaped
 //! ([`crate::text::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
@@ -62,6 +63,8 @@ struct Layout {
     widths: Vec<Option<usize>>,
     /// Columns that are left out because they hold nothing but NULL.
     empty: Vec<usize>,
+    /// Columns that are left out because they are the same in all rows, with what they hold.
+    constant: Vec<(usize, String)>,
     /// Columns are left out before this one.
     gap_before: Option<usize>,
     /// Whether texts may be cut.
@@ -183,6 +186,11 @@ impl Output for TableOutput {
             };
             if let Some(layout) = &result.layout {
                 let (empty, hidden) = layout.left_out(&result.names);
+                if !layout.constant.is_empty() {
+                    let said =
+                        layout.constant.iter().map(|(column, cell)| format!("{} = {cell}", result.names[*column]));
+                    let _ = write!(footer, "; the same in all rows: {}", said.collect::<Vec<_>>().join(", "));
+                }
                 if !empty.is_empty() {
                     let _ = write!(footer, "; all NULL: {}", empty.join(", "));
                 }
@@ -250,7 +258,8 @@ fn broken(text: &str, room: usize) -> Vec<String> {
 impl Layout {
     /// Columns that hold nothing but NULL, and others for which there is no room.
     fn left_out<'n>(&self, names: &'n [String]) -> (Vec<&'n str>, Vec<&'n str>) {
-        let hidden = (0..names.len()).filter(|column| self.widths[*column].is_none());
+        let is_constant = |column: &usize| self.constant.iter().any(|(constant, _)| constant == column);
+        let hidden = (0..names.len()).filter(|column| self.widths[*column].is_none() && !is_constant(column));
         let (empty, others): (Vec<usize>, Vec<usize>) = hidden.partition(|column| self.empty.contains(column));
         let named = |columns: Vec<usize>| columns.into_iter().map(|column| names[column].as_str()).collect();
         (named(empty), named(others))
@@ -268,7 +277,7 @@ impl Layout {
             .collect();
         let Some(terminal) = terminal else {
             let widths = widths.into_iter().map(Some).collect();
-            return Layout { widths, empty: Vec::new(), gap_before: None, cuts: false };
+            return Layout { widths, empty: Vec::new(), constant: Vec::new(), gap_before: None, cuts: false };
         };
         // How narrow each column may become: numbers keep their digits.
         let least: Vec<usize> = (0..columns)
@@ -280,7 +289,25 @@ impl Layout {
             true => (0..columns).filter(is_empty).collect(),
             false => Vec::new(),
         };
-        let others: Vec<usize> = (0..columns).filter(|column| !empty.contains(column)).collect();
+        let mut others: Vec<usize> = (0..columns).filter(|column| !empty.contains(column)).collect();
+        let mut constant = Vec::new();
+        if is_whole && sample.len() > 1 {
+            // Figures are worth more than words.
+            let order =
+                [false, true].map(|right| others.iter().copied().filter(move |&c| result.kinds[c].is_right() == right));
+            for column in order.map(Iterator::collect::<Vec<usize>>).concat() {
+                let used = others.iter().map(|&column| least[column] + 3).sum::<usize>().saturating_sub(1);
+                if used <= terminal || others.len() == 1 {
+                    break;
+                }
+                if let Some(cell) = &sample[0][column]
+                    && sample.iter().all(|row| row[column].as_ref() == Some(cell))
+                {
+                    others.retain(|other| *other != column);
+                    constant.push((column, cell.clone()));
+                }
+            }
+        }
         let least_of_others: Vec<usize> = others.iter().map(|column| least[*column]).collect();
         let kept: BTreeSet<usize> = keep(&least_of_others, terminal).into_iter().map(|at| others[at]).collect();
         let total = |widths: &[usize]| -> usize {
@@ -299,6 +326,7 @@ impl Layout {
         Layout {
             widths: (0..columns).map(|column| kept.contains(&column).then_some(widths[column])).collect(),
             empty,
+            constant,
             gap_before,
             cuts: true,
         }
@@ -437,6 +465,7 @@ fn wrap(text: &str, width: Option<usize>) -> String {
     let mut used = 0;
     for word in text.split_inclusive(' ') {
         if used > 0 && used + word.trim_end().width() > width {
+            lines.truncate(lines.trim_end_matches(' ').len());
             lines.push('\n');
             used = 0;
         }
@@ -501,6 +530,45 @@ mod tests {
         );
     }
 
+    /// A figure is worth more than a column that holds one word: that stands below the table.
+    #[test]
+    fn what_is_the_same_in_all_rows_leaves_first() {
+        let texts = |text: &str| Arc::new(StringArray::from(vec![text; 2])) as ArrayRef;
+        let batch = RecordBatch::try_from_iter([
+            ("run", texts("wavefront_40")),
+            ("kind", texts("static")),
+            ("name", Arc::new(StringArray::from(vec!["B_1", "B_2"])) as ArrayRef),
+            ("tasks", Arc::new(Int64Array::from(vec![3, 3]))),
+            ("total_time", Arc::new(Int64Array::from(vec![1_240_000, 17]))),
+        ])
+        .unwrap();
+        check(
+            &batch,
+            Some(40),
+            &expect![[r#"
+                 kind   │ name │ tasks │ total_time
+                ────────┼──────┼───────┼────────────
+                 static │ B_1  │     3 │    1.24 ms
+                 static │ B_2  │     3 │      17 ns
+                (2 rows; the same in all rows: run =
+                wavefront_40)
+            "#]],
+        );
+        check(
+            &batch,
+            Some(30),
+            &expect![[r#"
+             name │ tasks │ total_time
+            ──────┼───────┼────────────
+             B_1  │     3 │    1.24 ms
+             B_2  │     3 │      17 ns
+            (2 rows; the same in all rows:
+            run = wavefront_40, kind =
+            static)
+        "#]],
+        );
+    }
+
     #[test]
     fn texts_are_cut_and_numbers_are_not() {
         check(
@@ -524,15 +592,15 @@ mod tests {
             &batch(),
             Some(32),
             &expect![[r#"
-             name         │ … │ note
-            ──────────────┼───┼─────────────
-             gemm         │ … │
-             NULL         │ … │ a rather l…
-             'NULL'       │ … │ b
-             日本\u{1b}[… │ … │ c
-            (4 rows; no room for count, 
-            duration, ratio)
-        "#]],
+                 name         │ … │ note
+                ──────────────┼───┼─────────────
+                 gemm         │ … │
+                 NULL         │ … │ a rather l…
+                 'NULL'       │ … │ b
+                 日本\u{1b}[… │ … │ c
+                (4 rows; no room for count,
+                duration, ratio)
+            "#]],
         );
     }
 

@@ -141,9 +141,10 @@ pub(super) fn help() -> String {
     let mut text = listed(&entries, terminal::width());
     text.push_str(
         "\n\
-SQL ends with `;` and may take several lines; Tab completes names, Up brings back what you typed.
-Ctrl-C ends a query and keeps the prompt. Try:
-  SELECT name, count(*) AS tasks, sum(duration) AS total FROM tasks GROUP BY name ORDER BY total DESC LIMIT 10;
+SQL ends with `;` and may take several lines; Tab completes names, Up brings
+back what you typed. Ctrl-C ends a query and keeps the prompt. Try:
+  SELECT name, count(*) AS tasks, sum(duration) AS total FROM tasks
+    GROUP BY name ORDER BY total DESC LIMIT 10;
   \\plot
 ",
     );

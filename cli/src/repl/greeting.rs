@@ -43,8 +43,10 @@ const WORTH_ASKING: &[(&str, &str)] = &[
     ("", "what-was-read"),
 ];
 
-/// The runs; of their locations those that could execute tasks, as reports count them, where any is of that kind.
-const RUNS: &str = "SELECT run, format, tasks, coalesce(lanes, locations) AS locations, makespan FROM runs \
+/// The runs; of their tasks and locations those that reports count, where there are any: what locations executed, and those that
+/// could execute tasks.
+const RUNS: &str = "SELECT run, format, coalesce(work, tasks) AS tasks, coalesce(lanes, locations) AS locations, makespan FROM runs \
+     LEFT JOIN (SELECT run, count(*) AS work FROM working_tasks GROUP BY run) USING (run) \
      LEFT JOIN (SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run) USING (run) ORDER BY run_number";
 
 /// What is open. Where somebody sits at a terminal, also what is worth asking, or an example where nothing is open.

@@ -41,7 +41,7 @@ use crate::output::{self, Destination, Look, Output, Picture, print};
 use crate::progress::{self, Meter};
 use crate::settings::{self, Settings};
 use crate::text::runner::Spelling;
-use crate::text::words;
+use crate::text::words::{self, wrapped};
 use crate::{config, library, memory, pictures, terminal};
 
 use assistant::{Assistant, Enter};
@@ -339,7 +339,7 @@ impl Prompt {
     fn saved(&mut self, rest: &str) -> Result<(), Failure> {
         let mut words = library::words(rest)?.into_iter();
         let Some(name) = words.next() else {
-            let text = saved::list(&self.library)?;
+            let text = saved::list(&mut self.connection, &self.library)?;
             return self.show(&text);
         };
         let query = library::find(&self.library, &name)?;
@@ -351,7 +351,8 @@ impl Prompt {
         self.connection.meets(query)?;
         let params = query.bind(given, self.connection.session().tick())?;
         if io::stdout().is_terminal() {
-            terminal::line(query.title());
+            let width = terminal::width().unwrap_or(usize::MAX);
+            wrapped(query.title(), width).iter().for_each(|line| terminal::line(line));
         }
         self.ask(&query.statement, &params)
             .map_err(|failure| failure.in_file(&query.file(), Some(query.statement.line)))

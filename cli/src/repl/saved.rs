@@ -9,13 +9,19 @@ use crate::connection::{Connection, Params};
 use crate::errors::{Failure, unknown_name};
 use crate::output::cells::Cells;
 use crate::terminal;
-use crate::text::words::listed;
+use crate::text::words::{listed, wrapped};
 
-/// All saved queries by topic.
-pub(super) fn list(library: &Library) -> Result<String, Failure> {
+/// The saved queries that the open traces can answer, by topic; all where none is open.
+pub(super) fn list(connection: &mut Connection, library: &Library) -> Result<String, Failure> {
     let mut topics: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    let is_open = !connection.session().runs().is_empty();
+    let mut left_out = 0;
     for name in library.names() {
         let (topic, title) = match library.find(name) {
+            Ok(Some(query)) if is_open && !connection.unmet(&query)?.is_empty() => {
+                left_out += 1;
+                continue;
+            }
             Ok(Some(query)) => (query.header.topic.clone(), query.title().to_owned()),
             Ok(None) => continue,
             Err(error) => ("broken".to_owned(), error.to_string()),
@@ -26,7 +32,13 @@ pub(super) fn list(library: &Library) -> Result<String, Failure> {
         let topic = if topic.is_empty() { "other" } else { topic };
         format!("{topic}\n{}", listed(queries, terminal::width()))
     };
-    Ok(format!("{}\n`\\run NAME` answers one.\n", topics.iter().map(topic).collect::<Vec<_>>().join("\n")))
+    let mut end = "`\\run NAME` answers one.".to_owned();
+    if left_out > 0 {
+        let what = if left_out == 1 { "One more needs" } else { "Others need" };
+        end.push_str(&format!(" {what} what these traces do not hold ({left_out}); `tq queries` lists all."));
+    }
+    let end = wrapped(&end, terminal::width().unwrap_or(usize::MAX)).join("\n");
+    Ok(format!("{}\n{end}\n", topics.iter().map(topic).collect::<Vec<_>>().join("\n")))
 }
 
 /// `\d`: all tables with their rows and meaning. `\d NAME`: its columns.

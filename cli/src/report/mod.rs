@@ -24,6 +24,7 @@ use crate::output::Destination;
 use crate::text::runner::{Spelling, harmless};
 use crate::{library, open, terminal, timeout};
 
+pub(crate) use render::with_labels;
 use render::{Drawn, Page, address};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {

@@ -11,6 +11,7 @@ use tq_engine::queries::SavedQuery;
 use tq_udfs::ticks::time_text;
 
 use super::template::{Block, Part, Question};
+use crate::charts::Names;
 use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
@@ -19,7 +20,7 @@ use crate::output::cells::Kind;
 use crate::output::markdown::{self, escape, escape_line};
 use crate::pictures;
 use crate::text::visible::{is_hidden, visible_lines};
-use crate::text::words::counted;
+use crate::text::words::more_rows;
 
 /// Rows of a table; more are counted.
 const ROWS_SHOWN: usize = 15;
@@ -294,7 +295,7 @@ impl Renderer<'_> {
         })))
     }
 
-    /// The first rows as a table, and how many more there are: at least so many where the answer itself is cut.
+    /// The first rows as a table, and how many more there are, where the answer itself is not cut.
     fn table(&self, answer: &RecordBatch, is_cut: bool) -> Result<String, Failure> {
         if answer.num_rows() == 0 {
             return Ok(NO_ROWS.to_owned());
@@ -307,33 +308,12 @@ impl Renderer<'_> {
         {
             shown.remove_column(run);
         }
-        let shown = self.with_labels(&shown)?;
+        let shown = with_labels(&self.picture.names, &shown)?;
         let mut text = markdown::table(&shown, self.connection.session().tick())?;
         if answer.num_rows() > shown.num_rows() {
-            let at_least = if is_cut { "at least " } else { "" };
-            let _ = writeln!(text, "\n… and {at_least}{}.", counted(answer.num_rows() - shown.num_rows(), "more row"));
+            let _ = writeln!(text, "\n… and {}.", more_rows(answer.num_rows() - shown.num_rows(), is_cut));
         }
         Ok(text)
-    }
-
-    /// The rows with names of tasks as people read them.
-    fn with_labels(&self, rows: &RecordBatch) -> Result<RecordBatch, Failure> {
-        let mut columns = rows.columns().to_vec();
-        let mut fields: Vec<Field> = rows.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
-        for (field, column) in fields.iter_mut().zip(&mut columns) {
-            let is_name = |part| part == "name" || part == "range";
-            if Kind::of(field) != Kind::Text || !field.name().split('_').any(is_name) {
-                continue;
-            }
-            let texts = cast(column, &DataType::Utf8)?;
-            let texts = texts.as_string::<i32>();
-            let mut labels = self.picture.names.labels(texts.iter().flatten()).into_iter();
-            let labels: StringArray = texts.iter().map(|text| text.and_then(|_| labels.next())).collect();
-            *field = field.clone().with_data_type(DataType::Utf8);
-            *column = Arc::new(labels);
-        }
-        let schema = Schema::new_with_metadata(fields, rows.schema().metadata().clone());
-        Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options(rows))?)
     }
 
     /// The texts of the first column, without empty ones. Further columns are names in them, which become what people read.
@@ -368,6 +348,29 @@ impl Renderer<'_> {
             text.split("{{runs}}").map(|part| part.replace("{{queries}}", &asked.join(", "))).collect();
         with_queries.join(&shown)
     }
+}
+
+/// The rows with names of tasks as people read them.
+pub(crate) fn with_labels(names: &Names, rows: &RecordBatch) -> Result<RecordBatch, Failure> {
+    let mut columns = rows.columns().to_vec();
+    let mut fields: Vec<Field> = rows.schema().fields().iter().map(|field| field.as_ref().clone()).collect();
+    for (field, column) in fields.iter_mut().zip(&mut columns) {
+        let is_name = |part| part == "name" || part == "range";
+        let is_change = field.name() == "what";
+        if Kind::of(field) != Kind::Text || !(is_change || field.name().split('_').any(is_name)) {
+            continue;
+        }
+        let texts = cast(column, &DataType::Utf8)?;
+        let texts = texts.as_string::<i32>();
+        let read = texts.iter().flatten();
+        let labels = if is_change { names.changes(read) } else { names.labels(read) };
+        let mut labels = labels.into_iter();
+        let labels: StringArray = texts.iter().map(|text| text.and_then(|_| labels.next())).collect();
+        *field = field.clone().with_data_type(DataType::Utf8);
+        *column = Arc::new(labels);
+    }
+    let schema = Schema::new_with_metadata(fields, rows.schema().metadata().clone());
+    Ok(RecordBatch::try_new_with_options(Arc::new(schema), columns, &options(rows))?)
 }
 
 /// A name as code; one that would end the code is text.

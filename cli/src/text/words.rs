@@ -16,6 +16,11 @@ pub(crate) fn counted(count: usize, word: &str) -> String {
     format!("{count} {}", plural(count as u64, word))
 }
 
+/// How many more rows there are than those shown; no number where the answer they are from is itself cut.
+pub(crate) fn more_rows(count: usize, is_cut: bool) -> String {
+    if is_cut { "more rows".to_owned() } else { counted(count, "more row") }
+}
+
 /// Bytes as people write them: `8GB`, `512MiB`.
 pub(crate) fn bytes(text: &str) -> Result<usize, String> {
     const UNITS: [(&str, u64); 10] = [

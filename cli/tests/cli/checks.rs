@@ -296,6 +296,207 @@ fn metrics_are_compared_with_a_baseline() {
     ]]);
 }
 
+/// A study of two sizes on 1, 8 and 32 cores, twice each; on 32 cores everything takes `times` as long.
+fn study(times: f64) -> String {
+    let run = |size: f64, cores: f64, repetition: f64| {
+        let time = (10.0 * size + repetition / 10.0) / cores * if cores == 32.0 { times } else { 1.0 };
+        format!("{{\"threads\":{cores},\"time\":{time}}}")
+    };
+    let argument = |size: f64, repetition: f64| {
+        let runs = [1.0, 8.0, 32.0].map(|cores| run(size, cores, repetition)).join(",");
+        format!("{{\"argument\":\"{size}\",\"runs\":[{runs}]}}")
+    };
+    let repetition = |number: f64| format!("[{},{}]", argument(1.0, number), argument(4.0, number));
+    format!("[{{\"region\":\"0, 0\",\"filename\":\"a.c\",\"executions\":[{},{}]}}]", repetition(0.0), repetition(1.0))
+}
+
+/// Runs of one size on so many cores are compared with their like, whatever the study's file is called.
+#[test]
+fn a_study_is_compared_configuration_by_configuration() {
+    let place = Place::new();
+    place.write("before.json", &study(1.0));
+    place.write("after.json", &study(3.0));
+    place.tq("check before.json --baseline before.json").check(&expect![[r#"
+        ok     makespan: metric makespan (6 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides)
+        ok     busy time: metric busy_time (6 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    place.tq("check after.json --baseline before.json").check(&expect![[r#"
+        FAILED makespan: metric makespan: 2 of 6 worse by more than 5%, most `4 p=32` (+200.0 %); 2 against 2 runs: the tolerance alone decides
+                  runs   │   base │    new │ change │ change_percent
+                 ────────┼────────┼────────┼────────┼────────────────
+                  4 p=32 │ 1.25 s │ 3.75 s │ 2.50 s │          200.0
+                  1 p=32 │ 314 ms │ 942 ms │ 628 ms │          200.0
+        FAILED busy time: metric busy_time: 2 of 6 worse by more than 5%, most `4 p=32` (+200.0 %); 2 against 2 runs: the tolerance alone decides
+                  runs   │   base │    new │ change │ change_percent
+                 ────────┼────────┼────────┼────────┼────────────────
+                  4 p=32 │ 1.25 s │ 3.75 s │ 2.50 s │          200.0
+                  1 p=32 │ 314 ms │ 942 ms │ 628 ms │          200.0
+        2 checks: 2 failed
+        --- exit 1
+    "#]]);
+    // A query of one's own, and a key of it.
+    place.write("regions.sql", "-- metric time: better=lower, by=region\nSELECT run, region, time FROM executions");
+    place.tq("check after.json --query regions.sql --baseline before.json").check(&expect![[r#"
+        FAILED regions: metric time: 2 of 6 worse by more than 5%, most `4 p=32` (+200.0 %); 2 against 2 runs: the tolerance alone decides
+                  runs   │ region │   base │    new │ change │ change_percent
+                 ────────┼────────┼────────┼────────┼────────┼────────────────
+                  4 p=32 │        │ 1.25 s │ 3.75 s │ 2.50 s │          200.0
+                  1 p=32 │        │ 314 ms │ 942 ms │ 628 ms │          200.0
+        1 check: 1 failed
+        --- exit 1
+    "#]]);
+    // Runs without a partner are named.
+    place.write("fewer.json", &study(1.0).replace("\"threads\":32", "\"threads\":16"));
+    place.tq("check fewer.json --baseline before.json").check(&expect![[r#"
+        ok     makespan: metric makespan (4 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides; only in the baseline: `1 p=32`, `4 p=32`; only in the new traces: `1 p=16`, `4 p=16`)
+        ok     busy time: metric busy_time (4 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides; only in the baseline: `1 p=32`, `4 p=32`; only in the new traces: `1 p=16`, `4 p=16`)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    // One configuration a side is what was meant.
+    place.tq("check run.json --run-arg cores=4 --baseline run.json").check(&expect![[r#"
+        ok     makespan: metric makespan (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+}
+
+/// Several traces a side: the same names belong together, names that only count are repetitions.
+#[test]
+fn traces_of_the_same_name_are_compared() {
+    let place = Place::new();
+    for (name, by) in [("base/small", 0), ("base/large", 400), ("new/small", 40), ("new/large", 400)] {
+        place.write(&format!("{name}.json"), &longer(by));
+    }
+    place.tq("check new/small.json new/large.json --baseline base/small.json base/large.json").check(&expect![[r#"
+        FAILED makespan: metric makespan: 1 of 2 worse by more than 5%, most `small` (+50.0 %); 1 against 1 run: the tolerance alone decides
+                  runs  │    base │    new │  change │ change_percent
+                 ───────┼─────────┼────────┼─────────┼────────────────
+                  small │ 80.0 µs │ 120 µs │ 40.0 µs │           50.0
+                 what changed (base=base/small.json, new=new/small.json; `tq report base=base/small.json new=new/small.json` tells more):
+                  what    │ base_time │ new_time │ change_time
+                 ─────────┼───────────┼──────────┼─────────────
+                  b: work │   60.0 µs │   100 µs │     40.0 µs
+        FAILED busy time: metric busy_time: 1 of 2 worse by more than 5%, most `small` (+36.4 %); 1 against 1 run: the tolerance alone decides
+                  runs  │   base │    new │  change │ change_percent
+                 ───────┼────────┼────────┼─────────┼────────────────
+                  small │ 110 µs │ 150 µs │ 40.0 µs │           36.4
+                 what changed: see makespan, metric makespan
+        2 checks: 2 failed
+        --- exit 1
+    "#]]);
+    place.tq("check new/large.json --baseline base/small.json base/large.json").check(&expect![[r#"
+        ok     makespan: metric makespan (1 compared, changed +0.0 % (`large`); 1 against 1 run: the tolerance alone decides; only in the baseline: `small`)
+        ok     busy time: metric busy_time (1 compared, changed +0.0 % (`large`); 1 against 1 run: the tolerance alone decides; only in the baseline: `small`)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    for number in 1..=3 {
+        place.write(&format!("base/run-{number}.json"), &longer(number));
+        place.write(&format!("new/run-{number}.json"), &longer(4 - number));
+    }
+    place.tq("check new/run-1.json new/run-2.json new/run-3.json --baseline base/run-1.json base/run-2.json base/run-3.json").check(&expect![[r#"
+        ok     makespan: metric makespan (changed +0.0 %; 3 against 3 runs)
+        ok     busy time: metric busy_time (changed +0.0 %; 3 against 3 runs)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    // Nothing says what belongs together.
+    place.write("other/x.json", &longer(0));
+    place.write("other/y.json", &longer(0));
+    place.tq("check other/x.json other/y.json --baseline base/small.json base/large.json").check(&expect![[r#"
+        ok     makespan: metric makespan (changed -71.4 %; 2 against 2 runs: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed -64.5 %; 2 against 2 runs: the tolerance alone decides)
+        2 checks: 2 held
+        --- stderr
+        note: no trace has the same name on both sides, so all traces of a side count as repetitions: if they are not, give them names, `small=FILE large=FILE` on both sides
+        --- exit 0
+    "#]]);
+    place.tq("check small=other/x.json --baseline base/small.json base/large.json").check(&expect![[r#"
+        ok     makespan: metric makespan (1 compared, changed +0.0 % (`small`); 1 against 1 run: the tolerance alone decides; only in the baseline: `large`)
+        ok     busy time: metric busy_time (1 compared, changed +0.0 % (`small`); 1 against 1 run: the tolerance alone decides; only in the baseline: `large`)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+}
+
+/// What only one side has is said, and what has nothing in common.
+#[test]
+fn what_is_not_compared_is_noted() {
+    let place = Place::with_links();
+    place.write("bare.json", &longer(0));
+    place.tq("check bare.json --baseline run.json --junit out.xml --markdown=out.md").check(&expect![[r#"
+        ok     makespan: metric makespan (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        note   critical path: not compared: these traces have no dependencies, and the baseline has
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    expect![[r#"
+        <?xml version="1.0" encoding="UTF-8"?>
+        <testsuites name="tq check" tests="3" failures="0" errors="0" skipped="1">
+          <testsuite name="makespan" tests="1" failures="0" errors="0" skipped="0">
+            <testcase classname="makespan" name="metric makespan" file="built-in makespan.sql" line="4"/>
+          </testsuite>
+          <testsuite name="busy time" tests="1" failures="0" errors="0" skipped="0">
+            <testcase classname="busy time" name="metric busy_time" file="built-in busy time.sql" line="4"/>
+          </testsuite>
+          <testsuite name="critical path" tests="1" failures="0" errors="0" skipped="1">
+            <testcase classname="critical path" name="header" file="built-in critical path.sql" line="1">
+              <skipped message="not compared: these traces have no dependencies, and the baseline has"></skipped>
+            </testcase>
+          </testsuite>
+        </testsuites>
+    "#]]
+    .assert_eq(&place.read("out.xml"));
+    expect![[r#"
+        ## tq check
+
+        2 checks: 2 held
+
+        | | query | check |
+        | --- | --- | --- |
+        | ok | makespan | metric makespan (changed +0.0 %; 1 against 1 run: the tolerance alone decides) |
+        | ok | busy time | metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides) |
+        | note | critical path | not compared: these traces have no dependencies, and the baseline has |
+    "#]]
+    .assert_eq(&place.read("out.md"));
+    place.tq("check run.json --baseline bare.json --github").check(&expect![[r#"
+        ::notice file=built-in critical path.sql,line=1,title=tq check%3A critical path::not compared: the baseline has no dependencies, and these traces have
+        ok     makespan: metric makespan (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        note   critical path: not compared: the baseline has no dependencies, and these traces have
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    place.tq("diff run.json bare.json").check(&expect![[r#"
+        base = run.json
+        new  = bare.json
+
+        makespan       80.0 µs → 80.0 µs  0 s  +0.0 %
+        busy time       110 µs →  110 µs  0 s  +0.0 %
+        critical path  not compared: new has no dependencies, and base has
+
+        Nothing changed: the time of each name of task, how many there are and what idled are the same.
+        --- stderr
+        note: critical_path: there are no dependency links in run `new`
+        note: explain_change: there are no links in run `new`, so those of run `base` are left out and the paths follow what ran when
+        --- exit 0
+    "#]]);
+    place.write("other.csv", "task,name,location,start_us,end_us\n1,x,w0,0,20\n");
+    place.tq("check other.csv --baseline run.json").check(&expect![[r#"
+        note   names: beware: the baseline and these traces have no name of task in common (3 names and 1): they do not look like runs of one program, and what follows compares two different things
+        ok     makespan: metric makespan (changed -75.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed -81.8 %; 1 against 1 run: the tolerance alone decides)
+        note   critical path: not compared: these traces have no dependencies, and the baseline has
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+}
+
 #[test]
 fn what_cannot_be_right_is_said() {
     let place = Place::new();

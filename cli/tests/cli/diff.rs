@@ -278,6 +278,43 @@ fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
     "#]]);
 }
 
+/// Names of kernels are as long as their templates; the document for scripts has them whole.
+#[test]
+fn long_names_are_shortened_for_people() {
+    let place = Place::new();
+    let kernel =
+        format!("void at::native::vectorized_elementwise_kernel<4, at::native::Fill{}>(int)", "<float>".repeat(200));
+    let run =
+        |finish: u32| format!("task,name,location,start_us,end_us\n1,\"{kernel}\",w0,0,{finish}\n2,b,w0,{finish},90\n");
+    place.write("base.csv", &run(20));
+    place.write("new.csv", &run(40));
+    place.tq("diff base.csv new.csv").check(&expect![[r#"
+        base = base.csv
+        new  = new.csv
+
+        makespan       90.0 µs → 90.0 µs  0 s  +0.0 %
+        busy time      90.0 µs → 90.0 µs  0 s  +0.0 %
+
+        Why: what the executed paths spent; the changes of all names add up to that of the makespan
+
+         what                                │ base_time │ new_time │ change_time
+        ─────────────────────────────────────┼───────────┼──────────┼─────────────
+         b: work                             │   70.0 µs │  50.0 µs │    -20.0 µs
+         vectorized_elementwise_kernel: work │   20.0 µs │  40.0 µs │     20.0 µs
+
+        What changed most: work by name, idle locations
+
+         what                                  │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
+        ───────────────────────────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
+         work in b                             │   70.0 µs │  50.0 µs │    -20.0 µs │          -28.6 │          1 │         1
+         work in vectorized_elementwise_kernel │   20.0 µs │  40.0 µs │     20.0 µs │          100.0 │          1 │         1
+        --- exit 0
+    "#]]);
+    assert!(place.tq("diff base.csv new.csv --format json").stdout.contains(&kernel));
+    let answer = place.tq("diff base.csv new.csv --from 1us");
+    assert!(answer.stdout.lines().all(|line| line.chars().count() < 140), "{}", answer.stdout);
+}
+
 /// A recording that began too late is a finding of the comparison and no error of ours.
 #[test]
 fn a_run_without_tasks_is_compared_too() {

@@ -305,9 +305,9 @@ fn samples_leave_out_what_needs_an_order_in_time() {
 
             | stack | self_time |
             | --- | ---: |
-            | main;solve | 6 ns |
-            | main;read | 3 ns |
-            | main | 1 ns |
+            | main;solve | 6 weights |
+            | main;read | 3 weights |
+            | main | 1 weight |
 
             ## Where the time went
 
@@ -316,9 +316,9 @@ fn samples_leave_out_what_needs_an_order_in_time() {
 
             | name | tasks | total_self_time | total_time | share_percent |
             | --- | ---: | ---: | ---: | ---: |
-            | solve | 1 | 6 ns | 6 ns | 60.0 |
-            | read | 1 | 3 ns | 3 ns | 30.0 |
-            | main | 1 | 1 ns | 10 ns | 10.0 |
+            | solve | 1 | 6 weights | 6 weights | 60.0 |
+            | read | 1 | 3 weights | 3 weights | 30.0 |
+            | main | 1 | 1 weight | 10 weights | 10.0 |
 
             ## Is the trace sound
 
@@ -327,14 +327,14 @@ fn samples_leave_out_what_needs_an_order_in_time() {
 
             | format | source | time_unit | tasks | locations | lanes | makespan |
             | --- | --- | --- | ---: | ---: | ---: | ---: |
-            | folded | a.folded | weights | 3 | 1 | 1 | 10 ns |
+            | folded | a.folded | weights | 3 | 1 | 1 | 10 weights |
 
             | severity | what | stage | count | example |
             | --- | --- | --- | ---: | --- |
             | lost | bad_lines | recording | 1 | line 2: \`main;sol\` |
             | info | records_read | import | 4 | 0 became rows |
             | info | stack_lines | import | 3 | they became 3 tasks |
-            | info | weights_as_ticks | import | 3 | a weight of 1 is a tick, whatever was counted: --option folded.unit=us says another |
+            | info | weights_as_ticks | import | 3 | a weight of 1 is a tick, whatever was counted: --option folded.unit=us says that it is a time |
 
             ---
 

@@ -19,6 +19,8 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
+use tq_udfs::ticks::Tick;
+
 use crate::error::ImportError;
 use crate::tables;
 use crate::time::{Decimal, REACH};
@@ -35,7 +37,7 @@ static DOC: FormatDoc = FormatDoc {
     loses: "nothing of a line; the format never knew when a stack was seen, on which thread, and what its weights count",
     options: &[OptionDoc {
         key: UNIT_OPTION,
-        description: "what a weight of 1 is: ns, us, ms or s; without it a tick, whatever was counted",
+        description: "what a weight of 1 is: ns, us, ms or s; without it, times are weights and shown as such",
     }],
 };
 
@@ -88,10 +90,13 @@ impl Importer for Folded {
             }
         };
         let mut builder = context.begin(source);
+        builder.info.tick = unit.is_none().then_some(Tick::Weight);
         let stacks = read(source, shift, &mut builder)?;
         if unit.is_none() {
-            let example =
-                || "a weight of 1 is a tick, whatever was counted: --option folded.unit=us says another".to_owned();
+            let example = || {
+                "a weight of 1 is a tick, whatever was counted: --option folded.unit=us says that it is a time"
+                    .to_owned()
+            };
             builder.stats.note(findings::WEIGHTS_AS_TICKS, stacks.lines, example);
         }
         stacks.append(&mut builder)?;

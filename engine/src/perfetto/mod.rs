@@ -52,7 +52,7 @@ pub(crate) fn register(
     context.register_udf(Arc::new(ScalarUDF::from(FlatArguments::new())))?;
     // The absolute time of a trace in picoseconds does not fit a BIGINT.
     let sql = |sql: &str| match tick {
-        Tick::Nanosecond => sql.to_owned(),
+        Tick::Weight | Tick::Nanosecond => sql.to_owned(),
         Tick::Picosecond => sql.replace("coalesce(r.origin, 0)", "0"),
     };
     let views: Arc<dyn SchemaProvider> = Arc::new(ViewSchema::of(context, &VIEWS, &OLDER_NAMES, sql));

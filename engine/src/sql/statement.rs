@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
 use datafusion::sql::parser::{ResetStatement, Statement as ParsedStatement};
-use datafusion::sql::sqlparser::ast::{Expr, LimitClause, ObjectName, Statement as SqlStatement, Value};
+use datafusion::sql::sqlparser::ast::{
+    BinaryOperator, Expr, LimitClause, ObjectName, SetExpr, Statement as SqlStatement, Value,
+};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::sql::question;
@@ -42,22 +44,37 @@ impl Drop for Statement {
 }
 
 impl Statement {
-    /// Whether an answer of so many rows may be the beginning of a longer one: its LIMIT, a number or one of `params`, is reached.
+    /// Whether an answer of so many rows may be the beginning of a longer one: its LIMIT, or the rank that its QUALIFY allows, is
+    /// reached, each a number or one of `params`.
     pub fn is_cut_at(&self, rows: usize, params: &[(String, ScalarValue)]) -> bool {
         let ParsedStatement::Statement(statement) = &self.parsed else { return false };
         let SqlStatement::Query(query) = statement.as_ref() else { return false };
-        let Some(LimitClause::LimitOffset { limit: Some(Expr::Value(limit)), .. }) = &query.limit_clause else {
-            return false;
-        };
-        let limit = match &limit.value {
-            Value::Number(digits, _) => digits.parse().ok(),
-            Value::Placeholder(name) => {
-                let given = params.iter().find(|(given, _)| name.strip_prefix('$') == Some(given));
-                given.and_then(|(_, value)| value.to_string().parse().ok())
+        let number = |expr: &Expr| -> Option<usize> {
+            let Expr::Value(value) = expr else { return None };
+            match &value.value {
+                Value::Number(digits, _) => digits.parse().ok(),
+                Value::Placeholder(name) => {
+                    let given = params.iter().find(|(given, _)| name.strip_prefix('$') == Some(given));
+                    given.and_then(|(_, value)| value.to_string().parse().ok())
+                }
+                _ => None,
             }
-            _ => None,
         };
-        limit == Some(rows)
+        let by_limit = match &query.limit_clause {
+            Some(LimitClause::LimitOffset { limit: Some(limit), .. }) => number(limit) == Some(rows),
+            _ => false,
+        };
+        // Each rank has a row at least, in each partition.
+        let by_rank = match query.body.as_ref() {
+            SetExpr::Select(select) => match &select.qualify {
+                Some(Expr::BinaryOp { op: BinaryOperator::LtEq, right, .. }) => {
+                    number(right).is_none_or(|rank| rows >= rank)
+                }
+                qualify => qualify.is_some(),
+            },
+            _ => false,
+        };
+        by_limit || by_rank
     }
 
     /// Whether it asks for rows and changes nothing ([`question::is_question`]).

@@ -115,8 +115,13 @@ impl Times {
 }
 
 impl ExecutedPaths {
-    /// Reads the three inputs and walks the runs that are wanted.
-    pub(crate) fn find(call: &mut Call, wanted: &dyn Fn(&Runs, usize) -> bool) -> Result<ExecutedPaths> {
+    /// Reads the three inputs and walks the runs that are wanted. Where they are `compared` and one of them has no links, those of
+    /// the others are left out: paths of two kinds differ without a change of the program.
+    pub(crate) fn find(
+        call: &mut Call,
+        compared: bool,
+        wanted: &dyn Fn(&Runs, usize) -> bool,
+    ) -> Result<ExecutedPaths> {
         let mut graphs = Graphs::read_tasks(call)?;
         let (mut locations, mut times) = (Words::default(), vec![]);
         let mut counts = Left::default();
@@ -129,8 +134,12 @@ impl ExecutedPaths {
         releases::read_messages(call, &mut graphs, &times, &mut releases, &mut locations)?;
         note_counts(&graphs.counts, &call.work);
         counts.note(&call.work);
+        let wanted: Vec<usize> = graphs.runs.in_order().into_iter().filter(|run| wanted(&graphs.runs, *run)).collect();
+        if compared {
+            compare_alike(&graphs.runs, &wanted, &mut releases, &call.work);
+        }
         let (mut paths, mut cut) = (vec![], 0);
-        for run in graphs.runs.in_order().into_iter().filter(|run| wanted(&graphs.runs, *run)) {
+        for run in wanted {
             let (times, releases) = (&times[run], &releases[run]);
             let mut lanes = Lanes::new(times, locations.len(), &mut call.work)?;
             let Some(path) = walk::walk(times, releases, &mut lanes, &mut call.work)? else {
@@ -153,6 +162,20 @@ impl ExecutedPaths {
         }
         Ok(ExecutedPaths { graphs, kinds, paths })
     }
+}
+
+fn compare_alike(runs: &Runs, compared: &[usize], releases: &mut [Releases], work: &Work) {
+    let (linked, unlinked): (Vec<usize>, Vec<usize>) = compared.iter().partition(|run| releases[**run].has_links());
+    if linked.is_empty() || unlinked.is_empty() {
+        return;
+    }
+    let names = |of: &[usize]| of.iter().map(|run| runs.describe(*run)).collect::<Vec<_>>().join(", ");
+    work.note(format!(
+        "there are no links in {}, so those of {} are left out and the paths follow what ran when",
+        names(&unlinked),
+        names(&linked)
+    ));
+    linked.into_iter().for_each(|run| releases[run].forget_links());
 }
 
 fn of(graphs: &Graphs, run: usize) -> String {

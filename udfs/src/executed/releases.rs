@@ -97,6 +97,19 @@ impl Releases {
         self.by_message.get(&task).copied().into_iter().chain(self.instant_message.get(&task).copied())
     }
 
+    /// Whether any link released a task.
+    pub(super) fn has_links(&self) -> bool {
+        self.by_link.iter().any(|source| *source != NONE) || !self.instant.is_empty() || !self.inside.is_empty()
+    }
+
+    /// Leaves the links out, as if there were none.
+    pub(super) fn forget_links(&mut self) {
+        self.by_link.fill(NONE);
+        self.kind.fill(NONE);
+        self.instant.clear();
+        self.inside.clear();
+    }
+
     /// How many releases are kept beside the arrays: of links, of messages.
     fn kept(&self) -> (usize, usize) {
         (

@@ -9,7 +9,7 @@ pub(super) fn annotations(outcomes: &[Outcome]) -> Vec<String> {
     let of = |outcome: &Outcome| {
         let level = match &outcome.verdict {
             Verdict::Held(_) => return None,
-            Verdict::Skipped(_) => "notice",
+            Verdict::Skipped(_) | Verdict::Noted(_) => "notice",
             Verdict::Failed(_) | Verdict::NotRun(_) => "error",
         };
         let title = format!("tq check: {}", visible(&outcome.query));

@@ -41,7 +41,8 @@ fn case(text: &mut String, outcome: &Outcome, tick: Tick) -> Result<(), Failure>
         }
         Verdict::Failed(_) => "failure",
         Verdict::NotRun(_) => "error",
-        Verdict::Skipped(_) => "skipped",
+        // JUnit has no word for a remark.
+        Verdict::Skipped(_) | Verdict::Noted(_) => "skipped",
     };
     let details = details(outcome, tick)?.join("\n");
     let _ = writeln!(
@@ -61,7 +62,7 @@ fn counts(outcomes: &[Outcome]) -> String {
         outcomes.len(),
         count(|verdict| matches!(verdict, Verdict::Failed(_))),
         count(|verdict| matches!(verdict, Verdict::NotRun(_))),
-        count(|verdict| matches!(verdict, Verdict::Skipped(_)))
+        count(|verdict| matches!(verdict, Verdict::Skipped(_) | Verdict::Noted(_)))
     )
 }
 

@@ -17,6 +17,7 @@ pub(super) fn lines(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure>
             Verdict::Failed(_) => "FAILED",
             Verdict::NotRun(_) => "ERROR ",
             Verdict::Skipped(_) => "skip  ",
+            Verdict::Noted(_) => "note  ",
         };
         let _ = writeln!(text, "{word} {}: {}", visible(&outcome.query), one_line(outcome));
         for line in details(outcome, tick)? {

@@ -19,6 +19,7 @@ pub(super) fn summary(outcomes: &[Outcome], tick: Tick) -> Result<String, Failur
             Verdict::Failed(_) => "**failed**",
             Verdict::NotRun(_) => "**could not run**",
             Verdict::Skipped(_) => "skipped",
+            Verdict::Noted(_) => "note",
         };
         let _ = writeln!(text, "| {word} | {} | {} |", escape(&outcome.query), escape(&one_line(outcome)));
     }

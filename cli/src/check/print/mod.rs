@@ -111,7 +111,7 @@ fn details(outcome: &Outcome, tick: Tick) -> Result<Vec<String>, Failure> {
             }
             lines.extend(problem.hints.iter().map(|hint| format!("hint: {hint}")));
         }
-        Verdict::Held(_) | Verdict::Skipped(_) => {}
+        Verdict::Held(_) | Verdict::Skipped(_) | Verdict::Noted(_) => {}
     }
     lines.iter_mut().for_each(|line| *line = visible(line).into_owned());
     Ok(lines)
@@ -133,6 +133,7 @@ fn one_line(outcome: &Outcome) -> String {
             }
         }
         Verdict::Skipped(why) => format!("{}: {why}", outcome.what),
+        Verdict::Noted(what) => what.clone(),
     };
     visible(&text).into_owned()
 }
@@ -148,5 +149,6 @@ fn totals(outcomes: &[Outcome]) -> String {
     ];
     let parts: Vec<String> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")).collect();
-    format!("{}: {}", counted(outcomes.len(), "check"), parts.join(", "))
+    let checks = outcomes.len() - count(|verdict| matches!(verdict, Verdict::Noted(_)));
+    format!("{}: {}", counted(checks, "check"), parts.join(", "))
 }

@@ -17,7 +17,7 @@ use super::slices::Patches;
 use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::cells::Cells;
 use crate::error::ImportError;
-use crate::tables::{self, Table};
+use crate::tables::{self, PROFILER, Table};
 use crate::trace::{RunBuilder, findings};
 
 /// Fills the tables of a run from the recordings of its files.
@@ -55,7 +55,16 @@ pub(super) fn build(
         builder.stats.note(findings::NO_EVENTS, 1, || "the trace holds no events".to_owned());
     }
     let own_lanes = recorder::own_lanes(built.iter().map(|(joined, file)| (file, &*joined.own)), &shared.lanes);
-    locations(&shared, &own_lanes, built.iter().map(|(_, recording)| recording), builder)?;
+    let carriers = match is_ours {
+        true => vec![false; shared.lanes.all.len()],
+        false => kinds.carriers(built.iter().map(|(_, recording)| recording), &shared),
+    };
+    let role_of = |lane: usize| match (own_lanes[lane], carriers[lane]) {
+        (true, _) => Some(PROFILER),
+        (false, true) => Some("communication"),
+        (false, false) => None,
+    };
+    locations(&shared, role_of, built.iter().map(|(_, recording)| recording), builder)?;
     let words = std::mem::take(&mut shared.names);
     let has_own = built.iter().any(|(joined, _)| !joined.own.is_empty());
     let roles = kinds.roles(&words, has_own, builder);
@@ -196,12 +205,12 @@ fn note_unfinished(begun: &[u32], recording: &mut Recording, shared: &Shared) {
 
 fn locations<'r>(
     shared: &Shared,
-    own: &[bool],
+    role_of: impl Fn(usize) -> Option<&'static str>,
     recordings: impl Iterator<Item = &'r Recording>,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
     let used = if shared.lanes.are_told() { used_lanes(recordings, shared) } else { Vec::new() };
-    let rows = shared.lanes.rows(own, |lane| used[lane]);
+    let rows = shared.lanes.rows(role_of, |lane| used[lane]);
     builder.append_derived(tables::Locations {
         location: rows.iter().map(|row| row.location.as_str()).collect(),
         parent: rows.iter().map(|row| row.parent.as_deref()).collect(),

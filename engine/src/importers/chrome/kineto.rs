@@ -126,41 +126,75 @@ impl Kinds {
         matches!(self.get(key), Kind::Kernel | Kind::Copy | Kind::Sync | Kind::StreamRange)
     }
 
-    /// The words of `tasks.role` for these categories, and for kernels by their names. `has_own`: the recorder wrote of itself.
+    /// The words of `tasks.role` for these categories, and for kernels and operators by their names. `has_own`: the recorder
+    /// wrote of itself.
     pub(super) fn roles(&self, names: &Words, has_own: bool, builder: &mut RunBuilder) -> Roles {
-        let has_kernels = self.0.contains(&Kind::Kernel);
         let mut word = |role: &str| builder.word(tables::Tasks::role, role);
         Roles {
-            by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind == Kind::Kernel)).collect(),
+            by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind)).collect(),
             work: word("work"),
             communication: word("communication"),
             profiler: has_own.then(|| word(PROFILER)),
-            collectives: match has_kernels {
-                true => (0..names.len() as i32).map(|key| is_collective(names.word(key))).collect(),
-                false => Vec::new(),
-            },
+            collectives: self.collectives(names),
         }
     }
+
+    /// Which names are collectives', where there is anything that may be one.
+    fn collectives(&self, names: &Words) -> Vec<Option<Kind>> {
+        if !self.0.iter().any(|kind| matches!(kind, Kind::Kernel | Kind::Operator)) {
+            return Vec::new();
+        }
+        (0..names.len() as i32).map(|key| collective(names.word(key))).collect()
+    }
+
+    /// Which lanes only carry data: something is copied or communicated there, and nothing else runs. Waits and the ranges of a
+    /// user, which are drawn around both, do not count.
+    pub(super) fn carriers<'r>(&self, recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
+        let collectives = self.collectives(&shared.names);
+        let (mut carries, mut works) = (vec![false; shared.lanes.all.len()], vec![false; shared.lanes.all.len()]);
+        for recording in recordings {
+            for tasks in recording.pieces.iter().map(|piece| &piece.tasks) {
+                for ((&lane, &kind), &name) in tasks.lanes.iter().zip(&tasks.kinds).zip(&tasks.names) {
+                    let kind = self.get(kind);
+                    let is_carried = kind == Kind::Copy || collectives.get(name as usize) == Some(&Some(kind));
+                    match kind {
+                        Kind::Sync | Kind::StreamRange => {}
+                        _ if is_carried => carries[lane as usize] = true,
+                        _ => works[lane as usize] = true,
+                    }
+                }
+            }
+        }
+        carries.into_iter().zip(works).map(|(carries, works)| carries && !works).collect()
+    }
+}
+
+/// The kind of tasks that are collectives when they are called so: NCCL's are kernels, gloo's run on threads of the processor.
+fn collective(name: &str) -> Option<Kind> {
+    if name.starts_with("gloo:") {
+        return Some(Kind::Operator);
+    }
+    is_collective(name).then_some(Kind::Kernel)
 }
 
 /// Roles of tasks.
 pub(super) struct Roles {
     /// The role of what `tq` wrote without one.
     work: i32,
-    /// The role of a category, and whether names of collectives change it.
-    by_kind: Vec<(i32, bool)>,
+    /// The role of a category, and its meaning, with which names of collectives change it.
+    by_kind: Vec<(i32, Kind)>,
     communication: i32,
     profiler: Option<i32>,
-    /// Which names are collectives'.
-    collectives: Vec<bool>,
+    /// Of which kind tasks of a name are collectives.
+    collectives: Vec<Option<Kind>>,
 }
 
 impl Roles {
     /// The roles of tasks. `own` are the rows that the recorder wrote of itself.
     pub(super) fn cells(&self, kinds: &[i32], names: &[i32], own: impl ExactSizeIterator<Item = usize>) -> Cells<Word> {
         let role = |(kind, name): (&i32, &i32)| {
-            let (role, is_kernel) = self.by_kind[*kind as usize];
-            if is_kernel && self.collectives.get(*name as usize) == Some(&true) { self.communication } else { role }
+            let (role, kind) = self.by_kind[*kind as usize];
+            if self.collectives.get(*name as usize) == Some(&Some(kind)) { self.communication } else { role }
         };
         let mut roles = kinds.iter().zip(names).map(role);
         if let Some(profiler) = self.profiler

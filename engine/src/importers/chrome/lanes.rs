@@ -16,7 +16,6 @@ use serde_json::{Map, Value};
 use super::chunk::{Fact, SEPARATOR};
 use super::event;
 use super::round_trip::{TQ_LOCATION, Told, Written};
-use crate::tables::PROFILER;
 
 /// What a lane is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -323,8 +322,13 @@ impl Lanes {
         }
     }
 
-    /// The rows of `locations`. `own` says which lanes a recorder made for itself, `is_used` where something lies.
-    pub(super) fn rows(&self, own: &[bool], is_used: impl Fn(usize) -> bool) -> Vec<Told> {
+    /// The rows of `locations`. `role_of` says which lanes a recorder made for itself and which only carry data, `is_used` where
+    /// something lies.
+    pub(super) fn rows(
+        &self,
+        role_of: impl Fn(usize) -> Option<&'static str>,
+        is_used: impl Fn(usize) -> bool,
+    ) -> Vec<Told> {
         let told: HashSet<&str> = self.told.iter().map(|told| told.location.as_str()).collect();
         // What only holds threads that show other locations is the process of a viewer, and no location.
         let is_row = |at: &usize| {
@@ -339,7 +343,7 @@ impl Lanes {
                 kind: Some(lane.kind().to_owned()),
                 name: lane.display_name(),
                 process: Some(lane.process.clone()),
-                role: own[at].then(|| PROFILER.to_owned()),
+                role: role_of(at).map(str::to_owned),
                 sort_index: lane.sort_index,
                 clock: lane.clock.clone(),
                 args: lane.args(),

@@ -41,7 +41,7 @@ fn in_reach(time: i64) -> Result<i64, BadNumber> {
 /// From microseconds to nanoseconds: the point moves by three places; `tq` writes picoseconds where a trace has them.
 const fn shift(tick: Tick) -> i64 {
     match tick {
-        Tick::Nanosecond => 3,
+        Tick::Weight | Tick::Nanosecond => 3,
         Tick::Picosecond => 6,
     }
 }

@@ -114,7 +114,7 @@ fn tick(study: &Study) -> Tick {
 fn units_per_tick(tick: Tick) -> i128 {
     match tick {
         Tick::Picosecond => PER_PICOSECOND,
-        Tick::Nanosecond => PER_NANOSECOND,
+        Tick::Weight | Tick::Nanosecond => PER_NANOSECOND,
     }
 }
 

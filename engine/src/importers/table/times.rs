@@ -103,7 +103,7 @@ pub(super) struct Scale {
 impl Scale {
     pub(super) fn new(unit: Unit, tick: Tick) -> Scale {
         let picoseconds_per_tick = match tick {
-            Tick::Nanosecond => 1_000,
+            Tick::Weight | Tick::Nanosecond => 1_000,
             Tick::Picosecond => 1,
         };
         Scale { picoseconds_per_unit: unit.picoseconds(), picoseconds_per_tick }
