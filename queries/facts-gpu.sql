@@ -21,7 +21,8 @@ WITH longest AS (
   GROUP BY name
   QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, name) = 1
 )
-SELECT CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'The run took ' ELSE 'The longest run, ' || (SELECT run FROM longest) || ', took ' END
+SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The ' ELSE 'Within the slice, the ' END
+  || CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'run took ' ELSE 'longest run, ' || (SELECT run FROM longest) || ', took ' END
   || (SELECT time_text(makespan) FROM longest) || '; its '
   || CASE devices WHEN 1 THEN 'device was' ELSE devices || ' devices were' END || ' in use for ' || round(100.0 * total / makespan, 1)
   || ' % of that, from the first task to the last, and meanwhile computed '

@@ -2,9 +2,7 @@
 -- topic: trace
 -- needs: runs
 --
-SELECT run, format, source, time_unit, tasks, locations, coalesce(lanes, locations) AS lanes,
-  -- Weights are no times.
-  CASE time_unit WHEN 'weights' THEN NULL ELSE makespan END AS makespan
+SELECT run, format, source, time_unit, tasks, locations, coalesce(lanes, locations) AS lanes, makespan
 FROM runs
 LEFT JOIN (SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run) USING (run)
 ORDER BY run_number
