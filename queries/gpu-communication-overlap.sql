@@ -15,4 +15,5 @@ WITH unions AS (
 SELECT run, device, communication_time, hidden_time, communication_time - hidden_time AS exposed_time,
   round(100.0 * hidden_time / nullif(communication_time, 0), 2) AS hidden_percent
 FROM unions
+WHERE communication_time > 0
 ORDER BY device, run
