@@ -1,7 +1,7 @@
 -- title: How well messages are aggregated: sends per buffer on the wire
 -- topic: communication
 -- needs: messages.kind=logical, locations.kind=pe
--- chart: bar x=messages_per_buffer y=pe
+-- chart: bar x=messages_per_buffer y=pe color=run
 --
 WITH sums AS (
   SELECT run, source, coalesce(sum(count) FILTER (WHERE kind = 'logical'), 0) AS messages,
@@ -25,4 +25,4 @@ SELECT run, pe, messages, buffers, round(1.0 * messages / nullif(buffers, 0), 3)
   round(1.0 * buffer_bytes / nullif(buffers, 0), 1) AS bytes_per_buffer,
   round(1.0 * buffer_bytes / nullif(message_bytes, 0), 3) AS bytes_on_the_wire_per_byte
 FROM pe_rows
-ORDER BY run, sort_index
+ORDER BY sort_index, pe, run

@@ -23,4 +23,4 @@ WITH totals AS (
 )
 SELECT run, pe, part, cycles, total, round(share, 6) AS share
 FROM parts
-ORDER BY run, sort_index, part
+ORDER BY sort_index, part, run

@@ -7,4 +7,4 @@ SELECT c.run, c.location AS pe, c.name AS part, c.value AS cycles
 FROM counters c
 JOIN program_locations l ON l.run = c.run AND l.location = c.location
 WHERE c.kind = 'total' AND c.name IN ('T_MAIN', 'T_COMM', 'T_PROC')
-ORDER BY c.run, l.sort_index, c.name
+ORDER BY l.sort_index, c.name, c.run

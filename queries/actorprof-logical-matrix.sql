@@ -16,4 +16,4 @@ SELECT m.*
 FROM matrix m
 JOIN program_locations s ON s.run = m.run AND s.location = m.source
 JOIN program_locations t ON t.run = m.run AND t.location = m.target
-ORDER BY m.run, s.sort_index, t.sort_index
+ORDER BY s.sort_index, t.sort_index, m.run

@@ -7,4 +7,4 @@ SELECT run, kind, direction, min(messages) AS least, percentile_cont(messages, 0
   round(imbalance(messages), 6) AS max_over_mean
 FROM actorprof.totals
 GROUP BY run, kind, direction
-ORDER BY run, kind, direction DESC
+ORDER BY kind, direction DESC, run

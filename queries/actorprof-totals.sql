@@ -3,6 +3,6 @@
 -- needs: messages, locations.kind=pe
 -- chart: box x=violin y=messages
 --
-SELECT run, kind, direction, pe, messages, kind || ' ' || direction AS violin
+SELECT run, kind, direction, pe, messages, kind || ' ' || direction || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END AS violin
 FROM actorprof.totals
-ORDER BY run, kind, direction DESC, sort_index
+ORDER BY kind, direction DESC, run, sort_index

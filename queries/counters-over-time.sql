@@ -1,9 +1,10 @@
 -- title: What the counters measured over time
 -- topic: counters
 -- needs: counters
--- chart: line x=time y=value panel=name
+-- chart: line x=time y=value by=series panel=name
 --
-SELECT run, name, location, time, value, unit
+SELECT run, name, location, time, value, unit,
+  CASE WHEN (SELECT count(*) FROM runs) > 1 THEN run || coalesce(': ' || location, '') ELSE coalesce(location, run) END AS series
 FROM counters
 WHERE time IS NOT NULL AND value IS NOT NULL
 ORDER BY run, name, location, time

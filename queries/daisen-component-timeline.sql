@@ -3,14 +3,15 @@
 -- needs: tasks.kind=req_in
 -- param component: TEXT = NULL -- only tasks of this component and of what is below its name
 -- param bins: BIGINT = 40 -- number of equal intervals
--- param from: TIME = NULL -- where the window begins; the first start of the run
--- param to: TIME = NULL -- where the window ends; the last finish of the run
+-- param from: TIME = NULL -- where the window begins; the first start
+-- param to: TIME = NULL -- where the window ends; the last finish
 -- param by: TEXT = kind -- kind, or kind-what for the single actions
--- chart: stacked x=begins y=tasks color=series
+-- chart: stacked x=begins y=tasks color=series panel=run
 --
 WITH spans AS (
   -- As the server of Akita v5: a bin counts every task that touches it.
-  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM program_tasks GROUP BY run
+  -- All runs have the same bins.
+  SELECT DISTINCT run, coalesce($from, min(start) OVER ()) AS a, coalesce($to, max(finish) OVER ()) AS b FROM program_tasks
 ), binned AS (
   SELECT t.run, CASE WHEN $by = 'kind-what' THEN t.kind || '-' || t.name ELSE t.kind END AS series,
     greatest(0, least($bins - 1, CAST(floor((t.start - a) * $bins / CAST(b - a AS DOUBLE)) AS BIGINT))) AS first_bin,
@@ -33,4 +34,4 @@ SELECT s.run, s.bin, a + s.bin * (b - a) / $bins AS bin_start, s.series,
 FROM (SELECT run, series, unnest(range(0, $bins)) AS bin FROM (SELECT DISTINCT run, series FROM binned)) s
 JOIN spans ON spans.run = s.run
 LEFT JOIN changes c ON c.run = s.run AND c.series = s.series AND c.bin = s.bin
-ORDER BY run, bin, series
+ORDER BY bin, series, run

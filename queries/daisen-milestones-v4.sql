@@ -3,14 +3,15 @@
 -- needs: tasks.kind=req_in, events
 -- param component: TEXT = NULL -- its name; without one, all tasks
 -- param bins: BIGINT = 40 -- number of equal intervals
--- param from: TIME = NULL -- where the window begins; the first start of the run
--- param to: TIME = NULL -- where the window ends; the last finish of the run
--- chart: stacked x=begins y=tasks color=reason
+-- param from: TIME = NULL -- where the window begins; the first start
+-- param to: TIME = NULL -- where the window ends; the last finish
+-- chart: stacked x=begins y=tasks color=reason panel=run
 --
 WITH spans AS (
   -- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:
   -- one step behind what it is blocked on (daisen-milestones).
-  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM program_tasks GROUP BY run
+  -- All runs have the same bins.
+  SELECT DISTINCT run, coalesce($from, min(start) OVER ()) AS a, coalesce($to, max(finish) OVER ()) AS b FROM program_tasks
 ), bins AS (
   SELECT run, value AS bin, a + value * (b - a) / $bins AS bin_start,
     a + value * (b - a) / CAST($bins AS DOUBLE) AS begins, a + (value + 1) * (b - a) / CAST($bins AS DOUBLE) AS ends

@@ -1,17 +1,18 @@
--- title: How many tasks were blocked, and on what, over time
+-- title: How many waits of tasks lasted, and for what, over time
 -- topic: waiting
 -- needs: tasks.kind=req_in, events
 -- param component: TEXT = NULL -- only tasks of this component and of what is below its name
 -- param bins: BIGINT = 40 -- number of equal intervals
--- param from: TIME = NULL -- where the window begins; the first start of the run
--- param to: TIME = NULL -- where the window ends; the last finish of the run
+-- param from: TIME = NULL -- where the window begins; the first start
+-- param to: TIME = NULL -- where the window ends; the last finish
 -- param resource: TEXT = NULL -- only waits for this resource, of tasks that met it as hardware_resource
 -- param by: TEXT = kind -- kind, or kind-what for the single resources
--- chart: stacked x=begins y=blocked color=reason
+-- chart: stacked x=begins y=waits color=reason panel=run
 --
 WITH spans AS (
-  -- As the server of Akita v5: a bin counts every interval that touches it.
-  SELECT run, coalesce($from, min(start)) AS a, coalesce($to, max(finish)) AS b FROM program_tasks GROUP BY run
+  -- As the server of Akita v5: a bin counts every interval between milestones that touches it, so that a task may count several times.
+  -- All runs have the same bins.
+  SELECT DISTINCT run, coalesce($from, min(start) OVER ()) AS a, coalesce($to, max(finish) OVER ()) AS b FROM program_tasks
 ), intervals AS (
   SELECT e.run, e.task, e.name AS resource, CASE WHEN $by = 'kind-what' THEN e.kind || '-' || e.name ELSE e.kind END AS reason,
     t.start AS task_start, t.finish AS task_finish, e.time AS finish,
@@ -37,9 +38,9 @@ WITH spans AS (
   GROUP BY run, reason, bin
 )
 SELECT s.run, s.bin, a + s.bin * (b - a) / $bins AS bin_start, s.reason,
-  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY s.bin)) AS blocked,
+  greatest(0, sum(coalesce(c.change, 0)) OVER (PARTITION BY s.run, s.reason ORDER BY s.bin)) AS waits,
   time_text(a + s.bin * (b - a) / $bins) AS begins
 FROM (SELECT run, reason, unnest(range(0, $bins)) AS bin FROM (SELECT DISTINCT run, reason FROM binned)) s
 JOIN spans ON spans.run = s.run
 LEFT JOIN changes c ON c.run = s.run AND c.reason = s.reason AND c.bin = s.bin
-ORDER BY run, bin, reason
+ORDER BY bin, reason, run

@@ -2,15 +2,17 @@
 -- topic: tasks
 -- needs: tasks.kind=req_in
 -- param id: TEXT = NULL -- the trace's own id of the task; without one, the task with the most subtasks
+-- param run: TEXT = NULL -- of which run; without one, the first that has the id
 -- param rules: TEXT = v3 -- how rows are assigned: v3 for Akita v3 and v4, plain for the task chart of v5
 -- chart: tasks
 --
 WITH chosen AS (
-  SELECT task FROM program_tasks WHERE id = $id
+  SELECT task FROM program_tasks
+  WHERE id = $id AND run = (SELECT run FROM program_tasks WHERE id = $id AND ($run IS NULL OR run = $run) ORDER BY task LIMIT 1)
   UNION ALL
   SELECT * FROM (
     SELECT parent AS task FROM program_tasks
-    WHERE $id IS NULL AND parent IN (SELECT task FROM program_tasks WHERE parent IS NOT NULL)
+    WHERE $id IS NULL AND ($run IS NULL OR run = $run) AND parent IN (SELECT task FROM program_tasks WHERE parent IS NOT NULL)
     GROUP BY parent ORDER BY count(*) DESC, parent LIMIT 1
   )
 )

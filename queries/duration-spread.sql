@@ -2,16 +2,16 @@
 -- topic: tasks
 -- needs: tasks
 -- param names: BIGINT = 10 -- how many names
--- chart: box x=name y=duration
+-- chart: box x=name_of_run y=duration
 --
 WITH largest AS (
-  SELECT run, name, row_number() OVER (PARTITION BY run ORDER BY sum(duration) DESC, name) AS place
+  SELECT name, row_number() OVER (ORDER BY sum(duration) DESC, name) AS place
   FROM program_tasks
   WHERE duration IS NOT NULL
-  GROUP BY run, name
+  GROUP BY name
 )
-SELECT t.run, t.name, t.duration
+SELECT t.run, t.name, t.duration, CASE WHEN (SELECT count(*) FROM runs) > 1 THEN t.run || ': ' ELSE '' END || t.name AS name_of_run
 FROM program_tasks t
-JOIN largest l ON l.run = t.run AND l.name = t.name
+JOIN largest l ON l.name = t.name
 WHERE l.place <= $names AND t.duration IS NOT NULL
-ORDER BY t.run, l.place, t.task
+ORDER BY l.place, t.run, t.task

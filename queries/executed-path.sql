@@ -1,7 +1,7 @@
 -- title: What the end of the run really waited for, by name: work and waiting of the executed path
 -- topic: makespan
 -- needs: tasks
--- chart: stacked x=name y=time color=part
+-- chart: stacked x=name y=time color=part panel=run
 --
 -- Work and waiting of a run add up to its makespan.
 WITH path AS (SELECT run, name, running, wait FROM executed_path()),

@@ -5,13 +5,15 @@
 -- As in daisen-queue-waiting: from the start of a req_in to the start of the first req_out below it.
 WITH waits AS (
   SELECT i.run, i.location, min(o.start) - i.start AS wait
-  FROM program_tasks i JOIN program_tasks o ON o.parent = i.task
-  WHERE i.kind = 'req_in' AND o.kind = 'req_out'
+  FROM program_tasks i LEFT JOIN (SELECT parent, start FROM program_tasks WHERE kind = 'req_out') o ON o.parent = i.task
+  WHERE i.kind = 'req_in'
   GROUP BY i.run, i.task, i.location, i.start
 )
-SELECT 'Requests waited longest in ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ': each of its '
-  || count(*) || ' requests stood there ' || time_text(CAST(avg(wait) AS BIGINT)) || ' on average, ' || time_text(max(wait))
-  || ' at most, before it was sent on.' AS fact
+SELECT 'Requests waited longest in ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ': it sent on '
+  || CASE WHEN count(wait) = count(*) THEN CASE count(*) WHEN 1 THEN 'its one request' ELSE 'all ' || count(*) END
+       ELSE count(wait) || ' of its ' || count(*) END
+  || ', ' || CASE WHEN min(wait) = max(wait) THEN time_text(max(wait)) ELSE time_text(CAST(avg(wait) AS BIGINT)) || ' on average and ' || time_text(max(wait)) || ' at most' END
+  || ' after they came (see How long components keep requests).' AS fact
 FROM waits
 GROUP BY run, location
 HAVING avg(wait) > 0

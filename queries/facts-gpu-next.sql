@@ -2,23 +2,25 @@
 -- topic: facts
 -- needs: tasks.kind=kernel
 --
-WITH sums AS (
+WITH longest AS (
+  SELECT run, makespan FROM runs WHERE makespan > 0 ORDER BY makespan DESC, run_number LIMIT 1
+), sums AS (
   SELECT sum(d.total_time) AS total, sum(r.makespan) AS makespan, sum(d.computing_time) AS computing,
     sum(d.computing_or_communicating_time) - sum(d.computing_time) AS communicating,
     sum(d.busy_time) - sum(d.computing_or_communicating_time) AS copying, sum(d.total_time) - sum(d.busy_time) AS idle
   FROM gpu.devices d
-  JOIN runs r ON r.run = d.run
+  JOIN longest r ON r.run = d.run
   WHERE d.total_time > 0
 ), kernels AS (
   SELECT role, name, sum(duration) AS total_time
   FROM program_tasks
-  WHERE kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
+  WHERE kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph') AND run = (SELECT run FROM longest)
   GROUP BY role, name
   QUALIFY row_number() OVER (PARTITION BY role ORDER BY sum(duration) DESC, name) = 1
 ), calls AS (
   SELECT name, count(*) AS calls, sum(duration) AS total_time
   FROM program_tasks
-  WHERE kind IN ('cuda_runtime', 'cuda_driver')
+  WHERE kind IN ('cuda_runtime', 'cuda_driver') AND run = (SELECT run FROM longest)
   GROUP BY name
   QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, name) = 1
 ), c AS (

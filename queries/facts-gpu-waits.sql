@@ -3,21 +3,23 @@
 -- needs: tasks.kind=kernel
 --
 -- As in gpu-idle-gaps: a gap is the time between two kernels or copies of a stream in which it runs nothing.
-WITH work AS (
+WITH longest AS (
+  SELECT run FROM runs WHERE makespan > 0 ORDER BY makespan DESC, run_number LIMIT 1
+), work AS (
   SELECT t.* FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
-  WHERE l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
+  WHERE t.run = (SELECT run FROM longest) AND l.kind = 'stream' AND t.kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph')
 ), launches AS (
   SELECT k.target AS task, max(c.start) AS launch_time
   FROM links k JOIN program_tasks c ON c.task = k.source
   WHERE k.kind = 'launch'
   GROUP BY k.target
 ), named AS (
-  SELECT g.duration, CASE WHEN l.launch_time >= g.start THEN 'the host, which launched their next kernel only then'
+  SELECT g.location, g.duration, CASE WHEN l.launch_time >= g.start THEN 'the host, which launched their next kernel only then'
       WHEN g.duration < us(30) THEN 'the start of a kernel that was launched already' ELSE 'something else than a launch' END AS waits_for
   FROM gaps(work) g LEFT JOIN launches l ON l.task = g.task_after
 )
-SELECT 'Idle streams waited mostly for ' || waits_for || ': ' || time_text(sum(duration)) || ' in ' || count(*)
-  || CASE WHEN count(*) = 1 THEN ' gap, ' ELSE ' gaps, ' END || round(100.0 * sum(duration) / sum(sum(duration)) OVER (), 1)
+SELECT 'Idle streams ' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'of ' || (SELECT run FROM longest) || ' ' ELSE '' END || 'waited mostly for ' || waits_for || ': ' || time_text(sum(duration)) || ' in ' || count(*)
+  || CASE WHEN count(*) = 1 THEN ' gap' ELSE ' gaps' END || CASE WHEN count(DISTINCT location) > 1 THEN ' on ' || count(DISTINCT location) || ' streams together, ' ELSE ', ' END || round(100.0 * sum(duration) / sum(sum(duration)) OVER (), 1)
   || ' % of the time between their tasks.' AS fact
 FROM named
 GROUP BY waits_for

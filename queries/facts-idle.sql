@@ -12,6 +12,11 @@ WITH idle AS (
   WHERE g.duration > 0
   ORDER BY g.duration DESC, r.run_number, g.location, g.start
   LIMIT 1
+), collectives AS (
+  -- facts-collectives says who waits for whom.
+  SELECT count(DISTINCT l.clock) AS ranks
+  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
+  WHERE t.name LIKE 'gloo:%'
 ), never AS (
   SELECT count(*) AS lanes, min(l.location) AS location FROM busy_lanes l JOIN runs r ON r.run = l.run WHERE l.busy_time = 0 AND r.makespan > 0
 )
@@ -26,6 +31,8 @@ SELECT 'No link says what waits for what; ' || CASE n.lanes WHEN 0 THEN 'the' WH
      END AS fact, name_before, name_after
 FROM idle i
 CROSS JOIN never n
+CROSS JOIN collectives c
+WHERE c.ranks < 2
 UNION ALL
 SELECT CASE n.lanes
     WHEN 0 THEN 'Nothing waited: no location ever idled, so the run is as long as its work.'
@@ -34,4 +41,5 @@ SELECT CASE n.lanes
   END AS fact, NULL AS name_before, NULL AS name_after
 FROM (SELECT count(*) AS stretches FROM idle) CROSS JOIN (SELECT count(*) AS tasks FROM working_tasks WHERE duration > 0)
 CROSS JOIN never n
-WHERE stretches = 0 AND tasks > 0
+CROSS JOIN collectives c
+WHERE stretches = 0 AND tasks > 0 AND c.ranks < 2

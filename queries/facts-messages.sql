@@ -4,17 +4,20 @@
 --
 -- Where a trace distinguishes the program's own messages from the transfers that carry them, only the messages count.
 WITH pairs AS (
-  SELECT source, target, sum(count) AS messages, sum(sum(count)) OVER () AS all_messages, sum(sum(bytes)) OVER () AS all_bytes
+  SELECT run, source, target, sum(count) AS messages, sum(sum(count)) OVER (PARTITION BY run) AS all_messages, sum(sum(bytes)) OVER (PARTITION BY run) AS all_bytes
   FROM messages
   WHERE kind = 'logical' OR (SELECT count(*) FROM messages WHERE kind = 'logical') = 0
-  GROUP BY source, target
+  GROUP BY run, source, target
 ), most AS (
-  SELECT *, count(*) OVER (PARTITION BY messages) AS alike FROM pairs ORDER BY messages DESC, source, target LIMIT 1
+  SELECT *, count(*) OVER (PARTITION BY run, messages) AS alike FROM pairs
+  QUALIFY row_number() OVER (PARTITION BY run ORDER BY messages DESC, source, target) = 1
 )
-SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, ' ELSE '' END || all_messages || ' messages were sent' || CASE WHEN all_bytes > 0 THEN ', ' || all_bytes || ' bytes' ELSE '' END
-  || CASE WHEN messages = all_messages THEN ', all from ' || source || ' to ' || target
-       WHEN alike = 1 THEN '; most, ' || messages || ', from ' || source || ' to ' || target
-       ELSE '; none sent another one more than ' || messages || ', as ' || source || ' did ' || target || ' and ' || (alike - 1)
+SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'In ' || m.run || ', ' ELSE '' END || all_messages || ' messages were sent' || CASE WHEN all_bytes > 0 THEN ', ' || all_bytes || ' bytes' ELSE '' END
+  || CASE WHEN messages = all_messages THEN ', all from ' || m.source || ' to ' || m.target
+       WHEN alike = 1 THEN '; most, ' || messages || ', from ' || m.source || ' to ' || m.target
+       ELSE '; none sent another one more than ' || messages || ', as ' || m.source || ' did ' || m.target || ' and ' || (alike - 1)
          || CASE alike WHEN 2 THEN ' other pair' ELSE ' other pairs' END END
   || '.' AS fact
-FROM most
+FROM most m
+JOIN runs r ON r.run = m.run
+ORDER BY r.run_number

@@ -5,12 +5,12 @@
 WITH cells AS (
   SELECT *, lag(cores) OVER (PARTITION BY run, argument ORDER BY cores) AS cores_before,
     lag(efficiency) OVER (PARTITION BY run, argument ORDER BY cores) AS efficiency_before
-  FROM efficiency_diffs()
+  FROM efficiency_diffs(executions, method => 'median_of_ratios')
   WHERE region = '' AND efficiency IS NOT NULL
 )
-SELECT 'Look next at ' || run || CASE WHEN argument IS NULL THEN '' ELSE ' at size ' || argument END || ' (see Does the program scale): from '
-  || cores_before || ' to ' || cores || ' cores its efficiency falls most, from ' || round(100 * efficiency_before, 1) || ' % to '
-  || round(100 * efficiency, 1) || ' %.' AS fact
+SELECT 'Look next at ' || CASE WHEN argument IS NULL THEN 'the step to ' || cores || ' cores' ELSE 'size ' || argument END
+  || ' (see Does the program scale), where the efficiency of ' || run || ' falls most when cores are added: from ' || round(100 * efficiency_before, 1)
+  || ' % of ' || cores_before || CASE cores_before WHEN 1 THEN ' core' ELSE ' cores' END || ' to ' || round(100 * efficiency, 1) || ' % of ' || cores || '.' AS fact
 FROM cells
 WHERE efficiency < efficiency_before
 ORDER BY efficiency_before - efficiency DESC, run, argument, cores

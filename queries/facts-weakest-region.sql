@@ -15,7 +15,7 @@ WITH cells AS (
   LEFT ANTI JOIN parents p ON (p.study IS NOT DISTINCT FROM r.run) AND p.parent_region = r.region
   WHERE w.region = '' AND r.region <> '' AND r.time <= w.time AND w.time > r.time * (1 - least(r.efficiency, 1))
 )
-SELECT 'Of the innermost regions, ' || region || ' costs most: if it scaled perfectly, the program would use '
+SELECT 'Of the innermost regions, ' || region || CASE WHEN (SELECT count(DISTINCT study) FROM executions) > 1 THEN ' of ' || run ELSE '' END || ' costs most: if it scaled perfectly, the program would use '
   || round(100 * (program_efficiency + lost), 1) || ' % of ' || cores || ' cores instead of ' || round(100 * program_efficiency, 1)
   || ' % at size ' || coalesce(argument, 'of the only one') || '.' AS fact
 FROM innermost

@@ -12,9 +12,9 @@ WITH path AS (
   GROUP BY r.run, r.name, before.name
   QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY sum(r.delay) DESC, r.name, before.name) = 1
 )
-SELECT 'The longest chain of dependent tasks'
+SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The' ELSE 'Within the slice, the' END || ' longest chain of dependent tasks'
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || p.run ELSE '' END || ' (' || p.steps || CASE WHEN p.steps = 1 THEN ' step) takes ' ELSE ' steps) takes ' END
-  || time_text(p.path_time) || ', ' || round(100.0 * p.path_time / r.makespan, 1) || ' % of the makespan'
+  || time_text(p.path_time) || ', ' || round(100.0 * p.path_time / r.makespan, 1) || CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN ' % of the makespan' ELSE ' % of its time' END
   || CASE
        WHEN w.waited_time IS NULL THEN ', and no task was ready before it started.'
        ELSE '; tasks that were ready waited most before they started between ' || w.released_by_name || ' and ' || w.name || ': '

@@ -1,6 +1,6 @@
 -- title: In a sentence: how the makespan changed from the run base to the run new, and which work changed most
 -- topic: facts
--- needs: runs.run=base, runs.run=new, tasks
+-- needs: runs.run=base, runs.run=new, tasks, no runs.time_unit=weights
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH spans AS (

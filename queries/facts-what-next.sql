@@ -1,6 +1,6 @@
 -- title: In a sentence: where to look next, by what keeps the longest run from being shorter
 -- topic: facts
--- needs: tasks, no tasks.kind=req_in, no runs.time_unit=weights
+-- needs: tasks, no tasks.kind=req_in, no runs.time_unit=weights, no executions
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH spread AS (
@@ -21,18 +21,20 @@ WITH spread AS (
 SELECT 'Look next at '
   || CASE
        WHEN s.lanes > 1 AND s.imbalance >= 1.25 AND s.busy_time > 0 THEN 'how the work is spread (see Who works and who idles): the '
-         || CASE s.most_lanes WHEN 1 THEN 'busiest location, ' || s.busiest || ',' ELSE s.most_lanes || ' busiest locations' END
+         || CASE s.most_lanes WHEN 1 THEN 'busiest location' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END || ', ' || s.busiest || ',' ELSE s.most_lanes || ' busiest locations' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END END
          || CASE s.most_lanes WHEN 1 THEN ' was busy for ' ELSE ' were busy for ' END || time_text(s.most_time) || CASE s.most_lanes WHEN 1 THEN ', ' ELSE ' each, ' END || round(s.imbalance, 2) || ' times the mean.'
        WHEN s.busy_time < 0.8 * s.lanes * r.makespan AND i.duration IS NOT NULL THEN 'why locations idle (see Who works and who idles): the longest time, '
-         || time_text(i.duration) || ', ' || i.location || ' ran nothing '
+         || time_text(i.duration) || ', ' || i.location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END || ' ran nothing '
          || CASE WHEN coalesce(i.name, '') = '' THEN 'until the end.' ELSE 'before ' || i.name || '.' END
        ELSE 'the longest single piece of work (see Where the time went): ' || CASE WHEN t.name = '' THEN 'a task without a name' ELSE t.name END
-         || CASE WHEN coalesce(t.location, '') = '' THEN '' ELSE ' on ' || t.location END || ' took ' || time_text(t.self_time) || ' itself.'
+         || CASE WHEN coalesce(t.location, '') = '' THEN '' ELSE ' on ' || t.location END || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END || ' took ' || time_text(t.self_time) || ' itself.'
      END AS fact, i.name AS name_after, t.name AS task_name
 FROM runs r
 JOIN spread s ON s.run = r.run
 JOIN spans t ON t.run = r.run AND t.place = 1
 LEFT JOIN idle i ON i.run = r.run
 WHERE r.makespan > 0
+  -- Tasks of a task runtime have facts-runtime-next.
+  AND (r.format <> 'parsec' OR (SELECT count(*) FROM program_tasks WHERE kind = 'task') = 0)
 ORDER BY r.makespan DESC, r.run_number
 LIMIT 1

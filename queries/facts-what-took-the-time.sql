@@ -3,17 +3,20 @@
 -- needs: tasks
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
-WITH names AS (
+WITH longest_run AS (
+  SELECT run FROM runs WHERE makespan IS NOT NULL ORDER BY makespan DESC, run_number LIMIT 1
+), names AS (
   SELECT name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER () AS all_time
   FROM self_time(working_tasks)
+  WHERE run = (SELECT run FROM longest_run)
   GROUP BY name
 ), most AS (
   -- The one before its sentence: where names are many, sentences about all of them would take longer than everything else.
   SELECT * FROM names WHERE total_time > 0 ORDER BY total_time DESC, name LIMIT 1
 ), longest AS (
-  SELECT name, location, duration FROM working_tasks WHERE duration IS NOT NULL ORDER BY duration DESC, task LIMIT 1
+  SELECT name, location, duration FROM working_tasks WHERE duration IS NOT NULL AND run = (SELECT run FROM longest_run) ORDER BY duration DESC, task LIMIT 1
 )
-SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Over all runs, most task time' ELSE 'Most task time' END || ' went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
+SELECT CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'Most task time of the longest run, ' || (SELECT run FROM longest_run) || ',' ELSE 'Most task time' END || ' went into ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
   || round(100.0 * n.total_time / n.all_time, 1) || ' %, ' || time_text(n.total_time)
   || ' in ' || n.tasks || CASE WHEN n.tasks = 1 THEN ' task' ELSE ' tasks' END
   || '. The longest single task' || CASE WHEN l.name = '' THEN '' ELSE ', ' || l.name END

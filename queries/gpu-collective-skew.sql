@@ -1,7 +1,7 @@
 -- title: Collectives across ranks: how long early ranks wait for the last one, and how long the transfer itself takes
 -- topic: gpu
 -- needs: tasks
--- chart: stacked x=rank y=time color=part relative=true
+-- chart: stacked x=rank y=time color=part relative=true panel=run
 --
 WITH collectives AS (
   -- The k-th collective of a name and process group on each rank is the same one. Clocks of hosts may differ: a skew beyond the
@@ -29,4 +29,4 @@ WITH collectives AS (
 )
 SELECT run, rank, part['part'] AS part, part['time'] AS time, collectives
 FROM parts
-ORDER BY run, rank, part
+ORDER BY rank, part, run

@@ -1,7 +1,7 @@
 -- title: How much of each device's communication is hidden behind computing
 -- topic: gpu
 -- needs: tasks.kind=kernel
--- chart: bar x=hidden_percent y=device
+-- chart: bar x=hidden_percent y=device color=run
 --
 WITH unions AS (
   -- What two unions share is what their lengths exceed that of the union of both by.
@@ -15,4 +15,5 @@ WITH unions AS (
 SELECT run, device, communication_time, hidden_time, communication_time - hidden_time AS exposed_time,
   round(100.0 * hidden_time / nullif(communication_time, 0), 2) AS hidden_percent
 FROM unions
-ORDER BY run, device
+WHERE communication_time > 0
+ORDER BY device, run

@@ -1,7 +1,7 @@
 -- title: How much copies and memsets move, and how fast
 -- topic: gpu
 -- needs: tasks.role=copy
--- chart: bar x=bytes y=name
+-- chart: bar x=bytes y=name color=run
 --
 -- Only copies for which the trace records the number of bytes. A gigabyte is 10^9 bytes.
 SELECT run, name, count(*) AS copies, sum(bytes) AS bytes, sum(duration) AS total_time,
@@ -14,4 +14,4 @@ FROM (
 )
 WHERE bytes IS NOT NULL
 GROUP BY run, name
-ORDER BY run, bytes DESC, name
+ORDER BY sum(sum(bytes)) OVER (PARTITION BY name) DESC, name, run

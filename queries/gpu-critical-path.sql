@@ -59,8 +59,6 @@ WITH work AS (
     WHEN 'lane' THEN CASE WHEN is_device THEN 'between kernels' ELSE 'host, nothing recorded' END ELSE 'other waits' END
   FROM steps
 )
-SELECT run, part, sum(time) AS time, count(*) AS steps, round(100.0 * sum(time) / nullif(sum(sum(time)) OVER (PARTITION BY run), 0), 2) AS percent
-FROM parts
-WHERE time > 0
-GROUP BY run, part
-ORDER BY run, time DESC, part
+SELECT run, part, time, steps, round(100.0 * time / nullif(sum(time) OVER (PARTITION BY run), 0), 2) AS percent
+FROM (SELECT run, part, sum(time) AS time, count(*) AS steps FROM parts WHERE time > 0 GROUP BY run, part)
+ORDER BY sum(time) OVER (PARTITION BY part) DESC, part, run

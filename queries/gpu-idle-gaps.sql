@@ -1,7 +1,7 @@
 -- title: What streams wait for when they idle: the host, the launch of the next kernel, or something else
 -- topic: gpu
 -- needs: tasks.kind=kernel
--- chart: stacked x=location y=idle_time color=waits_for relative=true
+-- chart: stacked x=location y=idle_time color=waits_for relative=true panel=run
 --
 WITH launches AS (
   SELECT k.target AS task, max(c.start) AS launch_time
@@ -18,4 +18,4 @@ SELECT run, location, waits_for, count(*) AS gaps, sum(duration) AS idle_time, m
   round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (PARTITION BY run, location), 0), 2) AS percent
 FROM named
 GROUP BY run, location, waits_for
-ORDER BY run, location, waits_for
+ORDER BY location, waits_for, run

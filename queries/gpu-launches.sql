@@ -1,7 +1,7 @@
 -- title: How long launches take, and how long kernels wait after them
 -- topic: gpu
 -- needs: links.kind=launch
--- chart: bar x=median_delay_time y=name
+-- chart: bar x=median_delay_time y=name color=run
 --
 SELECT l.run, c.name, count(*) AS launches, sum(c.duration) AS host_time, sum(d.duration) AS device_time,
   CAST(median(c.duration) AS BIGINT) AS median_call_time,
@@ -12,4 +12,4 @@ SELECT l.run, c.name, count(*) AS launches, sum(c.duration) AS host_time, sum(d.
 FROM links l JOIN program_tasks c ON c.task = l.source JOIN program_tasks d ON d.task = l.target
 WHERE l.kind = 'launch'
 GROUP BY l.run, c.name
-ORDER BY l.run, launches DESC, c.name
+ORDER BY sum(count(*)) OVER (PARTITION BY c.name) DESC, c.name, l.run

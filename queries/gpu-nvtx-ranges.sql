@@ -1,7 +1,7 @@
 -- title: What runs on devices within each NVTX range, including the ranges inside of it
 -- topic: gpu
 -- needs: links.kind=nvtx
--- chart: bar x=device_busy_time y=range
+-- chart: bar x=device_busy_time y=range color=run
 --
 WITH ranges AS (
   SELECT task, task AS inner_task, name FROM program_tasks WHERE kind = 'nvtx'
@@ -17,4 +17,4 @@ SELECT d.run, u.name AS range, count(DISTINCT u.task) AS ranges, count(*) AS lau
   busy(d.start, d.finish) AS device_busy_time, max(d.finish) - min(d.start) AS device_span_time
 FROM under u JOIN program_tasks d ON d.task = u.target
 GROUP BY d.run, u.name
-ORDER BY d.run, device_busy_time DESC, range
+ORDER BY sum(busy(d.start, d.finish)) OVER (PARTITION BY u.name) DESC, range, d.run

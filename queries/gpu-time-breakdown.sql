@@ -1,7 +1,7 @@
 -- title: How each device spends the time from its first task to its last: computing, exposed communication, exposed copies, idle
 -- topic: gpu
 -- needs: tasks.kind=kernel
--- chart: stacked x=device y=time color=part relative=true
+-- chart: stacked x=device y=time color=part relative=true panel=run
 --
 WITH parts AS (
   SELECT run, device, total_time, unnest(make_array(
@@ -13,4 +13,4 @@ WITH parts AS (
 )
 SELECT run, device, entry['part'] AS part, entry['time'] AS time, round(100.0 * entry['time'] / nullif(total_time, 0), 2) AS percent
 FROM parts
-ORDER BY run, device, entry['place']
+ORDER BY device, entry['place'], run

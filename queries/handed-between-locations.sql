@@ -1,7 +1,7 @@
 -- title: Which location hands work to which: dependencies from the location of one task to that of the next
 -- topic: communication
 -- needs: tasks, links.kind=dependency
--- chart: heatmap x=target y=source value=dependencies totals=true
+-- chart: heatmap x=target y=source value=dependencies totals=true panel=run
 --
 SELECT l.run, s.location AS source, t.location AS target, count(*) AS dependencies
 FROM links l
@@ -9,4 +9,4 @@ JOIN program_tasks s ON s.task = l.source
 JOIN program_tasks t ON t.task = l.target
 WHERE l.kind = 'dependency'
 GROUP BY l.run, s.location, t.location
-ORDER BY l.run, source, target
+ORDER BY source, target, l.run

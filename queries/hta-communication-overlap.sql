@@ -1,7 +1,7 @@
 -- title: HTA's communication/computation overlap: the share of each rank's communication that runs beside computation
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
--- chart: bar x=overlap_percent y=rank
+-- chart: bar x=overlap_percent y=rank color=run
 --
 WITH merged AS (
   SELECT run, rank, class, start, finish,
@@ -23,4 +23,4 @@ WITH merged AS (
 SELECT r.run, r.rank, coalesce(t.communication_time, 0) AS communication_time, coalesce(t.overlap_time, 0) AS overlap_time,
   round(100.0 * t.overlap_time / nullif(t.communication_time, 0), 2) AS overlap_percent
 FROM (SELECT DISTINCT run, rank FROM hta.spans) r LEFT JOIN totals t ON t.run = r.run AND t.rank = r.rank
-ORDER BY r.run, r.rank
+ORDER BY r.rank, r.run

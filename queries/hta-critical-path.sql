@@ -3,7 +3,7 @@
 -- needs: tasks.kind=kernel
 -- param annotation: TEXT = '' -- only within spans whose name contains this; '' is the whole trace
 -- param instance: BIGINT = 0 -- which of those spans, counted from 0
--- chart: bar x=critical_path_time y=rank
+-- chart: bar x=critical_path_time y=rank color=run
 --
 -- HTA has a graph of starts and ends whose edges have weights. Here each weighted edge is a task of that length, and each start or end
 -- a task of no length. Where several paths are equally long, HTA may choose another one; then the parts differ, but not the sum.
@@ -207,4 +207,4 @@ SELECT left(run, character_length(run) - character_length(location) - 1) AS run,
   coalesce(sum(duration) FILTER (WHERE name = 'launch'), 0) AS kernel_launch_time
 FROM path
 GROUP BY run, location
-ORDER BY run, rank
+ORDER BY rank, run

@@ -1,7 +1,7 @@
 -- title: HTA's idle time breakdown: what each stream waits for between its kernels
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
--- chart: stacked x=stream y=idle_time color=idle_category relative=true
+-- chart: stacked x=lane y=idle_time color=idle_category relative=true panel=run
 --
 WITH calls AS (
   -- The last host span of a correlation is the kernel's launch.
@@ -32,6 +32,7 @@ WITH calls AS (
   SELECT run, rank, stream, idle_category, coalesce(sum(gap), 0) AS idle_time FROM gaps GROUP BY run, rank, stream, idle_category
 )
 SELECT run, rank, stream, idle_category, idle_time,
-  round(1.0 * idle_time / nullif(sum(idle_time) OVER (PARTITION BY run, rank, stream), 0), 2) AS idle_share
+  round(1.0 * idle_time / nullif(sum(idle_time) OVER (PARTITION BY run, rank, stream), 0), 2) AS idle_share,
+  CASE WHEN min(rank) OVER () < max(rank) OVER () THEN 'rank ' || rank || ', ' ELSE '' END || 'stream ' || stream AS lane
 FROM totals
-ORDER BY run, rank, stream, idle_category
+ORDER BY rank, stream, idle_category, run

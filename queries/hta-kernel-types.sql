@@ -1,7 +1,7 @@
 -- title: HTA's kernel types: for how long each combination of kernel types runs at once, over all ranks
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
--- chart: bar x=total_time y=kernel_type
+-- chart: bar x=total_time y=kernel_type color=run
 --
 WITH ordered AS (
   SELECT run, rank, class, task, start, finish,
@@ -31,9 +31,9 @@ WITH ordered AS (
 ), totals AS (
   SELECT run, running, sum(duration) AS total_time FROM sweep WHERE running > 0 AND duration IS NOT NULL GROUP BY run, running
 )
-SELECT run, array_to_string(array_remove_all(make_array(
-    CASE WHEN running & 1 > 0 THEN 'COMPUTATION' ELSE '' END, CASE WHEN running & 2 > 0 THEN 'COMMUNICATION' ELSE '' END,
-    CASE WHEN running & 4 > 0 THEN 'MEMORY' ELSE '' END), ''), ' overlapping ') AS kernel_type,
-  total_time, round(100.0 * total_time / sum(total_time) OVER (PARTITION BY run), 1) AS percent
-FROM totals
-ORDER BY run, total_time DESC, kernel_type
+SELECT run, kernel_type, total_time, round(100.0 * total_time / sum(total_time) OVER (PARTITION BY run), 1) AS percent
+FROM (SELECT run, total_time, array_to_string(array_remove_all(make_array(
+      CASE WHEN running & 1 > 0 THEN 'COMPUTATION' ELSE '' END, CASE WHEN running & 2 > 0 THEN 'COMMUNICATION' ELSE '' END,
+      CASE WHEN running & 4 > 0 THEN 'MEMORY' ELSE '' END), ''), ' overlapping ') AS kernel_type
+  FROM totals)
+ORDER BY sum(total_time) OVER (PARTITION BY kernel_type) DESC, kernel_type, run

@@ -1,7 +1,7 @@
 -- title: HTA's launch statistics: how long each launch call takes, how long its kernel runs, and how long the kernel waits after the call
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
--- chart: box x=rank y=launch_delay
+-- chart: box x=rank_of_run y=launch_delay
 --
 WITH launched AS (
   SELECT DISTINCT run, rank, correlation
@@ -14,6 +14,7 @@ WITH launched AS (
   WHERE e.stream = -1 AND (is_whole OR is_early)
 )
 SELECT c.run, c.rank, c.correlation, c.finish - c.start AS host_duration, d.finish - d.start AS device_duration,
-  greatest(d.start - c.finish, 0) AS launch_delay
+  greatest(d.start - c.finish, 0) AS launch_delay,
+  CASE WHEN (SELECT count(*) FROM runs) > 1 THEN c.run || ': ' ELSE '' END || 'rank ' || c.rank AS rank_of_run
 FROM calls c JOIN hta.device_spans d ON d.run = c.run AND d.rank = c.rank AND d.correlation = c.correlation
-ORDER BY c.run, c.rank, c.correlation, d.start, c.task, d.task
+ORDER BY c.rank, c.run, c.correlation, d.start, c.task, d.task

@@ -1,7 +1,7 @@
 -- title: HTA's queue length: how many launched kernels wait on each stream, at the times at which the number changes
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
--- chart: bar x=mean_length y=stream
+-- chart: bar x=mean_length y=lane color=run
 --
 WITH first_kernels AS (
   -- HTA takes the call of a kernel that is the file's first event for one without a kernel.
@@ -23,9 +23,12 @@ WITH first_kernels AS (
     sum(change) OVER (PARTITION BY run, rank, stream ORDER BY time, change DESC, task ROWS UNBOUNDED PRECEDING) AS length
   FROM changes
 )
-SELECT run, rank, stream, count(*) AS changes, avg(length) AS mean_length, stddev(length) AS deviation, min(length) AS least,
-  percentile_cont(0.25) WITHIN GROUP (ORDER BY length) AS quartile_1, median(CAST(length AS DOUBLE)) AS median_length,
-  percentile_cont(0.75) WITHIN GROUP (ORDER BY length) AS quartile_3, max(length) AS most
-FROM lengths
-GROUP BY run, rank, stream
-ORDER BY run, rank, stream
+SELECT *, CASE WHEN min(rank) OVER () < max(rank) OVER () THEN 'rank ' || rank || ', ' ELSE '' END || 'stream ' || stream AS lane
+FROM (
+  SELECT run, rank, stream, count(*) AS changes, avg(length) AS mean_length, stddev(length) AS deviation, min(length) AS least,
+    percentile_cont(0.25) WITHIN GROUP (ORDER BY length) AS quartile_1, median(CAST(length AS DOUBLE)) AS median_length,
+    percentile_cont(0.75) WITHIN GROUP (ORDER BY length) AS quartile_3, max(length) AS most
+  FROM lengths
+  GROUP BY run, rank, stream
+)
+ORDER BY rank, stream, run

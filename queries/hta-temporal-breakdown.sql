@@ -1,7 +1,7 @@
 -- title: HTA's temporal breakdown: how long each rank's device idles, computes, and does something else
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
--- chart: bar x=idle_percent y=rank
+-- chart: bar x=idle_percent y=rank color=run
 --
 WITH merged AS (
   -- Union of spans in the order of their starts: what each one adds. One that ends before it starts takes away, as in HTA.
@@ -22,4 +22,4 @@ SELECT run, rank, kernel_time - busy_time AS idle_time, compute_time, busy_time 
   round(100.0 * compute_time / nullif(kernel_time, 0), 2) AS compute_percent,
   round(100.0 * (busy_time - compute_time) / nullif(kernel_time, 0), 2) AS non_compute_percent
 FROM totals
-ORDER BY run, rank
+ORDER BY rank, run

@@ -4,12 +4,18 @@
 -- chart: bar x=idle_time y=name_after color=run
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
-SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
-  max(g.duration) AS longest_time,
-  round(100.0 * sum(g.duration) / nullif(sum(sum(g.duration)) OVER (PARTITION BY g.run), 0), 1) AS share_percent
-FROM gaps(working_tasks) g
-LEFT JOIN working_tasks after ON after.task = g.task_after
-GROUP BY g.run, after.name
-QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY sum(g.duration) DESC, after.name) <= 30
-ORDER BY g.run, idle_time DESC, name_after
+WITH names AS (
+  SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
+    max(g.duration) AS longest_time
+  FROM gaps(working_tasks) g
+  LEFT JOIN working_tasks after ON after.task = g.task_after
+  GROUP BY g.run, after.name
+), shares AS (
+  SELECT *, sum(idle_time) OVER (PARTITION BY run) AS of_run, sum(idle_time) OVER (PARTITION BY name_after) AS of_name FROM names
+)
+-- The names that ended most idle time of all runs together, so that each stands beside itself in the others.
+SELECT run, name_after, gaps, idle_time, longest_time, round(100.0 * idle_time / nullif(of_run, 0), 1) AS share_percent
+FROM shares
+QUALIFY dense_rank() OVER (ORDER BY of_name DESC, name_after) <= 30
+ORDER BY of_name DESC, name_after, run
 LIMIT 300

@@ -12,4 +12,4 @@ SELECT run, running, sum(step_time) AS total_time,
 FROM steps
 WHERE step_time IS NOT NULL
 GROUP BY run, running
-ORDER BY run, running
+ORDER BY running, run

@@ -4,4 +4,4 @@
 --
 SELECT run, clock, other, messages, messages_back, impossible, lower AS lower_time, upper AS upper_time, estimate AS estimate_time
 FROM clock_offsets((SELECT * FROM messages WHERE kind = 'mpi' AND send_time IS NOT NULL AND receive_time IS NOT NULL), locations)
-ORDER BY run, clock, other
+ORDER BY clock, other, run

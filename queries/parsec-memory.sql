@@ -3,7 +3,7 @@
 -- needs: counters
 -- chart: line x=time y=bytes by=series
 --
-SELECT run, location || ' ' || name AS series, location, name, time,
+SELECT run, CASE WHEN (SELECT count(*) FROM runs) > 1 THEN run || ': ' ELSE '' END || location || ' ' || name AS series, location, name, time,
   sum(value) OVER (PARTITION BY run, location, name ORDER BY time RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS bytes
 FROM counters
 WHERE kind = 'delta' AND unit = 'bytes'

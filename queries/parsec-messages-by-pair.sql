@@ -10,4 +10,4 @@ SELECT coalesce(p.run, a.run) AS run, coalesce(p.source, a.source) AS source, co
   coalesce(p.count, 0) AS messages, CASE WHEN p.count > 0 THEN p.bytes ELSE 0 END AS bytes,
   coalesce(a.count, 0) AS activations, CASE WHEN a.count > 0 THEN a.bytes ELSE 0 END AS activation_bytes
 FROM payloads p FULL JOIN activations a ON a.run = p.run AND a.source = p.source AND a.target = p.target
-ORDER BY run, source, target
+ORDER BY source, target, run

@@ -1,7 +1,7 @@
 -- title: How busy the worker threads are with task bodies: all ranks and each, whole run and quarters
 -- topic: parsec
 -- needs: tasks, locations
--- chart: bar x=occupancy y=label
+-- chart: bar x=occupancy y=label color=run
 --
 WITH kernels AS (
   SELECT t.run, 'rank' || l.process AS rank, t.start, t.finish
@@ -37,4 +37,4 @@ windows AS (
 SELECT w.run, w.scope, w."window", w.scope || ' ' || w."window" AS label, p.threads, w.window_start_time, w.window_finish_time, w.busy_time,
   CAST(w.busy_time AS DOUBLE) / nullif(p.threads * (w.window_finish_time - w.window_start_time), 0) AS occupancy
 FROM windows w JOIN workers p ON p.run = w.run AND p.scope = w.scope
-ORDER BY w.run, length(w.scope), w.scope, w."window" <> 'whole', w.window_start_time
+ORDER BY length(w.scope), w.scope, w."window" <> 'whole', w."window", w.run

@@ -1,7 +1,7 @@
 -- title: Where the time goes on the tiles of the matrix: work by the parameters m, n and k of the tasks
 -- topic: parsec
 -- needs: tasks
--- chart: heatmap x=tile_column y=tile_row value=work_time
+-- chart: heatmap x=tile_column y=tile_row value=work_time panel=run
 --
 WITH
 -- The parameters of a task class are its coordinates: m is the row, n the column, and k stands for the one that a class
@@ -14,4 +14,4 @@ SELECT run, tile_row, tile_column, count(*) AS tasks, sum(duration) AS work_time
 FROM tiles
 WHERE tile_row IS NOT NULL AND tile_column IS NOT NULL
 GROUP BY run, tile_row, tile_column
-ORDER BY run, tile_row, tile_column
+ORDER BY tile_row, tile_column, run

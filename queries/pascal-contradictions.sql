@@ -4,7 +4,7 @@
 -- param epsilon: DOUBLE = 0.005 -- how far efficiency may fall before a step counts as a contradiction
 -- param with_base: BOOLEAN = false -- whether the column of the fewest cores, which is 1 by definition, counts
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
--- chart: bar x=difference y=step
+-- chart: bar x=difference y=step color=run
 --
 WITH cells AS (
   SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY size_order) AS size_place,
@@ -21,7 +21,8 @@ WITH cells AS (
   FROM cells WHERE diff_both IS NOT NULL AND ($with_base OR cores_place > 2)
 )
 SELECT run, region, property, argument, cores, round(difference, 6) AS difference,
-  property || ': ' || coalesce(argument, '') || ' on ' || cores || CASE region WHEN '' THEN '' ELSE ' (' || region || ')' END AS step
+  property || ': ' || coalesce('size ' || argument || ' on ', '') || cores || CASE cores WHEN 1 THEN ' core' ELSE ' cores' END
+    || CASE region WHEN '' THEN '' ELSE ' (' || region || ')' END AS step
 FROM steps
 WHERE difference < -$epsilon
-ORDER BY run, region, place, difference, size_place, cores
+ORDER BY region, run, place, difference, size_place, cores

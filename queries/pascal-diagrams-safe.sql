@@ -3,7 +3,7 @@
 -- needs: executions
 -- param region: TEXT = '' -- the region; '' is the whole program
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
--- chart: heatmap x=cores y=argument value=value panel=diagram palette=diverging
+-- chart: heatmap x=cores y=argument value=value panel=panel palette=diverging
 --
 WITH cells AS (
   SELECT * FROM efficiency_diffs((SELECT * FROM executions WHERE region = $region), method => $method)
@@ -13,6 +13,7 @@ WITH cells AS (
   UNION ALL SELECT 3, 'both grow', run, argument, size_order, cores, diff_both FROM cells
   UNION ALL SELECT 0, 'efficiency', run, argument, size_order, cores, efficiency FROM cells
 )
-SELECT diagram, run, argument, cores, round(value, 6) AS value
+SELECT diagram, run, argument, cores, round(value, 6) AS value,
+  CASE WHEN min(run) OVER () < max(run) OVER () THEN run || ': ' ELSE '' END || diagram AS panel
 FROM diagrams
-ORDER BY run, place, size_order, cores
+ORDER BY place, run, size_order, cores

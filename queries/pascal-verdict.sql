@@ -53,14 +53,14 @@ WITH cells AS (
 )
 SELECT run, region, property, verdict, steps, holding, round(worst, 6) AS worst_difference, from_argument, from_cores, up_to_cores,
   CASE region WHEN '' THEN 'The program' ELSE region END
-  || CASE verdict WHEN 'yes' THEN ' is ' || property || ': none of ' || steps || ' steps loses more than ' || $epsilon
+  || CASE verdict WHEN 'yes' THEN ' is ' || property || ': efficiency falls by no more than ' || $epsilon || ' in ' || CASE steps WHEN 1 THEN 'the only step' ELSE 'any of ' || steps || ' steps' END
     WHEN 'unknown' THEN ' may be ' || property || ' or not: there are no two sizes or core counts to compare'
-    ELSE ' is ' || CASE verdict WHEN 'no' THEN 'not ' ELSE 'partly ' END || property || ': efficiency holds in '
-      || holding || ' of ' || steps || ' steps'
-      || CASE WHEN from_argument IS NOT NULL THEN ', from size ' || from_argument || ' on in all' ELSE '' END
-      || CASE WHEN from_cores IS NOT NULL THEN ', from ' || from_cores || ' cores on in all' ELSE '' END
-      || CASE WHEN up_to_cores IS NOT NULL THEN ', up to ' || up_to_cores || ' cores in all' ELSE '' END
-      || '; it falls first at size ' || coalesce(at_argument, 'none') || ' on ' || at_cores || ' cores' END
-  || CASE WHEN $with_base OR verdict = 'unknown' THEN '' ELSE ' (without the column of the fewest cores)' END || '.' AS words
+    WHEN 'no' THEN ' is not ' || property || ': efficiency falls in ' || CASE steps WHEN 1 THEN 'the only step' ELSE 'all ' || steps || ' steps' END
+    ELSE ' is ' || property || ' in part: efficiency holds in ' || holding || ' of ' || steps || ' steps'
+      || CASE WHEN from_argument IS NOT NULL THEN ', in all of them from size ' || from_argument || ' on' ELSE '' END
+      || CASE WHEN from_cores IS NOT NULL THEN ', in all of them from ' || from_cores || ' cores on' ELSE '' END
+      || CASE WHEN up_to_cores IS NOT NULL THEN ', in all of them up to ' || up_to_cores || ' cores' ELSE '' END
+      || '; it falls first ' || coalesce('at size ' || at_argument || ' ', '') || 'on ' || at_cores || ' cores' END
+  || CASE WHEN $with_base OR verdict = 'unknown' THEN '' ELSE ' (not counting the fewest cores)' END || '.' AS words
 FROM answers
 ORDER BY run, region, place

@@ -2,7 +2,7 @@
 -- topic: scalability
 -- needs: executions
 -- param method: TEXT = 'ratio_of_medians' -- how repetitions become one efficiency; or 'median_of_ratios'
--- chart: bar x=lost_efficiency y=region
+-- chart: bar x=lost_efficiency y=region color=run
 --
 WITH cells AS (
   SELECT * FROM efficiency_diffs(executions, method => $method) WHERE efficiency IS NOT NULL
@@ -25,4 +25,4 @@ SELECT l.run, l.region, p.parent_region, l.argument, l.cores, round(l.program_ef
 FROM largest l
 LEFT JOIN parents p ON (p.study IS NOT DISTINCT FROM l.run) AND p.region = l.region
 WHERE l.place = 1
-ORDER BY l.run, l.lost DESC, l.region
+ORDER BY max(l.lost) OVER (PARTITION BY l.region) DESC, l.region, l.run

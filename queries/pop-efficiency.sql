@@ -1,7 +1,7 @@
 -- title: POP efficiencies of processes or ranks: load balance × communication efficiency = parallel efficiency
 -- topic: parallel
 -- needs: tasks
--- chart: bar x=efficiency y=metric
+-- chart: bar x=efficiency y=metric color=run
 --
 WITH processes AS (
   -- Useful is what works, not what communicates, copies, waits or calls the runtime. A process without useful time counts too.
@@ -26,4 +26,4 @@ WITH processes AS (
 )
 SELECT run, entry['metric'] AS metric, round(entry['efficiency'], 4) AS efficiency, processes
 FROM metrics
-ORDER BY run, entry['place']
+ORDER BY entry['place'], run

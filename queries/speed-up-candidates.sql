@@ -3,10 +3,14 @@
 -- needs: tasks, links.kind=dependency
 -- chart: bar x=at_most_saved_time y=name color=run
 --
-SELECT run, name, count(*) AS steps, sum(duration) AS at_most_saved_time,
-  round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (PARTITION BY run), 0), 2) AS at_most_saved_percent
-FROM critical_path()
-GROUP BY run, name
-QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(duration) DESC, name) <= 10
-ORDER BY run, at_most_saved_time DESC, name
+WITH names AS (
+  SELECT run, name, count(*) AS steps, sum(duration) AS at_most_saved_time FROM critical_path() GROUP BY run, name
+), shares AS (
+  SELECT *, sum(at_most_saved_time) OVER (PARTITION BY run) AS of_run, sum(at_most_saved_time) OVER (PARTITION BY name) AS of_name FROM names
+)
+-- The names that are most of all runs together, so that each stands beside itself in the others.
+SELECT run, name, steps, at_most_saved_time, round(100.0 * at_most_saved_time / nullif(of_run, 0), 2) AS at_most_saved_percent
+FROM shares
+QUALIFY dense_rank() OVER (ORDER BY of_name DESC NULLS LAST, name) <= 10
+ORDER BY of_name DESC NULLS LAST, name, run
 LIMIT 100

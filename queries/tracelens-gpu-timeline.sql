@@ -1,7 +1,7 @@
 -- title: TraceLens' GPU timeline: how each rank's device spends its time, and what communication and copies add to computing
 -- topic: gpu
 -- needs: tasks.kind=kernel
--- chart: bar x=time y=type
+-- chart: bar x=time y=type_of_rank color=run
 --
 WITH device AS (
   -- Every kernel, copy and memset, nothing trimmed or rounded. ROCm 7.1 labels copies as kernels; a memset counts as computing.
@@ -40,6 +40,7 @@ WITH device AS (
       named_struct('place', 10, 'type', 'macro_idle_time', 'time', macro_idle))) AS part
   FROM unions
 )
-SELECT run, rank, part['type'] AS type, part['time'] AS time, round(100.0 * part['time'] / nullif(total, 0), 6) AS percent
+SELECT run, rank, part['type'] AS type, part['time'] AS time, round(100.0 * part['time'] / nullif(total, 0), 6) AS percent,
+  CASE WHEN min(rank) OVER () < max(rank) OVER () THEN 'rank ' || rank || ': ' ELSE '' END || part['type'] AS type_of_rank
 FROM parts
-ORDER BY run, rank, part['place']
+ORDER BY rank, part['place'], run

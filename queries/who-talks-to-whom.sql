@@ -1,11 +1,30 @@
 -- title: Who talks to whom: messages and bytes between each pair of locations
 -- topic: communication
 -- needs: messages, locations
+-- param most: BIGINT = 40 -- of how many locations of a kind each has a row and a column
 -- chart: heatmap x=target y=source value=count totals=true panel=run
 --
+-- Those that never sent or received are there when others of their kind did and the kind has no more than $most. Where more than that
+-- talk, those whose names differ in [numbers] only stand together: CU[*].
+WITH pairs AS (
+  SELECT run, source, target, sum(count) AS count, sum(bytes) AS bytes FROM messages GROUP BY run, source, target
+), ends AS (
+  SELECT run, source AS location FROM pairs UNION SELECT run, target FROM pairs
+), members AS (
+  SELECT l.run, l.location, l.kind, e.location IS NOT NULL AS talks
+  FROM program_locations l LEFT JOIN ends e ON e.run = l.run AND e.location = l.location
+), kinds AS (
+  SELECT kind, count(DISTINCT location) AS locations, count(DISTINCT location) FILTER (WHERE talks) AS talking FROM members GROUP BY kind
+), shown AS (
+  SELECT m.run, m.location, CASE WHEN k.talking > $most THEN regexp_replace(m.location, '\[[0-9]+\]', '[*]', 'g') ELSE m.location END AS label
+  FROM members m JOIN kinds k ON k.kind = m.kind
+  WHERE m.talks OR (k.talking > 0 AND k.locations <= $most)
+)
 SELECT run, source, target, count, bytes, source_total, target_total
-FROM message_matrix(messages, (
-  -- Those that never sent or received are there when others of their kind did.
-  SELECT * FROM program_locations WHERE kind IN (
-    SELECT l.kind FROM program_locations l JOIN messages m ON m.run = l.run AND l.location IN (m.source, m.target))))
-ORDER BY run, source, target
+FROM message_matrix((
+    SELECT p.run, coalesce(s.label, p.source) AS source, coalesce(t.label, p.target) AS target, p.count, p.bytes
+    FROM pairs p
+    LEFT JOIN shown s ON s.run = p.run AND s.location = p.source
+    LEFT JOIN shown t ON t.run = p.run AND t.location = p.target
+  ), (SELECT DISTINCT run, label AS location FROM shown))
+ORDER BY source, target, run

@@ -1,0 +1,20 @@
+-- title: In a sentence: what of the way from the start to the end of the run changed most from base to new
+-- topic: facts
+-- needs: tasks.run=base, tasks.run=new, no runs.time_unit=weights
+--
+-- As in why-it-changed: the executed paths, whose changes add up to that of the makespan.
+WITH most AS (
+  -- Of a run that became longer what grew, of one that became shorter what shrank.
+  SELECT name, cause, change
+  FROM (SELECT name, cause, change, sum(change) OVER () AS change_time FROM explain_change(base => 'base', new => 'new'))
+  WHERE change * sign(change_time) > 0
+  ORDER BY abs(change) DESC, name, cause
+  LIMIT 1
+)
+SELECT 'Look next at ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END || ' (see What changed): on the way from the start to the end of '
+  || CASE WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE 'its work' END || ' took ' || time_text(abs(change))
+            || CASE WHEN change > 0 THEN ' more' ELSE ' less' END
+       ELSE CASE WHEN change > 0 THEN 'new' ELSE 'base' END || ' it took ' || time_text(abs(change)) || ', and it is not on that of '
+            || CASE WHEN change > 0 THEN 'base' ELSE 'new' END END
+  || '.' AS fact, name
+FROM most
