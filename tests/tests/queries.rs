@@ -38,6 +38,9 @@ const FIXTURES: &[&str] = &[
     "folded/solver.folded",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
     "base=tfprof/wavefront_40.tfp new=table/render_log.csv",
+    "chrome/ddp_gloo",
+    "base=pascal/regions.json new=pascal/repetitions_3.json",
+    "base=folded/solver.folded new=folded/in_time_order.folded",
 ];
 
 fn open(fixture: &str) -> Session {
