@@ -22,6 +22,7 @@ mod cases;
 pub(crate) mod charged;
 pub mod checked;
 mod correlated;
+mod decimals;
 mod dependencies;
 mod dependent;
 mod diagnostic;
@@ -154,6 +155,7 @@ async fn try_plan(
     let planned = using::plan(context.state(), &parsed).await?;
     let passes = [
         lists::rewrite,
+        times::texts,
         interval_keys::windows,
         correlated::rewrite,
         subqueries::rewrite,

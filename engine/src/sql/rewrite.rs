@@ -108,6 +108,7 @@ impl VisitorMut for Rewriter<'_> {
         {
             return ControlFlow::Break(error);
         }
+        spelling::order_of_groups(query);
         set_operations::rewrite(query)
     }
 
