@@ -31,6 +31,7 @@ mod terminal;
 mod text;
 mod timeout;
 
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
@@ -103,8 +104,12 @@ fn usage(mut error: clap::Error) -> ExitCode {
     // A file may be called `::error::`, and `*` puts it on the command line. Whoever does not listen is told by the status.
     if text::runner::is_listening() && error.use_stderr() {
         error.render().to_string().lines().for_each(terminal::line);
-    } else {
-        let _ = error.print();
+    } else if let Err(failed) = error.print().and_then(|()| std::io::stdout().flush())
+        && !error.use_stderr()
+    {
+        let failure = Failure::from(failed);
+        failure.tell();
+        return failure.exit_code();
     }
     if let Some(given) = of_query {
         terminal::hint(&format!("`tq query TRACE…` takes `{given}`"));

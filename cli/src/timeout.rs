@@ -6,6 +6,7 @@
 //! abandoned after [`PATIENCE`], and the process ends.
 
 use std::panic::resume_unwind;
+use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -76,18 +77,20 @@ pub(crate) fn used_up() -> Option<Problem> {
 pub(crate) fn open(mut options: OpenOptions) -> Result<Session, ImportError> {
     let Some(limit) = limit() else { return Session::open(&options) };
     options.read_time = Some(limit);
-    let first = options.traces.first().map(|trace| trace.path.clone()).unwrap_or_default();
+    // Which of them is being read is not known here.
+    let names: Vec<String> = options.traces.iter().map(|trace| trace.path.display().to_string()).collect();
+    let all = PathBuf::from(names.join(", "));
     let (sender, receiver) = channel();
     let reading = thread::Builder::new().name("tq-read".to_owned()).stack_size(STACK_BYTES);
     // Nobody listens any more when it is too late.
     let reading = reading.spawn(move || drop(sender.send(Session::open(&options))));
-    let reading = reading.map_err(|source| ImportError::Io { path: first.clone(), source })?;
+    let reading = reading.map_err(|source| ImportError::Io { path: all.clone(), source })?;
     match receiver.recv_timeout(limit.saturating_add(PATIENCE)) {
         Ok(session) => session,
-        Err(RecvTimeoutError::Timeout) => Err(ImportError::Late { path: first, limit }),
+        Err(RecvTimeoutError::Timeout) => Err(ImportError::Late { path: all, limit }),
         Err(RecvTimeoutError::Disconnected) => match reading.join() {
             Err(panic) => resume_unwind(panic),
-            Ok(()) => Err(ImportError::Late { path: first, limit }),
+            Ok(()) => Err(ImportError::Late { path: all, limit }),
         },
     }
 }

@@ -8,5 +8,6 @@ pub mod arithmetic;
 pub mod chain;
 pub mod divide;
 pub mod intervals;
+pub(crate) mod quotients;
 pub mod sum;
 pub(crate) mod whole;

@@ -1,6 +1,5 @@
 //! `mod(a, b)`: the operator `%` under the name that SQL has for it.
 
-use arrow::compute::kernels::numeric;
 use arrow::datatypes::DataType;
 use datafusion_common::{Result, internal_err, plan_err};
 use datafusion_expr::type_coercion::binary::BinaryTypeCoercer;
@@ -9,6 +8,7 @@ use datafusion_expr::{
 };
 use datafusion_macros::user_doc;
 
+use crate::checked::quotients::remainders;
 use crate::spans::named;
 
 /// `mod(a, b)`: the remainder of a division. Shape: one number of the type of `a % b` per row.
@@ -75,7 +75,7 @@ impl ScalarUDFImpl for Mod {
         let [a, b] = ColumnarValue::values_to_arrays(&args.args)?
             .try_into()
             .map_err(|_| datafusion_common::internal_datafusion_err!("mod takes two numbers"))?;
-        Ok(ColumnarValue::Array(numeric::rem(&a, &b)?))
+        Ok(ColumnarValue::Array(remainders(&a, &b)?))
     }
 
     fn documentation(&self) -> Option<&Documentation> {
@@ -85,8 +85,8 @@ impl ScalarUDFImpl for Mod {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use arrow::array::{ArrayRef, AsArray, Int64Array};
+    use arrow::compute::kernels::numeric;
     use arrow::datatypes::Int64Type;
     use proptest::prelude::*;
     use std::sync::Arc;

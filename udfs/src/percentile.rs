@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Float64Array};
 use arrow::buffer::OffsetBuffer;
-use arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, FieldRef, Float64Type};
 use arrow::record_batch::RecordBatch;
 use datafusion_common::{Result, ScalarValue, internal_err, plan_err};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -26,8 +26,8 @@ use crate::wrapped::of_wrapped;
 /// The names of DataFusion's functions that [`precisely`] makes precise.
 pub const PRECISE: [&str; 2] = ["percentile_cont", "median"];
 
-/// The same aggregate with the full precision of doubles. Shape: numbers → one `DOUBLE`; decimals and floats of fewer bits
-/// keep their `median`.
+/// The same aggregate with the full precision of doubles. Shape: numbers → one `DOUBLE`; floats of fewer bits keep their
+/// `median`, and that of decimals has one digit more.
 pub fn precisely(function: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::from(Precisely { function, signature: Signature::user_defined(Volatility::Immutable) })
 }
@@ -78,7 +78,11 @@ impl AggregateUDFImpl for Precisely {
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let types = coerced(&self.function, types)?;
-        Ok(if self.is_median() { types } else { vec![DataType::Float64; types.len()] })
+        Ok(if self.is_median() {
+            types.into_iter().map(with_a_digit_more).collect()
+        } else {
+            vec![DataType::Float64; types.len()]
+        })
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
@@ -129,6 +133,17 @@ impl AggregateUDFImpl for Precisely {
     of_wrapped! {
         fn supports_within_group_clause(&self) -> bool;
         fn documentation(&self) -> Option<&Documentation>;
+    }
+}
+
+/// A decimal type in which the middle between two decimals has a place.
+fn with_a_digit_more(data_type: DataType) -> DataType {
+    match data_type {
+        DataType::Decimal128(digits, scale) if digits < DECIMAL128_MAX_PRECISION => {
+            DataType::Decimal128(digits + 1, scale + 1)
+        }
+        DataType::Decimal128(digits, scale) => DataType::Decimal256(digits + 1, scale + 1),
+        other => other,
     }
 }
 

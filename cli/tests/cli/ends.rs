@@ -268,6 +268,19 @@ fn a_full_disk_is_told_in_all_formats() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn help_that_cannot_be_written_is_told() {
+    let place = Place::new();
+    for argument in ["--help", "--version"] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = place.command(&[argument]).stdout(full).stderr(Stdio::piped()).output().unwrap();
+        let expected = "error: cannot write the answer: the disk is full\n";
+        assert!(String::from_utf8_lossy(&output.stderr).starts_with(expected), "{argument}: {output:?}");
+        assert_eq!(output.status.code(), Some(2), "{argument}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_reader_that_goes_away_is_no_error_in_any_format() {

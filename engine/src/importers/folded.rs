@@ -55,7 +55,7 @@ impl Importer for Folded {
     }
 
     /// The first line of the head is a stack with its weight, so are three of four, and one of them has two frames: one torn line
-    /// is counted when it is read, with its place. Rows of numbers between semicolons are a table, and so is what has a heading.
+    /// is counted when it is read, with its place. A first line that the head does not hold is read. Rows of numbers between semicolons are a table, and so is what has a heading.
     fn recognise(&self, source: &Source) -> bool {
         let head = source.head();
         let whole = if source.head_is_whole() { head.len() } else { memchr::memrchr(b'\n', head).unwrap_or(0) };
@@ -67,6 +67,10 @@ impl Importer for Folded {
             split(line).is_some_and(|(stack, weight)| is_number(weight) && outermost(stack))
                 && !line.iter().any(u8::is_ascii_control)
         };
+        if whole == 0 && head.contains(&b';') {
+            let line = first_line(source).unwrap_or_default();
+            return line.contains(&b';') && is_stack(line.trim_ascii());
+        }
         let (stacks, all) = (lines().filter(|line| is_stack(line)).count(), lines().count());
         lines().next().is_some_and(is_stack)
             && 4 * stacks >= 3 * all
@@ -102,6 +106,14 @@ impl Importer for Folded {
         stacks.append(&mut builder)?;
         context.finish(builder)
     }
+}
+
+/// A line that is longer than the head of a source.
+fn first_line(source: &Source) -> Result<Vec<u8>, ImportError> {
+    let mut line = vec![];
+    let mut reader = Read::take(BufReader::new(source.reader()?), LINE_BYTES);
+    reader.read_until(b'\n', &mut line).map_err(|error| source.io_error(error))?;
+    Ok(line)
 }
 
 /// Reads the lines.
@@ -313,6 +325,10 @@ mod tests {
         check("0;5;job 1\n5;9;job 2\n", false);
         check("a;b -1\n", false);
         check("a;b\0 1\n", false);
+        let deep = "frame;".repeat(20_000);
+        check(&format!("{deep}last 42\nmain 3\n"), true);
+        check(&format!("{deep}last\nmain 3\n"), false);
+        check(&format!("{deep}last 42\n").repeat(12).replace('\n', ";"), false);
         check("let x = 1; 2\nfor (;;) y 3\n}\n", false);
     }
 }

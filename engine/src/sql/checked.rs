@@ -1,8 +1,8 @@
 //! Integer arithmetic that does not wrap: `+`, `-`, `*` and unary `-` become checked functions.
 //!
 //! DataFusion's operators on integers wrap silently (`9223372036854775807 + 10` is negative). This rule runs after types are
-//! settled and replaces them, where both sides have one integer type, by the functions of `tq_udfs::checked`. On decimals they, and `/`,
-//! make numbers of more digits than the type has, of which printing cuts the last: those are checked too. Doubles,
+//! settled and replaces them, where both sides have one integer type, by the functions of `tq_udfs::checked`. On decimals they, `/` and `%`
+//! make numbers of more digits than the type has, of which printing cuts the last: those are checked too, and quotients rounded. Doubles,
 //! dates and intervals stay with DataFusion, and so do comparisons: `duration > us(5)` is as it was. Division of integers is
 //! checked already.
 //!
@@ -29,7 +29,7 @@ use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, C
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::stack::grown;
-use crate::sql::{branches, equal, interval_keys, seconds};
+use crate::sql::{branches, decimals, equal, interval_keys, seconds};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -116,7 +116,11 @@ impl CheckedArithmetic {
                     Operator::Plus => &self.add,
                     Operator::Minus => &self.subtract,
                     Operator::Multiply => &self.multiply,
-                    _ => return equal::rewrite(Expr::BinaryExpr(BinaryExpr { left, op, right }), schema),
+                    _ => {
+                        let comparison = Expr::BinaryExpr(BinaryExpr { left, op, right });
+                        return decimals::compared(comparison, schema)?
+                            .transform_data(|expr| equal::rewrite(expr, schema));
+                    }
                 };
                 let left_type = left.get_type(schema)?;
                 if left_type.is_integer() && left_type == right.get_type(schema)? {
@@ -128,10 +132,10 @@ impl CheckedArithmetic {
                 Ok(Transformed::yes(call(&self.negate, vec![*argument])))
             }
             Expr::ScalarFunction(call) if ["ceil", "floor"].contains(&call.name()) => with_a_digit_more(call, schema),
-            expr @ (Expr::Cast(_) | Expr::TryCast(_)) => {
-                seconds::rewrite(expr, schema)?.transform_data(|expr| equal::rewrite(expr, schema))
-            }
-            other => equal::rewrite(other, schema),
+            expr @ (Expr::Cast(_) | Expr::TryCast(_)) => seconds::rewrite(expr, schema)?
+                .transform_data(|expr| decimals::rounded(expr, schema))?
+                .transform_data(|expr| equal::rewrite(expr, schema)),
+            other => decimals::compared(other, schema)?.transform_data(|expr| equal::rewrite(expr, schema)),
         }
     }
 }
@@ -165,7 +169,11 @@ fn link(op: Operator) -> Option<(Link, Operator)> {
 }
 
 fn on_decimals(op: Operator) -> Option<Link> {
-    if op == Operator::Divide { Some(Link::Divide) } else { link(op).map(|(link, _)| link) }
+    match op {
+        Operator::Divide => Some(Link::Divide),
+        Operator::Modulo => Some(Link::Remainder),
+        other => link(other).map(|(link, _)| link),
+    }
 }
 
 /// How many operators the left spine has.

@@ -23,7 +23,7 @@ use datafusion::logical_expr::expr::{
     AggregateFunction, Case, InList, InSubquery, ScalarFunction, Sort, WindowFunction, WindowFunctionDefinition,
 };
 use datafusion::logical_expr::{
-    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, ScalarUDF, lit, when,
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit, when,
 };
 use tq_udfs::checked::intervals::INTERVAL;
 use tq_udfs::computed::computed;
@@ -80,7 +80,10 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
         }
         Expr::ScalarFunction(mut call) if call.name() == "date_part" && !Arc::ptr_eq(&call.func, &DATE_PART) => {
             call.func = Arc::clone(&DATE_PART);
-            Transformed::yes(of_function(call, schema)?.data)
+            Transformed::yes(of_function(call, schema)?.transform_data(|expr| of_years(expr, schema))?.data)
+        }
+        expr @ Expr::ScalarFunction(_) if matches!(&expr, Expr::ScalarFunction(call) if call.name() == "date_trunc") => {
+            of_years(expr, schema)?
         }
         Expr::ScalarFunction(call) => return of_function(call, schema),
         Expr::InList(mut list) if list.list.iter().any(may_be_zero) && list.expr.get_type(schema)?.is_floating() => {
@@ -188,12 +191,24 @@ fn of_function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transforme
             if types.last().is_some_and(is_difference) {
                 *value = OfInterval::Days.of([std::mem::take(value)]);
             }
-            let is_epoch = matches!(part, Expr::Literal(part, _) if part.try_as_str().flatten().is_some_and(
-                |part| part.trim_matches(['\'', '"']).eq_ignore_ascii_case("epoch")
-            ));
-            if is_epoch {
-                return Ok(Transformed::yes(OfInterval::Epoch.of([std::mem::take(value)])));
-            }
+            // DataFusion's are counted in 32 bits.
+            let own = match part_name(part).unwrap_or_default().as_str() {
+                "epoch" => OfInterval::Epoch,
+                "ms" | "msec" | "msecs" | "msecond" | "mseconds" | "millisecond" | "milliseconds" => {
+                    OfInterval::OfMinute(1_000_000)
+                }
+                "us" | "usec" | "usecs" | "usecond" | "useconds" | "microsecond" | "microseconds" => {
+                    OfInterval::OfMinute(1000)
+                }
+                "ns" | "nsec" | "nsecs" | "nsecond" | "nseconds" | "nanosecond" | "nanoseconds" => {
+                    OfInterval::OfMinute(1)
+                }
+                part => match years_of(part) {
+                    Some((years, _)) => OfInterval::Years(years),
+                    None => return Ok(Transformed::yes(Expr::ScalarFunction(call))),
+                },
+            };
+            return Ok(Transformed::yes(own.of([std::mem::take(value)])));
         }
         ("greatest" | "least", _) => return Ok(Transformed::no(Expr::ScalarFunction(call))),
         (_, [list, item, ..]) => {
@@ -203,6 +218,48 @@ fn of_function(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transforme
         _ => return Ok(Transformed::no(Expr::ScalarFunction(call))),
     }
     Ok(Transformed::yes(Expr::ScalarFunction(call)))
+}
+
+/// The part that is asked of a time, in small letters.
+fn part_name(part: &Expr) -> Option<String> {
+    let Expr::Literal(part, _) = part else { return None };
+    Some(part.try_as_str().flatten()?.trim_matches(['\'', '"']).to_lowercase())
+}
+
+/// How many years a part has, and which year is its first: decades begin with 0, centuries with 1.
+fn years_of(part: &str) -> Option<(i32, i32)> {
+    match part {
+        "decade" | "decades" => Some((10, 0)),
+        "century" | "centuries" => Some((100, 1)),
+        "millennium" | "millennia" => Some((1000, 1)),
+        _ => None,
+    }
+}
+
+/// `date_part` and `date_trunc` of many years, which DataFusion (55.2) lacks, by the year; and `date_trunc('milliseconds', t)`.
+fn of_years(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let Expr::ScalarFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+    let [part, time] = call.args.as_mut_slice() else { return Ok(Transformed::no(Expr::ScalarFunction(call))) };
+    let Some(name) = part_name(part) else { return Ok(Transformed::no(Expr::ScalarFunction(call))) };
+    let is_part = call.func.name() == "date_part";
+    let Some((years, first)) = years_of(&name) else {
+        let singular = name.strip_suffix('s').filter(|_| !is_part).map(lit);
+        let is_plural = singular.is_some();
+        *part = singular.unwrap_or_else(|| std::mem::take(part));
+        return Ok(Transformed::new_transformed(Expr::ScalarFunction(call), is_plural));
+    };
+    let year = DATE_PART.call(vec![lit("year"), time.clone()]);
+    if is_part {
+        // 2000 is of the 20th century, 2001 of the next one.
+        let year = if first == 0 { year } else { year + lit(years - first) };
+        return Ok(Transformed::yes(year / lit(years)));
+    }
+    let unit = lit(ScalarValue::new_interval_mdn(12, 0, 0));
+    let behind = cast((year - lit(first)) % lit(years), DataType::Float64);
+    let data_type = call.func.call(vec![lit("year"), time.clone()]).get_type(schema)?;
+    *part = lit("year");
+    let begin = Expr::ScalarFunction(call) - OfInterval::Times.of([unit, behind]);
+    Ok(Transformed::yes(cast(begin, data_type)))
 }
 
 /// The arguments of an aggregate that counts equal values once; whether they changed.

@@ -554,7 +554,8 @@ fn not_supported(text: &str) -> (String, Option<String>) {
     }
     if text.contains("`retract_batch` is not implemented") {
         let function = text.rsplit(": ").next().and_then(|call| call.split('(').next()).unwrap_or(text);
-        let hint = "a frame from UNBOUNDED PRECEDING on can; `array_to_string(array_agg(x) OVER (… ROWS …), ',')` puts texts together in any frame";
+        let hint =
+            "a frame from UNBOUNDED PRECEDING on can; `array_agg(x) OVER (… ROWS …)` has the values of any frame";
         return (format!("{function} cannot follow a frame whose beginning moves"), Some(hint.to_owned()));
     }
     let lower = text.to_lowercase();

@@ -8,8 +8,8 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Decimal256Type, DurationNanosecondType, FieldRef, Float64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, TimeUnit, i256,
+    DataType, Decimal256Type, DurationNanosecondType, FieldRef, Float64Type, Int32Type, Int64Type,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit, i256,
 };
 use datafusion::common::cast::as_fixed_size_list_array;
 use datafusion::common::{Result, exec_err, internal_err};
@@ -31,6 +31,10 @@ pub(super) enum OfInterval {
     Days,
     /// Seconds as DOUBLE, a year of 365.25 days, as PostgreSQL has them.
     Epoch,
+    /// What is within a minute, in parts of so many nanoseconds; whole, as `date_part` is of times.
+    OfMinute(i64),
+    /// Whole years over so many.
+    Years(i32),
     /// Times a DOUBLE.
     Times,
     /// Over a DOUBLE.
@@ -81,6 +85,8 @@ impl ScalarUDFImpl for Function {
             OfInterval::OfRank => "interval_of_rank",
             OfInterval::Days => "interval_of_difference",
             OfInterval::Epoch => "interval_epoch",
+            OfInterval::OfMinute(_) => "interval_of_minute",
+            OfInterval::Years(_) => "interval_years",
             OfInterval::Times => "interval_times",
             OfInterval::Over => "interval_over",
         }
@@ -97,6 +103,8 @@ impl ScalarUDFImpl for Function {
             OfInterval::Rank => DataType::Decimal256(76, 0),
             OfInterval::OfRank | OfInterval::Days | OfInterval::Times | OfInterval::Over => INTERVAL,
             OfInterval::Epoch => DataType::Float64,
+            OfInterval::OfMinute(1) => DataType::Int64,
+            OfInterval::OfMinute(_) | OfInterval::Years(_) => DataType::Int32,
         })
     }
 
@@ -129,6 +137,18 @@ impl ScalarUDFImpl for Function {
                 let seconds: Float64Array = first.as_primitive::<IntervalMonthDayNanoType>().unary(epoch);
                 Arc::new(seconds)
             }
+            OfInterval::OfMinute(part) => {
+                let parts = |interval: IntervalMonthDayNano| interval.nanoseconds % MINUTE / part;
+                let intervals = first.as_primitive::<IntervalMonthDayNanoType>();
+                match part {
+                    1 => Arc::new(intervals.unary::<_, Int64Type>(parts)),
+                    _ => Arc::new(intervals.unary::<_, Int32Type>(|interval| parts(interval) as i32)),
+                }
+            }
+            OfInterval::Years(many) => {
+                let intervals = first.as_primitive::<IntervalMonthDayNanoType>();
+                Arc::new(intervals.unary::<_, Int32Type>(|interval| interval.months / 12 / many))
+            }
             OfInterval::Times => scaled(multiplied)?,
             OfInterval::Over => scaled(divided)?,
         }))
@@ -136,6 +156,7 @@ impl ScalarUDFImpl for Function {
 }
 
 const DAY: i64 = 86_400_000_000_000;
+const MINUTE: i64 = 60_000_000_000;
 
 /// Nanoseconds, a month of 30 days and a day of 24 hours.
 pub(super) fn length(interval: IntervalMonthDayNano) -> i128 {

@@ -23,6 +23,7 @@ pub(crate) mod charged;
 pub mod checked;
 mod column_aliases;
 mod correlated;
+mod decimals;
 mod dependencies;
 mod dependent;
 mod diagnostic;
@@ -159,6 +160,7 @@ async fn try_plan(
     let planned = using::plan(context.state(), &parsed).await?;
     let passes = [
         lists::rewrite,
+        times::texts,
         interval_keys::windows,
         correlated::rewrite,
         subqueries::rewrite,

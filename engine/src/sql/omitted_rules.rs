@@ -6,28 +6,34 @@
 //! - Filters that go down: on its way through a projection or a union a filter's column is looked for by name, and the first one of
 //!   that name is taken. Above `t RIGHT JOIN u`, whose sides were swapped, `t.a = t.a` becomes a filter of `u.a` and goes down to `u`.
 //!   So filters stay where columns below them share a name. (The logical optimizer pushes by qualified names and does so before.)
+//! - Projections that go down, where a join has a condition with a CASE: its parts are computed below the join, for all rows.
 //! - Projections that go down, where that ends in an internal error: a filter that has taken one projection in is asked to take another.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DataFusionError, Result};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::CaseExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::joins::NestedLoopJoinExec;
 
 type Plan = Arc<dyn ExecutionPlan>;
 type IsUnfit = fn(&Plan) -> bool;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Rules, and the plans that they are kept away from.
-const UNFIT: [(&str, IsUnfit); 3] = [
+const UNFIT: [(&str, IsUnfit); 4] = [
     ("aggregate_statistics", has_aggregate_with_filter),
     ("FilterPushdown", has_filter_over_equal_names),
     // Filters that are made while a join or an ORDER BY … LIMIT runs.
     ("FilterPushdown(Post)", has_equal_names),
+    (MAY_FAIL, joins_by_case),
 ];
 
 /// A rule that only saves work: a plan for which it fails runs without it.
@@ -37,7 +43,6 @@ const MAY_FAIL: &str = "ProjectionPushdown";
 pub(super) fn instead_of(rule: Rule) -> Rule {
     match UNFIT.iter().find(|(name, _)| *name == rule.name()) {
         Some((_, is_unfit)) => Arc::new(Careful { rule, is_unfit: *is_unfit }),
-        None if rule.name() == MAY_FAIL => Arc::new(Careful { rule, is_unfit: |_| false }),
         None => rule,
     }
 }
@@ -66,6 +71,12 @@ impl PhysicalOptimizerRule for Careful {
     fn schema_check(&self) -> bool {
         self.rule.schema_check()
     }
+}
+
+fn joins_by_case(plan: &Plan) -> bool {
+    let filter = plan.downcast_ref::<NestedLoopJoinExec>().and_then(NestedLoopJoinExec::filter);
+    let has_case = |expr: &Arc<dyn PhysicalExpr>| expr.exists(|part| Ok(part.is::<CaseExpr>())).unwrap_or(true);
+    filter.is_some_and(|filter| has_case(filter.expression())) || plan.children().into_iter().any(joins_by_case)
 }
 
 fn has_aggregate_with_filter(plan: &Plan) -> bool {

@@ -15,7 +15,7 @@ use crate::sql::balance::balance;
 use crate::sql::dialect::TqDialect;
 use crate::sql::errors::SqlError;
 use crate::sql::stack::deep;
-use crate::sql::statement::{Lines, Statement};
+use crate::sql::statement::{Cursor, Statement};
 use crate::sql::{limits, numbers, perfetto};
 
 /// Splits a text into statements. Empty ones (and `INCLUDE PERFETTO MODULE …`) are left out; the first that does not parse is the error.
@@ -26,7 +26,7 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     let tokens = Tokenizer::new(&TqDialect, text)
         .tokenize_with_location()
         .map_err(|error| SqlError::of_parser(&ParserError::from(error), &source))?;
-    let lines = Lines::new(text);
+    let mut cursor = Cursor::new(text);
     let mut statements = vec![];
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
         let mut spoken = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
@@ -35,9 +35,10 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
         let Some(tokens) = perfetto::plain(tokens) else { continue };
         let parsed = numbers::decimal(tokens)
             .map(without_materialized)
+            .map(limits_for_fetches)
             .and_then(|tokens| limits::check(&tokens).and_then(|()| deep(|| parse_tokens(&tokens))));
         let parsed = parsed.map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
-        let text = &text[lines.offset(first.span.start)..lines.offset(last.span.end)];
+        let text = &text[cursor.offset(first.span.start)..cursor.offset(last.span.end)];
         statements.push(Statement {
             parsed,
             text: text.to_owned(),
@@ -74,6 +75,35 @@ fn without_materialized(mut tokens: Cow<'_, [TokenWithSpan]>) -> Cow<'_, [TokenW
     tokens
 }
 
+/// `FETCH FIRST (1 + 1) ROWS ONLY` and FETCH before OFFSET as `LIMIT (1 + 1)`: the parser takes a number alone, and OFFSET first.
+fn limits_for_fetches(mut tokens: Cow<'_, [TokenWithSpan]>) -> Cow<'_, [TokenWithSpan]> {
+    let spoken: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    let is = |at: usize, keywords: &[Keyword]| matches!(spoken.get(at).map(|at| &tokens[*at].token), Some(Token::Word(word)) if keywords.contains(&word.keyword));
+    let mut fetches = vec![];
+    for at in 0..spoken.len() {
+        if !is(at, &[Keyword::FETCH]) || !is(at + 1, &[Keyword::FIRST, Keyword::NEXT]) {
+            continue;
+        }
+        let is_end = |at: &usize| is(*at, &[Keyword::ROW, Keyword::ROWS]) && is(*at + 1, &[Keyword::ONLY]);
+        let Some(end) = (at + 2..spoken.len()).find(is_end) else { continue };
+        let is_computed = spoken[at + 2..end].first().is_some_and(|first| tokens[*first].token == Token::LParen);
+        if is_computed || is(end + 2, &[Keyword::OFFSET]) {
+            fetches.push((spoken[at], spoken[at + 1], spoken[end], spoken[end + 1], end == at + 2));
+        }
+    }
+    for (fetch, first, rows, only, is_one) in fetches.into_iter().rev() {
+        let tokens = tokens.to_mut();
+        tokens.drain(rows..=only);
+        match is_one {
+            true => tokens[first].token = Token::Number("1".to_owned(), false),
+            false => drop(tokens.remove(first)),
+        }
+        tokens[fetch].token = Token::make_keyword("LIMIT");
+    }
+    tokens
+}
+
 fn parse_tokens(tokens: &[TokenWithSpan]) -> datafusion::common::Result<ParsedStatement> {
     let mut parser =
         DFParserBuilder::new(tokens.to_vec()).with_dialect(&TqDialect).with_recursion_limit(limits::PARSER).build()?;
@@ -103,6 +133,10 @@ mod tests {
         assert_eq!(split(text), expected);
         assert_eq!(split(""), []);
         assert_eq!(split(" ; -- nothing\n"), []);
+        assert_eq!(
+            split("SELECT 'ü'; SELECT 2 ;SELECT\n3"),
+            [(1, "SELECT 'ü'"), (1, "SELECT 2"), (1, "SELECT\n3")].map(|(l, t)| (l, t.into()))
+        );
         assert_eq!(split("SELECT $$;$$, E'\\';'"), [(1, "SELECT $$;$$, E'\\';'".to_owned())]);
     }
 

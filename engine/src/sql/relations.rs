@@ -29,6 +29,7 @@ use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, Rela
 use crate::sql::branches::settled;
 use crate::sql::diagnostic::{error_at, help_if_none};
 use crate::sql::dialect::TqDialect;
+use crate::sql::guards::in_turn;
 use crate::sql::keys::with_null_keys;
 use crate::sql::nearest::nearest;
 use crate::sql::other_dialects::{FILES_ARE_OPENED, reads_files};
@@ -324,7 +325,7 @@ pub struct RelationQueryPlanner;
 impl QueryPlanner for RelationQueryPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
-        planner.create_physical_plan(&settled(with_null_keys(plan.clone())?)?, session).await
+        planner.create_physical_plan(&in_turn(settled(with_null_keys(plan.clone())?)?)?, session).await
     }
 }
 

@@ -110,6 +110,7 @@ impl VisitorMut for Rewriter<'_> {
             return ControlFlow::Break(error);
         }
         rows_of_lists::named(query);
+        spelling::order_of_groups(query);
         set_operations::rewrite(query)
     }
 

@@ -1,11 +1,18 @@
-//! Times without seconds: `TIMESTAMP '2024-01-01 10:00'`, `CAST(s AS TIMESTAMP)`, `t > '2024-01-01 10:00'`; and texts of intervals
-//! with a time in them, `CAST('1 day 02:00:00' AS INTERVAL)`.
+//! Texts that are cast to times and intervals, as PostgreSQL (15) reads them, wherever they come from.
 //!
-//! PostgreSQL and DuckDB read them; Arrow (59) wants seconds, and units. The text gets them below the cast, wherever it comes from.
+//! ```text
+//! '2024-01-01 10:00' as TIMESTAMP            '2024-01-01 10:00:00'         Arrow (59) wants seconds
+//! '2024-01-01 10:00:00+02' as TIMESTAMP      '2024-01-01 10:00:00'         Arrow would go back two hours; as TIMESTAMPTZ it is to
+//! '10:20:30+02', '2024-01-01 10:20' as TIME  '10:20:30', '10:20'
+//! '1020' as TIME                             '10:20'
+//! '10' as TIME                               an error                      Arrow takes it for nanoseconds
+//! '1 day 02:00:00' as INTERVAL               with units (`interval_text.rs`)
+//! ```
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::array::{AsArray, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
@@ -17,7 +24,7 @@ use datafusion::logical_expr::{
 
 use crate::sql::interval_text::with_units;
 
-/// Gives seconds to what an expression casts to a time, and units to what it casts to an interval, after types are settled.
+/// Writes the text that an expression casts to a time or an interval as Arrow reads it, after types are settled.
 pub(super) fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (text, to) = match &mut expr {
         Expr::Cast(cast) => (&mut cast.expr, cast.field.data_type()),
@@ -25,11 +32,17 @@ pub(super) fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<E
         _ => return Ok(Transformed::no(expr)),
     };
     let is_done = matches!(text.as_ref(), Expr::ScalarFunction(call) if call.func.inner().is::<Whole>());
-    let is_interval = matches!(to, DataType::Interval(_));
-    if !(is_interval || matches!(to, DataType::Timestamp(..))) || is_done || !is_text(&text.get_type(schema)?) {
+    let to = match to {
+        DataType::Interval(_) => To::Interval,
+        DataType::Timestamp(_, None) => To::Timestamp,
+        DataType::Timestamp(_, Some(_)) => To::Moment,
+        DataType::Time32(_) | DataType::Time64(_) => To::Time,
+        _ => return Ok(Transformed::no(expr)),
+    };
+    if is_done || !is_text(&text.get_type(schema)?) {
         return Ok(Transformed::no(expr));
     }
-    let whole = ScalarUDF::from(Whole { is_interval, signature: Signature::any(1, Volatility::Immutable) });
+    let whole = ScalarUDF::from(Whole { to, signature: Signature::any(1, Volatility::Immutable) });
     **text = whole.call(vec![std::mem::take(text.as_mut())]);
     Ok(Transformed::yes(expr))
 }
@@ -55,15 +68,63 @@ fn with_seconds(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// A time without the zone behind it, if what stands there is one.
+fn without_zone(text: &str) -> &str {
+    let at = if is_after_date(text) { 11 } else { 0 };
+    let time = text.get(at..).unwrap_or_default();
+    let digits = time.find(|letter: char| !(letter.is_ascii_digit() || ":.".contains(letter))).unwrap_or(time.len());
+    let (time, zone) = time.split_at(digits);
+    let zone = zone.trim();
+    let is_zone = zone.eq_ignore_ascii_case("z") || zone.parse::<Tz>().is_ok();
+    if time.contains(':') && is_zone { &text[..at + digits] } else { text }
+}
+
+/// Whether a time begins behind a date.
+fn is_after_date(text: &str) -> bool {
+    matches!(text.as_bytes(), [y, _, _, _, b'-', _, _, b'-', _, _, b' ' | b'T' | b't', ..] if y.is_ascii_digit())
+}
+
+fn timestamp(text: &str) -> Cow<'_, str> {
+    with_seconds(if is_after_date(text) { without_zone(text) } else { text })
+}
+
+fn time(text: &str) -> Cow<'_, str> {
+    let text = text.trim();
+    let text = if is_after_date(text) { &text[11..] } else { text };
+    match text.parse::<i64>() {
+        Ok(_) if text.len() == 4 && text.is_ascii() => Cow::Owned(format!("{}:{}", &text[..2], &text[2..])),
+        Ok(_) if text.len() == 6 && text.is_ascii() => {
+            Cow::Owned(format!("{}:{}:{}", &text[..2], &text[2..4], &text[4..]))
+        }
+        // No number, and so no time.
+        Ok(_) => Cow::Owned(format!("{text} ")),
+        Err(_) => Cow::Borrowed(without_zone(text)),
+    }
+}
+
+/// What texts are cast to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum To {
+    Interval,
+    Moment,
+    Time,
+    Timestamp,
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Whole {
-    is_interval: bool,
+    to: To,
     signature: Signature,
 }
 
 impl ScalarUDFImpl for Whole {
     fn name(&self) -> &str {
-        if self.is_interval { "with_units" } else { "with_seconds" }
+        match self.to {
+            To::Interval => "with_units",
+            To::Moment => "with_seconds",
+            To::Time => "text_of_time",
+            To::Timestamp => "text_of_timestamp",
+        }
     }
 
     fn signature(&self) -> &Signature {
@@ -76,7 +137,12 @@ impl ScalarUDFImpl for Whole {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let [texts] = args.args.as_slice() else { return internal_err!("{} has one argument", self.name()) };
-        let whole = if self.is_interval { with_units } else { with_seconds };
+        let whole: fn(&str) -> Cow<'_, str> = match self.to {
+            To::Interval => with_units,
+            To::Moment => with_seconds,
+            To::Time => time,
+            To::Timestamp => timestamp,
+        };
         let whole = |texts: &StringArray| texts.iter().map(|text| text.map(whole)).collect::<StringArray>();
         Ok(match texts {
             ColumnarValue::Array(texts) => {

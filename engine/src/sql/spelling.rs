@@ -6,6 +6,11 @@
 //! FETCH FIRST 5 ROWS ONLY         LIMIT 5
 //! GROUP BY ()                     GROUP BY GROUPING SETS (())
 //! GROUPING SETS (ROLLUP (a, b))   GROUPING SETS ((a, b), (a), ()): DataFusion looks for a function `rollup`
+//! ROLLUP (a, (b, c)), ROLLUP (1)  GROUPING SETS ((a, b, c), (a), ()), ROLLUP (a)
+//! a LIKE ANY (ARRAY[x, y])        (a LIKE x OR a LIKE y), and with ALL: AND
+//! bool_and(a) OVER (… ROWS …)     min(a) OVER (… ROWS …)
+//! variance(a)                     var(a)
+//! x::json                         CAST(x AS VARCHAR): a text is JSON as it stands
 //! SELECT DISTINCT ON (1) a        SELECT DISTINCT ON (a) a
 //! a LIKE '!%' ESCAPE '!'          a LIKE '\%'
 //! SELECT * ILIKE 'x%'             an error: all columns would be answered
@@ -29,14 +34,14 @@
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CaseWhen, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
+    Array, BinaryOperator, CaseWhen, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
-    Query, Select, SelectFlavor, SelectItem, Spanned, TableFactor, TableWithJoins, Value, ValueWithSpan,
-    WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType,
+    ObjectName, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Spanned, TableFactor, TableWithJoins,
+    Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType,
 };
 
 use crate::sql::diagnostic::error_at;
-use crate::sql::{dialect, interval_text, times};
+use crate::sql::{decimals, dialect, interval_text, times};
 
 /// Rewrites the spellings of a SELECT itself, not of what stands within it.
 pub(super) fn rewrite(select: &mut Select) -> Result<()> {
@@ -60,6 +65,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
         }
     }
     if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
+        columns_of_groupings(groups, &select.projection);
         groupings(groups)?;
     }
     positions(select)?;
@@ -142,23 +148,33 @@ fn groupings(groups: &mut Vec<Expr>) -> Result<()> {
             groups.push(Expr::GroupingSets(vec![vec![]]));
         }
     }
+    for group in groups.iter_mut() {
+        let (Expr::Rollup(keys) | Expr::Cube(keys)) = &*group else { continue };
+        if keys.iter().all(|key| key.len() == 1) {
+            continue;
+        }
+        let sets = match group {
+            Expr::Rollup(keys) => rolled_up(keys),
+            _ if keys.len() > CUBE => {
+                let hint = format!("{CUBE} is the limit; name the groupings that you want");
+                return Err(error_at(group.span(), format!("more than {CUBE} columns in one CUBE"), &hint));
+            }
+            _ => cubed(keys),
+        };
+        *group = Expr::GroupingSets(sets);
+    }
     for sets in groups.iter_mut().filter_map(|expr| if let Expr::GroupingSets(sets) = expr { Some(sets) } else { None })
     {
         let mut written_out = Vec::with_capacity(sets.len());
         for set in std::mem::take(sets) {
             match set.as_slice() {
                 [Expr::Function(call)] => match keys_of(call) {
-                    Some(("rollup", keys)) => {
-                        written_out.extend((0..=keys.len()).rev().map(|first| keys[..first].concat()));
-                    }
+                    Some(("rollup", keys)) => written_out.extend(rolled_up(&keys)),
                     Some((_, keys)) if keys.len() > CUBE => {
                         let hint = format!("{CUBE} is the limit; name the groupings that you want");
                         return Err(error_at(call.name.span(), format!("more than {CUBE} columns in one CUBE"), &hint));
                     }
-                    Some((_, keys)) => written_out.extend((0..1_usize << keys.len()).rev().map(|chosen| {
-                        let with = |at: &usize| chosen & (1 << (keys.len() - 1 - at)) != 0;
-                        (0..keys.len()).filter(with).flat_map(|at| keys[at].clone()).collect()
-                    })),
+                    Some((_, keys)) => written_out.extend(cubed(&keys)),
                     None => written_out.push(set),
                 },
                 _ => written_out.push(set),
@@ -167,6 +183,62 @@ fn groupings(groups: &mut Vec<Expr>) -> Result<()> {
         *sets = written_out;
     }
     Ok(())
+}
+
+fn rolled_up(keys: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+    (0..=keys.len()).rev().map(|first| keys[..first].concat()).collect()
+}
+
+fn cubed(keys: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
+    let chosen = |chosen: usize| {
+        let with = |at: &usize| chosen & (1 << (keys.len() - 1 - at)) != 0;
+        (0..keys.len()).filter(with).flat_map(|at| keys[at].clone()).collect()
+    };
+    (0..1_usize << keys.len()).rev().map(chosen).collect()
+}
+
+/// `ROLLUP (1)` is of the first column, as `GROUP BY 1` is; DataFusion takes the number for itself.
+fn columns_of_groupings(groups: &mut [Expr], columns: &[SelectItem]) {
+    for group in groups {
+        let (Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets)) = group else { continue };
+        for key in sets.iter_mut().flatten() {
+            if let Some(column) = column_at(key, columns) {
+                *key = column.clone();
+            }
+        }
+    }
+}
+
+/// The column of SELECT that a number stands for, if it and those before it are written out.
+fn column_at<'a>(key: &Expr, columns: &'a [SelectItem]) -> Option<&'a Expr> {
+    let Expr::Value(literal) = key else { return None };
+    let Value::Number(digits, _) = &literal.value else { return None };
+    let place = digits.parse::<usize>().ok()?.checked_sub(1)?;
+    let expr = |item: &'a SelectItem| match item {
+        SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
+        _ => None,
+    };
+    let written: Option<Vec<&Expr>> = columns.get(..=place)?.iter().map(expr).collect();
+    written?.pop()
+}
+
+/// `ORDER BY 1` of a grouped query, where the column is made of grouping columns and has no name: DataFusion (55.2) looks for it
+/// among the columns that are grouped by.
+pub(super) fn order_of_groups(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else { return };
+    let is_grouped = !matches!(&select.group_by, GroupByExpr::Expressions(groups, _) if groups.is_empty());
+    let Some(OrderByKind::Expressions(keys)) = query.order_by.as_mut().map(|order| &mut order.kind) else { return };
+    for key in keys.iter_mut().filter(|_| is_grouped && select.distinct.is_none()) {
+        let is_named = |column: &&Expr| matches!(column, Expr::Identifier(_) | Expr::CompoundIdentifier(_));
+        let is_aliased = |column: &Expr| {
+            let of_alias = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { expr, .. } if std::ptr::eq(expr, column));
+            select.projection.iter().any(of_alias)
+        };
+        let column = column_at(&key.expr, &select.projection);
+        if let Some(column) = column.filter(|column| !is_named(column) && !is_aliased(column)) {
+            key.expr = column.clone();
+        }
+    }
 }
 
 /// The name and the keys of `ROLLUP (a, (b, c))` and CUBE, which the parser takes for a function there.
@@ -188,23 +260,15 @@ fn positions(select: &mut Select) -> Result<()> {
     for key in keys {
         let Expr::Value(literal) = &*key else { continue };
         let Value::Number(digits, _) = &literal.value else { continue };
-        let place = digits.parse::<usize>().ok().and_then(|place| place.checked_sub(1));
-        let column = place.and_then(|place| select.projection.get(place));
-        // What stands for several columns moves those behind it.
-        let is_plain =
-            |item: &SelectItem| matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. });
-        let told = place.is_some_and(|place| select.projection.iter().take(place + 1).all(is_plain));
-        match column {
-            Some(SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) if told => *key = expr.clone(),
-            _ => {
-                let message = format!("DISTINCT ON asks for column `{digits}`, which SELECT does not write out");
-                return Err(error_at(
-                    literal.span,
-                    message,
-                    "positions count the columns of SELECT from 1; name the column",
-                ));
-            }
-        }
+        let Some(column) = column_at(key, &select.projection) else {
+            let message = format!("DISTINCT ON asks for column `{digits}`, which SELECT does not write out");
+            return Err(error_at(
+                literal.span,
+                message,
+                "positions count the columns of SELECT from 1; name the column",
+            ));
+        };
+        *key = column.clone();
     }
     Ok(())
 }
@@ -247,6 +311,97 @@ fn escaped(pattern: &mut Expr, escape: &mut Option<ValueWithSpan>) {
     }
     *text = rewritten;
     *escape = None;
+}
+
+/// `a LIKE ANY (ARRAY['x%', 'y%'])` is `a LIKE 'x%' OR a LIKE 'y%'`, and ALL asks for each.
+fn any_or_all(expr: &mut Expr) -> Result<()> {
+    let (Expr::Like { any, pattern, .. } | Expr::ILike { any, pattern, .. }) = &*expr else { return Ok(()) };
+    let (patterns, is_any) = match pattern.as_ref() {
+        list if *any => (list, true),
+        Expr::Function(call) if call.name.to_string().eq_ignore_ascii_case("all") => match &call.args {
+            FunctionArguments::List(list) => match list.args.as_slice() {
+                [FunctionArg::Unnamed(FunctionArgExpr::Expr(list))] => (list, false),
+                _ => return Ok(()),
+            },
+            _ => return Ok(()),
+        },
+        _ => return Ok(()),
+    };
+    let Some(patterns) = listed(patterns).filter(|patterns| !patterns.is_empty()) else {
+        let hint =
+            "`a LIKE ANY (ARRAY['x%', 'y%'])`; of patterns in rows: `EXISTS (SELECT 1 FROM t WHERE a LIKE t.pattern)`";
+        return Err(error_at(patterns.span(), "LIKE takes patterns that are written out behind ANY and ALL", hint));
+    };
+    let one = |pattern: &Expr| {
+        let mut one = expr.clone();
+        if let Expr::Like { any, pattern: of_one, .. } | Expr::ILike { any, pattern: of_one, .. } = &mut one {
+            (*any, **of_one) = (false, pattern.clone());
+        }
+        one
+    };
+    let op = if is_any { BinaryOperator::Or } else { BinaryOperator::And };
+    let joined = |left, right| Expr::BinaryOp { left: Box::new(left), op: op.clone(), right: Box::new(right) };
+    if let Some(chain) = patterns.iter().map(one).reduce(joined) {
+        *expr = Expr::Nested(Box::new(chain));
+    }
+    Ok(())
+}
+
+fn listed(list: &Expr) -> Option<&[Expr]> {
+    match list {
+        Expr::Array(Array { elem, .. }) => Some(elem),
+        Expr::Tuple(elements) => Some(elements),
+        Expr::Nested(within) => listed(within),
+        _ => None,
+    }
+}
+
+/// Aggregates in frames whose beginning moves that DataFusion (55.2) cannot take values back from: `bool_and` is the least, `bool_or` the
+/// greatest, and `string_agg` the list put together where there is something in it.
+fn moving(expr: &mut Expr) {
+    let Expr::Function(call) = &mut *expr else { return };
+    let Some(WindowType::WindowSpec(window)) = &call.over else { return };
+    let begins = window.window_frame.as_ref().map(|frame| &frame.start_bound);
+    if matches!(begins, None | Some(WindowFrameBound::Preceding(None))) {
+        return;
+    }
+    let named = |name: &str| ObjectName::from(vec![Ident::with_span(call.name.span(), name)]);
+    match call.name.to_string().to_lowercase().as_str() {
+        "bool_and" => call.name = named("min"),
+        "bool_or" => call.name = named("max"),
+        "string_agg" => {
+            let FunctionArguments::List(list) = &call.args else { return };
+            let [text, between] = list.args.as_slice() else { return };
+            if !list.clauses.is_empty() || list.duplicate_treatment.is_some() {
+                return;
+            }
+            let over = |name: &str| {
+                let mut aggregate = call.clone();
+                aggregate.name = named(name);
+                if let FunctionArguments::List(list) = &mut aggregate.args {
+                    list.args = vec![text.clone()];
+                }
+                aggregate
+            };
+            let mut together = call.clone();
+            (together.name, together.over, together.filter) = (named("array_to_string"), None, None);
+            if let FunctionArguments::List(list) = &mut together.args {
+                let all = FunctionArgExpr::Expr(Expr::Function(over("array_agg")));
+                list.args = vec![FunctionArg::Unnamed(all), between.clone()];
+            }
+            let zero = Expr::Value(Value::Number("0".to_owned(), false).into());
+            let (left, right) = (Box::new(Expr::Function(over("count"))), Box::new(zero));
+            let condition = Expr::BinaryOp { left, op: BinaryOperator::Gt, right };
+            *expr = Expr::Case {
+                case_token: AttachedToken::empty(),
+                end_token: AttachedToken::empty(),
+                operand: None,
+                conditions: vec![CaseWhen { condition, result: Expr::Function(together) }],
+                else_result: None,
+            };
+        }
+        _ => {}
+    }
 }
 
 /// Refuses frames that reach beyond what rows can be counted by: DataFusion adds their bounds to the number of a row.
@@ -292,6 +447,12 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
     {
         digits.retain(|digit| digit != '_');
     }
+    decimals::rewrite(expr)?;
+    if let Expr::Function(call) = expr
+        && call.name.to_string().eq_ignore_ascii_case("variance")
+    {
+        call.name = ObjectName::from(vec![Ident::with_span(call.name.span(), "var")]);
+    }
     if let Expr::Function(call) = expr
         && call.name.to_string().eq_ignore_ascii_case("any_value")
         && let FunctionArguments::List(list) = &call.args
@@ -327,8 +488,18 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
             }
         }
     }
+    any_or_all(expr)?;
     if let Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } = expr {
         escaped(pattern, escape_char);
+    }
+    if let Expr::Cast { data_type: data_type @ (DataType::JSON | DataType::JSONB), .. } = expr {
+        *data_type = DataType::Varchar(None);
+    }
+    moving(expr);
+    if let Expr::Interval(interval) = expr
+        && interval_text::says_its_fields(interval)
+    {
+        (interval.leading_field, interval.last_field) = (None, None);
     }
     if let Expr::Interval(interval) = expr
         && interval.leading_field.is_none()

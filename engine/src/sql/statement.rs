@@ -83,6 +83,31 @@ impl Statement {
     }
 }
 
+/// Goes through a text from the front to the back, so that many places on one line are not each counted from its beginning.
+#[derive(Debug)]
+pub(super) struct Cursor<'a> {
+    lines: Lines<'a>,
+    place: Location,
+    offset: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(super) fn new(text: &'a str) -> Self {
+        Cursor { lines: Lines::new(text), place: Location { line: 1, column: 1 }, offset: 0 }
+    }
+
+    /// The byte at a place, which is not before the one that was asked for last.
+    pub(super) fn offset(&mut self, place: Location) -> usize {
+        let is_near = place.line == self.place.line && place.column >= self.place.column;
+        self.offset = match is_near {
+            true => self.offset + bytes_of(&self.lines.text[self.offset..], place.column - self.place.column),
+            false => self.lines.offset(place),
+        };
+        self.place = place;
+        self.offset
+    }
+}
+
 /// Where the lines of a text begin.
 #[derive(Debug)]
 pub(super) struct Lines<'a> {
@@ -110,8 +135,12 @@ impl<'a> Lines<'a> {
     pub(super) fn offset(&self, place: Location) -> usize {
         let line = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
         let Some(start) = self.starts.get(line) else { return self.text.len() };
-        let characters = usize::try_from(place.column.saturating_sub(1)).unwrap_or(usize::MAX);
-        let rest = &self.text[*start..];
-        start + rest.char_indices().nth(characters).map_or(rest.len(), |(byte, _)| byte)
+        start + bytes_of(&self.text[*start..], place.column.saturating_sub(1))
     }
+}
+
+/// The bytes of the first characters of a text.
+fn bytes_of(text: &str, characters: u64) -> usize {
+    let characters = usize::try_from(characters).unwrap_or(usize::MAX);
+    text.char_indices().nth(characters).map_or(text.len(), |(byte, _)| byte)
 }

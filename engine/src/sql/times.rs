@@ -4,6 +4,8 @@
 //! DATE ± INTERVAL               CAST(date AS TIMESTAMP) ± interval           hours would be left out without a word
 //! INTERVAL * n, INTERVAL / n    interval_times(interval, n), interval_over   also of `t2 - t1`, which is an interval then
 //! - INTERVAL '1 hour 5 minutes'   -1 * interval                            DataFusion negates the hour only
+//! -(t2 - t1)                    interval_times(…, -1)                      DataFusion refuses it
+//! interval > '1 day', BETWEEN   CAST('1 day' AS INTERVAL)                  and so in IN, and in `t + '1 day'`
 //! TIMESTAMP AT TIME ZONE z      the moment at which clocks there show that   shown in UTC
 //! TIMESTAMPTZ AT TIME ZONE z    what clocks there show at that moment        a TIMESTAMP
 //! ```
@@ -14,13 +16,17 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::functions::datetime::to_local_time;
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Operator, cast};
+use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr as SqlExpr, UnaryOperator, Value};
 use tq_udfs::checked::intervals::INTERVAL;
 
+use crate::sql::checked::visible_columns;
 use crate::sql::lengths::OfInterval;
 use crate::sql::zones::shown_in;
 
@@ -29,6 +35,9 @@ pub(super) const UTC: &str = "+00:00";
 
 /// The operator that stands for AT TIME ZONE until the types of its sides are known.
 const AT_TIME_ZONE: &str = "AT TIME ZONE";
+
+/// The operator that stands for a `-` before a difference until its type is known.
+const NEGATED: &str = "NEGATED";
 
 /// Gives `x AT TIME ZONE z` to the planner below; and `- INTERVAL '1 hour 30 minutes'` as a product: DataFusion puts the `-` into the
 /// text, where it is that of the hours only.
@@ -39,6 +48,14 @@ pub(super) fn rewrite(expr: &mut SqlExpr) {
         let negated = Box::new(std::mem::replace(negated.as_mut(), SqlExpr::Identifier("".into())));
         let one = Box::new(SqlExpr::Value(Value::Number("-1".to_owned(), false).into()));
         *expr = SqlExpr::BinaryOp { left: one, op: BinaryOperator::Multiply, right: negated };
+    }
+    if let SqlExpr::UnaryOp { op: UnaryOperator::Minus, expr: negated } = expr
+        && let SqlExpr::Nested(difference) = negated.as_ref()
+        && matches!(difference.as_ref(), SqlExpr::BinaryOp { op: BinaryOperator::Minus, .. })
+    {
+        let left = Box::new(std::mem::replace(negated.as_mut(), SqlExpr::Identifier("".into())));
+        let right = Box::new(SqlExpr::Value(Value::Null.into()));
+        *expr = SqlExpr::BinaryOp { left, op: BinaryOperator::Custom(NEGATED.to_owned()), right };
     }
     if let SqlExpr::AtTimeZone { timestamp, time_zone } = expr {
         let nothing = || SqlExpr::Identifier("".into());
@@ -63,14 +80,23 @@ pub(super) struct OfTimes;
 
 impl ExprPlanner for OfTimes {
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
-        use BinaryOperator::{Divide, Minus, Multiply, Plus};
+        use BinaryOperator::{Divide, Eq, Gt, GtEq, Lt, LtEq, Minus, Multiply, NotEq, Plus};
         let is_zone = matches!(&expr.op, BinaryOperator::Custom(op) if op == AT_TIME_ZONE);
-        if !is_zone && !matches!(expr.op, Plus | Minus | Multiply | Divide) {
+        let is_negation = matches!(&expr.op, BinaryOperator::Custom(op) if op == NEGATED);
+        let compares = matches!(expr.op, Eq | NotEq | Lt | LtEq | Gt | GtEq);
+        if !is_zone && !is_negation && !compares && !matches!(expr.op, Plus | Minus | Multiply | Divide) {
             return Ok(PlannerResult::Original(expr));
         }
         let RawBinaryExpr { op, left, right } = expr;
         if is_zone {
             return at_time_zone(left, &right, schema).map(PlannerResult::Planned);
+        }
+        if is_negation {
+            let is_difference = matches!(left.get_type(schema), Ok(DataType::Duration(_)));
+            return Ok(PlannerResult::Planned(match is_difference {
+                true => OfInterval::Times.of([OfInterval::Days.of([left]), lit(-1.0)]),
+                false => Expr::Negative(Box::new(left)),
+            }));
         }
         // Types that are not known yet are the planner's to find out.
         let types = (left.get_type(schema).ok(), right.get_type(schema).ok());
@@ -85,6 +111,15 @@ impl ExprPlanner for OfTimes {
             PlannerResult::Planned(function.of([interval, cast(number, DataType::Float64)]))
         };
         Ok(match op {
+            _ if compares && is_span(&left_type) && is_text(&right) => {
+                PlannerResult::Original(RawBinaryExpr { op, left, right: cast(right, INTERVAL) })
+            }
+            _ if compares && is_text(&left) && is_span(&right_type) => {
+                PlannerResult::Original(RawBinaryExpr { op, left: cast(left, INTERVAL), right })
+            }
+            Plus if matches!(left_type, DataType::Timestamp(..)) && is_text(&right) => {
+                of_dates(left, Operator::Plus, cast(right, INTERVAL))
+            }
             Plus if is_date(&left_type) && is_span(&right_type) => of_dates(timestamp(left), Operator::Plus, right),
             Minus if is_date(&left_type) && is_span(&right_type) => of_dates(timestamp(left), Operator::Minus, right),
             Plus if is_span(&left_type) && is_date(&right_type) => of_dates(left, Operator::Plus, timestamp(right)),
@@ -100,6 +135,47 @@ impl ExprPlanner for OfTimes {
             op => PlannerResult::Original(RawBinaryExpr { op, left, right }),
         })
     }
+}
+
+/// `x BETWEEN '1 day' AND '2 days'` and `x IN ('1 day')` of an interval `x`, whose texts are intervals too.
+pub(super) fn texts(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let is_asked = |expr: &Expr| matches!(expr, Expr::Between(_) | Expr::InList(_));
+    plan.transform_up_with_subqueries(|plan| {
+        let mut is_wanted = false;
+        plan.apply_expressions(|expr| {
+            is_wanted |= expr.exists(|part| Ok(is_asked(part)))?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if !is_wanted {
+            return Ok(Transformed::no(plan));
+        }
+        let schema = visible_columns(&plan)?;
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let changed = expr.transform_up(|mut expr| {
+                let is_of_span = |value: &Expr| value.get_type(&schema).is_ok_and(|data_type| is_span(&data_type));
+                let texts: Vec<&mut Expr> = match &mut expr {
+                    Expr::Between(Between { expr, low, high, .. }) if is_of_span(expr) => vec![low, high],
+                    Expr::InList(InList { expr, list, .. }) if is_of_span(expr) => list.iter_mut().collect(),
+                    _ => vec![],
+                };
+                let mut is_changed = false;
+                for text in texts.into_iter().filter(|text| is_text(text)) {
+                    *text = cast(std::mem::take(text), INTERVAL);
+                    is_changed = true;
+                }
+                Ok(Transformed::new_transformed(expr, is_changed))
+            })?;
+            Ok(changed.update_data(|expr| name.restore(expr)))
+        })
+    })
+    .data()
+}
+
+/// Whether a value is a text that is written out.
+fn is_text(value: &Expr) -> bool {
+    matches!(value, Expr::Literal(text, _) if text.try_as_str().flatten().is_some())
 }
 
 fn is_date(data_type: &DataType) -> bool {

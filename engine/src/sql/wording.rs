@@ -13,8 +13,14 @@ pub(super) fn in_words(text: &str) -> (String, Option<String>) {
         .or_else(|| beyond_the_planner(&text))
         .or_else(|| beyond_digits(&text))
         .or_else(|| wrong_values(&text));
-    let (message, hint) = known.unwrap_or((text, None));
+    let (message, hint) = known.unwrap_or_else(|| (without_kind(&text).to_owned(), None));
     (sql_types(message.trim().trim_end_matches('.')), hint.map(|hint| sql_types(&hint)))
+}
+
+/// A message without the word that Arrow has for its kind.
+fn without_kind(text: &str) -> &str {
+    let kinds = ["Parser error: ", "Compute error: ", "Invalid argument error: ", "Cast error: "];
+    kinds.into_iter().find_map(|kind| text.strip_prefix(kind)).unwrap_or(text)
 }
 
 type Worded = Option<(String, Option<String>)>;
@@ -24,7 +30,10 @@ fn unfit_arguments(text: &str) -> Worded {
     // Our functions say it themselves.
     if let Some((_, rest)) = text.split_once("user-defined coercion failed with: ") {
         let message = rest.split(". No function matches").next().unwrap_or(rest);
-        return Some((message.to_owned(), None));
+        let is_of_times =
+            [" takes numbers, found Interval", " takes numbers, found Duration"].iter().any(|of| message.contains(of));
+        let hint = is_of_times.then(|| "`extract(epoch FROM x)` is a number of seconds".to_owned());
+        return Some((message.to_owned(), hint));
     }
     let call = between(text, "given name and argument types '", "'")?;
     let (name, types) = call.split_once('(')?;
@@ -194,10 +203,16 @@ fn beyond_digits(text: &str) -> Worded {
             return Some((format!("{number} does not fit a DECIMAL whose bound is {bound}"), Some(hint.to_owned())));
         }
     }
+    if let Some(pair) = between(text, "Invalid argument error: Output scale of ", " would exceed max scale of 38") {
+        let hint = "a product has as many as both together; `CAST(x AS DECIMAL(38, 18))` has fewer";
+        return Some((format!("more than 38 digits behind the point in {}", sql_types(pair)), Some(hint.to_owned())));
+    }
     if let Some((_, rest)) = text.split_once("Cannot cast to Decimal") {
+        // Arrow tells the digits of a decimal, and not where its point is.
         let (digits, number) = rest.split_once(". Overflowing on ")?;
         let digits = digits.split_once('(')?.1;
-        return Some((format!("{number} does not fit DECIMAL({digits}"), Some(hint.to_owned())));
+        let message = format!("a number of the digits {number} does not fit DECIMAL({digits}");
+        return Some((message, Some(hint.to_owned())));
     }
     let hint = "`CAST(x AS DOUBLE)` makes a rounded one; DECIMALs of fewer digits behind the point leave room";
     if let Some((_, function)) = text.split_once("Decimal overflow while applying ") {
@@ -210,10 +225,32 @@ fn beyond_digits(text: &str) -> Worded {
 fn wrong_values(text: &str) -> Worded {
     if let Some((before, rest)) = text.split_once("Cannot cast string '") {
         let (value, data_type) = rest.rsplit_once("' to value of ")?;
-        let data_type = data_type.trim_end_matches(" type");
+        let (value, data_type) = (value.trim(), data_type.trim_end_matches(" type"));
         let known = before.is_empty() || before.ends_with("Cast error: ");
         let hint = time_of(value).unwrap_or_else(|| "`TRY_CAST(x AS …)` makes NULL of what cannot be cast".to_owned());
         return known.then(|| (format!("'{value}' is no {data_type}"), Some(hint)));
+    }
+    if let Some((_, numbers)) = text.split_once("Arithmetic overflow: Overflow happened on: ") {
+        return Some((format!("{numbers} does not fit 64 bits"), None));
+    }
+    if let Some(part) = between(text, "Date part '", "' not supported") {
+        let hint = "they are year, quarter, month, week, day, hour, minute, second, millisecond, microsecond, epoch, decade, century, \
+                    millennium, isoyear, dow, isodow and doy";
+        return Some((format!("a time has no part `{}`", part.to_lowercase()), Some(hint.to_owned())));
+    }
+    if let Some(unit) = between(text, "Unsupported date_trunc granularity: '", "'") {
+        let hint = "they are microsecond, millisecond, second, minute, hour, day, week, month, quarter, year, decade, century and millennium";
+        return Some((format!("date_trunc knows no unit `{unit}`"), Some(hint.to_owned())));
+    }
+    if let Some((_, rest)) = text.split_once("Error parsing timestamp from '") {
+        let (value, why) = rest.split_once("': ")?;
+        let hint = "it is written `TIMESTAMP '2024-01-31 10:00:00'`; `TRY_CAST(x AS …)` makes NULL of what is none";
+        let why = why.split(". ").next().unwrap_or(why);
+        return Some((format!("'{value}' is no TIMESTAMP: {why}"), Some(hint.to_owned())));
+    }
+    if text.starts_with("LIKE does not support escape_char") {
+        let hint = "in a pattern that is a column, `\\` escapes: `a LIKE replace(pattern, '!', '\\')`".to_owned();
+        return Some(("ESCAPE takes one character, behind a pattern that is written out".to_owned(), Some(hint)));
     }
     if let Some(number) = between(text, "Argument #", " must be an INTEGER or NULL, got ") {
         let message = format!("argument {number} must be a whole number that is known before the query runs");
@@ -347,7 +384,7 @@ pub(super) fn without_internals(text: &str, source: &str) -> String {
 
 /// Arrow's names of types as SQL's.
 pub(super) fn sql_types(text: &str) -> String {
-    const NAMES: [(&str, &str); 17] = [
+    const NAMES: [(&str, &str); 19] = [
         ("Decimal128", "DECIMAL"),
         ("Decimal256", "DECIMAL"),
         ("Utf8View", "text"),
@@ -362,6 +399,8 @@ pub(super) fn sql_types(text: &str) -> String {
         ("Date32", "DATE"),
         ("Timestamp(ns)", "TIMESTAMP"),
         ("Timestamp(ns, \"+00:00\")", "TIMESTAMPTZ"),
+        ("Time64(ns)", "TIME"),
+        ("Duration(ns)", "difference of times"),
         ("Interval(MonthDayNano)", "INTERVAL"),
         ("Decimal", "DECIMAL"),
         ("Null", "NULL"),

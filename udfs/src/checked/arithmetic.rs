@@ -21,6 +21,7 @@ use datafusion_expr::{
 };
 use datafusion_macros::user_doc;
 
+use super::quotients;
 use crate::spans::named;
 use crate::ticks::{is_time, time_metadata};
 
@@ -123,7 +124,16 @@ pub(super) const SUBTRACT: Operator = Operator {
 pub(super) const DIVIDE: Operator = Operator {
     function: "checked_divide",
     symbol: "/",
-    kernel: numeric::div,
+    kernel: quotients::rounded,
+    is_time: |_, _| false,
+    order: |_, _| SortProperties::Unordered,
+};
+
+/// Of decimals only.
+pub(super) const REMAINDER: Operator = Operator {
+    function: "checked_remainder",
+    symbol: "%",
+    kernel: quotients::remainders,
     is_time: |_, _| false,
     order: |_, _| SortProperties::Unordered,
 };

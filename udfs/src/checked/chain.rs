@@ -12,7 +12,7 @@ use datafusion_common::{Result, internal_datafusion_err};
 use datafusion_expr::interval_arithmetic::Interval;
 use datafusion_expr::{ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility};
 
-use super::arithmetic::{ADD, DIVIDE, MULTIPLY, Operator, SUBTRACT, any_of_the_type, argument_text};
+use super::arithmetic::{ADD, DIVIDE, MULTIPLY, Operator, REMAINDER, SUBTRACT, any_of_the_type, argument_text};
 
 /// Which operator stands between two terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -25,6 +25,8 @@ pub enum Link {
     Multiply,
     /// `/`, of decimals
     Divide,
+    /// `%`, of decimals
+    Remainder,
 }
 
 impl Link {
@@ -34,6 +36,7 @@ impl Link {
             Link::Subtract => &SUBTRACT,
             Link::Multiply => &MULTIPLY,
             Link::Divide => &DIVIDE,
+            Link::Remainder => &REMAINDER,
         }
     }
 }

@@ -1,0 +1,140 @@
+//! Decimals that are written, cast and compared as exactly as they are.
+//!
+//! ```text
+//! 123456789012345678901234567890     CAST('123456789012345678901234567890' AS DECIMAL(30, 0))    it would be a DOUBLE
+//! CAST(0.12345678901234567890 AS DECIMAL(20, 20))    CAST('0.12345678901234567890' AS …)         it would be one on the way
+//! CAST(12355 AS DECIMAL(10, -2))     of a DECIMAL(38, 0), which is rounded                       it would be cut
+//! DECIMAL(38, 30) < DECIMAL(38, 0)   both with 76 digits                                         38 do not hold both
+//! ```
+
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
+use datafusion::common::tree_node::Transformed;
+use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, TryCast, cast};
+use datafusion::sql::sqlparser::ast::{
+    CastKind, DataType as SqlType, ExactNumberInfo, Expr as SqlExpr, UnaryOperator, Value,
+};
+
+use datafusion::sql::sqlparser::tokenizer::Span;
+
+use crate::sql::diagnostic::error_at;
+
+/// Writes numbers that no whole type holds, and those below a cast to DECIMAL, as texts that are cast.
+pub(super) fn rewrite(expr: &mut SqlExpr) -> Result<()> {
+    if let SqlExpr::Cast { expr: value, data_type, .. } = expr
+        && matches!(data_type, SqlType::Decimal(_) | SqlType::Numeric(_) | SqlType::Dec(_))
+        && let Some(text) = digits_of(value)
+    {
+        **value = SqlExpr::Value(Value::SingleQuotedString(text).into());
+        return Ok(());
+    }
+    // A number without a sign may have 64 bits, one with a sign 63.
+    if let SqlExpr::UnaryOp { op: UnaryOperator::Minus, expr: value } = expr
+        && let SqlExpr::Value(literal) = value.as_ref()
+        && let Value::Number(digits, _) = &literal.value
+        && digits.parse::<u64>().is_ok_and(|number| number > 1 << 63)
+    {
+        **value = written(digits.clone(), literal.span);
+        return Ok(());
+    }
+    let SqlExpr::Value(literal) = &*expr else { return Ok(()) };
+    let Value::Number(digits, _) = &literal.value else { return Ok(()) };
+    if digits.parse::<u64>().is_ok() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return Ok(());
+    }
+    let digits = digits.trim_start_matches('0').to_owned();
+    if digits.len() > usize::from(DECIMAL128_MAX_PRECISION) {
+        let message = format!("a whole number of {} digits is beyond the 38 of DECIMAL", digits.len());
+        return Err(error_at(literal.span, message, "`1e50` is a DOUBLE, which is rounded"));
+    }
+    *expr = written(digits, literal.span);
+    Ok(())
+}
+
+/// A DECIMAL of these digits.
+fn written(digits: String, span: Span) -> SqlExpr {
+    let info = ExactNumberInfo::Precision(digits.len() as u64);
+    SqlExpr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(SqlExpr::Value(Value::SingleQuotedString(digits).with_span(span))),
+        data_type: SqlType::Decimal(info),
+        array: false,
+        format: None,
+    }
+}
+
+/// The text of a number that is written out, of more digits than a DOUBLE has.
+fn digits_of(expr: &SqlExpr) -> Option<String> {
+    match expr {
+        SqlExpr::Nested(within) => digits_of(within),
+        SqlExpr::UnaryOp { op: UnaryOperator::Minus, expr } => match digits_of(expr)? {
+            text if text.starts_with('-') => None,
+            text => Some(format!("-{text}")),
+        },
+        SqlExpr::Value(literal) => match &literal.value {
+            Value::Number(digits, _) if digits.len() > 15 => Some(digits.clone()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A cast to a DECIMAL without the last digits before the point, rounded.
+pub(super) fn rounded(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let (value, to) = match &mut expr {
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => (expr, field.data_type()),
+        _ => return Ok(Transformed::no(expr)),
+    };
+    if !matches!(to, DataType::Decimal128(_, ..0)) || !value.get_type(schema)?.is_integer() {
+        return Ok(Transformed::no(expr));
+    }
+    **value = cast(std::mem::take(value.as_mut()), DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0));
+    Ok(Transformed::yes(expr))
+}
+
+/// A comparison whose sides were brought to one type that does not hold all of their digits.
+pub(super) fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut sides: Vec<&mut Expr> = match &mut expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
+            vec![left, right]
+        }
+        Expr::Between(Between { expr, low, high, .. }) => vec![expr, low, high],
+        Expr::InList(InList { expr, list, .. }) => std::iter::once(expr.as_mut()).chain(list).collect(),
+        _ => return Ok(Transformed::no(expr)),
+    };
+    let (mut is_too_wide, mut most) = (false, 0);
+    for side in &sides {
+        let DataType::Decimal128(_, wanted) = side.get_type(schema)? else { return Ok(Transformed::no(expr)) };
+        let value = bare(side, schema)?;
+        let is_cast = !std::ptr::eq(value, &**side);
+        let Some((digits, scale)) = digits(&value.get_type(schema)?) else { return Ok(Transformed::no(expr)) };
+        is_too_wide |= is_cast && digits - i16::from(scale) + i16::from(wanted) > DECIMAL128_MAX_PRECISION.into();
+        most = most.max(scale);
+    }
+    if !is_too_wide {
+        return Ok(Transformed::no(expr));
+    }
+    for side in &mut sides {
+        let value = bare(side, schema)?.clone();
+        **side = cast(value, DataType::Decimal256(DECIMAL256_MAX_PRECISION, most));
+    }
+    Ok(Transformed::yes(expr))
+}
+
+/// What a side was before it was brought to the common type.
+fn bare<'a>(side: &'a Expr, schema: &DFSchema) -> Result<&'a Expr> {
+    match side {
+        Expr::Cast(Cast { expr, .. }) if digits(&expr.get_type(schema)?).is_some() => Ok(expr),
+        other => Ok(other),
+    }
+}
+
+/// How many digits the numbers of a type have, and how many of them behind the point.
+fn digits(data_type: &DataType) -> Option<(i16, i8)> {
+    match data_type {
+        DataType::Decimal128(digits, scale) => Some(((*digits).into(), *scale)),
+        whole if whole.is_integer() => Some((20, 0)),
+        _ => None,
+    }
+}
