@@ -6,8 +6,8 @@ use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use tq_engine::queries::{Chart as ChartLine, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
-use crate::charts::Chart;
 use crate::charts::gantt::LaneOrder;
+use crate::charts::{Chart, Names};
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
 use crate::format::Format;
@@ -29,8 +29,9 @@ pub(crate) fn surroundings(connection: &mut Connection, format: Format) -> Resul
 
 /// The title of a picture, and the order in which the traces want their locations.
 pub(crate) fn of_session(connection: &mut Connection) -> Result<Picture, Failure> {
-    let names: Vec<&str> = connection.session().runs().iter().map(|run| run.name.as_str()).collect();
-    let title = names.join(", ");
+    let runs: Vec<String> = connection.session().runs().iter().map(|run| run.name.clone()).collect();
+    let title = runs.join(", ");
+    let names = Names::of_runs(runs.into_iter());
     let rows = connection.collect(
         "SELECT locations.run, location FROM locations JOIN runs ON runs.run = locations.run \
          ORDER BY run_number, sort_index, location",
@@ -42,7 +43,7 @@ pub(crate) fn of_session(connection: &mut Connection) -> Result<Picture, Failure
     let lanes = (runs.iter().zip(locations.iter()))
         .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
         .collect();
-    Ok(Picture { title, order: LaneOrder { lanes }, slice: connection.session().slice(), ..Picture::default() })
+    Ok(Picture { title, order: LaneOrder { lanes }, slice: connection.session().slice(), names, ..Picture::default() })
 }
 
 /// The charts of a header in its order, each with its line.

@@ -106,7 +106,11 @@ fn sperf_is_held_together_by_names() {
     assert_eq!(rows(&folder, "SELECT count(*), count(DISTINCT study) FROM runs"), ["18|1"]);
     assert_eq!(
         saved(&folder, "pascal-given-efficiency", &[])[..3],
-        ["sperf_whole||1|1|3|1.0", "sperf_whole||1|2|3|0.49979", "sperf_whole||2|1|3|1.0"]
+        [
+            "sperf_whole||1|1|3|1.0|sperf_whole: whole program",
+            "sperf_whole||1|2|3|0.49979|sperf_whole: whole program",
+            "sperf_whole||2|1|3|1.0|sperf_whole: whole program"
+        ]
     );
     assert_eq!(rows(&folder, "SELECT count(*) FROM executions WHERE time IS NOT NULL"), ["0"]);
     let alone = open(&fixture("pascal/sperf_whole_parallel_region_2.json"));
@@ -156,9 +160,9 @@ fn verdicts_are_said_in_words() {
     assert_eq!(
         words,
         [
-            "The program is scalable: none of 144 steps loses more than 0.005 (without the column of the fewest cores).",
-            "The program is partly strongly scalable: efficiency holds in 79 of 143 steps, from size 5120 on in all; it falls first at size 10 on 4 cores (without the column of the fewest cores).",
-            "The program is weakly scalable: none of 132 steps loses more than 0.005 (without the column of the fewest cores)."
+            "The program is scalable: efficiency falls by no more than 0.005 in any of 144 steps (not counting the fewest cores).",
+            "The program is strongly scalable in part: efficiency holds in 79 of 143 steps, in all of them from size 5120 on; it falls first at size 10 on 4 cores (not counting the fewest cores).",
+            "The program is weakly scalable: efficiency falls by no more than 0.005 in any of 132 steps (not counting the fewest cores)."
         ]
     );
     assert_eq!(saved(&session, "pascal-contradictions", &[]).len(), 143 - 79);

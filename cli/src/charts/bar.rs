@@ -23,6 +23,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let lengths = data.numbers(chart.column("x"))?;
     let labels = data.words_of_first(BARS_MAX, chart.column("y"))?;
     let colours = chart.get("color").map(|column| data.words_of_first(BARS_MAX, ("color", column))).transpose()?;
+    let only_run = colours.as_ref().filter(|words| words.name == "run" && words.words.len() == 1);
+    let only_run = only_run.filter(|_| data.names.runs.len() > 1).map(|words| words.labels[0].clone());
     let colours = colours.filter(Words::are_several);
     let rows = lengths.values.len();
     let drawn = rows.min(BARS_MAX);
@@ -39,6 +41,12 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let scale = Scale::from_zero(lengths.quantity, least, most, 6);
 
     let runs = colours.as_ref().filter(|colours| colours.name == "run");
+    // In the order in which they were opened: a name that only the second one has may come first.
+    let mut in_order: Vec<usize> = (0..runs.map_or(0, |runs| runs.words.len())).collect();
+    in_order.sort_by_key(|&code| runs.map(|runs| data.names.place_of_run(&runs.words[code])));
+    let mut places = vec![0; in_order.len()];
+    in_order.iter().enumerate().for_each(|(place, &code)| places[code] = place);
+    let place = |code: u32| places[code as usize];
     let mut order: Vec<usize> = (0..drawn).collect();
     if let Some(runs) = runs {
         let mut first = vec![usize::MAX; labels.words.len()];
@@ -46,7 +54,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             let place = &mut first[labels.codes[row] as usize];
             *place = row.min(*place);
         }
-        order.sort_by_key(|&row| (first[labels.codes[row] as usize], runs.codes[row], row));
+        order.sort_by_key(|&row| (first[labels.codes[row] as usize], place(runs.codes[row]), row));
     }
     let is_paired = runs.is_some_and(|runs| runs.words.len() == 2);
     let square = |class| Mark::Square(format!("f{class}"));
@@ -63,13 +71,17 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             };
             sheet.notes.extend(grey_note(classes.iter().copied(), "name"));
             let pale = |row: usize| {
-                if is_paired && colours.as_ref().is_some_and(|runs| runs.codes[row] == 0) { " before" } else { "" }
+                if is_paired && colours.as_ref().is_some_and(|runs| place(runs.codes[row]) == 0) {
+                    " before"
+                } else {
+                    ""
+                }
             };
             if let Some(runs) = runs {
-                let entry = |(at, run): (usize, &String)| {
-                    (square(format!("{PLAIN}{}", if at == 0 { " before" } else { "" })), run.clone())
+                let entry = |(place, &code): (usize, &usize)| {
+                    (square(format!("{PLAIN}{}", if place == 0 { " before" } else { "" })), runs.labels[code].clone())
                 };
-                sheet.legend = LegendEntry::flow(runs.labels.iter().enumerate().map(entry).collect());
+                sheet.legend = LegendEntry::flow(in_order.iter().enumerate().map(entry).collect());
             }
             (0..drawn).map(|row| format!("f{}{}", classes[labels.codes[row] as usize], pale(row))).collect()
         }
@@ -77,6 +89,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if rows > drawn {
         sheet.notes.push(format!("The first {drawn} of {} are drawn.", counted(rows, "row")));
     }
+    sheet.notes.extend(only_run.map(|run| format!("All of it is of {run}.")));
     let missing = values.iter().filter(|value| value.is_nan()).count();
     if missing > 0 {
         sheet.notes.push(format!("{} without a value.", counted(missing, "bar")));

@@ -38,14 +38,27 @@ pub(crate) use data::Data;
 pub(crate) use error::ChartError;
 pub(crate) use spec::{Chart, KINDS};
 
-/// What the pictures and tables of a page share: a name has one label and one colour in all of them.
+/// What the pictures and tables of a page share: a name has one label and one colour in all of them, and runs one order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Names(Rc<RefCell<(label::Labels, palette::Hues)>>);
+pub(crate) struct Names {
+    given: Rc<RefCell<(label::Labels, palette::Hues)>>,
+    runs: Rc<[String]>,
+}
 
 impl Names {
+    /// For pictures of these runs, in their order.
+    pub(crate) fn of_runs(runs: impl Iterator<Item = String>) -> Names {
+        Names { runs: runs.collect(), ..Names::default() }
+    }
+
+    /// Where a run stands among those that are open; behind them for others.
+    fn place_of_run(&self, run: &str) -> usize {
+        self.runs.iter().position(|known| known == run).unwrap_or(self.runs.len())
+    }
+
     /// What names are called for people; none like another.
     pub(crate) fn labels<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Vec<String> {
-        self.0.borrow_mut().0.of(names)
+        self.given.borrow_mut().0.of(names)
     }
 
     /// Texts of saved queries about changes, `work in NAME` and `NAME: waiting`, with their names as people read them.
@@ -62,7 +75,7 @@ impl Names {
 
     /// The class number of each name's colour, which follows from its total.
     fn classes(&self, totals: &[(&str, i128)]) -> Vec<usize> {
-        self.0.borrow_mut().1.assign(totals)
+        self.given.borrow_mut().1.assign(totals)
     }
 }
 

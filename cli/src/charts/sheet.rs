@@ -170,9 +170,7 @@ pub(super) fn hues_legend(
 /// What a picture says of its grey marks.
 pub(super) fn grey_note(classes: impl Iterator<Item = usize>, what: &str) -> Option<String> {
     let grey = classes.filter(|class| *class == HUES).count();
-    (grey > 0).then(|| {
-        format!("Grey: {} without a colour of their own, since there are more than colours.", counted(grey, what))
-    })
+    (grey > 0).then(|| format!("Grey: {} that are not among the largest.", counted(grey, what)))
 }
 
 impl Plot {

@@ -31,7 +31,6 @@ fn what_transfers_is_told_from_what_executes() {
         &["query", &trace, "facts-what-next", "--format", "csv"],
         &expect![[r#"
             fact,name_after,task_name
-            "Look next at how the work is spread (see Who works and who idles): the busiest location, rank 3/stream 1, was busy for 69.0 ms, 1.35 times the mean.",PARSEC RUNTIME::PREPARE_INPUT,PARSEC RUNTIME::RELEASE_DEPS
             --- exit 0
         "#]],
     );
@@ -115,10 +114,10 @@ fn idle_devices_say_of_what() {
         &place,
         &["query", &fixture("chrome/nccl_ranks"), "facts-gpu", "--format", "csv"],
         &expect![[r#"
-        fact,name
-        "The run took 2.90 ms; its 2 devices were in use for 92.4 % of that, from the first task to the last, and meanwhile computed 58.2 %, communicated without computing 13.4 % and idled 26.1 %; of what ran on them, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 %.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
-        --- exit 0
-    "#]],
+            fact,name
+            "The run took 2.90 ms; its 2 devices were in use for 92.4 % of that, from the first task to the last, and meanwhile computed 58.2 %, communicated without computing 13.4 %, copied without either 2.2 % and idled 26.1 %; of what ran on them, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 %.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
+            --- exit 0
+        "#]],
     );
 }
 
@@ -227,7 +226,7 @@ fn an_efficiency_above_one_is_flagged() {
         &["query", &trace, "facts-scalability", "--format", "csv"],
         &expect![[r#"
             fact
-            "above_one uses 96.2 % of 4 cores at its largest size, 10. Beware: 1 of its 3 efficiencies is above 100 % (up to 125.0 %), so the runs on the fewest cores, which they are measured against, were slow for another reason, or more cores brought more than themselves."
+            "above_one, measured at size 10 on 1 to 4 cores, uses 96.2 % of 4 cores. Beware: 1 of its 3 efficiencies is above 100 % (up to 125.0 %), so the runs on the fewest cores, which they are measured against, were slow for another reason, or more cores brought more than themselves."
             --- exit 0
         "#]],
     );
@@ -309,12 +308,11 @@ fn samples_leave_out_what_needs_an_order_in_time() {
             | main;read | 3 weights |
             | main | 1 weight |
 
-            ## Where the time went
+            ## Where the weight is
 
-            The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
-            Transfers on locations that do nothing else are not among them.
+            The weight of frames themselves, by name, without the frames that they called. What it counts, the file does not say.
 
-            | name | tasks | total_self_time | total_time | share_percent |
+            | name | frames | self_weight | weight | share_percent |
             | --- | ---: | ---: | ---: | ---: |
             | solve | 1 | 6 weights | 6 weights | 60.0 |
             | read | 1 | 3 weights | 3 weights | 30.0 |
@@ -338,7 +336,7 @@ fn samples_leave_out_what_needs_an_order_in_time() {
 
             ---
 
-            Asked with the saved queries `facts-samples`, `flame-graph`, `time-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+            Asked with the saved queries `facts-samples`, `flame-graph`, `weights-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
             --- stderr
             warning: a.folded: 1 lost in 4 records (bad lines: line 2: `main;sol`); see import_stats
             --- exit 0

@@ -27,10 +27,15 @@ pub(super) fn with_held(
     plan: LogicalPlan,
     config: &dyn OptimizerConfig,
 ) -> Result<Transformed<LogicalPlan>> {
-    let LogicalPlan::Filter(Filter { predicate, input, .. }) = plan else { return rule.rewrite(plan, config) };
-    let predicate = qualified(predicate, input.schema())?;
-    let (held, free): (Vec<Expr>, Vec<Expr>) =
-        split_conjunction_owned(predicate).into_iter().partition(|condition| is_held(condition, &input));
+    let LogicalPlan::Filter(Filter { predicate, mut input, .. }) = plan else { return rule.rewrite(plan, config) };
+    let mut conditions = split_conjunction_owned(qualified(predicate, input.schema())?);
+    // The rule would take those of a filter below along.
+    while let LogicalPlan::Filter(below) = input.as_ref() {
+        let below_it = split_conjunction_owned(qualified(below.predicate.clone(), below.input.schema())?);
+        conditions.splice(0..0, below_it);
+        input = Arc::clone(&below.input);
+    }
+    let (held, free): (Vec<Expr>, Vec<Expr>) = conditions.into_iter().partition(|condition| is_held(condition, &input));
     let filter = |conditions: Vec<Expr>, input: Arc<LogicalPlan>| match conjunction(conditions) {
         Some(predicate) => Ok(LogicalPlan::Filter(Filter::try_new(predicate, input)?)),
         None => Ok(Arc::unwrap_or_clone(input)),

@@ -761,10 +761,10 @@ fn an_answer_as_long_as_its_limit_may_be_cut() {
         ("SELECT 1 LIMIT 4", false),
         ("SELECT 1 LIMIT $m", false),
         ("SELECT * FROM (SELECT 1 LIMIT 3)", false),
-        ("SELECT 1 QUALIFY rank() OVER () <= 3 LIMIT 9", true),
-        ("SELECT 1 QUALIFY rank() OVER () <= $n", true),
-        ("SELECT 1 QUALIFY rank() OVER () <= 4", false),
-        ("SELECT 1 QUALIFY rank() OVER () < 9", true),
+        ("SELECT 1 FROM a QUALIFY rank() OVER () <= 3 LIMIT 9", true),
+        ("SELECT 1 FROM a QUALIFY rank() OVER () <= $n", true),
+        ("SELECT 1 FROM a QUALIFY rank() OVER () <= 4", false),
+        ("SELECT 1 FROM a QUALIFY rank() OVER () < 9", true),
         ("SHOW ALL", false),
     ] {
         assert_eq!(parse(sql).unwrap()[0].is_cut_at(3, &given), cut, "{sql}");
