@@ -218,7 +218,7 @@ pub(crate) struct CheckArgs {
     #[arg(long, value_name = "TRACE", num_args = 1.., value_hint = ValueHint::AnyPath)]
     pub(crate) baseline: Vec<String>,
     /// How much worse they may get where no query is named, e.g. `10%` or `2ms` [default: 5%]
-    #[arg(long, value_name = "TOLERANCE", value_parser = MetricTolerance::parse, conflicts_with = "checks", requires = "baseline")]
+    #[arg(long, value_name = "TOLERANCE", value_parser = tolerance, conflicts_with = "checks", requires = "baseline")]
     pub(crate) tolerance: Option<MetricTolerance>,
     /// A value for a parameter of the queries that declare it
     #[arg(long = "param", value_name = "KEY=VALUE", value_parser = key_value)]
@@ -347,6 +347,16 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err("write it like `key=value`".to_owned()),
+    }
+}
+
+/// How far times may change: a number alone is none, but 0.
+fn tolerance(text: &str) -> Result<MetricTolerance, String> {
+    match MetricTolerance::parse(text)? {
+        MetricTolerance::Absolute(number) if number != 0.0 => {
+            Err(format!("`{text}` of what? Write {text}% or a time like 2ms"))
+        }
+        tolerance => Ok(tolerance),
     }
 }
 

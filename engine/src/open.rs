@@ -477,6 +477,9 @@ fn unique(name: &str, taken: &mut HashSet<String>) -> String {
     candidate
 }
 
+/// So many runs are named in a note.
+const RUNS_NAMED: usize = 8;
+
 /// The finest tick of all runs; the others are multiplied.
 fn one_tick(runs: &mut [NamedRun], notes: &mut Vec<String>) -> Result<Tick, ImportError> {
     let own = |named: &NamedRun| named.run.info.tick.unwrap_or(Tick::Nanosecond);
@@ -492,7 +495,7 @@ fn one_tick(runs: &mut [NamedRun], notes: &mut Vec<String>) -> Result<Tick, Impo
     if !multiplied.is_empty() {
         notes.push(format!(
             "the session counts in {tick}, as its finest run does; times of {} were multiplied",
-            multiplied.join(", ")
+            if multiplied.len() > RUNS_NAMED { format!("{} runs", multiplied.len()) } else { multiplied.join(", ") }
         ));
     }
     Ok(tick)

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
-use tq_engine::queries::{Better, Metric};
+use tq_engine::queries::{Better, Metric, MetricTolerance};
 use tq_udfs::permutation::{self, Significance, Tail, median};
 use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_field};
 
@@ -38,7 +38,7 @@ struct Change {
     key: Vec<String>,
     base: Vec<f64>,
     new: Vec<f64>,
-    /// How much worse the new side is: positive is worse.
+    /// How much worse the new side is, in the terms of the tolerance (of a share: relative to the baseline's); positive is worse.
     worse: f64,
     test: Option<Significance>,
     /// Whether it is worse by more than the tolerance.
@@ -48,14 +48,20 @@ struct Change {
 
 /// `sides`: the baseline and the new one, each with its answer.
 pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2], pairs: &Pairs) -> Result<Verdict, Failure> {
-    let tick = sides[1].1.connection.session().tick();
-    if sides[0].1.connection.session().tick() != tick {
-        return Err(Problem::new("the baseline has another unit of time than the traces")
-            .hint("`SELECT run, time_unit FROM runs` tells which: compare traces of one unit")
-            .into());
-    }
-    let base = Samples::read(metric, 0, sides[0], pairs)?;
+    let [base_tick, tick] = [sides[0].1, sides[1].1].map(|side| side.connection.session().tick());
+    let mut base = Samples::read(metric, 0, sides[0], pairs)?;
     let mut new = Samples::read(metric, 1, sides[1], pairs)?;
+    if base_tick != tick {
+        if [base_tick, tick].contains(&Tick::Weight) || !(base.is_time && new.is_time) {
+            let column = &metric.column;
+            let units = format!("the baseline counts in {base_tick} and the traces in {tick}");
+            return Err(Problem::new(format!("{units}, and `{column}` is no time that can be converted"))
+                .hint("compare traces of one unit, or let the query answer a time: sums, differences and extremes of times are times")
+                .into());
+        }
+        let factor = tick.per_nanosecond() as f64 / base_tick.per_nanosecond() as f64;
+        base.by_key.values_mut().flatten().for_each(|value| *value *= factor);
+    }
     let mut changes = Vec::new();
     let (mut only_base, mut without_value) = (0, 0);
     // Runs without a partner are named; all that they have is without one.
@@ -203,6 +209,10 @@ impl Change {
         };
         let test = permutation::test(&base, &new, worse_tail);
         let is_noise = test.is_some_and(|test| test.least < SIGNIFICANT && test.p >= SIGNIFICANT);
+        let worse = match metric.tolerance {
+            MetricTolerance::Percent(_) if worse != 0.0 => worse / before.abs(),
+            _ => worse,
+        };
         Change { key, base, new, worse, test, beyond, fails: beyond && !is_noise }
     }
 
@@ -213,7 +223,10 @@ impl Change {
 
     /// The change in percent, or as it is from nothing.
     fn size(&self) -> String {
-        self.percent().map_or_else(|| format!("{:+}", round(self.worse)), |percent| format!("{percent:+.1} %"))
+        self.percent().map_or_else(
+            || format!("{:+}", round(median(&self.new) - median(&self.base))),
+            |percent| format!("{percent:+.1} %"),
+        )
     }
 
     fn in_words(&self, metric: &Metric, is_time: bool, tick: Tick) -> String {
@@ -320,7 +333,6 @@ fn table(metric: &Metric, mut failed: Vec<&Change>, is_time: bool, pairs: &Pairs
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tq_engine::queries::MetricTolerance;
 
     fn metric(better: Better) -> Metric {
         let tolerance = MetricTolerance::Percent(5.0);

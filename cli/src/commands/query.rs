@@ -18,7 +18,7 @@ use crate::errors::{Failure, Problem, did_you_mean};
 use crate::files::{Inputs, Outputs};
 use crate::format::Format;
 use crate::output::{self, Destination, Look, Picture};
-use crate::{library, pictures, statements, timeout};
+use crate::{library, open, pictures, statements, timeout};
 
 /// What is asked.
 enum Question {
@@ -30,6 +30,7 @@ enum Question {
 
 pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
     timeout::start(args.timeout);
+    open::watch_memory(&args.open);
     let chart = args.chart.as_deref().map(Chart::parse).transpose()?;
     let format = output::choose(args.format.or(chart.as_ref().map(|_| Format::Svg)), args.output.as_deref())?;
     if chart.is_some() && format != Format::Svg {

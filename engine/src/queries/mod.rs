@@ -220,7 +220,9 @@ impl SavedQuery {
             return Err(wrong(HeaderError::new(1, what).hint("put long lists into a table of the trace, and join it")));
         }
         let header = header::parse(text).map_err(wrong)?;
-        let mut statements = sql::parse(text).map_err(|error| QueryError::Sql { file: file.clone(), error })?;
+        // A second one is refused, and no further one is looked at.
+        let mut statements =
+            sql::parse_first(text, 2).map_err(|error| QueryError::Sql { file: file.clone(), error })?;
         if let Some(second) = statements.get(1) {
             let line = usize::try_from(second.line).unwrap_or(0);
             return Err(wrong(

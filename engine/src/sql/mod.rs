@@ -77,6 +77,7 @@ mod subqueries;
 mod system;
 mod times;
 mod using;
+mod window_keys;
 mod windows;
 mod wording;
 mod wrapped_rules;
@@ -87,14 +88,14 @@ use std::sync::Arc;
 use datafusion::common::{ParamValues, Result as DataFusionResult};
 use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, Statement as PlannedStatement};
-use datafusion::optimizer::Optimizer;
+use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 pub use bounded::{WithinBounds, bind};
 pub use charged::ChargeWindows;
 pub use errors::SqlError;
 pub use nearest::nearest;
-pub use parse::parse;
+pub use parse::{parse, parse_first};
 pub use query::execute;
 pub use statement::Statement;
 use wrapped_rules::{Rewrite, instead_of};
@@ -119,6 +120,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     planners.push(Arc::new(times::OfTimes));
     let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
+    let last: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(window_keys::WindowKeys);
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
         .with_relation_planners(vec![
@@ -127,7 +129,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
             Arc::new(set_operations::Multisets),
             Arc::new(laterals::Laterals),
         ])
-        .with_optimizer_rules(rules.collect())
+        .with_optimizer_rules(rules.chain([last]).collect())
         .with_physical_optimizer_rules(order::physical_rules())
         .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))

@@ -20,6 +20,14 @@ use crate::sql::{limits, numbers, perfetto};
 
 /// Splits a text into statements. Empty ones (and `INCLUDE PERFETTO MODULE …`) are left out; the first that does not parse is the error.
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
+    parse_first(text, usize::MAX)
+}
+
+/// The first statements of a text, so many at most.
+///
+/// # Errors
+/// As [`parse`], of those that are looked at.
+pub fn parse_first(text: &str, most: usize) -> Result<Vec<Statement>, SqlError> {
     // Some editors put a mark before the first letter.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let source: Arc<str> = Arc::from(text);
@@ -31,6 +39,9 @@ pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
     for tokens in tokens.split(|token| token.token == Token::SemiColon) {
         let mut spoken = tokens.iter().filter(|token| !matches!(token.token, Token::Whitespace(_) | Token::EOF));
         let Some(first) = spoken.next() else { continue };
+        if statements.len() == most {
+            break;
+        }
         let last = spoken.next_back().unwrap_or(first);
         let Some(tokens) = perfetto::plain(tokens) else { continue };
         let parsed = numbers::decimal(tokens)

@@ -109,7 +109,11 @@ impl VisitorMut for Rewriter<'_> {
         {
             return ControlFlow::Break(error);
         }
+        if self.scopes.is_nested() {
+            spelling::limit_for_offset(query);
+        }
         rows_of_lists::named(query);
+        spelling::order_of_columns(query);
         spelling::order_of_groups(query);
         set_operations::rewrite(query)
     }

@@ -156,6 +156,11 @@ struct Named {
 }
 
 impl Scopes {
+    /// Whether the visitor is in a query within another.
+    pub(super) fn is_nested(&self) -> bool {
+        self.queries.len() > 1
+    }
+
     /// Before the parts of a query are visited: first the queries of its WITH, in order.
     pub(super) fn enter(&mut self, query: &mut Query) -> Result<()> {
         let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);

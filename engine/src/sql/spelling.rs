@@ -31,13 +31,15 @@
 //! OVER (ORDER BY NULL …)          OVER (ORDER BY CAST(NULL AS BIGINT) …): RANGE n PRECEDING asks for a type that has distances
 //! ```
 
+use std::ops::ControlFlow;
+
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
     Array, BinaryOperator, CaseWhen, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
     FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
     ObjectName, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Spanned, TableFactor, TableWithJoins,
-    Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType,
+    Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType, visit_expressions,
 };
 
 use crate::sql::diagnostic::error_at;
@@ -222,6 +224,37 @@ fn column_at<'a>(key: &Expr, columns: &'a [SelectItem]) -> Option<&'a Expr> {
     written?.pop()
 }
 
+/// `SELECT s, sum(b) AS b … ORDER BY sum(b)` is ordered by that column: within an expression, a name is that of a column of FROM, and
+/// DataFusion (55.2) takes the alias for it.
+pub(super) fn order_of_columns(query: &mut Query) {
+    let SetExpr::Select(select) = query.body.as_ref() else { return };
+    let Some(OrderByKind::Expressions(keys)) = query.order_by.as_mut().map(|order| &mut order.kind) else { return };
+    let aliases = || {
+        select.projection.iter().filter_map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(&alias.value),
+            _ => None,
+        })
+    };
+    let is_alias = |name: &Ident| aliases().any(|alias| alias.eq_ignore_ascii_case(&name.value));
+    let column = |item: &SelectItem| match item {
+        SelectItem::ExprWithAlias { expr, .. } | SelectItem::UnnamedExpr(expr) => Some(expr.clone()),
+        _ => None,
+    };
+    let Some(columns) = select.projection.iter().map(column).collect::<Option<Vec<Expr>>>() else { return };
+    for key in keys.iter_mut().filter(|_| !matches!(select.distinct, Some(Distinct::On(_)))) {
+        if matches!(key.expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
+            continue;
+        }
+        let names_one = visit_expressions(&key.expr, |expr| match expr {
+            Expr::Identifier(name) if is_alias(name) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        if let (true, Some(at)) = (names_one.is_break(), columns.iter().position(|column| *column == key.expr)) {
+            key.expr = Expr::Value(Value::Number((at + 1).to_string(), false).into());
+        }
+    }
+}
+
 /// `ORDER BY 1` of a grouped query, where the column is made of grouping columns and has no name: DataFusion (55.2) looks for it
 /// among the columns that are grouped by.
 pub(super) fn order_of_groups(query: &mut Query) {
@@ -289,6 +322,16 @@ pub(super) fn fetch(query: &mut Query) -> Result<()> {
         Some(_) => return Err(error_at(rows.span(), "LIMIT and FETCH say the same", "keep one of them")),
     }
     Ok(())
+}
+
+/// Rows that an OFFSET leaves out of a query within another are told by its ORDER BY, which DataFusion (55.2) forgets where there is no
+/// LIMIT.
+pub(super) fn limit_for_offset(query: &mut Query) {
+    if let (Some(_), Some(LimitClause::LimitOffset { limit: limit @ None, offset: Some(_), .. })) =
+        (&query.order_by, &mut query.limit_clause)
+    {
+        *limit = Some(Expr::Value(Value::Number(i64::MAX.to_string(), false).into()));
+    }
 }
 
 /// A pattern that is written out, with the only escape that DataFusion knows, `\`.
