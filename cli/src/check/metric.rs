@@ -216,6 +216,13 @@ impl Change {
         Change { key, base, new, worse, test, beyond, fails: beyond && !is_noise }
     }
 
+    /// Which of two changes is the smaller one: of two equal shares, that of less; of two equal ones, the key that comes last.
+    fn by_size(&self, other: &Change) -> Ordering {
+        let change = |of: &Change| (median(&of.new) - median(&of.base)).abs();
+        let sizes = self.worse.total_cmp(&other.worse).then_with(|| change(self).total_cmp(&change(other)));
+        sizes.then_with(|| other.key.cmp(&self.key))
+    }
+
     fn percent(&self) -> Option<f64> {
         let (before, after) = (median(&self.base), median(&self.new));
         (before != 0.0).then(|| 100.0 * (after - before) / before.abs())
@@ -260,9 +267,7 @@ fn p_text(p: f64) -> String {
 
 /// The change that says most about the verdict: the worst of those that fail, else the worst.
 fn worst(changes: &[Change]) -> Option<&Change> {
-    changes
-        .iter()
-        .max_by(|one, other| (one.fails, one.worse).partial_cmp(&(other.fails, other.worse)).unwrap_or(Ordering::Equal))
+    changes.iter().max_by(|one, other| one.fails.cmp(&other.fails).then_with(|| one.by_size(other)))
 }
 
 /// What is said of a metric that held.
@@ -298,7 +303,7 @@ fn round(value: f64) -> f64 {
 
 /// What failed, the largest change first.
 fn table(metric: &Metric, mut failed: Vec<&Change>, is_time: bool, pairs: &Pairs) -> Result<RecordBatch, Failure> {
-    failed.sort_by(|one, other| other.worse.total_cmp(&one.worse).then_with(|| one.key.cmp(&other.key)));
+    failed.sort_by(|one, other| other.by_size(one));
     let mut fields = Vec::new();
     let mut columns: Vec<ArrayRef> = Vec::new();
     let called = pairs.tell_apart().then_some("runs");

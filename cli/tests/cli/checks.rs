@@ -317,8 +317,8 @@ fn a_study_is_compared_configuration_by_configuration() {
     place.write("before.json", &study(1.0));
     place.write("after.json", &study(3.0));
     place.tq("check before.json --baseline before.json").check(&expect![[r#"
-        ok     makespan: metric makespan (6 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides)
-        ok     busy time: metric busy_time (6 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides)
+        ok     makespan: metric makespan (6 compared, worst +0.0 % (`1 p=1`); 2 against 2 runs: the tolerance alone decides)
+        ok     busy time: metric busy_time (6 compared, worst +0.0 % (`1 p=1`); 2 against 2 runs: the tolerance alone decides)
         2 checks: 2 held
         --- exit 0
     "#]]);
@@ -350,8 +350,8 @@ fn a_study_is_compared_configuration_by_configuration() {
     // Runs without a partner are named.
     place.write("fewer.json", &study(1.0).replace("\"threads\":32", "\"threads\":16"));
     place.tq("check fewer.json --baseline before.json").check(&expect![[r#"
-        ok     makespan: metric makespan (4 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides; only in the baseline: `1 p=32`, `4 p=32`; only in the new traces: `1 p=16`, `4 p=16`)
-        ok     busy time: metric busy_time (4 compared, worst +0.0 % (`4 p=8`); 2 against 2 runs: the tolerance alone decides; only in the baseline: `1 p=32`, `4 p=32`; only in the new traces: `1 p=16`, `4 p=16`)
+        ok     makespan: metric makespan (4 compared, worst +0.0 % (`1 p=1`); 2 against 2 runs: the tolerance alone decides; only in the baseline: `1 p=32`, `4 p=32`; only in the new traces: `1 p=16`, `4 p=16`)
+        ok     busy time: metric busy_time (4 compared, worst +0.0 % (`1 p=1`); 2 against 2 runs: the tolerance alone decides; only in the baseline: `1 p=32`, `4 p=32`; only in the new traces: `1 p=16`, `4 p=16`)
         2 checks: 2 held
         --- exit 0
     "#]]);
