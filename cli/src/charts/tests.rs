@@ -125,3 +125,27 @@ fn columns_that_are_missing_or_wrong_are_named() {
         "the chart's bound=kind must be numbers, but `kind` is text"
     );
 }
+
+/// The largest name may be one that only the second run has.
+#[test]
+fn of_two_runs_the_one_that_was_opened_first_is_paler() {
+    let draw = |rows: &[(&str, &str, i64)]| {
+        let texts = |text: fn(&(&str, &str, i64)) -> String| {
+            Arc::new(rows.iter().map(|row| Some(text(row))).collect::<StringArray>())
+        };
+        let batch = RecordBatch::try_from_iter([
+            ("name", texts(|row| row.0.to_owned()) as ArrayRef),
+            ("run", texts(|row| row.1.to_owned()) as ArrayRef),
+            ("count", Arc::new(rows.iter().map(|row| row.2).collect::<Int64Array>()) as ArrayRef),
+        ])
+        .unwrap();
+        let (schema, names) = (batch.schema(), Names::of_runs(["base", "new"].map(str::to_owned).into_iter()));
+        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &names };
+        Chart::parse("bar x=count y=name color=run").unwrap().draw("", &data).unwrap()
+    };
+    let svg = draw(&[("added", "new", 9), ("kept", "new", 5), ("kept", "base", 4)]);
+    // The bar of base and its square in the legend.
+    assert_eq!(svg.matches(" before\"").count(), 2, "{svg}");
+    assert!(svg.find(">base<").unwrap() < svg.find(">new<").unwrap(), "{svg}");
+    assert!(draw(&[("added", "new", 9), ("kept", "new", 5)]).contains("All of it is of new."));
+}

@@ -199,6 +199,48 @@ fn a_baseline_alone_is_enough_for_a_check() {
         2 checks: 2 held
         --- exit 0
     "#]]);
+    place.tq("check new.csv --baseline base.csv --tolerance 60").check(&expect![[r#"
+        --- stderr
+        error: invalid value '60' for '--tolerance <TOLERANCE>': `60` of what? Write 60% or a time like 2ms
+
+        For more information, try '--help'.
+        --- exit 2
+    "#]]);
+    // What counts in picoseconds is compared with what counts in nanoseconds, as far as it is a time.
+    place.write("ps.csv", "name,location,start_ps,end_ps\na,w0,0,20000000\nb,w1,25000000,40000000\n");
+    place.tq("check ps.csv --baseline base.csv").check(&expect![[r#"
+        FAILED makespan: metric makespan: 30.0 µs → 40.0 µs (+33.3 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                     base │     new │  change │ change_percent
+                 ─────────┼─────────┼─────────┼────────────────
+                  30.0 µs │ 40.0 µs │ 10.0 µs │           33.3
+                 what changed (base=base.csv, new=ps.csv; `tq report base=base.csv new=ps.csv` tells more):
+                  what                │ base_time │ new_time │ change_time
+                 ─────────────────────┼───────────┼──────────┼─────────────
+                  b: waiting          │   15.0 µs │  25.0 µs │     10.0 µs
+                  b: work             │   10.0 µs │  15.0 µs │     5.00 µs
+                  c: on one path only │   5.00 µs │      0 s │    -5.00 µs
+        ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        2 checks: 1 held, 1 failed
+        --- stderr
+        note: the session counts in ps, as its finest run does; times of base were multiplied
+        --- exit 1
+    "#]]);
+    place.tq("check base.csv --baseline ps.csv").check(&expect![[r#"
+        ok     makespan: metric makespan (changed -25.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    place.write(
+        "odd.sql",
+        "-- metric odd: better=lower\nSELECT run, CAST(sum(duration) AS BIGINT) % 7 AS odd FROM tasks GROUP BY run",
+    );
+    place.tq("check ps.csv --query odd.sql --baseline base.csv").check(&expect![[r#"
+        ERROR  odd: metric odd: odd.sql:1: the baseline counts in ns and the traces in ps, and `odd` is no time that can be converted
+                 hint: compare traces of one unit, or let the query answer a time: sums, differences and extremes of times are times
+        1 check: 1 could not run
+        --- exit 2
+    "#]]);
     // Without dependencies there is no critical path, and nothing is skipped.
     place.write("bare.csv", "name,location,start_us,end_us\na,w0,0,20\n");
     place.tq("check bare.csv --baseline base.csv").check(&expect![[r#"

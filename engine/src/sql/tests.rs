@@ -770,3 +770,12 @@ fn an_answer_as_long_as_its_limit_may_be_cut() {
         assert_eq!(parse(sql).unwrap()[0].is_cut_at(3, &given), cut, "{sql}");
     }
 }
+
+/// What stands behind the statements that are asked for is not looked at: it may be megabytes.
+#[test]
+fn the_first_statements_are_read_without_the_others() {
+    let first = |most| super::parse_first("SELECT 1; SELECT 2; SELEC 3", most).map(|statements| statements.len());
+    assert_eq!(first(1).unwrap(), 1);
+    assert_eq!(first(2).unwrap(), 2);
+    assert!(first(3).is_err());
+}
