@@ -1,7 +1,7 @@
 -- title: How many messages each PE sends and receives: the numbers behind the violins
 -- topic: communication
 -- needs: messages, locations.kind=pe
--- chart: box x=violin y=messages
+-- chart: box x=violin y=messages color=run
 --
 SELECT run, kind, direction, pe, messages, kind || ' ' || direction || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END AS violin
 FROM actorprof.totals

@@ -1,6 +1,6 @@
 -- title: How long the locations of each run were busy, in total
 -- topic: comparison
--- needs: tasks
+-- needs: tasks, no runs.time_unit=weights
 -- metric busy_time: better=lower
 --
 -- Tasks may overlap on a location; it can be busy only once. Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run

@@ -2,7 +2,7 @@
 -- topic: tasks
 -- needs: tasks
 -- param names: BIGINT = 10 -- how many names
--- chart: box x=name_of_run y=duration
+-- chart: box x=name_of_run y=duration color=run
 --
 WITH largest AS (
   SELECT name, row_number() OVER (ORDER BY sum(duration) DESC, name) AS place

@@ -1,6 +1,6 @@
 -- title: In a sentence: how evenly the work is spread over the locations
 -- topic: facts
--- needs: tasks
+-- needs: tasks.start
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH spread AS (

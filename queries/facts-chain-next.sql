@@ -1,6 +1,6 @@
 -- title: In a sentence: what to look at next where the longest chain of dependent tasks bounds the longest run
 -- topic: facts
--- needs: tasks, links.kind=dependency
+-- needs: tasks.start, links.kind=dependency
 --
 WITH steps AS (
   SELECT run, name, sum(duration) AS total_time, sum(sum(duration)) OVER (PARTITION BY run) AS all_time

@@ -1,6 +1,6 @@
 -- title: In a sentence: which rank waits longest in collectives for a late one
 -- topic: facts
--- needs: tasks, locations.kind=rank, no tasks.kind=kernel
+-- needs: tasks.start, locations.kind=rank, no tasks.kind=kernel
 --
 -- As in gpu-collective-skew.
 WITH collectives AS (

@@ -2,14 +2,18 @@
 -- topic: facts
 -- needs: tasks.kind=req_in
 --
-WITH pressure AS (
-  SELECT run, location, round(avg(buffer_pressure), 4) AS mean_pressure, round(max(buffer_pressure), 4) AS peak_pressure,
-    first_value(bin_start ORDER BY buffer_pressure DESC, bin) AS peak_start
+WITH bins AS (
+  SELECT *, coalesce(lead(bin_start) OVER same, 2 * bin_start - lag(bin_start) OVER same) AS bin_finish
   FROM component_metrics(program_tasks, bins => 40)
+  WINDOW same AS (PARTITION BY run, location ORDER BY bin)
+), pressure AS (
+  SELECT run, location, round(avg(buffer_pressure), 4) AS mean_pressure, round(max(buffer_pressure), 4) AS peak_pressure,
+    first_value(bin_start ORDER BY buffer_pressure DESC, bin) AS peak_start, first_value(bin_finish ORDER BY buffer_pressure DESC, bin) AS peak_finish
+  FROM bins
   GROUP BY run, location
 )
 SELECT 'Look next at ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ' (see Components): '
-  || mean_pressure || ' requests waited on average until it took them in, ' || peak_pressure || ' at its peak, about ' || time_text(peak_start) || '.' AS fact
+  || mean_pressure || ' requests waited on average until it took them in, ' || peak_pressure || ' at its peak, from ' || time_text(peak_start) || ' to ' || time_text(peak_finish) || '.' AS fact
 FROM pressure
 WHERE mean_pressure > 0
 ORDER BY mean_pressure DESC, run, location

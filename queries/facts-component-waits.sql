@@ -1,4 +1,4 @@
--- title: In a sentence: which component of a simulated machine holds requests longest before it sends its own
+-- title: In a sentence: which component of a simulated machine keeps requests longest before it sends its own
 -- topic: facts
 -- needs: tasks.kind=req_in
 --
@@ -9,7 +9,7 @@ WITH waits AS (
   WHERE i.kind = 'req_in'
   GROUP BY i.run, i.task, i.location, i.start
 )
-SELECT 'Requests waited longest in ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ': it sent on '
+SELECT 'Requests were kept longest by ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ': it sent on '
   || CASE WHEN count(wait) = count(*) THEN CASE count(*) WHEN 1 THEN 'its one request' ELSE 'all ' || count(*) END
        ELSE count(wait) || ' of its ' || count(*) END
   || ', ' || CASE WHEN min(wait) = max(wait) THEN time_text(max(wait)) ELSE time_text(CAST(avg(wait) AS BIGINT)) || ' on average and ' || time_text(max(wait)) || ' at most' END

@@ -42,9 +42,9 @@ SELECT 'Look next at '
          || CASE WHEN c.total_time > 0 THEN '; of the calls of the host, ' || c.name || ' took most: ' || time_text(c.total_time) || ' in '
            || c.calls || CASE WHEN c.calls = 1 THEN ' call (see Launches).' ELSE ' calls (see Launches).' END ELSE '.' END
        WHEN communicating >= greatest(computing, copying) THEN 'communication that no computing hides (see How much communication is hidden)'
-         || coalesce('; ' || communication_name || ' takes most, ' || time_text(communication_time) || '.', '.')
+         || coalesce('; ' || communication_name || ' takes most, ' || time_text(communication_time) || ' in all, hidden or not.', '.')
        WHEN copying > computing THEN 'copies that no computing hides (see How the devices spend their time)'
-         || coalesce('; ' || copy_name || ' takes most, ' || time_text(copy_time) || '.', '.')
+         || coalesce('; ' || copy_name || ' takes most, ' || time_text(copy_time) || ' in all, hidden or not.', '.')
        ELSE 'the kernels that compute (see Kernels), the largest part of the devices'' time' || coalesce('; ' || work_name || ' takes most, '
          || time_text(work_time) || '.', '.')
      END AS fact, c.name, work_name, communication_name, copy_name

@@ -15,7 +15,7 @@ WITH longest AS (
   JOIN longest r ON r.run = d.run
   WHERE d.total_time > 0
 ), kernels AS (
-  SELECT name, count(*) AS tasks, sum(duration) AS total_time, sum(sum(duration)) OVER () AS all_time
+  SELECT name, min(role) AS role, count(*) AS tasks, sum(duration) AS total_time, sum(sum(duration)) OVER () AS all_time
   FROM program_tasks
   WHERE kind IN ('kernel', 'gpu_memcpy', 'gpu_memset', 'cuda_graph') AND run = (SELECT run FROM longest)
   GROUP BY name
@@ -24,16 +24,17 @@ WITH longest AS (
 SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The ' ELSE 'Within the slice, the ' END
   || CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'run took ' ELSE 'longest run, ' || (SELECT run FROM longest) || ', took ' END
   || (SELECT time_text(makespan) FROM longest) || '; its '
-  || CASE devices WHEN 1 THEN 'device was' ELSE devices || ' devices were' END || ' in use for ' || round(100.0 * total / makespan, 1)
-  || ' % of that, from the first task to the last, and meanwhile computed '
+  || CASE devices WHEN 1 THEN 'device had tasks, from its first to its last, for ' ELSE devices || ' devices had tasks, from their first to their last, for ' END
+  || round(100.0 * total / makespan, 1) || ' % of that; in this time ' || CASE devices WHEN 1 THEN 'it' ELSE 'they' END || ' computed '
   || round(100.0 * computing / total, 1) || ' %'
   || CASE WHEN communicating > 0 THEN ', communicated without computing ' || round(100.0 * communicating / total, 1) || ' %' ELSE '' END
   || CASE WHEN copying > 0 THEN ', copied without ' || CASE WHEN communicating > 0 THEN 'either ' ELSE 'computing ' END || round(100.0 * copying / total, 1) || ' %' ELSE '' END
   || ' and idled ' || round(100.0 * idle / total, 1) || ' %'
   -- One of several that idle alike did not idle most.
   || CASE WHEN round(100 * most_idle, 1) > round(100 * next_idle, 1) THEN ' (' || idlest || ' most, ' || round(100 * most_idle, 1) || ' %)' ELSE '' END
-  || '; of what ran on ' || CASE devices WHEN 1 THEN 'it' ELSE 'them' END || ', ' || k.name || ' took most: ' || time_text(k.total_time) || ' in '
-  || k.tasks || CASE WHEN k.tasks = 1 THEN ' task, ' ELSE ' tasks, ' END || round(100.0 * k.total_time / k.all_time, 1) || ' %.' AS fact, k.name
+  || '; of the tasks there, ' || k.name || ' took most: ' || time_text(k.total_time) || ' in '
+  || k.tasks || CASE WHEN k.tasks = 1 THEN ' task, ' ELSE ' tasks, ' END || round(100.0 * k.total_time / k.all_time, 1) || ' % of the time of all, added up'
+  || CASE WHEN k.role = 'work' THEN '' WHEN computing = 0 THEN '' ELSE ' and hidden by computing or not' END || '.' AS fact, k.name
 FROM sums
 CROSS JOIN kernels k
 WHERE devices > 0

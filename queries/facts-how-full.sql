@@ -1,6 +1,6 @@
 -- title: In a sentence: how long the longest run took, how busy its locations were, and with what most
 -- topic: facts
--- needs: tasks, no runs.time_unit=weights, no executions
+-- needs: tasks.start, no runs.time_unit=weights, no executions
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH full_runs AS (
@@ -21,14 +21,14 @@ SELECT CASE
   || time_text(r.makespan) || ' from the first start to the last finish'
   || CASE
        WHEN r.makespan = 0 OR f.lanes IS NULL THEN ''
-       WHEN f.lanes = 1 THEN '; its one location' || CASE WHEN b.locations > 0 THEN ' that executes tasks' ELSE '' END || ' was busy for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that'
-       ELSE '; its ' || f.lanes || ' locations' || CASE WHEN b.locations > 0 THEN ' that execute tasks' ELSE '' END || ' were busy for ' || round(100.0 * f.busy_time / f.lanes / r.makespan, 1) || ' % of that on average'
+       WHEN f.lanes = 1 THEN '; its one location' || CASE WHEN b.locations > 0 THEN ' that executes tasks' ELSE '' END || ' was busy ' || CASE r.format WHEN 'parsec' THEN 'with task bodies or the runtime ' ELSE '' END || 'for ' || round(100.0 * f.busy_time / r.makespan, 1) || ' % of that'
+       ELSE '; its ' || f.lanes || ' locations' || CASE WHEN b.locations > 0 THEN ' that execute tasks' ELSE '' END || ' were busy ' || CASE r.format WHEN 'parsec' THEN 'with task bodies or the runtime ' ELSE '' END || 'for ' || round(100.0 * f.busy_time / f.lanes / r.makespan, 1) || ' % of that on average'
          || CASE f.idle_lanes WHEN 0 THEN '' ELSE ' (' || f.idle_lanes || ' of them never)' END
      END
   || CASE
        WHEN n.total_time > 0 THEN ', most of all with ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
          || time_text(n.total_time) || ' in ' || n.tasks || CASE WHEN n.tasks = 1 THEN ' task, ' ELSE ' tasks, ' END
-         || round(100.0 * n.total_time / n.all_time, 1) || ' % of all task time.'
+         || round(100.0 * n.total_time / n.all_time, 1) || ' % of the time of tasks themselves.'
        ELSE '.'
      END AS fact, n.name
 FROM runs r

@@ -1,4 +1,4 @@
--- title: In a sentence: that base and new have no name of task in common, so that they are no two runs of one program
+-- title: In sentences: that base and new have no name of task in common, so that they are no two runs of one program
 -- topic: facts
 -- needs: runs.run=base, runs.run=new, tasks
 --
@@ -16,3 +16,10 @@ SELECT 'base and new have no name of task in common (' || base_names || CASE bas
   || '): they do not look like two runs of one program, and what follows compares two different things.' AS fact
 FROM counts
 WHERE common_names = 0 AND base_names > 0 AND new_names > 0
+UNION ALL
+SELECT 'base took ' || time_text(b.makespan) || ' and new took ' || time_text(n.makespan) || '; `tq report TRACE` describes each by itself.' AS fact
+FROM counts
+CROSS JOIN (SELECT makespan FROM runs WHERE run = 'base') b
+CROSS JOIN (SELECT makespan FROM runs WHERE run = 'new') n
+WHERE common_names = 0 AND base_names > 0 AND new_names > 0 AND b.makespan IS NOT NULL AND n.makespan IS NOT NULL
+  AND (SELECT count(*) FROM runs WHERE time_unit = 'weights') = 0

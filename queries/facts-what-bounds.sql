@@ -1,6 +1,6 @@
 -- title: In a sentence: how long the longest chain of dependent tasks takes, and what waits longest between being ready and starting
 -- topic: facts
--- needs: tasks, links.kind=dependency
+-- needs: tasks.start, links.kind=dependency
 --
 WITH path AS (
   SELECT run, count(*) AS steps, max(path_time) AS path_time FROM critical_path() GROUP BY run

@@ -2,11 +2,17 @@
 -- topic: facts
 -- needs: runs.run=base, runs.run=new, tasks, no runs.time_unit=weights
 --
+-- Of two programs (facts-nothing-in-common) nothing changed.
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH spans AS (
   SELECT max(makespan) FILTER (WHERE run = 'base') AS base_time, max(makespan) FILTER (WHERE run = 'new') AS new_time FROM runs
 ), work AS (
   SELECT run, name, sum(self_time) AS work_time FROM self_time(working_tasks) WHERE run IN ('base', 'new') GROUP BY run, name
+), common AS (
+  -- Names are missing on both sides where nothing has one.
+  SELECT count(*) FILTER (WHERE in_base AND in_new) > 0 OR count(*) FILTER (WHERE in_base) = 0 OR count(*) FILTER (WHERE in_new) = 0 AS is_one_program
+  FROM (SELECT count(*) FILTER (WHERE run = 'base') > 0 AS in_base, count(*) FILTER (WHERE run = 'new') > 0 AS in_new FROM program_tasks
+    WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)
 ), changes AS (
   SELECT name, coalesce(sum(work_time) FILTER (WHERE run = 'new'), 0) - coalesce(sum(work_time) FILTER (WHERE run = 'base'), 0) AS change_time
   FROM work
@@ -18,6 +24,7 @@ SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took 
   || time_text(s.new_time) || CASE WHEN s.new_time = s.base_time THEN ' as before' ELSE ' instead of ' || time_text(s.base_time) END
   || CASE
        WHEN s.base_time = 0 OR s.new_time = s.base_time THEN ''
+       WHEN s.new_time >= 2 * s.base_time THEN ', ' || round(1.0 * s.new_time / s.base_time, 1) || ' times as long'
        WHEN s.new_time > s.base_time THEN ', ' || round(100.0 * (s.new_time - s.base_time) / s.base_time, 1) || ' % longer'
        ELSE ', ' || round(100.0 * (s.base_time - s.new_time) / s.base_time, 1) || ' % shorter'
      END
@@ -30,4 +37,5 @@ SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took 
      END AS fact
 FROM spans s
 CROSS JOIN largest l
-WHERE s.base_time IS NOT NULL AND s.new_time IS NOT NULL
+CROSS JOIN common c
+WHERE s.base_time IS NOT NULL AND s.new_time IS NOT NULL AND c.is_one_program

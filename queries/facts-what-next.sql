@@ -1,6 +1,6 @@
 -- title: In a sentence: where to look next, by what keeps the longest run from being shorter
 -- topic: facts
--- needs: tasks, no tasks.kind=req_in, no runs.time_unit=weights, no executions
+-- needs: tasks.start, no tasks.kind=req_in, no runs.time_unit=weights, no executions
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH spread AS (

@@ -1,6 +1,6 @@
 -- title: In a sentence: which name of task took the most time
 -- topic: facts
--- needs: tasks
+-- needs: tasks.start
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH longest_run AS (

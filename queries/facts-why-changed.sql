@@ -2,6 +2,7 @@
 -- topic: facts
 -- needs: tasks.run=base, tasks.run=new, no runs.time_unit=weights
 --
+-- Of two programs (facts-nothing-in-common) there is nothing to explain.
 -- As in why-it-changed: the executed paths, whose changes add up to that of the makespan.
 WITH most AS (
   -- Of a run that became longer what grew, of one that became shorter what shrank.
@@ -10,6 +11,10 @@ WITH most AS (
   WHERE change * sign(change_time) > 0
   ORDER BY abs(change) DESC, name, cause
   LIMIT 1
+), common AS (
+  SELECT count(*) FILTER (WHERE in_base AND in_new) > 0 OR count(*) FILTER (WHERE in_base) = 0 OR count(*) FILTER (WHERE in_new) = 0 AS is_one_program
+  FROM (SELECT count(*) FILTER (WHERE run = 'base') > 0 AS in_base, count(*) FILTER (WHERE run = 'new') > 0 AS in_new FROM program_tasks
+    WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)
 )
 SELECT 'Look next at ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END || ' (see What changed): on the way from the start to the end of '
   || CASE WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE 'its work' END || ' took ' || time_text(abs(change))
@@ -18,3 +23,5 @@ SELECT 'Look next at ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without 
             || CASE WHEN change > 0 THEN 'base' ELSE 'new' END END
   || '.' AS fact, name
 FROM most
+CROSS JOIN common
+WHERE is_one_program

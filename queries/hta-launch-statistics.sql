@@ -1,7 +1,7 @@
 -- title: HTA's launch statistics: how long each launch call takes, how long its kernel runs, and how long the kernel waits after the call
 -- topic: gpu
 -- needs: tasks.kind=kernel|mtia_ccp_events
--- chart: box x=rank_of_run y=launch_delay
+-- chart: box x=rank_of_run y=launch_delay color=run
 --
 WITH launched AS (
   SELECT DISTINCT run, rank, correlation

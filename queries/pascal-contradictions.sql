@@ -23,6 +23,6 @@ WITH cells AS (
 SELECT run, region, property, argument, cores, round(difference, 6) AS difference,
   property || ': ' || coalesce('size ' || argument || ' on ', '') || cores || CASE cores WHEN 1 THEN ' core' ELSE ' cores' END
     || CASE region WHEN '' THEN '' ELSE ' (' || region || ')' END AS step
-FROM steps
-WHERE difference < -$epsilon
-ORDER BY region, run, place, difference, size_place, cores
+FROM (SELECT *, min(difference) OVER (PARTITION BY region, place, argument, cores) AS worst FROM steps WHERE difference < -$epsilon)
+-- Of several studies, a step of one stands beside the same step of the others.
+ORDER BY region, place, worst, size_place, argument, cores, run

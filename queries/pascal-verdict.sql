@@ -54,7 +54,8 @@ WITH cells AS (
 SELECT run, region, property, verdict, steps, holding, round(worst, 6) AS worst_difference, from_argument, from_cores, up_to_cores,
   CASE region WHEN '' THEN 'The program' ELSE region END
   || CASE verdict WHEN 'yes' THEN ' is ' || property || ': efficiency falls by no more than ' || $epsilon || ' in ' || CASE steps WHEN 1 THEN 'the only step' ELSE 'any of ' || steps || ' steps' END
-    WHEN 'unknown' THEN ' may be ' || property || ' or not: there are no two sizes or core counts to compare'
+    WHEN 'unknown' THEN ' may be ' || property || ' or not: no step to ' || CASE place WHEN 1 THEN 'a larger size' WHEN 2 THEN 'more cores' ELSE 'a larger size on more cores' END
+      || ' was measured' || CASE WHEN $with_base THEN '' WHEN place = 1 THEN ' on more than the fewest cores' ELSE ' from more than the fewest cores' END
     WHEN 'no' THEN ' is not ' || property || ': efficiency falls in ' || CASE steps WHEN 1 THEN 'the only step' ELSE 'all ' || steps || ' steps' END
     ELSE ' is ' || property || ' in part: efficiency holds in ' || holding || ' of ' || steps || ' steps'
       || CASE WHEN from_argument IS NOT NULL THEN ', in all of them from size ' || from_argument || ' on' ELSE '' END

@@ -1,6 +1,6 @@
 -- title: What changed from the run base to the run new: work by name of task, idle time, and the locations used
 -- topic: comparison
--- needs: runs.run=base, runs.run=new, tasks
+-- needs: runs.run=base, runs.run=new, tasks, no runs.time_unit=weights
 -- chart: bar x=change_time y=what
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
@@ -29,8 +29,8 @@ SELECT what,
   -- Work that only one of the runs has took no time in the other.
   CASE WHEN part = 2 THEN coalesce(base_time, 0) ELSE base_time END AS base_time,
   CASE WHEN part = 2 THEN coalesce(new_time, 0) ELSE new_time END AS new_time,
-  change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent,
-  coalesce(base_count, 0) AS base_count, coalesce(new_count, 0) AS new_count
+  coalesce(base_count, 0) AS base_count, coalesce(new_count, 0) AS new_count,
+  change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent
 FROM changes
 WHERE change_time <> 0 OR (base_time IS DISTINCT FROM new_time) OR (base_count IS DISTINCT FROM new_count)
 ORDER BY CASE WHEN part = 0 THEN 0 ELSE 1 END, abs(change_time) DESC, part, what

@@ -1,6 +1,6 @@
 -- title: Why the makespan changed from the run base to the run new: what the executed paths spent, by name and cause
 -- topic: comparison
--- needs: tasks.run=base, tasks.run=new
+-- needs: tasks.run=base, tasks.run=new, no runs.time_unit=weights
 -- chart: bar x=change_time y=what
 --
 SELECT CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END

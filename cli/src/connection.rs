@@ -174,7 +174,8 @@ impl Connection {
     /// The values that the column of an unmet need has instead of those that it names.
     fn there_is(&mut self, need: &Need) -> Result<Option<Vec<String>>, Failure> {
         const SHOWN: usize = 8;
-        let Some((column, _)) = &need.with else { return Ok(None) };
+        // A column without any value has none instead.
+        let Some((column, _)) = need.with.as_ref().filter(|(_, values)| !values.is_empty()) else { return Ok(None) };
         // The names are those of our tables.
         let sql = format!(
             "SELECT CAST({column} AS VARCHAR) AS value FROM {} WHERE {column} IS NOT NULL GROUP BY {column} \

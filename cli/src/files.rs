@@ -101,6 +101,9 @@ impl Inputs {
     }
 }
 
+/// Of Unix and of Windows.
+const NO_SUCH_FILE: i32 = 2;
+
 /// What a command writes, each file with the option that names it.
 #[derive(Debug, Default)]
 pub(crate) struct Outputs {
@@ -128,8 +131,14 @@ impl Outputs {
         }
     }
 
-    /// Refuses when a file would be written that is read, or two into one.
+    /// Refuses when a file would be written that is read, or two into one, or the answer into a folder that is not there.
     pub(crate) fn apart_from(&self, inputs: &Inputs) -> Result<(), Failure> {
+        // Before minutes of reading. Checks print their outcomes whatever happens to their files, and make folders for answers.
+        for (_, file) in self.files.iter().filter(|(option, _)| *option == "-o") {
+            if file.parent().is_some_and(|folder| !folder.as_os_str().is_empty() && !folder.exists()) {
+                return Err(Problem::file("write", file, &io::Error::from_raw_os_error(NO_SUCH_FILE)).into());
+            }
+        }
         let outputs: Vec<(&str, &Path, Option<Handle>)> =
             self.files.iter().map(|(option, file)| (*option, file.as_path(), plain(file))).collect();
         for (at, (option, file, handle)) in outputs.iter().enumerate() {

@@ -31,6 +31,8 @@ mod reports;
 mod safety;
 #[path = "cli/saved_queries.rs"]
 mod saved_queries;
+#[path = "cli/true_pages.rs"]
+mod true_pages;
 #[path = "cli/views.rs"]
 mod views;
 
@@ -693,9 +695,10 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     others).
               working_tasks      3  The tasks that locations executed: `program_tasks` without spans on
                                     locations of kind async and state, which describe what runs elsewhere or
-                                    waits, and of role communication, which transfer (all of them where there
-                                    are no others). Saved queries about busy locations, parallelism and idle
-                                    time read it.
+                                    waits, and of role communication, which transfer; and without tasks of role
+                                    wait and the steps of PyTorch's profiler (`ProfilerStep#…`), which hold all
+                                    that runs meanwhile (all of them where there are no others). Saved queries
+                                    about busy locations, parallelism and idle time read it.
             name,duration
             a,40000
             b,60000

@@ -40,8 +40,8 @@ use crate::sql::query::Query;
 use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
 use crate::tables::{
-    ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, PROGRAM_TASKS, TABLES, Table, VIEWS, ViewSpec, is_beside,
-    tasks_in_slice,
+    ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, PROGRAM_TASKS, RUNS_SOMETHING, TABLES, Table, VIEWS, ViewSpec,
+    WORKING_TASKS, is_beside, runs_nothing, tasks_in_slice,
 };
 use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
@@ -309,12 +309,19 @@ impl Session {
         figures::register(&context, catalog.as_ref())?;
         let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
         let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
+        let has_idle_tasks = opened.runs.iter().any(|named| has_idle_tasks(&named.run));
         for view in &VIEWS {
+            let whole = match view.name == WORKING_TASKS && !has_idle_tasks {
+                true => view.sql.replacen(RUNS_SOMETHING, "", 1),
+                false => view.sql.to_owned(),
+            };
             // Where there is nothing to leave out, a view that leaves it out is the table: nothing is compared.
-            let without = |end: &str, is_there: bool| view.sql.strip_suffix(end).filter(|_| !is_there);
+            let without = |end: &str, is_there: bool| whole.strip_suffix(end).filter(|_| !is_there);
+            let also_working = OF_WORKING.replacen(" WHERE", " AND", 1);
             let sql = without(OF_PROGRAM, has_profiler_rows)
                 .or_else(|| without(OF_WORKING, has_work_beside))
-                .unwrap_or(view.sql);
+                .or_else(|| without(&also_working, has_work_beside))
+                .unwrap_or(&whole);
             let sql = match view.name == PROGRAM_TASKS && !opened.slice.is_whole() {
                 true => sql.replacen("FROM tasks", &format!("FROM ({})", tasks_in_slice()), 1),
                 false => sql.to_owned(),
@@ -652,6 +659,38 @@ fn has_work_beside(run: &Run) -> bool {
             let works: Vec<bool> = (0..words.len()).map(|key| !beside.contains(words.value(key))).collect();
             (0..places.len()).any(|row| places.key(row).is_some_and(|key| works[key]))
         })
+}
+
+/// Whether a run has tasks that run nothing themselves, and others.
+fn has_idle_tasks(run: &Run) -> bool {
+    let (mut idle, mut working) = (false, false);
+    for batch in run.tables.get(&Table::Tasks).into_iter().flatten() {
+        let columns = ["role", "kind", "name"].map(|column| batch[column].as_dictionary::<Int32Type>());
+        let word = |column: usize, row: usize| {
+            columns[column].key(row).map(|key| columns[column].values().as_string::<i32>().value(key))
+        };
+        let has = |column: usize, words: &[&str]| {
+            columns[column].values().as_string::<i32>().iter().flatten().any(|word| words.contains(&word))
+        };
+        // Most traces have no such word, and are not looked at row by row.
+        if !has(0, &["wait"]) && !has(1, &["user_annotation", "gpu_user_annotation"]) {
+            working |= batch.num_rows() > 0;
+            if idle && working {
+                return true;
+            }
+            continue;
+        }
+        for row in 0..batch.num_rows() {
+            match runs_nothing(word(0, row), word(1, row), word(2, row)) {
+                true => idle = true,
+                false => working = true,
+            }
+            if idle && working {
+                return true;
+            }
+        }
+    }
+    false
 }
 
 fn processes(run: &Run) -> Option<i64> {

@@ -271,7 +271,7 @@ filled! {
         name: Text "A name for people.";
         process: Word "The process it belongs to; NULL where the trace does not tell.";
         sort_index: Integer "The order in which the trace wants locations shown.";
-        role: Word "compute, communication, runtime, or profiler: it holds what the recorder wrote of itself.";
+        role: Word "compute, communication (it carries messages or copies, or waits, and runs nothing), runtime, or profiler: it holds what the recorder wrote of itself.";
         clock: Word "Locations with different clocks are not aligned in time.";
         args: Text args!();
     }
@@ -396,6 +396,9 @@ pub const PROFILER: &str = "profiler";
 /// queries, pictures.
 pub const PROGRAM_TASKS: &str = "program_tasks";
 
+/// The view of the tasks that locations executed.
+pub(crate) const WORKING_TASKS: &str = "working_tasks";
+
 /// The tasks, cut at the borders of the slice: what [`PROGRAM_TASKS`] reads in one.
 pub(crate) fn tasks_in_slice() -> String {
     // Sums and differences of times are times, and CASE forgets that it is one.
@@ -420,6 +423,17 @@ pub(crate) const OF_PROGRAM: &str = " WHERE role IS DISTINCT FROM 'profiler'";
 /// remain.
 pub(crate) const OF_WORKING: &str = " WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
      WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)";
+
+/// Of tasks that run nothing themselves: waits, and the steps of a profiler, which hold all that runs meanwhile. Sessions leave it
+/// out where there are none, and where nothing would remain.
+pub(crate) const RUNS_SOMETHING: &str = "(o.role = 'wait' OR o.kind = 'gpu_user_annotation' \
+     OR (o.kind = 'user_annotation' AND o.name LIKE 'ProfilerStep#%')) IS NOT TRUE AND ";
+
+/// The same for the words of a row.
+pub(crate) fn runs_nothing(role: Option<&str>, kind: Option<&str>, name: Option<&str>) -> bool {
+    let is_step = || name.is_some_and(|name| name.starts_with("ProfilerStep#"));
+    role == Some("wait") || kind == Some("gpu_user_annotation") || (kind == Some("user_annotation") && is_step())
+}
 
 /// Whether a location of this kind and role executes nothing: its spans describe what runs elsewhere, or transfers in flight.
 pub(crate) fn is_beside(kind: Option<&str>, role: Option<&str>) -> bool {
@@ -476,12 +490,13 @@ pub static VIEWS: [ViewSpec; 8] = [
         columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
-        name: "working_tasks",
+        name: WORKING_TASKS,
         description: "The tasks that locations executed: `program_tasks` without spans on locations of kind async and state, which \
-                      describe what runs elsewhere or waits, and of role communication, which transfer (all of them where there are \
-                      no others). Saved queries about busy \
-                      locations, parallelism and idle time read it.",
-        sql: "SELECT * FROM program_tasks AS o WHERE NOT EXISTS (SELECT 1 FROM locations AS l \
+                      describe what runs elsewhere or waits, and of role communication, which transfer; and without tasks of role \
+                      wait and the steps of PyTorch's profiler (`ProfilerStep#…`), which hold all that runs meanwhile (all of them \
+                      where there are no others). Saved queries about busy locations, parallelism and idle time read it.",
+        sql: "SELECT * FROM program_tasks AS o WHERE (o.role = 'wait' OR o.kind = 'gpu_user_annotation' \
+              OR (o.kind = 'user_annotation' AND o.name LIKE 'ProfilerStep#%')) IS NOT TRUE AND NOT EXISTS (SELECT 1 FROM locations AS l \
               WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)",
         columns: &TASK_COLUMNS,
     },

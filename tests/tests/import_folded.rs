@@ -120,6 +120,9 @@ fn lines_that_are_no_stacks_are_counted() {
         rows(&session, FOUND),
         ["bad_lines lost 4", "no_line_end info 1", "stack_lines info 4097", "weights_as_ticks info 4097"]
     );
+    // The books: what became tasks and what was left out is what was read.
+    let books = rows(&session, "SELECT count, example FROM import_stats WHERE what = 'records_read'");
+    assert_eq!(books, ["4101 4097 became rows"]);
     let expected = ["main 0 4101", "work 0 4096", "here 0 4096", "y 4096 4101"];
     assert_eq!(rows(&session, "SELECT name, start, finish FROM tasks ORDER BY task"), expected);
 }

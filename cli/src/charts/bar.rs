@@ -89,7 +89,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if rows > drawn {
         sheet.notes.push(format!("The first {drawn} of {} are drawn.", counted(rows, "row")));
     }
-    sheet.notes.extend(only_run.map(|run| format!("All of it is of {run}.")));
+    let what = if rows > drawn { "that is drawn" } else { "of it" };
+    sheet.notes.extend(only_run.map(|run| format!("All {what} is of {run}.")));
     let missing = values.iter().filter(|value| value.is_nan()).count();
     if missing > 0 {
         sheet.notes.push(format!("{} without a value.", counted(missing, "bar")));

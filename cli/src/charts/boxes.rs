@@ -1,15 +1,18 @@
-//! `box x=<category> y=<number> [scale=log]`: quartiles, whiskers and outliers of raw values.
+//! `box x=<category> y=<number> [color=<text>] [scale=log]`: quartiles, whiskers and outliers of raw values.
 //!
 //! The box reaches from the first to the third quartile with a line at the median (linear interpolation between order statistics,
 //! as R's type 7 and NumPy have it); whiskers reach to the last values within 1.5 times the height of the box (Tukey), what lies
 //! beyond is an outlier. Outliers that share a pixel are drawn as one dot. Without `scale`, the axis is logarithmic where most
-//! boxes would be flat on a linear one.
+//! boxes would be flat on a linear one. With `color`, a box has the colour of the text in its first row.
 
 use super::ChartError;
 use super::data::{Data, Words, in_words};
 use super::palette::{PLAIN, style};
 use super::scale::Scale;
-use super::sheet::{Categories, MARGIN, Plot, Sheet, WIDTH, axis_title, counted, grey_note, marks_width, rule, shown};
+use super::sheet::{
+    Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, grey_note, hues_legend,
+    marks_width, rule, shown,
+};
 use super::spec::Chart;
 use super::svg::{Rectangle, number};
 
@@ -77,11 +80,28 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             counted(without_log, "value")
         ));
     }
-    let classes = match categories.are_names() {
-        true => categories.classes(data.names, &values.values).0,
-        false => vec![PLAIN; categories.words.len()],
+    let colours = chart.get("color").map(|column| data.words(("color", column))).transpose()?;
+    let classes = match colours.filter(Words::are_several) {
+        Some(colours) => {
+            let (of_colours, totals) = colours.classes(data.names, &values.values);
+            let square = |class| Mark::Square(format!("f{class}"));
+            sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &of_colours, &totals, false, square));
+            let mut classes = vec![PLAIN; categories.words.len()];
+            // Backwards, so that the first row of a box decides.
+            for (&code, &colour) in categories.codes.iter().zip(&colours.codes).rev() {
+                classes[code as usize] = of_colours[colour as usize];
+            }
+            classes
+        }
+        None => {
+            let classes = match categories.are_names() {
+                true => categories.classes(data.names, &values.values).0,
+                false => vec![PLAIN; categories.words.len()],
+            };
+            sheet.notes.extend(grey_note(order.iter().map(|&code| classes[code as usize]), "name"));
+            classes
+        }
     };
-    sheet.notes.extend(grey_note(order.iter().map(|&code| classes[code as usize]), "name"));
     let boxes: Vec<(usize, Summary)> =
         order.iter().map(|&code| (code as usize, summary(std::mem::take(&mut by_category[code as usize])))).collect();
     let all: usize = boxes.iter().map(|(_, summary)| summary.count).sum();

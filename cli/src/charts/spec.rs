@@ -115,7 +115,12 @@ pub(crate) const KINDS: &[Kind] = &[
     Kind {
         name: "box",
         summary: "Quartiles, whiskers and outliers of y, a box per x.",
-        keys: &[needs("x", Category), needs("y", Number), takes("scale", Word(&["linear", "log"]))],
+        keys: &[
+            needs("x", Category),
+            needs("y", Number),
+            takes("color", Category),
+            takes("scale", Word(&["linear", "log"])),
+        ],
         columns: &[],
     },
     Kind {

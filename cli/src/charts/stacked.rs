@@ -99,7 +99,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let above = |column: &Column| column.iter().filter(|part| **part > 0.0).sum::<f64>();
     let below = |column: &Column| column.iter().filter(|part| **part < 0.0).sum::<f64>();
     let columns = || columns_of.iter().flatten();
-    let most = if relative { 100.0 } else { columns().map(above).fold(0.0, f64::max) };
+    // Shares that add up to 1 are a bit more, for their last digits.
+    let most = if relative { 100.0 } else { columns().map(above).fold(0.0, f64::max) * (1.0 - 1e-9) };
     let scale = Scale::from_zero(quantity, columns().map(below).fold(0.0, f64::min), most, 6);
 
     if panel_order.len() > PANELS_MAX {
@@ -160,7 +161,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
                     if height < 0.05 {
                         continue;
                     }
-                    let text = quantity.text(part);
+                    // Shares of one column with as many digits each.
+                    let text = if relative { format!("{part:.1} %") } else { quantity.text(part) };
                     let share = match relative {
                         true => String::new(),
                         false => format!(", {:.1} % of its column", 100.0 * part.abs() / whole),

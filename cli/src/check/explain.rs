@@ -1,13 +1,16 @@
 //! Why a metric got worse: which work and which waiting grew between the baseline and the new traces.
 //!
-//! One run of each side is opened in a separate session, as `base` and `new`, and the saved query `why-it-changed` is
-//! run, which calls `explain_change`: its rows add up to the difference of the makespans. A project can replace the
-//! query by its own in `.tq/queries`.
+//! One run of each side is opened in a separate session, as `base` and `new`, and a saved query is run. That of the busy time and
+//! that of the critical path add up to the change of these. For all else it is `why-it-changed`, which calls `explain_change`: its
+//! rows add up to the difference of the makespans; of folded stacks, `weights-changed`. A project can replace each of them by its
+//! own in `.tq/queries`.
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
+use tq_udfs::ticks::Tick;
 
+use super::standard::{BUSY_TIME, CRITICAL_PATH};
 use super::{Outcome, Pairs, Side, Verdict};
 use crate::args::{CheckArgs, OpenArgs};
 use crate::charts::Names;
@@ -16,8 +19,15 @@ use crate::errors::Failure;
 use crate::library;
 use crate::report::with_labels;
 
-/// The saved query that explains.
-const EXPLANATION: &str = "why-it-changed";
+/// A saved query that explains, and what stands before it.
+type Explanation = (&'static str, &'static str);
+
+/// That of the executed paths.
+const OF_PATHS: Explanation = ("why-it-changed", "what changed");
+const OF_BUSY_TIME: Explanation = ("busy-time-changed", "what changed, the busy time by name of task");
+const OF_CRITICAL_PATH: Explanation = ("critical-path-changed", "what changed, the critical path by name of task");
+/// That of folded stacks.
+const OF_WEIGHTS: Explanation = ("weights-changed", "what changed, the weight by name of frame");
 /// How many lines of it are shown.
 const ROWS_SHOWN: usize = 10;
 
@@ -28,42 +38,54 @@ pub(super) fn add_to_changes(
     [base, new]: [&mut Side; 2],
     pairs: &Pairs,
 ) -> Result<(), Failure> {
-    let mut changed = outcomes.iter_mut().filter_map(|outcome| match &mut outcome.verdict {
+    let is_of_weights = [&*base, &*new].iter().all(|side| side.connection.session().tick() == Tick::Weight);
+    let changed = outcomes.iter_mut().filter_map(|outcome| match &mut outcome.verdict {
         Verdict::Failed(evidence) if evidence.is_change => Some((&outcome.query, &outcome.what, evidence)),
         _ => None,
     });
-    let Some((query, what, evidence)) = changed.next() else { return Ok(()) };
-    let of = |side, run: &str| evidence.runs.as_deref().is_none_or(|runs| pairs.called(side, Some(run)) == runs);
-    let base = typical(base, &args.baseline, |run| of(0, run))?;
-    let traces = match (base, typical(new, &args.open.traces, |run| of(1, run))?) {
-        (Some(base), Some(new)) => vec![format!("base={base}"), format!("new={new}")],
-        // Several runs in one file cannot be opened one by one.
-        _ => return Ok(()),
-    };
-    let open = OpenArgs { traces: traces.clone(), ..args.open.clone() };
-    match explain(&open, args) {
-        Ok(Some(text)) => {
-            evidence.more.push(format!(
-                "what changed ({}; `tq report {}` tells more):",
-                traces.join(", "),
-                traces.join(" ")
-            ));
-            evidence.more.extend(text.lines().map(str::to_owned));
-            changed.for_each(|(.., evidence)| evidence.more.push(format!("what changed: see {query}, {what}")));
-            Ok(())
+    // Each explanation, and the metric that it stands under.
+    let mut told: Vec<(Explanation, String)> = Vec::new();
+    for (query, what, evidence) in changed {
+        let explanation = match query.as_str() {
+            _ if is_of_weights => OF_WEIGHTS,
+            BUSY_TIME | "busy-time" => OF_BUSY_TIME,
+            CRITICAL_PATH | "critical-path-length" => OF_CRITICAL_PATH,
+            _ => OF_PATHS,
+        };
+        if let Some((_, place)) = told.iter().find(|(known, _)| *known == explanation) {
+            evidence.more.push(format!("what changed: see {place}"));
+            continue;
         }
-        Ok(None) => Ok(()),
-        // An explanation that cannot be had does not change the verdict.
-        Err(Failure::Told(problem)) => {
-            evidence.more.push(format!("what changed cannot be told: {}", problem.message));
-            Ok(())
+        let of = |side, run: &str| evidence.runs.as_deref().is_none_or(|runs| pairs.called(side, Some(run)) == runs);
+        let typical_base = typical(base, &args.baseline, |run| of(0, run))?;
+        let (base, new) = match (typical_base, typical(new, &args.open.traces, |run| of(1, run))?) {
+            (Some(base), Some(new)) => (base, new),
+            // Several runs in one file cannot be opened one by one.
+            _ => continue,
+        };
+        let traces = vec![format!("base={base}"), format!("new={new}")];
+        let open = OpenArgs { traces: traces.clone(), ..args.open.clone() };
+        match explain(&open, args, explanation) {
+            Ok(Some(text)) => {
+                let (said, all) = (traces.join(", "), traces.join(" "));
+                evidence.more.push(format!("{} ({said}; `tq report {all}` tells more):", explanation.1));
+                evidence.more.extend(text.lines().map(str::to_owned));
+                told.push((explanation, format!("{query}, {what}")));
+            }
+            Ok(None) => {}
+            // An explanation that cannot be had does not change the verdict.
+            Err(Failure::Told(problem)) => {
+                evidence.more.push(format!("what changed cannot be told: {}", problem.message));
+                told.push((explanation, format!("{query}, {what}")));
+            }
+            Err(other) => return Err(other),
         }
-        Err(other) => Err(other),
     }
+    Ok(())
 }
 
-fn explain(open: &OpenArgs, args: &CheckArgs) -> Result<Option<String>, Failure> {
-    let Some(query) = library::open(&args.library)?.find(EXPLANATION)? else { return Ok(None) };
+fn explain(open: &OpenArgs, args: &CheckArgs, (name, _): Explanation) -> Result<Option<String>, Failure> {
+    let Some(query) = library::open(&args.library)?.find(name)? else { return Ok(None) };
     let mut connection = Connection::open(open)?;
     if !connection.unmet(&query)?.is_empty() {
         return Ok(None);
@@ -71,6 +93,9 @@ fn explain(open: &OpenArgs, args: &CheckArgs) -> Result<Option<String>, Failure>
     let tick = connection.session().tick();
     let params = query.bind(&[], tick)?;
     let answer = connection.answer(&query.statement, &params)?;
+    if answer.num_rows() == 0 {
+        return Ok(None);
+    }
     let shown = with_labels(&Names::default(), &answer.slice(0, answer.num_rows().min(ROWS_SHOWN)))?;
     Ok(Some(super::print::table(&shown, tick)?))
 }

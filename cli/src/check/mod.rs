@@ -21,7 +21,7 @@ mod suite;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::DataType;
-use tq_engine::queries::{Need, SavedQuery};
+use tq_engine::queries::{Need, Origin, SavedQuery};
 use tq_udfs::ticks::Tick;
 
 use crate::args::{CheckArgs, OpenArgs};
@@ -43,7 +43,7 @@ use suite::Suite;
 pub(crate) struct Outcome {
     /// The name of the query.
     query: String,
-    /// Its file, as people name it.
+    /// Its file, as people name it; empty where there is none, as for built-in queries.
     file: String,
     /// The line of the check in it.
     line: usize,
@@ -148,7 +148,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     memory::last_words(None);
     // A picture that takes too long or cannot be written does not take the verdicts along.
     let pictures = match &args.picture {
-        Some(file) => not_interrupted(picture::draw_failed(&outcomes, &mut new.connection, file))?,
+        Some(file) => not_interrupted(picture::draw_failed(&outcomes, &mut new.connection, &pairs, file))?,
         None => Ok(Vec::new()),
     };
     if let Some(base) = &mut base {
@@ -340,7 +340,8 @@ fn type_in_words(data_type: &DataType) -> &'static str {
 
 impl Outcome {
     fn of(query: &SavedQuery, line: usize, what: String, verdict: Verdict) -> Outcome {
-        Outcome { query: query.name.clone(), file: query.file(), line, what, verdict }
+        let file = if matches!(query.origin, Origin::BuiltIn) { String::new() } else { query.file() };
+        Outcome { query: query.name.clone(), file, line, what, verdict }
     }
 }
 

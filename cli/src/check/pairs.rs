@@ -125,6 +125,16 @@ impl Pairs {
     }
 }
 
+impl Pairs {
+    /// The new runs that are called so.
+    pub(super) fn runs_called(&self, wanted: &str) -> Vec<String> {
+        let is_wanted = |(run, called): (&String, &String)| (called == wanted).then(|| run.clone());
+        let mut runs: Vec<String> = self.called[1].iter().filter_map(is_wanted).collect();
+        runs.sort();
+        runs
+    }
+}
+
 fn facts(side: &mut Side) -> Result<Vec<Facts>, Failure> {
     let rows = side.connection.collect(
         "SELECT run, study, trim(coalesce(argument, '') || coalesce(' p=' || cores, '')) AS configuration FROM runs ORDER BY run_number",

@@ -6,7 +6,7 @@ use datafusion::arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use datafusion::arrow::compute::{cast, max, min};
 use datafusion::arrow::datatypes::{DataType, Int64Type};
 
-use super::{Outcome, Verdict};
+use super::{Outcome, Pairs, Verdict};
 use crate::connection::Connection;
 use crate::errors::Failure;
 use crate::output::Picture;
@@ -20,12 +20,13 @@ const MARKS_MAX: usize = 1_000;
 pub(super) fn draw_failed(
     outcomes: &[Outcome],
     connection: &mut Connection,
+    pairs: &Pairs,
     file: &Path,
 ) -> Result<Vec<PathBuf>, Failure> {
     let mut drawn = Vec::new();
     for outcome in outcomes {
         let Verdict::Failed(evidence) = &outcome.verdict else { continue };
-        let stretch = evidence.rows.as_ref().map(Stretch::of).transpose()?.unwrap_or_default();
+        let stretch = evidence.rows.as_ref().map(|rows| Stretch::of(rows, pairs)).transpose()?.unwrap_or_default();
         let title = format!("{}: {}", outcome.query, outcome.what);
         let of_session = pictures::of_session(connection)?;
         let text = pictures::gantt_of_sql(
@@ -61,7 +62,7 @@ struct Stretch {
 }
 
 impl Stretch {
-    fn of(rows: &RecordBatch) -> Result<Stretch, Failure> {
+    fn of(rows: &RecordBatch, pairs: &Pairs) -> Result<Stretch, Failure> {
         let integers = |name: &str| -> Result<Option<Int64Array>, Failure> {
             match rows.column_by_name(name) {
                 Some(column) if column.data_type().is_integer() => {
@@ -93,6 +94,15 @@ impl Stretch {
             words.dedup();
             words.truncate(MARKS_MAX);
             stretch.words.push((name, words));
+        }
+        // What a metric calls several runs: those that did not get worse are not drawn.
+        if let Some(column) = rows.column_by_name("runs").filter(|_| pairs.tell_apart()) {
+            let called = cast(column, &DataType::Utf8)?;
+            let runs: Vec<String> =
+                called.as_string::<i32>().iter().flatten().flat_map(|called| pairs.runs_called(called)).collect();
+            if !runs.is_empty() {
+                stretch.words.push(("run", runs));
+            }
         }
         Ok(stretch)
     }
@@ -155,7 +165,7 @@ mod tests {
             ("task", Arc::new(Int64Array::from(vec![7, 3]))),
         ])
         .unwrap();
-        let stretch = Stretch::of(&rows).unwrap();
+        let stretch = Stretch::of(&rows, &Pairs::default()).unwrap();
         assert_eq!(stretch.window, Some((10, 55)));
         assert_eq!(stretch.tasks, [7, 3]);
         assert!(stretch.sql().contains("SELECT 6 AS first, 59 AS last"), "{}", stretch.sql());

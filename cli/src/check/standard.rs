@@ -1,5 +1,6 @@
 //! What is compared where no query is named: the makespan, how long locations were busy, and the critical path where both
-//! sides have dependencies. Each is a saved query, which a project may replace like any other.
+//! sides have dependencies; of folded stacks, which have no times, their weight. Each is a saved query, which a project may replace
+//! like any other.
 
 use std::collections::HashSet;
 
@@ -19,8 +20,15 @@ use crate::text::words::counted;
 const DEPENDENCIES: &str = "links";
 
 /// What lines call a comparison, and its query.
-pub(crate) const STANDARD: [(&str, &str); 3] =
-    [("makespan", "makespan"), ("busy time", "busy-time"), ("critical path", "critical-path-length")];
+pub(crate) const STANDARD: [(&str, &str); 4] = [
+    ("makespan", "makespan"),
+    (BUSY_TIME, "busy-time"),
+    (CRITICAL_PATH, "critical-path-length"),
+    ("total weight", "total-weight"),
+];
+/// Names of comparisons that have an explanation of their own.
+pub(super) const BUSY_TIME: &str = "busy time";
+pub(super) const CRITICAL_PATH: &str = "critical path";
 
 /// The standard comparisons, under the names that people read.
 pub(super) fn suite(library: &Library, tolerance: Option<MetricTolerance>) -> Result<Suite, Failure> {
@@ -36,8 +44,8 @@ pub(super) fn suite(library: &Library, tolerance: Option<MetricTolerance>) -> Re
     Ok(suite)
 }
 
-/// Keeps what both sides can be asked. What only one of them can be asked is noted, and so is that they have no name in common;
-/// what neither can be asked is no check, and not counted as skipped.
+/// Keeps what both sides can be asked. What only one of them can be asked is noted;
+/// what neither can be asked is no check, and not counted as skipped. Sides that have no name in common are not compared.
 pub(super) fn keep_answerable(suite: &mut Suite, [new, base]: [&mut Side; 2]) -> Result<(), Failure> {
     let mut kept = Vec::new();
     let mut count = 0;
@@ -65,12 +73,14 @@ pub(super) fn keep_answerable(suite: &mut Suite, [new, base]: [&mut Side; 2]) ->
     if count == 0 {
         return Err(Problem::new("there is nothing to compare: one of the sides has no tasks").into());
     }
-    kept.splice(0..0, strangers(new, base)?.map(Err));
-    suite.entries = kept;
+    suite.entries = match strangers(new, base)? {
+        Some(outcome) => vec![Err(outcome)],
+        None => kept,
+    };
     Ok(())
 }
 
-/// A note where no name of task is on both sides: what is compared may be two programs.
+/// What is said where no name of task is on both sides: two programs are no better or worse than each other.
 fn strangers(new: &mut Side, base: &mut Side) -> Result<Option<Outcome>, Failure> {
     let names = |side: &mut Side| -> Result<HashSet<String>, Failure> {
         let sql = "SELECT DISTINCT name FROM program_tasks WHERE name <> ''";
@@ -82,14 +92,15 @@ fn strangers(new: &mut Side, base: &mut Side) -> Result<Option<Outcome>, Failure
     if base.is_empty() || new.is_empty() || !base.is_disjoint(&new) {
         return Ok(None);
     }
-    let note = format!(
-        "beware: the baseline and these traces have no name of task in common ({} and {}): they do not look like runs of one \
-         program, and what follows compares two different things",
+    let what = format!(
+        "not compared: the baseline and these traces have no name of task in common ({} and {}), so they do not look like runs of one \
+         program",
         counted(base.len(), "name"),
         new.len()
     );
+    let problem = Problem::new(what).hint("`--query makespan busy-time` compares them nevertheless");
     let (query, file) = ("names".to_owned(), String::new());
-    Ok(Some(Outcome { query, file, line: 1, what: String::new(), verdict: Verdict::Noted(note) }))
+    Ok(Some(Outcome { query, file, line: 1, what: String::new(), verdict: Verdict::NotRun(Box::new(problem)) }))
 }
 
 /// Whether the command line asks for the standard comparisons; an error where it asks for nothing.

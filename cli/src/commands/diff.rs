@@ -8,7 +8,7 @@
 //! critical path  …                                            where both have dependencies
 //!
 //! Why: what the executed paths spent …                         the saved query why-it-changed
-//! What changed most …                                         the saved query what-changed
+//! What changed most …                                         the saved query what-changed; of folded stacks, weights-changed
 //! ```
 //! A critical path that only one of the two has is not compared, and a line says so. Above stands, where it is so, that the two have no name of task in common; below it, that nothing changed.
 //! All of it are saved queries; the numbers are those that `tq check --baseline` judges.
@@ -33,13 +33,18 @@ use crate::text::words::{counted, more_rows};
 use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
-const TABLES: [(&str, &str, &str); 2] = [
+const TABLES: [(&str, &str, &str); 3] = [
     (
         "why",
         "Why: what the executed paths spent; the changes of all names add up to that of the makespan",
         "why-it-changed",
     ),
     ("what", "What changed most: work by name, idle locations", "what-changed"),
+    (
+        "weights",
+        "What changed most: the share of each frame itself, a point is a hundredth of the run",
+        "weights-changed",
+    ),
 ];
 /// The saved query whose sentence comes first: what is compared may be two different programs.
 const STRANGERS: &str = "facts-nothing-in-common";
@@ -68,8 +73,14 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     connection.tell_notes_once();
     let runs = connection.session().runs();
     if runs.len() != 2 {
-        let message = format!("`tq diff` compares one run with another, and the two traces hold {}", runs.len());
+        let of = |side: &str| {
+            let prefix = format!("{side}/");
+            let count = runs.iter().filter(|run| run.name == side || run.name.starts_with(&prefix)).count();
+            format!("{side} holds {}", counted(count, "run"))
+        };
+        let message = format!("`tq diff` compares one run with another, and {}, {}", of("base"), of("new"));
         return Err(Problem::new(message)
+            .hint(format!("`tq report base={} new={}` compares two scalability studies", path_of(base), path_of(new)))
             .hint("`tq check NEW --baseline BASE` compares several runs a side; `tq query … runs-side-by-side` shows them")
             .into());
     }

@@ -76,7 +76,7 @@ pub(crate) fn unmet(query: &SavedQuery, needs: &[Need], there: Option<Vec<String
 /// The name of a run that a need wants.
 fn run_wanted(need: &Need) -> Option<&str> {
     match &need.with {
-        Some((column, values)) if need.table == "runs" && column == "run" && !need.absent => {
+        Some((column, values)) if need.table == "runs" && (column == "run" || column == "study") && !need.absent => {
             values.first().map(String::as_str)
         }
         _ => None,
@@ -91,6 +91,7 @@ pub(crate) fn needs_in_words(needs: &[Need]) -> String {
             let rows = if need.absent { "no rows" } else { "rows" };
             match &need.with {
                 None => format!("{rows} in `{}`", need.table),
+                Some((column, values)) if values.is_empty() => format!("{rows} in `{}` with a {column}", need.table),
                 Some((column, values)) => format!("{rows} in `{}` with {column} = {}", need.table, values.join(" or ")),
             }
         })

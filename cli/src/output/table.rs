@@ -10,13 +10,14 @@
 //!
 //! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal is narrow,
 //! columns that hold nothing but NULL are left out first; then those that are the same in all rows, as far as needed, and their
-//! values stand below the table; then texts are cut, ending in `…`; then whole columns are left out from
+//! values stand below the table; then the middle of texts is cut (paths and names of templates differ at their ends), no two to the
+//! same; then whole columns are left out from
 //! the middle and named below the table. A number is never cut: it rather exceeds the width of its column. In expanded form, a row
 //! is a list of its columns. NULL is printed as `NULL`, and the text "NULL" as `'NULL'`. Control characters are escaped
 //! ([`crate::text::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
 
-use std::cell::Cell;
-use std::collections::BTreeSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -33,6 +34,8 @@ use crate::text::words::plural;
 
 /// Rows that decide the widths.
 const SAMPLE: usize = 1_000;
+/// So many cut texts of a column are told apart.
+const CUTS_REMEMBERED: usize = 10_000;
 /// A text column is not made narrower than this; before, columns are left out.
 const TEXT_MIN: usize = 8;
 
@@ -67,8 +70,55 @@ struct Layout {
     constant: Vec<(usize, String)>,
     /// Columns are left out before this one.
     gap_before: Option<usize>,
-    /// Whether texts may be cut.
-    cuts: bool,
+    /// What was cut, by column; `None` where texts are not.
+    cuts: Option<RefCell<Vec<Cuts>>>,
+}
+
+/// The cut texts of a column.
+#[derive(Default)]
+struct Cuts {
+    by_text: HashMap<String, String>,
+    /// How many texts are cut to the same.
+    alike: HashMap<String, usize>,
+}
+
+impl Cuts {
+    /// The text without its middle; with a number where another one would be the same.
+    fn cut(&mut self, text: &str, width: usize) -> String {
+        if let Some(cut) = self.by_text.get(text) {
+            return cut.clone();
+        }
+        let cut = without_middle(text, width);
+        if self.by_text.len() >= CUTS_REMEMBERED {
+            return cut;
+        }
+        let alike = self.alike.entry(cut.clone()).or_default();
+        *alike += 1;
+        let apart = match alike {
+            1 => cut,
+            number => {
+                let behind = format!(" ({number})");
+                without_middle(text, width.saturating_sub(behind.len())) + &behind
+            }
+        };
+        self.by_text.insert(text.to_owned(), apart.clone());
+        apart
+    }
+}
+
+/// The beginning and the end of a text, with `…` between them.
+fn without_middle(text: &str, width: usize) -> String {
+    let room = width.saturating_sub(1);
+    let fits = |most: usize| {
+        let mut used = 0;
+        move |c: &char| {
+            used += c.width().unwrap_or(0);
+            used <= most
+        }
+    };
+    let head: String = text.chars().take_while(fits(room.div_ceil(2))).collect();
+    let tail: Vec<char> = text.chars().rev().take_while(fits(room - head.width())).collect();
+    head + "…" + &tail.iter().rev().collect::<String>()
 }
 
 impl Look {
@@ -277,7 +327,7 @@ impl Layout {
             .collect();
         let Some(terminal) = terminal else {
             let widths = widths.into_iter().map(Some).collect();
-            return Layout { widths, empty: Vec::new(), constant: Vec::new(), gap_before: None, cuts: false };
+            return Layout { widths, empty: Vec::new(), constant: Vec::new(), gap_before: None, cuts: None };
         };
         // How narrow each column may become: numbers keep their digits.
         let least: Vec<usize> = (0..columns)
@@ -328,7 +378,7 @@ impl Layout {
             empty,
             constant,
             gap_before,
-            cuts: true,
+            cuts: Some(RefCell::new((0..columns).map(|_| Cuts::default()).collect())),
         }
     }
 
@@ -345,7 +395,7 @@ impl Layout {
                 rule.push_str("───");
             }
             Place::Column(column, width) => {
-                let name = self.cut(&result.names[column], width);
+                let name = self.cut(&result.names[column], column, width);
                 let padding = " ".repeat(width.saturating_sub(name.width()));
                 let bold = if colours { format!("\x1b[1m{name}\x1b[0m") } else { name };
                 let cell = if result.kinds[column].is_right() {
@@ -368,7 +418,7 @@ impl Layout {
             Place::Column(column, width) => {
                 let (cell, is_null) = match &cells[column] {
                     Some(cell) if kinds[column].is_right() => (cell.clone(), false),
-                    Some(cell) => (self.cut(cell, width), false),
+                    Some(cell) => (self.cut(cell, column, width), false),
                     None => ("NULL".to_owned(), true),
                 };
                 let padding = " ".repeat(width.saturating_sub(cell.width()));
@@ -402,21 +452,11 @@ impl Layout {
         }
     }
 
-    fn cut(&self, text: &str, width: usize) -> String {
-        if !self.cuts || text.width() <= width {
-            return text.to_owned();
+    fn cut(&self, text: &str, column: usize, width: usize) -> String {
+        match &self.cuts {
+            Some(cuts) if text.width() > width => cuts.borrow_mut()[column].cut(text, width),
+            _ => text.to_owned(),
         }
-        let mut kept = String::new();
-        let mut used = 1;
-        for c in text.chars() {
-            used += c.width().unwrap_or(0);
-            if used > width {
-                break;
-            }
-            kept.push(c);
-        }
-        kept.push('…');
-        kept
     }
 }
 
@@ -584,6 +624,22 @@ mod tests {
             (4 rows)
         "#]],
         );
+    }
+
+    #[test]
+    fn cut_texts_keep_both_ends_and_stay_apart() {
+        let names = [
+            "/home/someone/project/src/solver/gemm.rs",
+            "/home/someone/project/src/solver/axpy.rs",
+            "kernel<float, 4, Long<A, B>>(int, float*)",
+            "kernel<double, 4, Long<A, B>>(int, float*)",
+        ];
+        let batch = RecordBatch::try_from_iter([
+            ("name", Arc::new(StringArray::from(names.to_vec())) as ArrayRef),
+            ("duration", Arc::new(Int64Array::from(vec![1_240_000, 17, 0, 2_000_000_000]))),
+        ])
+        .unwrap();
+        check(&batch, Some(32), &expect![[r#""#]]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use datafusion::arrow::array::RecordBatch;
 use tq_engine::queries::Library;
+use tq_udfs::ticks::Tick;
 
 use crate::connection::{Connection, Params};
 use crate::errors::Failure;
@@ -31,6 +32,10 @@ const WORTH_ASKING: &[(&str, &str)] = &[
     ("parsec", "parsec-workload-classes"),
     ("parsec", "parsec-readiness-delay"),
     ("parsec", "parsec-occupancy"),
+    ("folded", "weights-changed"),
+    ("folded", "weights-by-name"),
+    ("folded", "flame-graph"),
+    ("folded", "call-tree"),
     ("", "gpu-time-breakdown"),
     ("", "gpu-critical-path"),
     ("", "gpu-kernels"),
@@ -63,7 +68,9 @@ pub(super) fn text(connection: &mut Connection, library: &Library, offers: bool)
         let mut line = format!("{} ({format}): {} on {}", visible(&run), count(2, "task")?, count(3, "location")?);
         let makespan = cell(4, row)?;
         if !makespan.is_empty() {
-            line.push_str(&format!(", makespan {makespan}"));
+            // Weights are no time.
+            let what = if tick == Tick::Weight { "in all" } else { "makespan" };
+            line.push_str(&format!(", {what} {makespan}"));
         }
         if let Some(busiest) = &busiest {
             line.push_str(&in_words(busiest, &run)?);

@@ -67,8 +67,16 @@ pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: b
     if with_pictures {
         begin_with_names(connection, &picture)?;
     }
-    let mut renderer =
-        Renderer { picture, connection, with_pictures, pictures: Vec::new(), asked: Vec::new(), late: Vec::new() };
+    let opened = opened(connection)?;
+    let mut renderer = Renderer {
+        picture,
+        connection,
+        opened,
+        with_pictures,
+        pictures: Vec::new(),
+        asked: Vec::new(),
+        late: Vec::new(),
+    };
     let mut pieces = Vec::new();
     let mut slice = slice_in_words(renderer.connection);
     for part in parts {
@@ -105,6 +113,16 @@ fn begin_with_names(connection: &mut Connection, picture: &Picture) -> Result<()
     let totals = totals.as_primitive::<Float64Type>().iter().map(|total| total.unwrap_or_default() as i128);
     picture.names.begin_with(&names.zip(totals).collect::<Vec<_>>());
     Ok(())
+}
+
+/// What was opened, as people name it: the studies, where all runs are executions of some, else the runs.
+fn opened(connection: &mut Connection) -> Result<Vec<String>, Failure> {
+    const STUDIES: &str = "SELECT study FROM runs GROUP BY study ORDER BY min(run_number)";
+    let studies = cast(connection.collect(STUDIES, &Params::new())?.column(0), &DataType::Utf8)?;
+    let studies: Option<Vec<String>> =
+        studies.as_string::<i32>().iter().map(|study| study.map(str::to_owned)).collect();
+    let runs = || connection.session().runs().iter().map(|run| run.name.clone()).collect();
+    Ok(studies.filter(|studies| !studies.is_empty()).unwrap_or_else(runs))
 }
 
 /// What `--from` and `--to` have left of the traces.
@@ -177,6 +195,8 @@ fn reason(pieces: &[Piece]) -> Option<&str> {
 
 struct Renderer<'a> {
     connection: &'a mut Connection,
+    /// The names of the studies, else of the runs.
+    opened: Vec<String>,
     /// Runs and the order of locations.
     picture: Picture,
     with_pictures: bool,
@@ -338,7 +358,7 @@ impl Renderer<'_> {
 
     /// What `{{…}}` stands for.
     fn filled_in(&self, text: &str) -> String {
-        let runs: Vec<String> = self.connection.session().runs().iter().map(|run| escape(&run.name)).collect();
+        let runs: Vec<String> = self.opened.iter().map(|name| escape(name)).collect();
         let asked: Vec<String> = self.asked.iter().map(|name| code(name)).collect();
         let shown = match runs.as_slice() {
             [first, .., last] if runs.len() > 6 => format!("{} runs, {first} … {last}", runs.len()),

@@ -100,8 +100,12 @@ fn spelt(line: &str, spelling: Spelling) -> String {
 pub(crate) fn annotation(level: &str, file: &str, line: usize, title: &str, message: &str) -> String {
     let data = |text: &str| text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
-    // The name of a file may hold what cannot be seen, too.
-    format!("::{level} file={},line={line},title={}::{}", property(&visible(file)), property(title), data(message))
+    // The name of a file may hold what cannot be seen, too. Without a file, an annotation is one of the job.
+    let place = match file {
+        "" => String::new(),
+        file => format!("file={},line={line},", property(&visible(file))),
+    };
+    format!("::{level} {place}title={}::{}", property(title), data(message))
 }
 
 /// Standard output that commands no runner.
@@ -251,6 +255,7 @@ mod tests {
             annotation("error", "a,b:c%.sql", 3, "x::y\n", "50%\r\n::add-mask::z"),
             "::error file=a%2Cb%3Ac%25.sql,line=3,title=x%3A%3Ay%0A::50%25%0D%0A::add-mask::z"
         );
+        assert_eq!(annotation("notice", "", 1, "names", "a"), "::notice title=names::a");
         assert_eq!(annotation("error", "a\u{1b}[2J.sql", 1, "", ""), "::error file=a\\u{1b}[2J.sql,line=1,title=::");
     }
 }

@@ -297,7 +297,7 @@ fn metrics_are_compared_with_a_baseline() {
 }
 
 /// A study of two sizes on 1, 8 and 32 cores, twice each; on 32 cores everything takes `times` as long.
-fn study(times: f64) -> String {
+pub(super) fn study(times: f64) -> String {
     let run = |size: f64, cores: f64, repetition: f64| {
         let time = (10.0 * size + repetition / 10.0) / cores * if cores == 32.0 { times } else { 1.0 };
         format!("{{\"threads\":{cores},\"time\":{time}}}")
@@ -384,7 +384,10 @@ fn traces_of_the_same_name_are_compared() {
                   runs  │   base │    new │  change │ change_percent
                  ───────┼────────┼────────┼─────────┼────────────────
                   small │ 110 µs │ 150 µs │ 40.0 µs │           36.4
-                 what changed: see makespan, metric makespan
+                 what changed, the busy time by name of task (base=base/small.json, new=new/small.json; `tq report base=base/small.json new=new/small.json` tells more):
+                  name │ base_time │ new_time │ change_time │ base_tasks │ new_tasks
+                 ──────┼───────────┼──────────┼─────────────┼────────────┼───────────
+                  b    │   60.0 µs │   100 µs │     40.0 µs │          1 │         1
         2 checks: 2 failed
         --- exit 1
     "#]]);
@@ -439,13 +442,13 @@ fn what_is_not_compared_is_noted() {
         <?xml version="1.0" encoding="UTF-8"?>
         <testsuites name="tq check" tests="3" failures="0" errors="0" skipped="1">
           <testsuite name="makespan" tests="1" failures="0" errors="0" skipped="0">
-            <testcase classname="makespan" name="metric makespan" file="built-in makespan.sql" line="4"/>
+            <testcase classname="makespan" name="metric makespan"/>
           </testsuite>
           <testsuite name="busy time" tests="1" failures="0" errors="0" skipped="0">
-            <testcase classname="busy time" name="metric busy_time" file="built-in busy time.sql" line="4"/>
+            <testcase classname="busy time" name="metric busy_time"/>
           </testsuite>
           <testsuite name="critical path" tests="1" failures="0" errors="0" skipped="1">
-            <testcase classname="critical path" name="header" file="built-in critical path.sql" line="1">
+            <testcase classname="critical path" name="comparison">
               <skipped message="not compared: these traces have no dependencies, and the baseline has"></skipped>
             </testcase>
           </testsuite>
@@ -465,7 +468,7 @@ fn what_is_not_compared_is_noted() {
     "#]]
     .assert_eq(&place.read("out.md"));
     place.tq("check run.json --baseline bare.json --github").check(&expect![[r#"
-        ::notice file=built-in critical path.sql,line=1,title=tq check%3A critical path::not compared: the baseline has no dependencies, and these traces have
+        ::notice title=tq check%3A critical path::not compared: the baseline has no dependencies, and these traces have
         ok     makespan: metric makespan (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
         ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
         note   critical path: not compared: the baseline has no dependencies, and these traces have
@@ -488,12 +491,10 @@ fn what_is_not_compared_is_noted() {
     "#]]);
     place.write("other.csv", "task,name,location,start_us,end_us\n1,x,w0,0,20\n");
     place.tq("check other.csv --baseline run.json").check(&expect![[r#"
-        note   names: beware: the baseline and these traces have no name of task in common (3 names and 1): they do not look like runs of one program, and what follows compares two different things
-        ok     makespan: metric makespan (changed -75.0 %; 1 against 1 run: the tolerance alone decides)
-        ok     busy time: metric busy_time (changed -81.8 %; 1 against 1 run: the tolerance alone decides)
-        note   critical path: not compared: these traces have no dependencies, and the baseline has
-        2 checks: 2 held
-        --- exit 0
+        ERROR  names: not compared: the baseline and these traces have no name of task in common (3 names and 1), so they do not look like runs of one program
+                 hint: `--query makespan busy-time` compares them nevertheless
+        1 check: 1 could not run
+        --- exit 2
     "#]]);
 }
 
@@ -686,7 +687,7 @@ fn ci_reads_junit_annotations_and_a_summary() {
             <testcase classname="occupancy" name="rows: 1..10" file="occupancy.sql" line="5"/>
           </testsuite>
           <testsuite name="broken" tests="1" failures="0" errors="1" skipped="0">
-            <testcase classname="broken" name="header" file="broken.sql" line="1">
+            <testcase classname="broken" name="reading" file="broken.sql" line="1">
               <error message="broken.sql:1: `expect no row` is no expectation">hint: write `expect no rows`, `expect every row: occupancy &gt; 0.8`, `expect rows: 1..10` or `expect same as: FILE.csv`</error>
             </testcase>
           </testsuite>

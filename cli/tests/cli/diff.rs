@@ -31,11 +31,11 @@ fn two_runs_are_compared_in_a_command() {
 
         What changed most: work by name, idle locations
 
-         what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
-        ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
-         makespan       │   30.0 µs │  40.0 µs │     10.0 µs │           33.3 │          3 │         3
-         idle locations │   25.0 µs │  35.0 µs │     10.0 µs │           40.0 │          2 │         2
-         work in a      │   20.0 µs │  30.0 µs │     10.0 µs │           50.0 │          1 │         1
+         what           │ base_time │ new_time │ base_count │ new_count │ change_time │ change_percent
+        ────────────────┼───────────┼──────────┼────────────┼───────────┼─────────────┼────────────────
+         makespan       │   30.0 µs │  40.0 µs │          3 │         3 │     10.0 µs │           33.3
+         idle locations │   25.0 µs │  35.0 µs │          2 │         2 │     10.0 µs │           40.0
+         work in a      │   20.0 µs │  30.0 µs │          1 │         1 │     10.0 µs │           50.0
         --- exit 0
     "#]]);
     place.tq("diff base.csv new.csv --format json").check(&expect![[r#"
@@ -149,19 +149,20 @@ fn nothing_changed_and_nothing_in_common_are_said() {
 
         What changed most: work by name, idle locations
 
-         what           │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
-        ────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
-         makespan       │   30.0 µs │  20.0 µs │    -10.0 µs │          -33.3 │          3 │         1
-         idle locations │   25.0 µs │      0 s │    -25.0 µs │         -100.0 │          2 │         1
-         work in a      │   20.0 µs │      0 s │    -20.0 µs │         -100.0 │          1 │         0
-         work in x      │       0 s │  20.0 µs │     20.0 µs │           NULL │          0 │         1
-         work in b      │   10.0 µs │      0 s │    -10.0 µs │         -100.0 │          1 │         0
-         work in c      │   5.00 µs │      0 s │    -5.00 µs │         -100.0 │          1 │         0
+         what           │ base_time │ new_time │ base_count │ new_count │ change_time │ change_percent
+        ────────────────┼───────────┼──────────┼────────────┼───────────┼─────────────┼────────────────
+         makespan       │   30.0 µs │  20.0 µs │          3 │         1 │    -10.0 µs │          -33.3
+         idle locations │   25.0 µs │      0 s │          2 │         1 │    -25.0 µs │         -100.0
+         work in a      │   20.0 µs │      0 s │          1 │         0 │    -20.0 µs │         -100.0
+         work in x      │       0 s │  20.0 µs │          0 │         1 │     20.0 µs │           NULL
+         work in b      │   10.0 µs │      0 s │          1 │         0 │    -10.0 µs │         -100.0
+         work in c      │   5.00 µs │      0 s │          1 │         0 │    -5.00 µs │         -100.0
         --- exit 0
     "#]]);
     place.tq("query base=base.csv new=other.csv facts-nothing-in-common --format csv").check(&expect![[r#"
         fact
         "base and new have no name of task in common (3 names and 1): they do not look like two runs of one program, and what follows compares two different things."
+        base took 30.0 µs and new took 20.0 µs; `tq report TRACE` describes each by itself.
         --- exit 0
     "#]]);
     place.tq("query base=base.csv new=base.csv facts-what-changed --format csv").check(&expect![[r#"
@@ -189,7 +190,10 @@ fn a_baseline_alone_is_enough_for_a_check() {
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────
                   35.0 µs │ 45.0 µs │ 10.0 µs │           28.6
-                 what changed: see makespan, metric makespan
+                 what changed, the busy time by name of task (base=base.csv, new=new.csv; `tq report base=base.csv new=new.csv` tells more):
+                  name │ base_time │ new_time │ change_time │ base_tasks │ new_tasks
+                 ──────┼───────────┼──────────┼─────────────┼────────────┼───────────
+                  a    │   20.0 µs │  30.0 µs │     10.0 µs │          1 │         1
         2 checks: 2 failed
         --- exit 1
     "#]]);
@@ -289,7 +293,7 @@ fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
         <?xml version="1.0" encoding="UTF-8"?>
         <testsuites name="tq check" tests="1" failures="0" errors="1" skipped="0">
           <testsuite name="traces" tests="1" failures="0" errors="1" skipped="0">
-            <testcase classname="traces" name="header" file="nowhere.csv" line="1">
+            <testcase classname="traces" name="reading" file="nowhere.csv" line="1">
               <error message="cannot read trace `nowhere.csv`: no such file">hint: `.` holds `base.csv`, `run.json`</error>
             </testcase>
           </testsuite>
@@ -346,10 +350,10 @@ fn long_names_are_shortened_for_people() {
 
         What changed most: work by name, idle locations
 
-         what                                  │ base_time │ new_time │ change_time │ change_percent │ base_count │ new_count
-        ───────────────────────────────────────┼───────────┼──────────┼─────────────┼────────────────┼────────────┼───────────
-         work in b                             │   70.0 µs │  50.0 µs │    -20.0 µs │          -28.6 │          1 │         1
-         work in vectorized_elementwise_kernel │   20.0 µs │  40.0 µs │     20.0 µs │          100.0 │          1 │         1
+         what                                  │ base_time │ new_time │ base_count │ new_count │ change_time │ change_percent
+        ───────────────────────────────────────┼───────────┼──────────┼────────────┼───────────┼─────────────┼────────────────
+         work in b                             │   70.0 µs │  50.0 µs │          1 │         1 │    -20.0 µs │          -28.6
+         work in vectorized_elementwise_kernel │   20.0 µs │  40.0 µs │          1 │         1 │     20.0 µs │          100.0
         --- exit 0
     "#]]);
     assert!(place.tq("diff base.csv new.csv --format json").stdout.contains(&kernel));

@@ -55,8 +55,10 @@ fn lists_describe_themselves() {
                              queries read it.
           working_tasks      (view) The tasks that locations executed: `program_tasks` without spans on
                              locations of kind async and state, which describe what runs elsewhere or waits,
-                             and of role communication, which transfer (all of them where there are no
-                             others). Saved queries about busy locations, parallelism and idle time read it.
+                             and of role communication, which transfer; and without tasks of role wait and
+                             the steps of PyTorch's profiler (`ProfilerStep#…`), which hold all that runs
+                             meanwhile (all of them where there are no others). Saved queries about busy
+                             locations, parallelism and idle time read it.
           working_locations  (view) The locations that execute tasks: `program_locations` without those of
                              kind async and state and of role communication (all of them where there are no
                              others).

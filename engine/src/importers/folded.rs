@@ -171,7 +171,7 @@ fn read(source: &Source, shift: i64, builder: &mut RunBuilder) -> Result<Stacks,
             })?;
         }
     }
-    stats.left_out(findings::STACK_LINES, stacks.lines, || format!("they became {} tasks", stacks.starts.len()));
+    stats.became_others(findings::STACK_LINES, stacks.lines, || format!("they became {} tasks", stacks.starts.len()));
     Ok(stacks)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Ids: a slice has the id of its task, an instant a number from 2^39 on; tracks, threads and processes are numbered over
 //! all locations, counter tracks after them. Times are absolute, in ns, as Perfetto has them: since the trace's own zero
-//! (`runs.origin`). In a session of picoseconds such times would not fit; there they are ticks since the run's origin.
+//! (`runs.origin`), and shown as they are: in a table, `4370630 s` would stand in every row. In a session of picoseconds such times would not fit; there they are ticks since the run's origin.
 
 use crate::tables::ViewSpec;
 
@@ -174,7 +174,7 @@ pub static VIEWS: [ViewSpec; 17] = [
     ViewSpec {
         name: "slice",
         description: "Tasks, and instants as slices of no duration; states of threads are in thread_state.",
-        sql: "SELECT t.task AS id, t.start + coalesce(r.origin, 0) AS ts, coalesce(t.duration, -1) AS dur, p.id AS track_id, \
+        sql: "SELECT t.task AS id, CASE WHEN t.start IS NOT NULL THEN t.start + coalesce(r.origin, 0) END AS ts, coalesce(t.duration, -1) AS dur, p.id AS track_id, \
                 t.kind AS category, t.kind AS cat, t.name, coalesce(t.depth, 0) AS depth, t.stack_parent AS parent_id, \
                 CASE WHEN t.args IS NOT NULL THEN t.task END AS arg_set_id, \
                 CAST(TRY_CAST(t.args->>'tts' AS DECIMAL(30, 3)) * 1000 AS BIGINT) AS thread_ts, \
@@ -185,7 +185,7 @@ pub static VIEWS: [ViewSpec; 17] = [
               UNION ALL \
               SELECT r.run_number * 1099511627776 + 549755813887 \
                 + CAST(row_number() OVER (PARTITION BY e.run ORDER BY e.time, e.location, e.name, e.args) AS BIGINT) AS id, \
-                e.time + coalesce(r.origin, 0) AS ts, 0 AS dur, p.id AS track_id, e.kind AS category, e.kind AS cat, e.name AS name, \
+                CASE WHEN e.time IS NOT NULL THEN e.time + coalesce(r.origin, 0) END AS ts, 0 AS dur, p.id AS track_id, e.kind AS category, e.kind AS cat, e.name AS name, \
                 coalesce(t.depth + 1, 0) AS depth, e.task AS parent_id, CAST(NULL AS BIGINT) AS arg_set_id, \
                 CAST(TRY_CAST(e.args->>'tts' AS DECIMAL(30, 3)) * 1000 AS BIGINT) AS thread_ts, CAST(NULL AS BIGINT) AS thread_dur, e.run AS run \
               FROM tq.main.events e JOIN tq.main.runs r ON r.run = e.run \
@@ -260,7 +260,7 @@ pub static VIEWS: [ViewSpec; 17] = [
     ViewSpec {
         name: "thread_state",
         description: "States of threads (the extension with `\"ph\":\"T\"` and a duration).",
-        sql: "SELECT s.task AS id, s.start + coalesce(r.origin, 0) AS ts, coalesce(s.duration, -1) AS dur, \
+        sql: "SELECT s.task AS id, CASE WHEN s.start IS NOT NULL THEN s.start + coalesce(r.origin, 0) END AS ts, coalesce(s.duration, -1) AS dur, \
                 TRY_CAST(s.args->>'cpu' AS BIGINT) AS cpu, t.id AS utid, s.name AS state, \
                 CAST(TRY_CAST(s.args->>'io_wait' AS BOOLEAN) AS BIGINT) AS io_wait, s.args->>'blocked_function' AS blocked_function, s.run \
               FROM tq.main.tasks s JOIN tq.main.runs r ON r.run = s.run \
@@ -298,7 +298,7 @@ pub static VIEWS: [ViewSpec; 17] = [
     ViewSpec {
         name: "counter",
         description: "Values of counters.",
-        sql: "SELECT CAST(row_number() OVER (ORDER BY t.id, c.time) AS BIGINT) AS id, c.time + coalesce(r.origin, 0) AS ts, \
+        sql: "SELECT CAST(row_number() OVER (ORDER BY t.id, c.time) AS BIGINT) AS id, CASE WHEN c.time IS NOT NULL THEN c.time + coalesce(r.origin, 0) END AS ts, \
                 t.id AS track_id, c.value, CAST(NULL AS BIGINT) AS arg_set_id, c.run \
               FROM tq.main.counters c JOIN tq.main.runs r ON r.run = c.run JOIN tq.perfetto.counter_track t ON t.run = c.run \
                 AND t.name = c.name AND (t.location IS NOT DISTINCT FROM c.location) AND (t.unit IS NOT DISTINCT FROM c.unit) \

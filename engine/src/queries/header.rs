@@ -44,15 +44,15 @@ pub struct Header {
     pub expects: Vec<Expect>,
 }
 
-/// A table that must have rows: `links`, or `links.kind=dependency` for rows with that value (`kind=a|b`: with one of them);
-/// `no links` must have none.
+/// A table that must have rows: `links`, `links.kind=dependency` for rows with that value (`kind=a|b`: with one of them), or
+/// `tasks.start` for rows that have any; `no links` must have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Need {
     /// Whether there must be no such row.
     pub absent: bool,
     /// A table or view of every session.
     pub table: String,
-    /// A column and the values of which some row must have one.
+    /// A column and the values of which some row must have one; without values, any but NULL.
     pub with: Option<(String, Vec<String>)>,
 }
 
@@ -139,6 +139,7 @@ impl std::fmt::Display for Need {
         }
         match &self.with {
             None => f.write_str(&self.table),
+            Some((column, values)) if values.is_empty() => write!(f, "{}.{column}", self.table),
             Some((column, values)) => write!(f, "{}.{column}={}", self.table, values.join("|")),
         }
     }
@@ -312,17 +313,17 @@ impl Need {
         })?;
         let with = match (column, values) {
             (None, None) => None,
-            (Some(column), Some(values)) if columns.contains(&column) => {
-                Some((column.to_owned(), values.map(str::to_owned).collect()))
+            (Some(column), values) if columns.contains(&column) => {
+                Some((column.to_owned(), values.into_iter().flatten().map(str::to_owned).collect()))
             }
-            (Some(column), Some(_)) => {
+            (Some(column), _) => {
                 let near = nearest(column, columns.iter().copied());
                 let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
                 return Err(HeaderError::new(0, format!("`needs`: table `{table}` has no column `{column}`{near}")));
             }
             _ => {
                 return Err(HeaderError::new(0, format!("`needs`: cannot read `{text}`"))
-                    .hint("write `links`, or `links.kind=dependency` for rows with that value"));
+                    .hint("write `links`, `links.kind=dependency` for rows with that value, or `tasks.start` for rows with any"));
             }
         };
         Ok(Need { absent, table: table.to_owned(), with })

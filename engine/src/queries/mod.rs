@@ -356,6 +356,7 @@ impl SavedQuery {
 async fn session_has(session: &Session, need: &Need) -> Result<bool, SqlError> {
     // The names are from our own tables; the values are the user's.
     let filter = match &need.with {
+        Some((column, values)) if values.is_empty() => format!(" WHERE {column} IS NOT NULL"),
         Some((column, values)) => {
             let values: Vec<String> = values.iter().map(|value| format!("'{}'", value.replace('\'', "''"))).collect();
             format!(" WHERE CAST({column} AS VARCHAR) IN ({})", values.join(", "))
@@ -382,7 +383,8 @@ pub fn placeholders(text: &str) -> Vec<(String, usize)> {
 impl Origin {
     fn file(&self, name: &str) -> String {
         match self {
-            Origin::BuiltIn => format!("built-in {name}.sql"),
+            // Names of built-in queries have no blanks; what lines of a check call them (`busy time`) may.
+            Origin::BuiltIn => format!("built-in {}.sql", name.replace(' ', "-")),
             Origin::File(path) => path.display().to_string(),
         }
     }

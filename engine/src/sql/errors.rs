@@ -356,7 +356,18 @@ fn json_key_hint(root: &DataFusionError, place: Option<&Place>) -> Option<String
     let before = before.trim_end();
     let operator = ["->>", "->"].into_iter().find(|operator| before.ends_with(operator))?;
     let is_bare = field.relation.is_none();
-    is_bare.then(|| format!("a key of JSON stands in single quotes: `{operator}'{}'`", field.name))
+    let key = as_written(&field.name, Some(place));
+    is_bare.then(|| format!("a key of JSON stands in single quotes: `{operator}'{key}'`"))
+}
+
+/// A name as it stands in the statement: outside of double quotes, names are lower-cased before they are looked up, and a text that
+/// was meant is compared with its capitals.
+fn as_written(name: &str, place: Option<&Place>) -> String {
+    let there = place.map(|place| {
+        let before = usize::try_from(place.column.saturating_sub(1)).unwrap_or(0);
+        place.source_line.chars().skip(before).take(name.chars().count()).collect::<String>()
+    });
+    there.filter(|there| there.to_lowercase() == name.to_lowercase()).unwrap_or_else(|| name.to_owned())
 }
 
 fn no_column(
@@ -395,8 +406,8 @@ fn no_column(
     let names: Vec<&str> = valid.iter().map(|column| column.name.as_str()).collect();
     let is_alone = field.relation.is_none();
     let near = column_like(&field.name, &names).or_else(|| nearest(&field.name, names.iter().copied()));
-    let as_text =
-        (is_alone && (in_double_quotes || place.is_some_and(is_compared))).then(|| format!("'{}'", field.name));
+    let as_text = (is_alone && (in_double_quotes || place.is_some_and(is_compared)))
+        .then(|| format!("'{}'", as_written(&field.name, place)));
     let hint = match (near, as_text) {
         _ if is_alone && statement.is_alias(&field.name) => {
             format!(
@@ -454,6 +465,11 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         .iter()
         .copied()
         .find(|own| *own == last)
+        // `hta.slice` is `perfetto.slice`.
+        .or_else(|| {
+            let in_schema = |name: &&str| name.rsplit_once('.').is_some_and(|(_, table)| table == last);
+            known.iter().copied().filter(|_| given.contains('.')).find(in_schema)
+        })
         .or_else(|| table_like(last, &own))
         .or_else(|| nearest(given, known.iter().copied()));
     let hint = match (near, nearest(given, names.relation_functions())) {

@@ -483,6 +483,10 @@ fn errors_of_the_rest_of_sql() {
         "\"one\"",
         "a text needs single quotes: 'one'",
     );
+    // Names are lower-cased, texts are not.
+    for sql in ["SELECT task FROM tasks WHERE name = B_5_19", "SELECT task FROM tasks WHERE name IN (B_5_19)"] {
+        check_error(sql, "no column `b_5_19`", "B_5_19", "a text needs single quotes: 'B_5_19'");
+    }
     check_error("SELECT * FROM task", "no table `task`", "task", "did you mean `tasks`?");
     check_error("WITH steps AS (SELECT 1) SELECT * FROM step", "no table `step`", "step", "did you mean `steps`?");
     check_error("SELECT * FROM weather", "no table `weather`", "weather", "there is links, tasks");

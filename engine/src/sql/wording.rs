@@ -159,7 +159,7 @@ fn wrong_operands(text: &str) -> Worded {
     if let Some((_, found)) = text.split_once("Cannot access field at argument 1: type ") {
         let found = found.split(" is not ").next()?;
         let hint = "a member of JSON is `args->>'key'` as text, `args->'key'` as JSON".to_owned();
-        return Some((format!("`x['key']` takes a member of a struct, and {found} is none"), Some(hint)));
+        return Some((format!("`x['key']` and `x.key` take a member of a struct, and {found} is none"), Some(hint)));
     }
     let distinct = text.strip_prefix("For SELECT DISTINCT, ORDER BY expressions ")?;
     let key = distinct.strip_suffix(" must appear in select list").unwrap_or(distinct);

@@ -2,7 +2,7 @@
 //! [`findings`].
 //!
 //! Every record that a reader sees either becomes a row or is counted as left out. [`Stats::records`] books what was
-//! read; [`Stats::left_out`] books what became no row; [`Stats::note`] says something about records that did become rows.
+//! read; [`Stats::left_out`] books what became no row, [`Stats::became_others`] what became more or fewer rows than one; [`Stats::note`] says something about records that did become rows.
 //! When the run is finished the two sides must agree, else a row `unaccounted` of severity `lost` says so.
 
 use std::collections::BTreeMap;
@@ -26,6 +26,7 @@ pub struct Stats {
     found: BTreeMap<Finding, (u64, String)>,
     records: Option<u64>,
     left_out: u64,
+    became_others: u64,
 }
 
 impl Stats {
@@ -37,6 +38,12 @@ impl Stats {
     /// Counts records that became no row; `example` is called for the first one.
     pub fn left_out(&mut self, finding: Finding, count: u64, example: impl FnOnce() -> String) {
         self.left_out += count;
+        self.note(finding, count, example);
+    }
+
+    /// Counts records that became rows, but not one each: the rows come from several of them, or one became many.
+    pub fn became_others(&mut self, finding: Finding, count: u64, example: impl FnOnce() -> String) {
+        self.became_others += count;
         self.note(finding, count, example);
     }
 
@@ -59,6 +66,7 @@ impl Stats {
             self.note(finding, count, || example);
         }
         self.left_out += other.left_out;
+        self.became_others += other.became_others;
         if let Some(records) = other.records {
             self.records(records);
         }
@@ -74,6 +82,7 @@ impl Stats {
     pub(crate) fn close(mut self, rows: u64) -> Vec<Stat> {
         if let Some(records) = self.records {
             let left_out = self.left_out;
+            let rows = rows + self.became_others;
             let accounted = rows + left_out;
             if records != accounted {
                 self.note(findings::UNACCOUNTED, records.abs_diff(accounted), || {

@@ -12,7 +12,7 @@ use crate::text::visible::push_visible;
 pub(super) fn document(outcomes: &[Outcome], tick: Tick) -> Result<String, Failure> {
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(text, "<testsuites name=\"tq check\" {}>", counts(outcomes));
-    for suite in outcomes.chunk_by(|one, other| one.file == other.file) {
+    for suite in outcomes.chunk_by(|one, other| (&one.query, &one.file) == (&other.query, &other.file)) {
         let Some(first) = suite.first() else { continue };
         let _ = writeln!(text, "  <testsuite name=\"{}\" {}>", escape(&first.query), counts(suite));
         for outcome in suite {
@@ -25,15 +25,16 @@ pub(super) fn document(outcomes: &[Outcome], tick: Tick) -> Result<String, Failu
 }
 
 fn case(text: &mut String, outcome: &Outcome, tick: Tick) -> Result<(), Failure> {
-    let name = if outcome.what.is_empty() { "header" } else { &outcome.what };
-    let _ = write!(
-        text,
-        "    <testcase classname=\"{}\" name=\"{}\" file=\"{}\" line=\"{}\"",
-        escape(&outcome.query),
-        escape(name),
-        escape(&outcome.file),
-        outcome.line
-    );
+    // A case needs a name, also where no check came of it.
+    let name = match (outcome.what.as_str(), &outcome.verdict) {
+        ("", Verdict::Noted(_)) => "comparison",
+        ("", _) => "reading",
+        (what, _) => what,
+    };
+    let _ = write!(text, "    <testcase classname=\"{}\" name=\"{}\"", escape(&outcome.query), escape(name));
+    if !outcome.file.is_empty() {
+        let _ = write!(text, " file=\"{}\" line=\"{}\"", escape(&outcome.file), outcome.line);
+    }
     let element = match &outcome.verdict {
         Verdict::Held(_) => {
             text.push_str("/>\n");

@@ -159,7 +159,7 @@ impl Reading {
         self.counters_of(block, first)?;
         let handled: Vec<_> = block.sections.iter().filter(|section| section.mailbox != MAIN).collect();
         let mains = (block.sections.len() - handled.len()) as u64;
-        self.builder.stats.left_out(findings::MAIN_LINES, mains, || format!("{file}: they become counters"));
+        self.builder.stats.became_others(findings::MAIN_LINES, mains, || format!("{file}: they become counters"));
         let mut args = StringBuilder::with_capacity(handled.len(), handled.len() * 32);
         let mut text = String::new();
         for section in &handled {
@@ -281,7 +281,7 @@ impl Reading {
         let of_sub_run = run.values.len() as u64;
         self.builder
             .stats
-            .left_out(findings::OVERALL_LINES, run.records, || format!("{of_sub_run} counters come from them"));
+            .became_others(findings::OVERALL_LINES, run.records, || format!("{of_sub_run} counters come from them"));
         self.wait(counters, false, None)
     }
 

@@ -147,7 +147,7 @@ impl Kinds {
         (0..names.len() as i32).map(|key| collective(names.word(key))).collect()
     }
 
-    /// Which lanes only carry data: something is copied or communicated there, and nothing else runs. Waits and the ranges of a
+    /// Which lanes only carry data: something is copied or communicated there, or waits, and nothing else runs. The ranges of a
     /// user, which are drawn around both, do not count.
     pub(super) fn carriers<'r>(&self, recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
         let collectives = self.collectives(&shared.names);
@@ -158,8 +158,8 @@ impl Kinds {
                     let kind = self.get(kind);
                     let is_carried = kind == Kind::Copy || collectives.get(name as usize) == Some(&Some(kind));
                     match kind {
-                        Kind::Sync | Kind::StreamRange => {}
-                        _ if is_carried => carries[lane as usize] = true,
+                        Kind::StreamRange => {}
+                        _ if is_carried || kind == Kind::Sync => carries[lane as usize] = true,
                         _ => works[lane as usize] = true,
                     }
                 }

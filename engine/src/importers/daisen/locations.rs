@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! GPU[1]                 scope        nothing ran here, but it is above what did
-//! GPU[1].SA[0]           scope
+//! GPU[1].SA[0]           scope        also where the trace lists it as a component
 //! GPU[1].SA[0].L1ICache  component    tasks name it
 //! L1Cache.Top            port         the trace lists it as one
 //! ```
 //! They are sorted as Daisen lists them: numbers by their value, so that `CU[2]` comes before `CU[10]`.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
@@ -86,6 +86,15 @@ pub(super) fn append(listed: Vec<Known>, tasks: &Tasks, builder: &mut RunBuilder
     for column in [tables::Events::location, tables::Counters::location] {
         let words = builder.words(column);
         named.extend((0..words.len()).map(|key| words.word(key as i32).to_owned()));
+    }
+    let ran: HashSet<&str> = (0..tasks.locations.len()).map(|key| tasks.locations.word(key as i32)).collect();
+    let around: HashSet<&str> =
+        ran.iter().flat_map(|name| std::iter::successors(above(name), |name| above(name))).collect();
+    for (name, (kind, _)) in &mut all {
+        // A component that is listed, and whose parts do what it does, executes no more than other containers.
+        if *kind == Kind::Component && around.contains(name.as_str()) && !ran.contains(name.as_str()) {
+            *kind = Kind::Scope;
+        }
     }
     for name in named {
         all.entry(name).or_insert_with(|| (Kind::Component, Map::new()));

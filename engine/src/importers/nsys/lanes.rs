@@ -54,6 +54,7 @@ struct Lane {
     parent: Option<i32>,
     process: Option<i32>,
     kind: &'static str,
+    role: &'static str,
     name: String,
 }
 
@@ -148,6 +149,21 @@ impl Lanes {
         lane
     }
 
+    /// Streams on which only collectives, copies and waits were met run nothing: they transfer. `met` has the lane of each task, and
+    /// whether it is work.
+    pub(super) fn tell_carriers(&mut self, met: impl Iterator<Item = (i32, bool)>) {
+        let (mut there, mut works) = (vec![false; self.all.len()], vec![false; self.all.len()]);
+        for (lane, is_work) in met {
+            there[lane as usize] = true;
+            works[lane as usize] |= is_work;
+        }
+        for (lane, (there, works)) in self.all.iter_mut().zip(there.into_iter().zip(works)) {
+            if lane.kind == "stream" && there && !works {
+                lane.role = "communication";
+            }
+        }
+    }
+
     /// The names of all lanes as keys of a column of locations.
     pub(super) fn keys(&self, column: Place<Word>, builder: &mut RunBuilder) -> Vec<i32> {
         self.all.iter().map(|lane| builder.word(column, &lane.location)).collect()
@@ -161,7 +177,7 @@ impl Lanes {
                 kind: lane.kind,
                 name: Some(&lane.name),
                 process: lane.process.map(|process| self.location(process)),
-                role: "compute",
+                role: lane.role,
                 clock: None,
                 sort_index: None,
             })
@@ -194,7 +210,7 @@ impl Lanes {
             None => (kind == "process").then_some(lane),
         };
         self.by_location.insert(location.clone(), lane);
-        self.all.push(Lane { location, parent, process, kind, name });
+        self.all.push(Lane { location, parent, process, kind, role: "compute", name });
         lane
     }
 

@@ -40,7 +40,7 @@ use rusqlite::types::ValueRef;
 
 use self::database::Reader;
 use self::lanes::Lanes;
-use self::tasks::Tasks;
+use self::tasks::{Kind, Tasks};
 use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
 use super::sqlite::{self, Database};
 use crate::error::ImportError;
@@ -138,6 +138,8 @@ impl Importer for Nsys {
         let origin = tasks.starts.iter().chain(marks.times.iter()).copied().min();
         builder.info.origin = origin;
         builder.info.started_at = started_at.zip(origin).and_then(|(start, origin)| start.checked_add(origin));
+        let is_work = |kind: &Kind| matches!(kind, Kind::Kernel | Kind::Graph);
+        lanes.tell_carriers(tasks.lanes.iter().copied().zip(tasks.kinds.iter().map(is_work)));
         tasks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
         marks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
         joins::append(&launches.links, &ranges, &mut builder)?;

@@ -280,7 +280,7 @@ impl<'r, 'a> Rows<'r, 'a> {
             }
         }
         stats.left_out(findings::END_EVENTS, ends, || "the ends of tasks are in their rows".to_owned());
-        stats.left_out(findings::COUNTER_EVENTS, counters, || "each is rows of counters".to_owned());
+        stats.became_others(findings::COUNTER_EVENTS, counters, || "each is rows of counters".to_owned());
         stats.note(findings::ARGS_TOO_LONG, args.too_long, || "more than 2 GiB of arguments in one stream".to_owned());
         lane.args = args.finish();
         lane.nest(stats);

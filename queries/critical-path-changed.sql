@@ -1,0 +1,18 @@
+-- title: How the critical path changed from base to new, by name of task; the changes of all names add up to it
+-- topic: comparison
+-- needs: tasks.run=base, tasks.run=new, links.run=base, links.run=new, links.kind=dependency
+-- chart: bar x=change_time y=name
+--
+WITH steps AS (
+  SELECT run, name, count(*) AS steps, sum(duration) AS path_time FROM critical_path() WHERE run IN ('base', 'new') GROUP BY run, name
+), changes AS (
+  SELECT name, coalesce(sum(path_time) FILTER (WHERE run = 'base'), 0) AS base_time, coalesce(sum(path_time) FILTER (WHERE run = 'new'), 0) AS new_time,
+    coalesce(sum(steps) FILTER (WHERE run = 'base'), 0) AS base_steps, coalesce(sum(steps) FILTER (WHERE run = 'new'), 0) AS new_steps
+  FROM steps
+  GROUP BY name
+)
+SELECT CASE name WHEN '' THEN 'tasks without a name' ELSE name END AS name, base_time, new_time, new_time - base_time AS change_time, base_steps, new_steps
+FROM changes
+WHERE base_time <> new_time
+ORDER BY abs(new_time - base_time) DESC, name
+LIMIT 30
