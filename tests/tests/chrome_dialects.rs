@@ -187,6 +187,7 @@ fn spellings_of_an_id_are_one() {
         span("local", r#""id2":{"local":"0xAB"}"#, r#""id2":{"local":"0xab"}"#),
         span("other", r#""id":"a""#, r#""id":"A""#),
         span("text", r#""id":"50""#, r#""id":50"#),
+        span("wide", r#""id":18446744073709551615"#, r#""id":"0xffffffffffffffff""#),
     ];
     answers(
         &spans.join(","),
@@ -200,9 +201,102 @@ fn spellings_of_an_id_are_one() {
             | local   | 4000   |
             | other   |        |
             | text    | 4000   |
+            | wide    | 4000   |
             +---------+--------+
         "#]],
     );
+}
+
+#[test]
+fn spellings_of_a_flow_id_are_one() {
+    let flow = |start: &str, end: &str, at: u32| {
+        let task = |tid: u32, ts: u32| format!(r#"{{"ph":"X","name":"t{ts}","pid":1,"tid":{tid},"ts":{ts},"dur":5}}"#);
+        format!(
+            r#"{},{},{{"ph":"s","name":"f","pid":1,"tid":1,"ts":{at},"id":{start}}},
+               {{"ph":"f","bp":"e","name":"f","pid":1,"tid":2,"ts":{},"id":{end}}}"#,
+            task(1, at),
+            task(2, at + 1),
+            at + 1,
+        )
+    };
+    let flows =
+        [flow("7", "7.0", 0), flow("18446744073709551615", r#""ffffffffffffffff""#, 10), flow("3", "\"0x3\"", 20)];
+    answers(
+        &flows.join(","),
+        "SELECT s.name AS source, t.name AS target FROM links \
+         JOIN tasks AS s ON s.task = links.source JOIN tasks AS t ON t.task = links.target ORDER BY s.start",
+        &expect![[r#""#]],
+    );
+}
+
+/// chrome://tracing knows a thread by the text of its number; so 12 and "12" are one, and a `B` finds its `E`.
+#[test]
+fn ids_of_threads_that_are_texts_of_numbers_are_those_numbers() {
+    answers(
+        r#"{"ph":"B","pid":"12","tid":"34","ts":0,"name":"mixed"},
+           {"ph":"E","pid":12,"tid":34,"ts":5},
+           {"ph":"M","pid":"12","name":"process_name","args":{"name":"solver"}},
+           {"ph":"X","pid":"10.0.0.5","tid":"0x1f","ts":1,"dur":2,"name":"node"},
+           {"ph":"X","pid":"1.50","tid":"007","ts":1,"dur":2,"name":"no number"}"#,
+        "SELECT location, tasks.name, finish, process FROM tasks JOIN locations USING (location) ORDER BY 1",
+        &expect![[r#""#]],
+    );
+}
+
+/// As `libkineto` of PyTorch 1.8 writes it: tids are texts in tasks, and numbers in flows and instants.
+#[test]
+fn launches_of_old_kineto_are_links_once() {
+    let trace = |flow: &str| {
+        format!(
+            r#"{{"ph":"X","cat":"Operator","name":"aten::mm","pid":100,"tid":"9","ts":0,"dur":50,"args":{{"External id":3}}}},
+               {{"ph":"X","cat":"Runtime","name":"cudaLaunchKernel","pid":100,"tid":"9","ts":10,"dur":10,
+                 "args":{{"cbid":211,"correlation":42,"external id":3}}}},
+               {{"ph":"s","id":42,"pid":100,"tid":9,"ts":10,{flow}}},
+               {{"ph":"X","cat":"Kernel","name":"gemm","pid":0,"tid":"stream 7","ts":30,"dur":50,
+                 "args":{{"stream":7,"correlation":42,"external id":3}}}},
+               {{"ph":"f","id":42,"pid":0,"tid":"stream 7","ts":30,{flow},"bp":"e"}},
+               {{"ph":"i","s":"t","name":"[memory]","pid":100,"tid":9,"ts":12,"args":{{"Bytes":64,"Device Id":0,"Device Type":1}}}}"#
+        )
+    };
+    for flow in [
+        r#""cat":"async","name":"launch""#,
+        r#""cat":"async_cpu_to_gpu","name":"async_gpu""#,
+        r#""cat":"ac2g","name":"ac2g""#,
+    ] {
+        answers(
+            &trace(flow),
+            "SELECT s.name AS source, s.location, links.kind, t.name AS target FROM links \
+             JOIN tasks AS s ON s.task = links.source JOIN tasks AS t ON t.task = links.target ORDER BY links.kind",
+            &expect![[r#""#]],
+        );
+    }
+    answers(
+        &trace(r#""cat":"async","name":"launch""#),
+        "SELECT location, kind FROM locations ORDER BY 1",
+        &expect![[r#""#]],
+    );
+    // Flows of another program that are called so.
+    answers(
+        r#"{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":5},{"ph":"X","name":"b","pid":1,"tid":2,"ts":9,"dur":5},
+           {"ph":"s","cat":"async","name":"launch","id":1,"pid":1,"tid":1,"ts":0},
+           {"ph":"f","bp":"e","cat":"async","name":"launch","id":1,"pid":1,"tid":2,"ts":9}"#,
+        "SELECT source, target, kind, name FROM links",
+        &expect![[r#""#]],
+    );
+}
+
+/// Windows tools write UTF-16, not always with a mark of the byte order.
+#[test]
+fn utf_16_is_refused_with_the_command_that_converts_it() {
+    let text = r#"[{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"a"}]"#;
+    let little: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = text.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for (bytes, order) in [(little, "UTF-16LE"), (big, "UTF-16BE")] {
+        let folder = folder_of(&[("trace.json", &*bytes)]);
+        let error = tq_engine::session::Session::open(&tq_tests::options(&folder.path().join("trace.json")));
+        let said = error.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(said.contains(&format!("iconv -f {order}")), "{said}");
+    }
 }
 
 #[test]
@@ -282,4 +376,25 @@ fn padding_and_a_damaged_bit_of_gzip_keep_what_precedes() {
         &path,
         "SELECT (SELECT count(*) FROM tasks) > 5000 AS keeps, sum(count) > 0 AS tells FROM import_stats WHERE severity = 'lost'",
     ));
+}
+
+/// What a viewer needs (process 1, its threads 2 and 3) may be called like the locations that it shows: those of another trace.
+#[test]
+fn shown_locations_have_their_names_whatever_the_viewer_calls_its_threads() {
+    let shown = |tid: u32, location: &str| {
+        format!(
+            r#"{{"ph":"M","name":"thread_name","pid":1,"tid":{tid},"args":{{"name":"{location}","tq_location":"{location}"}}}},
+               {{"ph":"M","name":"tq_location","pid":1,"args":{{"location":"{location}","kind":"thread"}}}},
+               {{"ph":"X","pid":1,"tid":{tid},"ts":{tid},"dur":1,"name":"of {location}"}}"#
+        )
+    };
+    let events = [shown(1, "1/2"), shown(2, "1/3"), shown(3, "1"), shown(4, "1/4"), shown(5, "w")];
+    let text = format!(
+        r#"{{"tq":{{"runs":[{{"run":"a"}}]}},"traceEvents":[{{"ph":"M","name":"process_name","pid":1,"args":{{"name":"a"}}}},{}]}}"#,
+        events.join(",")
+    );
+    let folder = folder_of(&[("trace.json", text)]);
+    let path = folder.path().join("trace.json");
+    let sql = "SELECT locations.location, tasks.name FROM locations LEFT JOIN tasks USING (location) ORDER BY 1";
+    expect![[r#""#]].assert_eq(&table(&path, sql));
 }

@@ -466,3 +466,25 @@ fn a_long_schema_is_recognised() {
     let (_folder, path) = database(&statements);
     assert_eq!(rows(&open(&path), "SELECT format FROM runs"), ["nsys"]);
 }
+
+/// Half of a table would be a wrong answer: what SQLite cannot hold is no damage.
+#[test]
+fn a_value_that_sqlite_may_not_hold_is_an_error() {
+    let folder = TempDir::new().expect("a temporary folder");
+    let path = folder.path().join("trace.sqlite");
+    let database = Connection::open(&path).expect("a database");
+    database
+        .execute_batch(
+            "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+             INSERT INTO StringIds VALUES (1, 'gemm');
+             INSERT INTO StringIds VALUES (2, zeroblob(300000000));
+             INSERT INTO StringIds VALUES (3, 'copy');
+             CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INT, end INT, deviceId INT, streamId INT, demangledName INT);
+             INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (1, 2, 0, 7, 1), (3, 4, 0, 7, 3);",
+        )
+        .expect("tables");
+    drop(database);
+    let options = OpenOptions { max_value: 1 << 20, ..options(&path) };
+    let error = Session::open(&options).err().map(|error| error.to_string()).unwrap_or_default();
+    assert!(error.contains("more memory than it may take") && error.contains("`StringIds`"), "{error}");
+}

@@ -192,8 +192,13 @@ impl Database {
         self.texts(connection, "SELECT name FROM pragma_table_info(?)", [table])
     }
 
-    /// An error of SQLite, with its place.
+    /// An error of SQLite, with its place. Where SQLite came to the limit of what it may take, the file is not to blame.
     pub(super) fn damaged(&self, place: String, error: &rusqlite::Error) -> ImportError {
+        if is_out_of_memory(error) {
+            let what =
+                format!("SQLite needs more memory than it may take; a value of the database is too long ({place})");
+            return ImportError::TooLong { path: self.path.clone(), what };
+        }
         ImportError::Damaged { path: self.path.clone(), format: self.format, place, what: error.to_string() }
     }
 
@@ -239,6 +244,11 @@ impl Database {
         let is_cut = changed == valid_for && length < expected;
         Ok(is_cut.then_some(CutOff { pages, page_size, expected, length }))
     }
+}
+
+/// Whether SQLite came to the limit of what it may take.
+pub(super) fn is_out_of_memory(error: &rusqlite::Error) -> bool {
+    error.sqlite_error_code() == Some(rusqlite::ErrorCode::OutOfMemory)
 }
 
 /// A database whose last pages are missing.

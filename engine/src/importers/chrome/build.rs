@@ -40,7 +40,8 @@ pub(super) fn build(
         }
         believe(&of_tasks, recording);
     }
-    shared.lanes.settle_told();
+    let holds = if shared.lanes.are_told() { holding_lanes(recordings.iter(), &shared) } else { Vec::new() };
+    shared.lanes.settle_told(&holds);
     // Times of another format keep their tick 0.
     let is_ours = recordings.iter().any(|recording| recording.origin.written.is_ours());
     let keeps_times = shared.lanes.are_told() || is_ours;
@@ -49,7 +50,7 @@ pub(super) fn build(
     let kinds = Kinds::of(&shared.kinds);
     let mut built = Vec::with_capacity(recordings.len());
     for mut recording in recordings {
-        built.push((join(&mut recording, &mut shared, &kinds), recording));
+        built.push((join(&mut recording, &mut shared, &kinds)?, recording));
     }
     if built.iter().all(|(_, recording)| recording.lists.events == 0) {
         builder.stats.note(findings::NO_EVENTS, 1, || "the trace holds no events".to_owned());
@@ -136,7 +137,7 @@ struct Joined {
     own: Vec<u32>,
 }
 
-fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined {
+fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result<Joined, ImportError> {
     let mut patches = Patches::new();
     let unfinished = slices::close(recording, shared, &mut patches);
     let mut parents = asyncs::close(recording, shared, &mut patches);
@@ -179,9 +180,11 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Joined
     let flows = flows::links(recording, &nesting, &launches, kinds, &links);
     links.extend(flows);
     recording.forget_joins();
+    // Any number of tasks may have one id.
+    recording.charge(links.capacity() * size_of::<Link>())?;
     // What `tq` wrote has its roles.
     let own = if recording.origin.written.is_ours() { Vec::new() } else { recorder::own_tasks(recording, shared) };
-    Joined { nesting, parents, links, patches, own }
+    Ok(Joined { nesting, parents, links, patches, own })
 }
 
 /// Ends what a `B` began inside of an `X`, where the thread goes on behind that one, as Perfetto does.
@@ -227,15 +230,7 @@ fn locations<'r>(
 /// Lanes on which something lies, and those above them.
 fn used_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
     let lanes = &shared.lanes.all;
-    let mut used = vec![false; lanes.len()];
-    for recording in recordings {
-        let tasks = recording.pieces.iter().flat_map(|piece| &piece.tasks.lanes).copied();
-        let marks = recording.lists.marks.iter().map(|mark| mark.lane);
-        let samples = recording.lists.samples.iter().map(|sample| sample.lane);
-        for lane in tasks.chain(marks).chain(samples).filter(|lane| *lane != NO_WORD) {
-            used[lane as usize] = true;
-        }
-    }
+    let mut used = holding_lanes(recordings, shared);
     // What is above a lane comes before it.
     for lane in (0..lanes.len()).rev().filter(|lane| lanes[*lane].shows.is_none()) {
         if let (true, Some(above)) = (used[lane], lanes[lane].parent) {
@@ -243,6 +238,20 @@ fn used_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shar
         }
     }
     used
+}
+
+/// Lanes on which something lies.
+fn holding_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
+    let mut holds = vec![false; shared.lanes.all.len()];
+    for recording in recordings {
+        let tasks = recording.pieces.iter().flat_map(|piece| &piece.tasks.lanes).copied();
+        let marks = recording.lists.marks.iter().map(|mark| mark.lane);
+        let samples = recording.lists.samples.iter().map(|sample| sample.lane);
+        for lane in tasks.chain(marks).chain(samples).filter(|lane| *lane != NO_WORD) {
+            holds[lane as usize] = true;
+        }
+    }
+    holds
 }
 
 fn links(links: &[Link], recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {

@@ -23,6 +23,14 @@ pub(super) struct Shared {
     /// Categories of tasks.
     pub(super) kinds: Words,
     pub(super) lanes: Lanes,
+    /// Bytes of it that were asked of the pool.
+    charged: usize,
+}
+
+impl Shared {
+    fn memory(&self) -> usize {
+        self.names.memory() + self.kinds.memory() + self.lanes.memory()
+    }
 }
 
 /// What a `thread_name` of ours says beside the name: the tid of the thread that the tasks ran on.
@@ -50,7 +58,7 @@ pub(super) struct Recording {
     pub(super) rows: u32,
     pub(super) source: Source,
     memory: MemoryReservation,
-    /// Bytes of texts and names that were asked of the pool.
+    /// Bytes of texts that were asked of the pool.
     texts_charged: usize,
 }
 
@@ -114,9 +122,11 @@ impl Recording {
         // Lists grow by doubling, and what joins them (stacks of lanes, ids) is in proportion.
         self.charge(lists.memory() * LISTS_FACTOR)?;
         self.lists.append(lists, &by);
-        let texts = self.texts.memory() + shared.names.memory() + shared.kinds.memory();
-        self.charge(texts.saturating_sub(self.texts_charged))?;
+        let texts = self.texts.memory();
+        let in_all = shared.memory();
+        self.charge(texts.saturating_sub(self.texts_charged) + in_all.saturating_sub(shared.charged))?;
         self.texts_charged = self.texts_charged.max(texts);
+        shared.charged = shared.charged.max(in_all);
         if tasks.len() == 0 {
             return Ok(());
         }
@@ -147,7 +157,7 @@ impl Recording {
     }
 
     /// Asks the pool for memory that lasts until the tables are built.
-    fn charge(&mut self, bytes: usize) -> Result<(), ImportError> {
+    pub(super) fn charge(&mut self, bytes: usize) -> Result<(), ImportError> {
         self.memory
             .try_grow(bytes)
             .map_err(|error| ImportError::Memory { path: self.source.path().to_owned(), what: error.strip_backtrace() })

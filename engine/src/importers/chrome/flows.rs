@@ -14,7 +14,14 @@
 //! a thread may begin and end together, so each end of a flow names its task by its number in the file (`"args":{"tq_task":12}`,
 //! counted from 0); that number is used if such a task exists.
 //!
-//! Kineto's `ac2g` flows repeat what `correlation` says; only what that does not say becomes a link here.
+//! Kineto's flows from calls to what they launch repeat what `correlation` says; only what that does not say becomes a link
+//! here. Their names changed over time:
+//!
+//! | PyTorch | category, name | tid of a thread |
+//! | --- | --- | --- |
+//! | 1.8 to 1.10 | `async`, `launch` | 123 in flows and instants, `"123"` in tasks |
+//! | 1.11 to 1.13 | `async_cpu_to_gpu`, `async_gpu` | 123 |
+//! | 2.0 and later | `ac2g`, `ac2g` | 123 |
 
 use std::collections::BTreeMap;
 
@@ -23,13 +30,41 @@ use hashbrown::HashSet;
 use super::chunk::{Flow, FlowId, NO_WORD, UNFINISHED};
 use super::event;
 use super::file::Recording;
-use super::kineto::{Kinds, Label, Launches, Link};
+use super::kineto::{Kinds, Known, Label, Launches, Link};
 use super::nest::Nesting;
 use super::round_trip::{self, WRITTEN};
 use crate::trace::{Words, findings};
 
-/// Kineto's flows from calls to what they launch.
-const LAUNCH: &str = "ac2g";
+/// The categories of Kineto's flows from calls to what they launch.
+const LAUNCH: [&str; 2] = ["ac2g", "async_cpu_to_gpu"];
+
+/// The category and name of the oldest ones, which other programs may use as well.
+const OLD_LAUNCH: [&str; 2] = ["async", "launch"];
+
+/// Which flows of a file go from calls to what they launch; by keys of its texts.
+struct LaunchFlows {
+    categories: [Option<i32>; 2],
+    old: Option<(i32, i32)>,
+}
+
+impl LaunchFlows {
+    /// `has_calls`: some calls have correlations, so that Kineto wrote the file.
+    fn of(texts: &Words, has_calls: bool) -> LaunchFlows {
+        let old = OLD_LAUNCH.map(|word| texts.find(word));
+        LaunchFlows {
+            categories: LAUNCH.map(|category| texts.find(category)),
+            old: old[0].zip(old[1]).filter(|_| has_calls),
+        }
+    }
+
+    fn are_any(&self) -> bool {
+        self.old.is_some() || self.categories.iter().any(Option::is_some)
+    }
+
+    fn have(&self, category: i32, name: i32) -> bool {
+        self.categories.contains(&Some(category)) || self.old == Some((category, name))
+    }
+}
 
 /// What an end of a flow that `tq` wrote says: the number of its task in the file.
 pub(super) const TASK: &str = "tq_task";
@@ -38,7 +73,8 @@ pub(super) const TASK: &str = "tq_task";
 fn kind_of(category: i32, texts: &mut Words) -> Option<Label> {
     let written = (category != NO_WORD).then(|| texts.word(category).strip_prefix(WRITTEN)).flatten()?;
     // Links of these kinds may be known already.
-    let known = ["flow", "launch", "operator", "sync"].into_iter().find(|kind| *kind == written);
+    let known =
+        [Known::Flow, Known::Launch, Known::Operator, Known::Sync].into_iter().find(|kind| kind.text() == written);
     Some(match known {
         Some(kind) => Label::Word(kind),
         None => {
@@ -80,13 +116,13 @@ pub(super) fn links(
     others: &[Link],
 ) -> Vec<Link> {
     let mut identities: BTreeMap<Identity, Vec<Point>> = BTreeMap::new();
-    let launch = recording.texts.find(LAUNCH).unwrap_or(NO_WORD);
+    let launch_flows = LaunchFlows::of(&recording.texts, !launches.are_none());
     // Without such flows nothing is looked up.
-    let known = if launch == NO_WORD { HashSet::new() } else { launches.known(recording, kinds) };
+    let known = if launch_flows.are_any() { launches.known(recording, kinds) } else { HashSet::new() };
     let mut said = 0;
     let tasks = tasks(recording, nesting);
     for (flow, task) in recording.lists.flows.iter().zip(tasks) {
-        let is_launch = flow.category == launch && launch != NO_WORD;
+        let is_launch = launch_flows.have(flow.category, flow.name);
         if let (true, FlowId::Number(id)) = (is_launch, flow.id)
             && known.contains(&id)
         {
@@ -108,9 +144,9 @@ pub(super) fn links(
     let mut links = Vec::new();
     let mut unbound = 0;
     for ((category, name, _), points) in &mut identities {
-        let is_launch = *category == launch && launch != NO_WORD;
+        let is_launch = launch_flows.have(*category, *name);
         let ours = kind_of(*category, &mut recording.texts);
-        let kind = ours.unwrap_or(Label::Word(if is_launch { "launch" } else { "flow" }));
+        let kind = ours.unwrap_or(Label::Word(if is_launch { Known::Launch } else { Known::Flow }));
         let is_named = *name >= 0 && !(ours.is_some() && recording.text(*name).is_empty());
         // What `tq` wrote has an identity for each link.
         let told = points.iter().map(|point| point.told).find(|told| *told != NO_WORD);
@@ -125,7 +161,7 @@ pub(super) fn links(
         let args = args.map_or(Label::None, |args| Label::Key(recording.texts.intern(args)));
         unbound += bind_all(points, |source, target| links.push(Link { source, target, kind, name, args }));
     }
-    if links.iter().any(|link| link.kind != Label::Word("flow")) {
+    if links.iter().any(|link| link.kind != Label::Word(Known::Flow)) {
         let known: HashSet<_> = others.iter().map(|link| (link.source, link.target, link.kind)).collect();
         let before = links.len();
         links.retain(|link| !known.contains(&(link.source, link.target, link.kind)));

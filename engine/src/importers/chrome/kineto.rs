@@ -41,16 +41,48 @@ pub(super) enum Label {
     None,
     /// An empty name that `tq` wrote counts as no name.
     Null,
-    Word(&'static str),
+    Word(Known),
     /// Key of the file's texts.
     Key(i32),
+}
+
+/// Kinds and names of links that the format has: in one byte, since traces have millions of links.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Known {
+    Flow,
+    Launch,
+    Operator,
+    Sync,
+    Call,
+    ExternalId,
+    StreamSync,
+    ContextSync,
+    EventSync,
+    StreamWaitEvent,
+}
+
+impl Known {
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            Known::Flow => "flow",
+            Known::Launch => "launch",
+            Known::Operator => "operator",
+            Known::Sync => "sync",
+            Known::Call => "call",
+            Known::ExternalId => "External id",
+            Known::StreamSync => "Stream Sync",
+            Known::ContextSync => "Context Sync",
+            Known::EventSync => "Event Sync",
+            Known::StreamWaitEvent => "Stream Wait Event",
+        }
+    }
 }
 
 impl Label {
     pub(super) fn text(self, recording: &Recording) -> &str {
         match self {
             Label::None | Label::Null => "",
-            Label::Word(word) => word,
+            Label::Word(word) => word.text(),
             Label::Key(key) => recording.text(key),
         }
     }
@@ -328,6 +360,10 @@ impl Launches {
         Launches { calls }
     }
 
+    pub(super) fn are_none(&self) -> bool {
+        self.calls.is_empty()
+    }
+
     /// The call of a correlation: the latest that began by `time`, else the first.
     fn call(&self, id: i64, time: i64) -> Option<u32> {
         let from = self.calls.partition_point(|call| call.0 < id);
@@ -374,8 +410,8 @@ impl Launches {
             Link {
                 source,
                 target: carrier.row,
-                kind: Label::Word(if is_sync { "sync" } else { "launch" }),
-                name: if is_sync { Label::Word("call") } else { Label::None },
+                kind: Label::Word(if is_sync { Known::Sync } else { Known::Launch }),
+                name: if is_sync { Label::Word(Known::Call) } else { Label::None },
                 args: Label::None,
             }
         };
@@ -411,8 +447,8 @@ pub(super) fn operator_links(recording: &Recording, kinds: &Kinds, launches: &La
         Some(Link {
             source,
             target: carrier.row,
-            kind: Label::Word("operator"),
-            name: Label::Word("External id"),
+            kind: Label::Word(Known::Operator),
+            name: Label::Word(Known::ExternalId),
             args: Label::None,
         })
     };
@@ -475,12 +511,12 @@ pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Sh
             _ => last(stream(number("stream").filter(|id| *id >= 0)?)?, start, done),
         }?;
         let name = match name {
-            "Event Sync" => "Event Sync",
-            "Stream Wait Event" => "Stream Wait Event",
-            "Context Sync" => "Context Sync",
-            _ => "Stream Sync",
+            "Event Sync" => Known::EventSync,
+            "Stream Wait Event" => Known::StreamWaitEvent,
+            "Context Sync" => Known::ContextSync,
+            _ => Known::StreamSync,
         };
-        Some(Link { source, target: row, kind: Label::Word("sync"), name: Label::Word(name), args: Label::None })
+        Some(Link { source, target: row, kind: Label::Word(Known::Sync), name: Label::Word(name), args: Label::None })
     });
     links.collect()
 }

@@ -2,12 +2,13 @@
 //! states).
 //!
 //! ```text
-//! pid and tid    number, string ("Spans", "worker:7"), or absent: tid = pid, pid = 0; 7 and "7" are two, 7 and 7.0 one
+//! pid and tid    number, string ("Spans", "worker:7"), or absent: tid = pid, pid = 0; 7, "7" and 7.0 are one
 //! location       24622 (process) → 24622/24640 (thread, stream) → 24622/async io/read, 24622/24640/state
 //! several ranks  rank 3 → rank 3/24622 → rank 3/24622/24640, and `process` is the rank
 //! ```
 //! Strings are used in the name of a location as they are, or as JSON with quotes where they could be mistaken for
-//! something else.
+//! something else. A string that is a whole number is that number, as in chrome://tracing: PyTorch 1.8 writes `"tid": "123"` in tasks
+//! and `"tid": 123` in the flows and instants of the same thread.
 
 use std::collections::{HashMap, HashSet};
 
@@ -61,7 +62,15 @@ pub(super) struct Lanes {
     /// The locations of another format, where this file shows them.
     told: Vec<Told>,
     by_location: HashMap<String, i32>,
+    /// Bytes of their names.
+    text_bytes: usize,
 }
+
+/// What a lane costs besides its name: itself, its facts, and its row of `locations` in the making.
+const LANE_BYTES: usize = 1_024;
+
+/// How many copies of the name of a lane there are: its own, the key that finds it, its process, and its row.
+const NAME_COPIES: usize = 4;
 
 /// Which file of several a lane belongs to.
 #[derive(Debug, Clone, Default)]
@@ -86,6 +95,7 @@ impl Id {
             // Writers that have no number for it leave it out, or empty.
             "" | "\"\"" | "null" | "true" | "false" => None,
             _ => Some(match event::string_value(token) {
+                Some(text) if is_whole(&text) => Id::Number(text),
                 Some(text) => Id::Text(text),
                 // 7.0 and 7e0 are 7.
                 None => Id::Number(plain_number(token)),
@@ -97,7 +107,8 @@ impl Id {
         match self {
             Id::Number(number) => number.clone(),
             Id::Text(text) => {
-                let reads_as_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+                let begins_as_number = text.starts_with(|first: char| first.is_ascii_digit() || first == '-');
+                let reads_as_number = begins_as_number && text.parse::<f64>().is_ok();
                 let reads_as_other = reads_as_number || text.starts_with("async ");
                 let ambiguous = text.is_empty() || reads_as_other || text.contains(['/', '"']);
                 if ambiguous { Value::from(text.as_str()).to_string() } else { text.clone() }
@@ -235,6 +246,11 @@ impl Lanes {
         self.add(lane)
     }
 
+    /// Bytes that they cost until the tables are built.
+    pub(super) fn memory(&self) -> usize {
+        self.all.len() * LANE_BYTES + self.text_bytes * NAME_COPIES
+    }
+
     /// The lane of a full name.
     pub(super) fn find(&self, location: &str) -> Option<i32> {
         self.by_location.get(location).copied()
@@ -242,6 +258,7 @@ impl Lanes {
 
     fn add(&mut self, lane: Lane) -> i32 {
         let number = self.all.len() as i32;
+        self.text_bytes += lane.location.len();
         self.by_location.insert(lane.location.clone(), number);
         self.all.push(lane);
         number
@@ -299,8 +316,9 @@ impl Lanes {
     }
 
     /// Gives threads that show locations of another format their names, when all metadata is known. Each location is shown by
-    /// one thread, and no other one is called so.
-    pub(super) fn settle_told(&mut self) {
+    /// one thread, and no other one is called so: lanes on which something lies (`holds`) keep their names, and those above them;
+    /// what else a viewer needs may be called like a location that it shows, and gives its name away.
+    pub(super) fn settle_told(&mut self, holds: &[bool]) {
         let mut known = HashSet::new();
         self.told.retain(|told| known.insert(told.location.clone()));
         for told in &mut self.told {
@@ -308,17 +326,46 @@ impl Lanes {
         }
         let flat: HashSet<String> =
             self.told.iter().filter(|told| !told.nests).map(|told| told.location.clone()).collect();
-        for lane in 0..self.all.len() {
-            let Some(shows) = self.all[lane].shows.take_if(|shows| known.remove(shows)) else {
-                self.all[lane].shows = None;
-                continue;
-            };
-            if self.by_location.get(&shows).is_none_or(|other| *other == lane as i32) {
-                self.all[lane].nests &= !flat.contains(&shows);
-                self.by_location.insert(shows.clone(), lane as i32);
-                self.all[lane].location.clone_from(&shows);
-                self.all[lane].shows = Some(shows);
+        let mut showing = HashMap::new();
+        let mut kept = Vec::new();
+        for (at, lane) in self.all.iter_mut().enumerate() {
+            match lane.shows.take().filter(|shows| known.remove(shows)) {
+                Some(shows) => drop(showing.insert(shows, at)),
+                None => kept.extend(holds.get(at).is_some_and(|holds| *holds).then_some(at)),
             }
+        }
+        if self.told.is_empty() {
+            return;
+        }
+        let mut keeps = vec![false; self.all.len()];
+        while let Some(at) = kept.pop() {
+            if !std::mem::replace(&mut keeps[at], true) {
+                kept.extend(self.all[at].parent.map(|parent| parent as usize));
+                // Whoever shows a location of this name keeps its own.
+                kept.extend(showing.remove(&self.all[at].location));
+            }
+        }
+        for at in (0..self.all.len()).filter(|at| !keeps[*at]) {
+            self.by_location.remove(&self.all[at].location);
+        }
+        for (shows, at) in &showing {
+            let lane = &mut self.all[*at];
+            lane.nests &= !flat.contains(shows);
+            lane.location.clone_from(shows);
+            lane.shows = Some(shows.clone());
+            self.by_location.insert(shows.clone(), *at as i32);
+        }
+        // Lanes are told apart by their names, also those that become no row.
+        for (at, _) in keeps.iter().enumerate().filter(|(_, keeps)| !**keeps) {
+            if self.all[at].shows.is_some() {
+                continue;
+            }
+            let mut unused = format!("{}{SEPARATOR}", self.all[at].location);
+            while self.by_location.contains_key(&unused) {
+                unused.push(SEPARATOR);
+            }
+            self.by_location.insert(unused.clone(), at as i32);
+            self.all[at].location = unused;
         }
     }
 
@@ -404,15 +451,31 @@ pub(super) fn plain_number(token: &str) -> String {
     }
 }
 
+/// Whether a text is a whole number, spelled as JSON spells it.
+fn is_whole(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_spelled_so = digits == text || digits != "0";
+    is_spelled_so
+        && !digits.is_empty()
+        && digits.bytes().all(|byte| byte.is_ascii_digit())
+        && (digits == "0" || !digits.starts_with('0'))
+}
+
+/// The part of a key that a pid is: 7, "7" and 7.0 are one.
+pub(super) fn pid_key(token: &str) -> String {
+    Id::of(token).map_or_else(String::new, |id| id.display())
+}
+
 /// A whole number, which `1.0` is as well.
 fn whole(token: &str) -> Option<i64> {
     let of_decimal = || token.trim_end_matches('0').strip_suffix('.')?.parse().ok();
     event::integer(token.as_bytes()).or_else(of_decimal)
 }
 
-/// `stream 7` (Kineto), `stream#1` (XProf).
+/// `stream 7` (Kineto), `stream#1` and `Stream #14(Compute)` (XProf).
 fn names_a_stream(name: &str) -> bool {
     name.strip_prefix("stream")
+        .or_else(|| name.strip_prefix("Stream"))
         .is_some_and(|rest| rest.trim_start_matches([' ', '#']).starts_with(|c: char| c.is_ascii_digit()))
 }
 
@@ -438,7 +501,11 @@ mod tests {
         assert_eq!(location("T||7"), "0/7");
         assert_eq!(location("T|null|true"), "0/0");
         assert_eq!(location("P|\"Spans\""), "Spans");
-        assert_eq!(location("T|\"1000\"|\"\""), "\"1000\"/\"1000\"");
+        assert_eq!(location("T|\"1000\"|\"\""), "1000/1000");
+        assert_eq!(location("T|1000|\"-5\""), "1000/-5");
+        assert_eq!(location("T|\"007\"|\"2.0\""), "\"007\"/\"2.0\"");
+        assert_eq!(location("T|\"10.0.0.5\"|\"0x1f\""), "10.0.0.5/0x1f");
+        assert_eq!(location("T|\"-0\"|\"-\""), "\"-0\"/-");
         assert_eq!(location("T|\"\"|7"), "0/7");
         assert_eq!(location("T|\"\"|\"\""), "0/0");
         assert_eq!(location("T|\"a/b\"|\"c\""), "\"a/b\"/c");
@@ -460,8 +527,12 @@ mod tests {
 
     #[test]
     fn streams_are_told_by_their_names() {
-        assert!(["stream 7 ", "stream#1", "stream 7 (sync)", "stream7"].into_iter().all(names_a_stream));
-        assert!(!["streaming worker", "stream", "upstream 7"].into_iter().any(names_a_stream));
+        assert!(
+            ["stream 7 ", "stream#1", "stream 7 (sync)", "stream7", "Stream #14(Compute)"]
+                .into_iter()
+                .all(names_a_stream)
+        );
+        assert!(!["streaming worker", "stream", "upstream 7", "Streamer 7"].into_iter().any(names_a_stream));
     }
 
     #[test]

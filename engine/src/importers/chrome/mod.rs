@@ -157,6 +157,9 @@ fn utf16(head: &[u8]) -> Option<&'static str> {
     match head {
         [0xff, 0xfe, b'[' | b'{', 0, ..] => Some("UTF-16LE"),
         [0xfe, 0xff, 0, b'[' | b'{', ..] => Some("UTF-16BE"),
+        // Without a mark of the byte order, the zeros tell it.
+        [b'[' | b'{', 0, next, 0, ..] if *next != 0 => Some("UTF-16LE"),
+        [0, b'[' | b'{', 0, next, ..] if *next != 0 => Some("UTF-16BE"),
         _ => None,
     }
 }

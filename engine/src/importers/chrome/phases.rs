@@ -17,7 +17,7 @@ use super::chunk::{
     SEPARATOR, Sample, Tasks, UNFINISHED,
 };
 use super::event::{self, Event, Text};
-use super::lanes::plain_number;
+use super::lanes::{pid_key, plain_number};
 use super::place::{Place, Recent};
 use super::round_trip::{self, Said, WRITTEN, Written};
 use super::{flows, repair, time};
@@ -275,12 +275,12 @@ impl<'t> Phases<'t> {
         let id = global.or(local).unwrap_or(event.id);
         if id.is_empty() || id == "\"\"" || id == "null" {
             // Without an id, events of one name in one process belong together.
-            key.extend(["\u{1}pid", event.pid, "\u{1}", name]);
+            key.extend(["\u{1}pid", &pid_key(event.pid), "\u{1}", name]);
             self.note(findings::MISSING_ID, at, || "no `id`: paired by process, category and name".to_owned());
             return None;
         }
         if global.is_none() && local.is_some() {
-            key.extend(["pid", event.pid, "\u{1}"]);
+            key.extend(["pid", &pid_key(event.pid), "\u{1}"]);
         }
         push_part(&async_key(id), key);
         Some(event::string_value(id).unwrap_or_else(|| id.to_owned()))
@@ -355,6 +355,8 @@ impl<'t> Phases<'t> {
         };
         let mut key = |text: Option<Text<'t>>, recent: &mut Recent<'t>| match text {
             None => NO_WORD,
+            // None as well: one end of a flow may say nothing where the other says "".
+            Some(text) if text.raw.is_empty() => NO_WORD,
             Some(text) => recent.get(text.raw, || match text.plain {
                 true => self.texts.intern(text.raw),
                 false => self.texts.intern(&repair::unescape(text.raw).0),
@@ -394,7 +396,7 @@ impl<'t> Phases<'t> {
         match (event.id, event::get(event.id2, "global"), event::get(event.id2, "local")) {
             ("" | "null" | "\"\"", Some(global), _) => self.flow_id(global),
             ("" | "null" | "\"\"", None, Some(local)) if local != "\"\"" && local != "null" => {
-                let key = format!("pid{}{SEPARATOR}{}", event.pid, async_key(local));
+                let key = format!("pid{}{SEPARATOR}{}", pid_key(event.pid), async_key(local));
                 Some(FlowId::Text(self.texts.intern(&key)))
             }
             (id, ..) => self.flow_id(id),
@@ -408,11 +410,12 @@ impl<'t> Phases<'t> {
                 return None;
             }
             let number = hexadecimal(digits_of(&text).unwrap_or(&text));
-            return Some(number.map_or_else(|| FlowId::Text(self.texts.intern(token)), FlowId::Number));
+            let number = number.map(|number| FlowId::Number(number as i64));
+            return Some(number.unwrap_or_else(|| FlowId::Text(self.texts.intern(token))));
         }
         match token {
             "" | "null" => None,
-            _ => Some(token.parse().map_or_else(|_| FlowId::Text(self.texts.intern(token)), FlowId::Number)),
+            _ => Some(whole_id(token).map_or_else(|| FlowId::Text(self.texts.intern(token)), FlowId::Number)),
         }
     }
 
@@ -722,9 +725,14 @@ fn digits_of(text: &str) -> Option<&str> {
     text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"))
 }
 
-/// Ids above 2⁶³ wrap: all that matters is that they differ.
-fn hexadecimal(digits: &str) -> Option<i64> {
-    u64::from_str_radix(digits, 16).ok().map(|number| number as i64)
+fn hexadecimal(digits: &str) -> Option<u64> {
+    u64::from_str_radix(digits, 16).ok()
+}
+
+/// A whole number as the id of a flow. Ids above 2⁶³ wrap: all that matters is that they differ.
+fn whole_id(token: &str) -> Option<i64> {
+    let number = plain_number(token);
+    number.parse().ok().or_else(|| number.parse::<u64>().ok().map(|number| number as i64))
 }
 
 fn thread_time(event: &Event<'_>) -> Option<i64> {

@@ -1,5 +1,6 @@
 //! Read: the rows of a table, with columns found by name, whatever the version of the export.
 
+use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row};
 
 use crate::error::ImportError;
-use crate::importers::sqlite::{Database, quoted};
+use crate::importers::sqlite::{Database, is_out_of_memory, quoted};
 use crate::trace::{ROWS_PER_BATCH, Stats, Words, findings};
 
 /// Without one of these, wherever they are asked for, the figures of a table are others.
@@ -30,6 +31,8 @@ pub(super) struct Reader<'a> {
     ids: HashMap<i64, i32>,
     words: Words,
     memory: MemoryReservation,
+    /// What was made of the rows since they were last asked for, beside themselves: locations.
+    more_bytes: Rc<Cell<usize>>,
 }
 
 /// The cells of a row, in the order of the columns that were asked for.
@@ -64,10 +67,15 @@ impl<'a> Reader<'a> {
         let connection = Rc::new(database.connect()?);
         let tables = database.tables_without_views(&connection)?;
         let memory = MemoryConsumer::new(format!("reading {}", database.path().display())).register(pool);
-        let (done, ids, words) = Default::default();
-        let mut reader = Reader { stats, database, connection, tables, done, ids, words, memory };
+        let (done, ids, words, more_bytes) = Default::default();
+        let mut reader = Reader { stats, database, connection, tables, done, ids, words, memory, more_bytes };
         reader.strings()?;
         Ok(reader)
+    }
+
+    /// Where those who make something of rows add its bytes, which the pool is asked for.
+    pub(super) fn more_bytes(&self) -> Rc<Cell<usize>> {
+        Rc::clone(&self.more_bytes)
     }
 
     /// Whether a table has this name, or begins with it.
@@ -127,16 +135,14 @@ impl<'a> Reader<'a> {
             let connection = Rc::clone(&self.connection);
             let read = each(&connection, &select, |number, cells| {
                 if number.is_multiple_of(ROWS_PER_BATCH as u64) {
-                    self.reserve(ROWS_PER_BATCH * ROW_BYTES)?;
+                    self.reserve(ROWS_PER_BATCH * ROW_BYTES + self.more_bytes.take())?;
                 }
                 self.stats.records(1);
                 row(self, cells);
                 Ok(())
             });
             if let Some((number, error)) = read? {
-                self.stats.note(findings::TABLE_DAMAGED, 1, || {
-                    format!("table `{table}` breaks off at row {number}: {error}")
-                });
+                self.breaks_off(&table, number, &error)?;
             }
         }
         Ok(())
@@ -156,11 +162,19 @@ impl<'a> Reader<'a> {
                 Ok(())
             });
             if let Some((number, error)) = read? {
-                self.stats.note(findings::TABLE_DAMAGED, 1, || {
-                    format!("table `{table}` breaks off at row {number}: {error}")
-                });
+                self.breaks_off(&table, number, &error)?;
             }
         }
+        Ok(())
+    }
+
+    /// Counts a table that is damaged. One that only needs more memory is none, and half of it would be a wrong answer.
+    fn breaks_off(&mut self, table: &str, number: u64, error: &rusqlite::Error) -> Result<(), ImportError> {
+        if is_out_of_memory(error) {
+            return Err(self.database.damaged(format!("row {number} of table `{table}`"), error));
+        }
+        let example = || format!("table `{table}` breaks off at row {number}: {error}");
+        self.stats.note(findings::TABLE_DAMAGED, 1, example);
         Ok(())
     }
 

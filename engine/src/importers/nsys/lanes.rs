@@ -8,7 +8,9 @@
 //!                                  100/GPU 0/context 2/stream 7   of a second context of the device
 //! ```
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use hashbrown::HashMap;
 
@@ -70,12 +72,17 @@ pub(super) struct Lanes {
     contexts: HashMap<(Option<Process>, Option<i64>), i64>,
     thread_names: HashMap<i64, String>,
     process_names: HashMap<Process, String>,
+    /// Where their bytes are added.
+    bytes: Rc<Cell<usize>>,
 }
+
+/// What a location costs beside its names, with its row.
+const LANE_BYTES: usize = 320;
 
 impl Lanes {
     /// Reads the names that processes and threads have.
     pub(super) fn of(reader: &mut Reader<'_>) -> Result<Lanes, ImportError> {
-        let mut lanes = Lanes::default();
+        let mut lanes = Lanes { bytes: reader.more_bytes(), ..Lanes::default() };
         let mut named: Vec<(i64, i64, i64)> = Vec::new();
         reader.describe("ThreadNames", &["globalTid", "priority", "nameId"], |row| {
             if let (Some(thread), Some(name)) = (row.integer(0), row.integer(2)) {
@@ -209,6 +216,7 @@ impl Lanes {
             Some(parent) => self.all[parent as usize].process,
             None => (kind == "process").then_some(lane),
         };
+        self.bytes.set(self.bytes.get() + LANE_BYTES + 3 * location.len() + name.len());
         self.by_location.insert(location.clone(), lane);
         self.all.push(Lane { location, parent, process, kind, role: "compute", name });
         lane
