@@ -44,6 +44,16 @@ pub(crate) enum Command {
     Check(CheckArgs),
     /// Say what changed between two runs: makespan, why, and the work that changed most
     Diff(DiffArgs),
+    /// Read traces and write them into a store on disk, which answers as they do
+    Import(ImportArgs),
+    /// List the runs of a store
+    Runs(RunsArgs),
+    /// Remove runs from a store
+    Remove(RemoveArgs),
+    /// Delete files of a store that no run needs any more
+    Gc(GcArgs),
+    /// Bring small runs of a store together in large files
+    Compact(CompactArgs),
     /// List the trace formats, or describe one
     #[command(after_help = "Examples:\n  \
         tq formats                all formats\n  \
@@ -70,7 +80,7 @@ pub(crate) enum Command {
 /// What to open, and how. Shared by all commands that read traces.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OpenArgs {
-    /// A trace: `[NAME=]PATH`; a file, a directory of traces, or `-` for standard input
+    /// A trace: `[NAME=]PATH`; a file, a directory of traces, a store or `STORE/RUN`, or `-` for standard input
     #[arg(value_name = "TRACE", value_hint = ValueHint::AnyPath)]
     pub(crate) traces: Vec<String>,
     /// Read the traces as this format instead of recognising it (`tq formats` lists them)
@@ -79,6 +89,9 @@ pub(crate) struct OpenArgs {
     /// An import option of a format, e.g. `table=tasks`
     #[arg(long = "option", value_name = "KEY=VALUE", value_parser = key_value, help_heading = "Reading")]
     pub(crate) options: Vec<(String, String)>,
+    /// Of stores, open only the runs that a pattern names: `night` names `night/1`, `*` is any text
+    #[arg(long = "run", value_name = "PATTERN", help_heading = "Reading")]
+    pub(crate) run_pattern: Option<String>,
     /// Keep only what overlaps the time from here on, e.g. `1.5ms` (bare numbers are ticks)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Reading")]
     pub(crate) from: Option<GivenTime>,
@@ -276,6 +289,75 @@ pub(crate) enum DiffFormat {
     Json,
 }
 
+/// `tq import`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "All traces of a call become part of the store together, or none does. Every command reads a store like a trace.\n\n\
+    Examples:\n  \
+    tq import night/1=run.json.gz --into runs.store       the store is made if it is not there\n  \
+    tq query runs.store makespan-and-busy                 all runs\n  \
+    tq query runs.store/night/1 -c 'SELECT * FROM runs'   one of them"
+)]
+pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// The folder of the store
+    #[arg(long, value_name = "STORE", value_hint = ValueHint::DirPath)]
+    pub(crate) into: PathBuf,
+    /// Replace runs that have the names of the new ones, or with `--replace=PATTERN` all that the pattern names
+    #[arg(long, value_name = "PATTERN", num_args = 0..=1, require_equals = true)]
+    pub(crate) replace: Option<Option<String>>,
+    #[command(flatten)]
+    pub(crate) timeout: TimeoutArgs,
+}
+
+/// `tq runs`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunsArgs {
+    /// The folder of the store
+    #[arg(value_name = "STORE", value_hint = ValueHint::DirPath)]
+    pub(crate) store: PathBuf,
+    /// How to write the list
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    pub(crate) format: Option<Format>,
+    /// Write to a file instead of standard output
+    #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+/// `tq remove`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RemoveArgs {
+    /// The folder of the store
+    #[arg(value_name = "STORE", value_hint = ValueHint::DirPath)]
+    pub(crate) store: PathBuf,
+    /// The run, or a pattern: `night` names `night/1` too, `*` is any text
+    #[arg(value_name = "RUN")]
+    pub(crate) run: String,
+}
+
+/// `tq gc`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GcArgs {
+    /// The folder of the store
+    #[arg(value_name = "STORE", value_hint = ValueHint::DirPath)]
+    pub(crate) store: PathBuf,
+    /// Keep the files of runs that were removed later than this ago: readers may be at work on them
+    #[arg(long, value_name = "DURATION", value_parser = age, default_value = "1h")]
+    pub(crate) older_than: std::time::Duration,
+}
+
+/// `tq compact`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct CompactArgs {
+    /// The folder of the store
+    #[arg(value_name = "STORE", value_hint = ValueHint::DirPath)]
+    pub(crate) store: PathBuf,
+    /// Memory for the rows that move, e.g. `8GB` [default: three quarters of the machine's]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory: Option<usize>,
+}
+
 /// `tq queries`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
@@ -358,6 +440,11 @@ fn tolerance(text: &str) -> Result<MetricTolerance, String> {
         }
         tolerance => Ok(tolerance),
     }
+}
+
+/// A time that may be none.
+fn age(text: &str) -> Result<std::time::Duration, String> {
+    if text.trim_end_matches(['h', 'm', 's']) == "0" { Ok(std::time::Duration::ZERO) } else { duration(text) }
 }
 
 fn threads(text: &str) -> Result<usize, String> {

@@ -12,6 +12,7 @@ mod commands;
 mod config;
 mod connection;
 mod errors;
+mod figures;
 mod files;
 mod format;
 mod functions;
@@ -78,6 +79,11 @@ fn run(args: Args) -> Result<(), Failure> {
         Some(Command::Report(report)) => report::run(&report),
         Some(Command::Check(check)) => check::run(&check),
         Some(Command::Diff(diff)) => commands::diff::run(&diff),
+        Some(Command::Import(import)) => commands::store::import(&import),
+        Some(Command::Runs(runs)) => commands::store::runs(&runs),
+        Some(Command::Remove(remove)) => commands::store::remove(&remove),
+        Some(Command::Gc(gc)) => commands::store::gc(&gc),
+        Some(Command::Compact(compact)) => commands::store::compact(&compact),
         Some(Command::Formats(formats)) => commands::formats::run(&formats),
         Some(Command::Functions(functions)) => commands::functions::run(&functions),
         Some(Command::Tables(tables)) => commands::tables::run(&tables),

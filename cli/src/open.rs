@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tq_engine::error::ImportError;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::{RunSummary, Session};
 use tq_engine::trace::{Progress, Severity};
@@ -27,6 +28,23 @@ const MEMORY_FALLBACK: u64 = 8 << 30;
 
 /// Opens the traces of a command line; warnings and notes go to stderr.
 pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
+    check_window(args)?;
+    let session = reading(args, Session::open)?;
+    for note in session.opening_notes() {
+        terminal::note(note);
+    }
+    tell(session.runs());
+    if args.strict {
+        nothing_lost(session.runs())?;
+    }
+    Ok(session)
+}
+
+/// Reads the traces of a command line within the limits of memory and time, with progress on the terminal.
+pub(crate) fn reading<T: Send + 'static>(
+    args: &OpenArgs,
+    read: impl FnOnce(&OpenOptions) -> Result<T, ImportError> + Send + 'static,
+) -> Result<T, Failure> {
     let mut options = OpenOptions::new(memory_limit(args), threads(args));
     if let Some(bytes) = args.max_value.or(config::get().max_value) {
         options.max_value = bytes;
@@ -35,27 +53,28 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
     options.from_format.clone_from(&args.from_format);
     options.import = args.options.iter().cloned().collect();
     options.run_args.clone_from(&args.run_args);
+    options.run_pattern.clone_from(&args.run_pattern);
     options.from = args.from;
     options.to = args.to;
     options.read_only = args.read_only || config::get().read_only;
-    check_window(args)?;
     memory::over(options.memory_limit);
     let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
     options.progress = meter.clone().map(|meter| meter as Arc<dyn Progress>);
-    let opened = timeout::open(options);
+    let read = timeout::reading(options, read);
     if let Some(meter) = meter {
         meter.clear();
     }
-    let session = opened.map_err(|error| errors::import::word(&error, &args.traces))?;
-    for note in session.opening_notes() {
-        terminal::note(note);
-    }
+    Ok(read.map_err(|error| errors::import::word(&error, &args.traces))?)
+}
+
+/// Says on stderr what was not smooth about reading these runs.
+pub(crate) fn tell(runs: &[RunSummary]) {
     let mut read: HashMap<_, u64> = HashMap::new();
-    for run in session.runs() {
+    for run in runs {
         let records = run.stats.iter().filter(|stat| stat.finding.what == "records_read").map(|stat| stat.count);
         *read.entry(trace_of(run)).or_default() += records.sum::<u64>();
     }
-    for run in session.runs() {
+    for run in runs {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
             terminal::warning(&summary);
         }
@@ -64,10 +83,6 @@ pub(crate) fn open(args: &OpenArgs) -> Result<Session, Failure> {
             terminal::note(&told.example);
         }
     }
-    if args.strict {
-        nothing_lost(session.runs())?;
-    }
-    Ok(session)
 }
 
 /// Findings that are said at once, though nothing was lost.
@@ -150,7 +165,12 @@ pub(crate) fn watch_memory(args: &OpenArgs) {
 }
 
 fn memory_limit(args: &OpenArgs) -> usize {
-    args.memory.or(config::get().memory).unwrap_or_else(default_memory)
+    memory_of(args.memory)
+}
+
+/// The limit as it was given, else the user's, else three quarters of the machine's memory.
+pub(crate) fn memory_of(given: Option<usize>) -> usize {
+    given.or(config::get().memory).unwrap_or_else(default_memory)
 }
 
 fn default_memory() -> usize {

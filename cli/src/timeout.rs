@@ -14,11 +14,10 @@ use std::time::{Duration, Instant};
 
 use tq_engine::error::ImportError;
 use tq_engine::open::OpenOptions;
-use tq_engine::session::Session;
 
 use crate::args::TimeoutArgs;
 use crate::errors::Problem;
-use crate::errors::timeout::late;
+use crate::errors::timeout::{late, late_parsing};
 
 /// How long a reader may take to notice that the time is over.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -73,9 +72,30 @@ pub(crate) fn used_up() -> Option<Problem> {
     limit().filter(|_| left().is_some_and(|left| left.is_zero())).map(late)
 }
 
-/// Reads the traces within the limit.
-pub(crate) fn open(mut options: OpenOptions) -> Result<Session, ImportError> {
-    let Some(limit) = limit() else { return Session::open(&options) };
+/// What takes long before the first question, such as parsing a long text, within the limit. Abandoned when it is over: the process
+/// ends then.
+pub(crate) fn bounded<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    let Some(limit) = limit() else { return Ok(work()) };
+    let (sender, receiver) = channel();
+    let working = thread::Builder::new().name("tq-parse".to_owned()).stack_size(STACK_BYTES);
+    let working = working.spawn(move || drop(sender.send(work())));
+    let working = working.map_err(|error| Problem::new(format!("cannot start a thread: {error}")))?;
+    match receiver.recv_timeout(limit) {
+        Ok(done) => Ok(done),
+        Err(RecvTimeoutError::Timeout) => Err(late_parsing(limit)),
+        Err(RecvTimeoutError::Disconnected) => match working.join() {
+            Err(panic) => resume_unwind(panic),
+            Ok(()) => Err(late_parsing(limit)),
+        },
+    }
+}
+
+/// Reads the traces within the limit, by `read`.
+pub(crate) fn reading<T: Send + 'static>(
+    mut options: OpenOptions,
+    read: impl FnOnce(&OpenOptions) -> Result<T, ImportError> + Send + 'static,
+) -> Result<T, ImportError> {
+    let Some(limit) = limit() else { return read(&options) };
     options.read_time = Some(limit);
     // Which of them is being read is not known here.
     let names: Vec<String> = options.traces.iter().map(|trace| trace.path.display().to_string()).collect();
@@ -83,10 +103,10 @@ pub(crate) fn open(mut options: OpenOptions) -> Result<Session, ImportError> {
     let (sender, receiver) = channel();
     let reading = thread::Builder::new().name("tq-read".to_owned()).stack_size(STACK_BYTES);
     // Nobody listens any more when it is too late.
-    let reading = reading.spawn(move || drop(sender.send(Session::open(&options))));
+    let reading = reading.spawn(move || drop(sender.send(read(&options))));
     let reading = reading.map_err(|source| ImportError::Io { path: all.clone(), source })?;
     match receiver.recv_timeout(limit.saturating_add(PATIENCE)) {
-        Ok(session) => session,
+        Ok(read) => read,
         Err(RecvTimeoutError::Timeout) => Err(ImportError::Late { path: all, limit }),
         Err(RecvTimeoutError::Disconnected) => match reading.join() {
             Err(panic) => resume_unwind(panic),

@@ -31,6 +31,8 @@ mod reports;
 mod safety;
 #[path = "cli/saved_queries.rs"]
 mod saved_queries;
+#[path = "cli/store.rs"]
+mod store;
 #[path = "cli/true_pages.rs"]
 mod true_pages;
 #[path = "cli/views.rs"]

@@ -73,6 +73,7 @@ pub mod perfetto;
 pub mod queries;
 pub mod session;
 pub mod sql;
+pub mod store;
 pub mod tables;
 pub mod time;
 pub mod trace;

@@ -16,6 +16,7 @@ use crate::error::ImportError;
 use crate::importers::nsys::report;
 use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
 use crate::paths::{held_by, with_ending};
+use crate::store;
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
 use crate::trace::{Budget, Deadline, Progress, Run, Slice, Source, Stat, findings, stem};
@@ -58,6 +59,8 @@ pub struct OpenOptions {
     pub import: ImportOptions,
     /// `--run-arg k=v`, added to `runs.args` of every run (`cores` and `repetition` to their columns).
     pub run_args: Vec<(String, String)>,
+    /// `--run`: of stores, only the runs that this pattern names.
+    pub run_pattern: Option<String>,
     /// `--from`, since the run's origin.
     pub from: Option<GivenTime>,
     /// `--to`.
@@ -85,6 +88,7 @@ impl OpenOptions {
             from_format: None,
             import: ImportOptions::new(),
             run_args: Vec::new(),
+            run_pattern: None,
             from: None,
             to: None,
             memory_limit,
@@ -128,11 +132,49 @@ pub(crate) fn open(
     options: &OpenOptions,
     pool: &Arc<dyn MemoryPool>,
 ) -> Result<Opened, ImportError> {
+    let (mut runs, mut notes) = read(given, options, pool)?;
+    let tick = one_tick(&mut runs, &mut notes)?;
+    let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
+    not_empty(slice, tick)?;
+    for named in &mut runs {
+        let path = named.run.source.clone();
+        if !slice.is_whole() {
+            store::fill(&mut named.run, Deadline::after(options.read_time))?;
+        }
+        let had_rows = !slice.is_whole() && named.run.has_rows();
+        named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
+        if had_rows && !named.run.has_rows() {
+            notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
+        }
+        note_arguments(&mut named.run, options)?;
+    }
+    Ok(Opened { runs, tick, slice, notes })
+}
+
+/// Notes `--run-arg` with a run.
+pub(crate) fn note_arguments(run: &mut Run, options: &OpenOptions) -> Result<(), ImportError> {
+    let (cores, repetition) = (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
+    for (key, value) in &options.run_args {
+        run.info.args.insert(key.clone(), serde_json::Value::String(value.clone()));
+    }
+    run.info.cores = cores.or(run.info.cores);
+    run.info.repetition = repetition.or(run.info.repetition);
+    Ok(())
+}
+
+/// The runs of every trace, each with its final name and in its own tick; and what the user should hear of them.
+pub(crate) fn read(
+    given: Vec<NamedRun>,
+    options: &OpenOptions,
+    pool: &Arc<dyn MemoryPool>,
+) -> Result<(Vec<NamedRun>, Vec<String>), ImportError> {
     let importers = options.all_importers();
     check_options(&options.import, &importers)?;
+    // A number that is none shows before minutes of reading.
+    (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
+    let stores = stores(options)?;
     let deadline = Deadline::after(options.read_time);
     let budget = Budget::new(Arc::clone(pool), options.max_value).until(deadline);
-    let (cores, repetition) = (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
     let aligns = options.import.contains_key(ALIGN_OPTION);
     let mut names = HashSet::new();
     let mut files_of_several = HashSet::new();
@@ -145,7 +187,13 @@ pub(crate) fn open(
         settle_clocks(&mut run, aligns)?;
         runs.push(NamedRun { name: unique(&name, &mut names), format, run });
     }
-    for spec in &options.traces {
+    for (spec, store) in options.traces.iter().zip(stores) {
+        if let Some(place) = store {
+            for named in store::load(&place, spec, options.run_pattern.as_deref(), runs.len(), &budget)? {
+                runs.push(NamedRun { name: unique(&named.name, &mut names), ..named });
+            }
+            continue;
+        }
         let files = files(spec, options, &importers, &budget);
         deadline.check(&spec.path)?;
         for file in files? {
@@ -185,23 +233,32 @@ pub(crate) fn open(
             }
         }
     }
-    let tick = one_tick(&mut runs, &mut notes)?;
-    let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
-    not_empty(slice, tick)?;
-    for named in &mut runs {
-        let path = named.run.source.clone();
-        let had_rows = !slice.is_whole() && named.run.has_rows();
-        named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
-        if had_rows && !named.run.has_rows() {
-            notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
+    Ok((runs, notes))
+}
+
+/// Which of the traces are stores. What says how traces are read says nothing of runs that were read when they were imported.
+fn stores(options: &OpenOptions) -> Result<Vec<Option<store::Place>>, ImportError> {
+    let stores: Vec<Option<store::Place>> = options.traces.iter().map(|spec| store::find(&spec.path)).collect();
+    let refused = |what: String, hint: &str| Err(ImportError::Session { what, hint: Some(hint.to_owned()) });
+    match stores.iter().flatten().next() {
+        Some(store) => {
+            let option = match (options.import.keys().next(), &options.from_format) {
+                (Some(key), _) => format!("--option {key}"),
+                (None, Some(format)) => format!("--from-format {format}"),
+                (None, None) => return Ok(stores),
+            };
+            let what = format!(
+                "`{option}` says how traces are read, and those of `{}` are read already",
+                store.root.display()
+            );
+            refused(what, "give it to `tq import`")
         }
-        for (key, value) in &options.run_args {
-            named.run.info.args.insert(key.clone(), serde_json::Value::String(value.clone()));
-        }
-        named.run.info.cores = cores.or(named.run.info.cores);
-        named.run.info.repetition = repetition.or(named.run.info.repetition);
+        None if options.run_pattern.is_some() => refused(
+            "`--run` chooses runs of a store, and none is opened".to_owned(),
+            "`tq query STORE --run 'night/*' …`",
+        ),
+        None => Ok(stores),
     }
-    Ok(Opened { runs, tick, slice, notes })
 }
 
 /// Brings the clocks of a run onto one if that is wanted, and counts what cannot have happened.
@@ -502,6 +559,14 @@ fn one_tick(runs: &mut [NamedRun], notes: &mut Vec<String>) -> Result<Tick, Impo
 }
 
 fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
+    let beyond = |source: &Path, time: i64| ImportError::Session {
+        what: format!("{}: time {time} ns does not fit a session that counts in picoseconds", source.display()),
+        hint: Some("open it in a session of its own".to_owned()),
+    };
+    if let Some(stored) = &mut run.stored {
+        // Nobody else has it yet.
+        Arc::make_mut(stored).rescale(factor, &REACH).map_err(|time| beyond(&run.source, time))?;
+    }
     for (table, batches) in &mut run.tables {
         for batch in batches {
             let mut columns = batch.columns().to_vec();
@@ -510,13 +575,7 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
                 if column.column_type == ColumnType::Time && array.null_count() < array.len() {
                     let scaled = array.as_primitive::<Int64Type>().try_unary::<_, Int64Type, _>(|time| {
                         let scaled = time.checked_mul(factor).filter(|scaled| REACH.contains(scaled) || is_length);
-                        scaled.ok_or_else(|| ImportError::Session {
-                            what: format!(
-                                "{}: time {time} ns does not fit a session that counts in picoseconds",
-                                run.source.display()
-                            ),
-                            hint: Some("open it in a session of its own".to_owned()),
-                        })
+                        scaled.ok_or_else(|| beyond(&run.source, time))
                     })?;
                     *array = Arc::new(scaled);
                 }

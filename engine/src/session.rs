@@ -16,10 +16,11 @@ use datafusion::datasource::MemTable;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::FunctionRegistry;
 use datafusion::execution::SessionStateBuilder;
-use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use tq_udfs::bits::{BITS, over_frames};
 use tq_udfs::bounded::Bounds;
 use tq_udfs::centroids::within_centroids;
 use tq_udfs::distinct_order::in_its_order;
@@ -30,6 +31,8 @@ use tq_udfs::percentile::{PRECISE, precisely};
 use tq_udfs::plain_results::plainly;
 use tq_udfs::ranks::{RANKS, signed};
 use tq_udfs::relation::RelationFunction;
+use tq_udfs::shifts::{SHIFTS, shifted};
+use tq_udfs::texts_beside_times::{BESIDE_TIMES, beside_times};
 use tq_udfs::ticks::Tick;
 use tq_udfs::time_slice::{SliceFrom, SliceTo};
 
@@ -39,6 +42,7 @@ use crate::open::{self, NamedRun, OpenOptions, Opened};
 use crate::sql::query::Query;
 use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
+use crate::store::{self, Segment, StoredRows, StoredTable};
 use crate::tables::{
     ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, PROGRAM_TASKS, RUNS_SOMETHING, TABLES, Table, VIEWS, ViewSpec,
     WORKING_TASKS, is_beside, runs_nothing, tasks_in_slice,
@@ -276,7 +280,12 @@ impl Session {
         options: &OpenOptions,
     ) -> Result<Session> {
         let threads = options.threads;
+        if opened.runs.iter().any(|named| named.run.stored.is_some()) {
+            // The tables of such a session do not fill them in.
+            opened.runs.iter_mut().try_for_each(|named| named.run.fill_in_identities())?;
+        }
         let bounds = Arc::new(Bounds::new(options.max_value, Arc::clone(&pool)));
+        let pool_of_arguments = Arc::clone(&pool);
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
         temporary::register_spills(Arc::downgrade(&runtime.disk_manager));
         let mut config = SessionConfig::new()
@@ -304,8 +313,8 @@ impl Session {
         let runs = opened.runs.iter().map(summary).collect();
         register_tables(main.as_ref(), &opened, threads)?;
         register_documentation(catalog.as_ref(), opened.tick)?;
-        let tasks = task_batches(&opened);
-        perfetto::register(&mut context, catalog.as_ref(), main, &tasks, opened.tick)?;
+        let arguments = arguments_of(&opened, &pool_of_arguments);
+        perfetto::register(&mut context, catalog.as_ref(), main, arguments, opened.tick)?;
         figures::register(&context, catalog.as_ref())?;
         let has_profiler_rows = opened.runs.iter().any(|named| has_profiler_rows(&named.run));
         let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
@@ -420,9 +429,21 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
         let function = within_parts(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
+    for name in BESIDE_TIMES {
+        let function = beside_times(context.state().udf(name)?);
+        context.register_udf(Arc::new(function))?;
+    }
     for name in PLAIN {
         let function = plainly(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
+    }
+    for name in BITS {
+        let function = over_frames(context.state().udaf(name)?);
+        context.register_udaf(Arc::new(function))?;
+    }
+    for name in SHIFTS {
+        let function = shifted(context.state().udwf(name)?);
+        context.register_udwf(Arc::new(function))?;
     }
     for name in RANKS {
         let function = signed(context.state().udwf(name)?);
@@ -434,18 +455,38 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     Ok(())
 }
 
-fn task_batches(opened: &Opened) -> Vec<RecordBatch> {
-    opened.runs.iter().flat_map(|named| named.run.tables.get(&Table::Tasks).into_iter().flatten().cloned()).collect()
+/// The tasks of all runs in the order of their ids, for [`perfetto`]; those in a store are read when they are asked for first.
+fn arguments_of(opened: &Opened, pool: &Arc<dyn MemoryPool>) -> perfetto::LoadTasks {
+    let mut parts: Vec<(Vec<RecordBatch>, Option<Arc<StoredRows>>)> = Vec::new();
+    for named in &opened.runs {
+        let batches = named.run.tables.get(&Table::Tasks).cloned().unwrap_or_default();
+        parts.push((batches, named.run.stored.clone()));
+    }
+    let memory = MemoryConsumer::new("arguments of tasks").register(pool);
+    Box::new(move || {
+        let mut tasks = Vec::new();
+        for (batches, stored) in parts {
+            tasks.extend(batches);
+            let read = stored.map(|stored| store::arguments(&stored)).transpose();
+            for batch in read.map_err(|error| DataFusionError::External(Box::new(error)))?.into_iter().flatten() {
+                memory.try_grow(batch.get_array_memory_size())?;
+                tasks.push(batch);
+            }
+        }
+        Ok((tasks, memory))
+    })
 }
 
-fn summary(named: &NamedRun) -> RunSummary {
+pub(crate) fn summary(named: &NamedRun) -> RunSummary {
     let rows = |batches: &Vec<RecordBatch>| batches.iter().map(|batch| batch.num_rows() as u64).sum();
+    let in_memory = named.run.tables.iter().map(|(table, batches)| (*table, rows(batches)));
+    let stored = named.run.stored.iter().flat_map(|stored| Table::ALL.map(|table| (table, stored.rows(table))));
     RunSummary {
         name: named.name.clone(),
         own_name: named.run.info.own_name.clone(),
         format: named.format,
         source: named.run.source.display().to_string(),
-        rows: named.run.tables.iter().map(|(table, batches)| (*table, rows(batches))).collect(),
+        rows: in_memory.chain(stored.filter(|(_, rows)| *rows > 0)).collect(),
         stats: named.run.stats.clone(),
     }
 }
@@ -456,7 +497,13 @@ fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize)
         Table::ImportStats => stats_batch(opened).map(|batch| vec![(batch, None)]),
         _ => batches_of(table, &opened.runs),
     });
+    let has_stored = opened.runs.iter().any(|named| named.run.stored.is_some());
     for (table, batches) in Table::ALL.into_iter().zip(made) {
+        if has_stored && !matches!(table, Table::Runs | Table::ImportStats) {
+            let provider = StoredTable::new(table, segments_of(table, &opened.runs)?);
+            schema.register_table(table.name().to_owned(), Arc::new(provider))?;
+            continue;
+        }
         let batches = batches?;
         let (batches, firsts): (Vec<RecordBatch>, Vec<Option<i64>>) = batches.into_iter().unzip();
         let shares = partitions(&batches, threads);
@@ -467,6 +514,25 @@ fn register_tables(schema: &dyn SchemaProvider, opened: &Opened, threads: usize)
         schema.register_table(table.name().to_owned(), provider)?;
     }
     Ok(())
+}
+
+/// The rows of a table over all runs, where some are in a store.
+fn segments_of(table: Table, runs: &[NamedRun]) -> Result<Vec<Segment>> {
+    let mut all = Vec::new();
+    let mut rest = runs;
+    while let Some(first) = rest.first() {
+        if let Some(stored) = &first.run.stored {
+            all.extend(store::segments(stored, table, &first.name));
+            rest = &rest[1..];
+            continue;
+        }
+        let in_memory = rest.iter().take_while(|named| named.run.stored.is_none()).count();
+        let (now, later) = rest.split_at(in_memory);
+        rest = later;
+        let batches: Vec<RecordBatch> = batches_of(table, now)?.into_iter().map(|(batch, _)| batch).collect();
+        all.extend((!batches.is_empty()).then_some(Segment::Rows(batches)));
+    }
+    Ok(all)
 }
 
 /// The batches of a table over all runs, each with the identity of its first row where identities are filled in later. Runs
@@ -510,10 +576,21 @@ fn partitions(batches: &[RecordBatch], threads: usize) -> Vec<Vec<RecordBatch>> 
 }
 
 /// The `run` column of one run: all batches share its keys.
-struct RunColumn(DictionaryArray<Int32Type>);
+#[derive(Debug)]
+pub(crate) struct RunColumn(DictionaryArray<Int32Type>);
 
 impl RunColumn {
-    fn new(name: &str) -> RunColumn {
+    /// So many rows of it, a batch at most.
+    pub(crate) fn slice(&self, rows: usize) -> DictionaryArray<Int32Type> {
+        self.0.slice(0, rows)
+    }
+
+    /// The name.
+    pub(crate) fn name(&self) -> &str {
+        self.0.values().as_string::<i32>().value(0)
+    }
+
+    pub(crate) fn new(name: &str) -> RunColumn {
         let keys = Int32Array::from_value(0, ROWS_PER_BATCH);
         RunColumn(DictionaryArray::new(keys, Arc::new(StringArray::from(vec![name]))))
     }
@@ -550,7 +627,7 @@ fn one_batch(table: Table, runs: &[NamedRun]) -> Result<Option<RecordBatch>> {
 
 /// Arrays of one type one after the other. Runs of one trace share their dictionaries: then keys are all that is copied, and
 /// the words of thousands of runs are not compared.
-fn one_column(parts: &[&dyn Array]) -> Result<ArrayRef> {
+pub(crate) fn one_column(parts: &[&dyn Array]) -> Result<ArrayRef> {
     let words: Vec<_> = parts.iter().filter_map(|part| part.as_dictionary_opt::<Int32Type>()).collect();
     if let Some(first) = words.first()
         && words.len() == parts.len()
@@ -570,8 +647,9 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
     };
     let integers =
         |value: &dyn Fn(&NamedRun) -> Option<i64>| Arc::new(runs.iter().map(value).collect::<Int64Array>()) as ArrayRef;
-    let count = |run: &Run, table| {
-        run.tables.get(&table).map_or(0, |batches| batches.iter().map(|batch| batch.num_rows() as i64).sum())
+    let count = |run: &Run, table| match &run.stored {
+        Some(stored) => stored.rows(table) as i64,
+        None => run.tables.get(&table).map_or(0, |batches| batches.iter().map(|batch| batch.num_rows() as i64).sum()),
     };
     let columns: Vec<ArrayRef> = vec![
         texts(&|named| Some(named.name.clone())),
@@ -606,6 +684,15 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
 
 /// Last finish minus first start of what the program did in the slice.
 fn makespan(run: &Run, slice: Slice) -> Option<i64> {
+    let (first, last) = span(run)?;
+    slice.to.map_or(last, |to| to.min(last)).checked_sub(slice.from.map_or(first, |from| from.max(first)))
+}
+
+/// First start and last finish of what the program did.
+pub(crate) fn span(run: &Run) -> Option<(i64, i64)> {
+    if let Some(stored) = &run.stored {
+        return stored.span();
+    }
     let tasks = run.tables.get(&Table::Tasks)?;
     let (mut first, mut last) = (None, None);
     for batch in tasks {
@@ -620,8 +707,7 @@ fn makespan(run: &Run, slice: Slice) -> Option<i64> {
         first = first.into_iter().chain(start).min();
         last = last.max(datafusion::arrow::compute::max(finishes.as_primitive::<Int64Type>()));
     }
-    let (first, last): (i64, i64) = (first?, last?);
-    slice.to.map_or(last, |to| to.min(last)).checked_sub(slice.from.map_or(first, |from| from.max(first)))
+    Some((first?, last?))
 }
 
 /// Which rows of tasks or locations are not the recorder's own; `None` where all are not.
@@ -635,13 +721,19 @@ fn rows_of_program(batch: &RecordBatch) -> Option<BooleanArray> {
 }
 
 /// Whether a recorder wrote anything about itself.
-fn has_profiler_rows(run: &Run) -> bool {
+pub(crate) fn has_profiler_rows(run: &Run) -> bool {
+    if let Some(stored) = &run.stored {
+        return stored.has_profiler_rows();
+    }
     let batches = [Table::Tasks, Table::Locations].iter().filter_map(|table| run.tables.get(table));
     batches.flatten().any(|batch| rows_of_program(batch).is_some())
 }
 
 /// Whether a run has spans on locations that execute nothing, and tasks on others.
-fn has_work_beside(run: &Run) -> bool {
+pub(crate) fn has_work_beside(run: &Run) -> bool {
+    if let Some(stored) = &run.stored {
+        return stored.has_work_beside();
+    }
     let batches = |table| run.tables.get(&table).into_iter().flatten();
     let word = |batch: &RecordBatch, column: &str, row: usize| {
         let words = batch[column].as_dictionary::<Int32Type>();
@@ -662,7 +754,10 @@ fn has_work_beside(run: &Run) -> bool {
 }
 
 /// Whether a run has tasks that run nothing themselves, and others.
-fn has_idle_tasks(run: &Run) -> bool {
+pub(crate) fn has_idle_tasks(run: &Run) -> bool {
+    if let Some(stored) = &run.stored {
+        return stored.has_idle_tasks();
+    }
     let (mut idle, mut working) = (false, false);
     for batch in run.tables.get(&Table::Tasks).into_iter().flatten() {
         let columns = ["role", "kind", "name"].map(|column| batch[column].as_dictionary::<Int32Type>());
@@ -693,7 +788,10 @@ fn has_idle_tasks(run: &Run) -> bool {
     false
 }
 
-fn processes(run: &Run) -> Option<i64> {
+pub(crate) fn processes(run: &Run) -> Option<i64> {
+    if let Some(stored) = &run.stored {
+        return stored.processes();
+    }
     let locations = run.tables.get(&Table::Locations)?;
     let mut seen = HashSet::new();
     for batch in locations {

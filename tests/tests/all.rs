@@ -23,5 +23,6 @@ mod profiler;
 mod queries;
 mod relations;
 mod slt;
+mod store;
 mod tidy;
 mod times;

@@ -9,6 +9,7 @@
 //! wrap functions that DataFusion provides.
 
 mod aggregate;
+pub mod bits;
 pub mod bounded;
 pub mod busy;
 pub mod call_tree;
@@ -54,10 +55,12 @@ pub mod relation;
 mod retyped;
 pub mod scaling;
 pub mod self_time;
+pub mod shifts;
 pub mod sign;
 pub mod slack;
 pub mod spans;
 pub mod subtract;
+pub mod texts_beside_times;
 pub mod ticks;
 pub mod time;
 pub mod time_slice;

@@ -10,15 +10,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
-use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Schema};
+use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::{DataType, Field, Schema};
 use tq_engine::queries::{Better, Metric, MetricTolerance};
 use tq_udfs::permutation::{self, Significance, Tail, median};
-use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_field};
+use tq_udfs::ticks::{Tick, is_shown_as_time, time_field};
 
 use super::{Evidence, Pairs, Side, Verdict, type_in_words};
 use crate::errors::{Failure, Problem, did_you_mean};
+use crate::figures::{Figure, figures};
 use crate::output::Cells;
 use crate::text::words::counted;
 
@@ -27,7 +27,7 @@ const SIGNIFICANT: f64 = 0.05;
 
 /// The values of a side by key.
 struct Samples {
-    by_key: BTreeMap<Vec<String>, Vec<f64>>,
+    by_key: BTreeMap<Vec<String>, Vec<Figure>>,
     is_time: bool,
     /// Keys of which some run has no value: NULL, or no number.
     without_value: HashSet<Vec<String>>,
@@ -36,6 +36,8 @@ struct Samples {
 /// One key on both sides.
 struct Change {
     key: Vec<String>,
+    /// What the values of both sides are counted from, so that small differences of large numbers are exact.
+    origin: Figure,
     base: Vec<f64>,
     new: Vec<f64>,
     /// How much worse the new side is, in the terms of the tolerance (of a share: relative to the baseline's); positive is worse.
@@ -59,8 +61,8 @@ pub(super) fn verdict(metric: &Metric, sides: [(&RecordBatch, &Side); 2], pairs:
                 .hint("compare traces of one unit, or let the query answer a time: sums, differences and extremes of times are times")
                 .into());
         }
-        let factor = tick.per_nanosecond() as f64 / base_tick.per_nanosecond() as f64;
-        base.by_key.values_mut().flatten().for_each(|value| *value *= factor);
+        let (over, under) = (tick.per_nanosecond(), base_tick.per_nanosecond());
+        base.by_key.values_mut().flatten().for_each(|value| *value = value.times(over, under));
     }
     let mut changes = Vec::new();
     let (mut only_base, mut without_value) = (0, 0);
@@ -172,34 +174,43 @@ impl Samples {
                 let message = format!("the answer of {who} has more than one row for {of}");
                 return Err(Problem::new(message).hint(hint).into());
             }
-            if values.is_null(row) || !values.value(row).is_finite() {
-                samples.without_value.insert(key.clone());
-                samples.by_key.entry(key).or_default();
-            } else {
-                samples.by_key.entry(key).or_default().push(values.value(row));
+            match values[row].filter(|value| value.double().is_finite()) {
+                Some(value) => samples.by_key.entry(key).or_default().push(value),
+                None => {
+                    samples.without_value.insert(key.clone());
+                    samples.by_key.entry(key).or_default();
+                }
             }
         }
         Ok(samples)
     }
 }
 
-fn numbers(metric: &Metric, column: &ArrayRef) -> Result<Float64Array, Failure> {
+fn numbers(metric: &Metric, column: &ArrayRef) -> Result<Vec<Option<Figure>>, Failure> {
     let data_type = column.data_type();
     if !(data_type.is_numeric() || data_type == &DataType::Null) {
         let message = format!("`{}` is {}, and must be a number", metric.column, type_in_words(data_type));
         return Err(Problem::new(message).into());
     }
-    Ok(cast(column, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
+    Ok(figures(column)?)
 }
 
 impl Change {
-    fn new(metric: &Metric, key: Vec<String>, base: Vec<f64>, new: Vec<f64>, tick: Tick) -> Change {
-        let (before, after) = (median(&base), median(&new));
+    fn new(metric: &Metric, key: Vec<String>, base: Vec<Figure>, new: Vec<Figure>, tick: Tick) -> Change {
+        let zero = Figure::Exact { units: 0, scale: 0 };
+        let is_exact = |value: &Figure| matches!(value, Figure::Exact { .. });
+        let are_exact = base.iter().chain(&new).all(is_exact);
+        let origin = base.first().copied().filter(|_| are_exact).unwrap_or(zero);
+        let counted = |values: Vec<Figure>| -> Vec<f64> {
+            values.into_iter().map(|value| value.minus(origin).double()).collect()
+        };
+        let (base, new) = (counted(base), counted(new));
+        let before = origin.double() + median(&base);
         let sign = match metric.better {
             Better::Lower => 1.0,
             Better::Higher => -1.0,
         };
-        let worse = sign * (after - before);
+        let worse = sign * (median(&new) - median(&base));
         let allowed = metric.tolerance.allowed(before, tick);
         // A tolerance that is met exactly is met, whatever the last bit of a product says.
         let beyond = worse > allowed * (1.0 + 1e-12);
@@ -213,36 +224,54 @@ impl Change {
             MetricTolerance::Percent(_) if worse != 0.0 => worse / before.abs(),
             _ => worse,
         };
-        Change { key, base, new, worse, test, beyond, fails: beyond && !is_noise }
+        Change { key, origin, base, new, worse, test, beyond, fails: beyond && !is_noise }
     }
 
     /// Which of two changes is the smaller one: of two equal shares, that of less; of two equal ones, the key that comes last.
     fn by_size(&self, other: &Change) -> Ordering {
-        let change = |of: &Change| (median(&of.new) - median(&of.base)).abs();
+        let change = |of: &Change| of.change().abs();
         let sizes = self.worse.total_cmp(&other.worse).then_with(|| change(self).total_cmp(&change(other)));
         sizes.then_with(|| other.key.cmp(&self.key))
     }
 
+    fn change(&self) -> f64 {
+        median(&self.new) - median(&self.base)
+    }
+
+    /// The values of the sides: whole numbers with all their digits.
+    fn sides(&self) -> [Figure; 2] {
+        [&self.base, &self.new].map(|values| {
+            let counted = median(values);
+            let zero = Figure::Exact { units: 0, scale: 0 };
+            let exact = |size: i128| self.origin.minus(zero.minus(Figure::Exact { units: size, scale: 0 }));
+            match counted.fract() == 0.0 && counted.abs() < 9e18 {
+                true if self.origin.whole().is_some() => exact(counted as i128),
+                _ => Figure::Double(self.origin.double() + counted),
+            }
+        })
+    }
+
     fn percent(&self) -> Option<f64> {
-        let (before, after) = (median(&self.base), median(&self.new));
-        (before != 0.0).then(|| 100.0 * (after - before) / before.abs())
+        let before = self.origin.double() + median(&self.base);
+        (before != 0.0).then(|| 100.0 * self.change() / before.abs())
     }
 
     /// The change in percent, or as it is from nothing.
     fn size(&self) -> String {
-        self.percent().map_or_else(
-            || format!("{:+}", round(median(&self.new) - median(&self.base))),
-            |percent| format!("{percent:+.1} %"),
-        )
+        self.percent().map_or_else(|| format!("{:+}", round(self.change())), |percent| format!("{percent:+.1} %"))
     }
 
     fn in_words(&self, metric: &Metric, is_time: bool, tick: Tick) -> String {
-        let show = |values: &[f64]| {
-            let value = median(values);
-            if is_time { mean_time_text(value, tick) } else { format!("{}", round(value)) }
+        let [before, after] = self.sides();
+        let is_alike = round(before.double()) == round(after.double()) && self.change() != 0.0;
+        let show = |value: Figure| match value.whole() {
+            _ if is_time => value.time(tick),
+            Some(whole) if is_alike => whole.to_string(),
+            _ if is_alike => value.double().to_string(),
+            _ => round(value.double()).to_string(),
         };
         let percent = self.percent().map(|percent| format!(" ({percent:+.1} %)")).unwrap_or_default();
-        format!("{} → {}{percent}, tolerance {}", show(&self.base), show(&self.new), metric.tolerance)
+        format!("{} → {}{percent}, tolerance {}", show(before), show(after), metric.tolerance)
     }
 }
 
@@ -311,19 +340,28 @@ fn table(metric: &Metric, mut failed: Vec<&Change>, is_time: bool, pairs: &Pairs
         fields.push(Field::new(name, DataType::Utf8, false));
         columns.push(Arc::new(failed.iter().map(|change| Some(change.key[at].as_str())).collect::<StringArray>()));
     }
-    let mut number = |name: &str, value: &dyn Fn(&Change) -> Option<f64>| {
+    // All digits of whole numbers where those that people read are the same.
+    let is_alike = |change: &&Change| {
+        let [before, after] = change.sides();
+        change.change() != 0.0 && round(before.double()) == round(after.double())
+    };
+    let are_whole = failed.iter().all(|change| change.sides().iter().all(|side| side.whole().is_some()));
+    let is_exact = are_whole && failed.iter().any(is_alike);
+    let mut number = |name: &str, value: &dyn Fn(&Change) -> Figure| {
         let values = failed.iter().map(|change| value(change));
-        if is_time {
-            fields.push(time_field(name, true));
-            columns.push(Arc::new(values.map(|value| value.map(|value| value.round() as i64)).collect::<Int64Array>()));
+        let whole = |value: Figure| value.whole().unwrap_or_else(|| value.double().round() as i64);
+        if is_time || is_exact {
+            let field = if is_time { time_field(name, true) } else { Field::new(name, DataType::Int64, true) };
+            fields.push(field);
+            columns.push(Arc::new(values.map(|value| Some(whole(value))).collect::<Int64Array>()));
         } else {
             fields.push(Field::new(name, DataType::Float64, true));
-            columns.push(Arc::new(values.map(|value| value.map(round)).collect::<Float64Array>()));
+            columns.push(Arc::new(values.map(|value| Some(round(value.double()))).collect::<Float64Array>()));
         }
     };
-    number("base", &|change| Some(median(&change.base)));
-    number("new", &|change| Some(median(&change.new)));
-    number("change", &|change| Some(median(&change.new) - median(&change.base)));
+    number("base", &|change| change.sides()[0]);
+    number("new", &|change| change.sides()[1]);
+    number("change", &|change| Figure::Double(change.change()));
     let mut double = |name: &str, value: &dyn Fn(&Change) -> Option<f64>| {
         fields.push(Field::new(name, DataType::Float64, true));
         columns.push(Arc::new(failed.iter().map(|change| value(change)).collect::<Float64Array>()));
@@ -345,7 +383,22 @@ mod tests {
     }
 
     fn fails(better: Better, base: &[f64], new: &[f64]) -> bool {
-        Change::new(&metric(better), Vec::new(), base.to_vec(), new.to_vec(), Tick::Nanosecond).fails
+        let figures = |values: &[f64]| values.iter().copied().map(Figure::Double).collect();
+        Change::new(&metric(better), Vec::new(), figures(base), figures(new), Tick::Nanosecond).fails
+    }
+
+    #[test]
+    fn numbers_beyond_the_digits_of_doubles_are_told_apart() {
+        const LARGE: i128 = 1 << 53;
+        let figures = |units| vec![Figure::Exact { units, scale: 0 }];
+        let strict = Metric { tolerance: MetricTolerance::Absolute(0.0), ..metric(Better::Lower) };
+        let change = Change::new(&strict, Vec::new(), figures(LARGE), figures(LARGE + 1), Tick::Weight);
+        assert!(change.fails);
+        let words = change.in_words(&strict, false, Tick::Weight);
+        assert!(words.starts_with("9007199254740992 → 9007199254740993 (+0.0 %)"), "{words}");
+        let words = change.in_words(&strict, true, Tick::Weight);
+        assert!(words.starts_with("9007199254740992 weight → 9007199254740993 weight"), "{words}");
+        assert!(!Change::new(&strict, Vec::new(), figures(LARGE + 1), figures(LARGE + 1), Tick::Weight).fails);
     }
 
     #[test]

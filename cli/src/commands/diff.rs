@@ -13,19 +13,20 @@
 //! A critical path that only one of the two has is not compared, and a line says so. Above stands, where it is so, that the two have no name of task in common; below it, that nothing changed.
 //! All of it are saved queries; the numbers are those that `tq check --baseline` judges.
 
-use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Float64Type};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::json::writer::{JsonArray, WriterBuilder};
 use serde_json::{Value, json};
 use tq_engine::queries::{Library, SavedQuery};
-use tq_udfs::ticks::{Tick, mean_time_text};
+use tq_udfs::ticks::Tick;
 
 use crate::args::{DiffArgs, DiffFormat, OpenArgs};
 use crate::charts::Names;
 use crate::check::{STANDARD, path_of, table};
 use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
+use crate::figures::{Figure, figures};
 use crate::output::print;
 use crate::report::with_labels;
 use crate::text::visible::visible;
@@ -56,8 +57,8 @@ const ROWS_SHOWN: usize = 10;
 /// A number of both runs.
 struct Measure {
     name: &'static str,
-    base: f64,
-    new: f64,
+    base: Figure,
+    new: Figure,
 }
 
 pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
@@ -149,11 +150,10 @@ fn answer(connection: &mut Connection, library: &Library, name: &str) -> Result<
 /// The second column of an answer with a row for each run; where a run has no value, its name if the other has one.
 fn measure(name: &'static str, answer: &RecordBatch) -> Result<Result<Measure, Option<&'static str>>, Failure> {
     let runs = cast(answer.column(0), &DataType::Utf8)?;
-    let values = cast(answer.column(1), &DataType::Float64)?;
-    let (runs, values) = (runs.as_string::<i32>(), values.as_primitive::<Float64Type>());
-    let of = |run: &str| (0..answer.num_rows()).find(|&row| runs.value(row) == run && values.is_valid(row));
+    let (runs, values) = (runs.as_string::<i32>(), figures(answer.column(1))?);
+    let of = |run: &str| (0..answer.num_rows()).filter(|&row| runs.value(row) == run).find_map(|row| values[row]);
     Ok(match (of("base"), of("new")) {
-        (Some(base), Some(new)) => Ok(Measure { name, base: values.value(base), new: values.value(new) }),
+        (Some(base), Some(new)) => Ok(Measure { name, base, new }),
         (Some(_), None) => Err(Some("new")),
         (None, Some(_)) => Err(Some("base")),
         (None, None) => Err(None),
@@ -161,16 +161,21 @@ fn measure(name: &'static str, answer: &RecordBatch) -> Result<Result<Measure, O
 }
 
 impl Measure {
+    fn change(&self) -> Figure {
+        self.new.minus(self.base)
+    }
+
     /// The change in percent; `None` from nothing.
     fn percent(&self) -> Option<f64> {
-        (self.base != 0.0).then(|| 100.0 * (self.new - self.base) / self.base)
+        let base = self.base.double();
+        (base != 0.0).then(|| 100.0 * self.change().double() / base)
     }
 }
 
 impl Found<'_> {
     /// Whether all numbers are the same and no table has a row.
     fn is_nothing(&self) -> bool {
-        let same = |measure: &Measure| measure.base == measure.new;
+        let same = |measure: &Measure| measure.change().double() == 0.0;
         !self.measures.is_empty()
             && self.measures.iter().all(same)
             && self.tables.iter().all(|(.., answer)| answer.rows.num_rows() == 0)
@@ -223,8 +228,8 @@ impl Found<'_> {
 
     fn document(&self) -> Result<Value, Failure> {
         let of = |measure: &Measure| {
-            let (base, new) = (measure.base, measure.new);
-            json!({"measure": measure.name, "base": base, "new": new, "change": new - base, "change_percent": measure.percent()})
+            let (base, new, change) = (measure.base.json(), measure.new.json(), measure.change().json());
+            json!({"measure": measure.name, "base": base, "new": new, "change": change, "change_percent": measure.percent()})
         };
         let mut document = json!({
             "base": self.traces[0],
@@ -245,12 +250,12 @@ impl Found<'_> {
 
 /// Both values, the change and its percentage.
 fn cells(measure: &Measure, tick: Tick) -> [String; 4] {
-    let change = measure.new - measure.base;
-    let sign = if change > 0.0 { "+" } else { "" };
+    let change = measure.change();
+    let sign = if change.double() > 0.0 { "+" } else { "" };
     [
-        mean_time_text(measure.base, tick),
-        mean_time_text(measure.new, tick),
-        format!("{sign}{}", mean_time_text(change, tick)),
+        measure.base.time(tick),
+        measure.new.time(tick),
+        format!("{sign}{}", change.time(tick)),
         measure.percent().map(|percent| format!("{percent:+.1} %")).unwrap_or_default(),
     ]
 }

@@ -7,4 +7,5 @@ pub(crate) mod functions;
 pub(crate) mod man;
 pub(crate) mod queries;
 pub(crate) mod query;
+pub(crate) mod store;
 pub(crate) mod tables;

@@ -170,12 +170,14 @@ fn of_file(path: &Path, open: &OpenArgs) -> Result<Question, Failure> {
         return plain(&text, Some(file));
     }
     let name = path.file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
-    let query = SavedQuery::parse(if stdin { &file } else { &name }, Origin::File(file.clone().into()), &text)?;
+    let name = if stdin { file.clone() } else { name };
+    let query = timeout::bounded(move || SavedQuery::parse(&name, Origin::File(file.into()), &text))??;
     Ok(Question::Saved(Box::new(query)))
 }
 
 fn plain(sql: &str, file: Option<String>) -> Result<Question, Failure> {
-    let statements = sql::parse(sql).map_err(|error| match &file {
+    let text = sql.to_owned();
+    let statements = timeout::bounded(move || sql::parse(&text))?.map_err(|error| match &file {
         Some(file) => Failure::from(error).in_file(file, None),
         None => error.into(),
     })?;

@@ -14,6 +14,15 @@ pub(crate) fn late(limit: Duration) -> Problem {
     Problem { is_late: true, ..problem }
 }
 
+/// What is said of SQL or a template whose reading took longer.
+pub(crate) fn late_parsing(limit: Duration) -> Problem {
+    let limit = duration_text(limit);
+    let problem = Problem::new(format!("reading the SQL took longer than {limit}, the limit of `--timeout`"));
+    let problem =
+        problem.hint("give it more time, or make the text shorter: rows stand in a file, `SELECT … FROM 'rows.csv'`");
+    Problem { is_late: true, ..problem }
+}
+
 /// What is said of traces that took longer to read.
 pub(crate) fn late_reading(path: &Path, limit: Duration) -> Problem {
     let (path, limit) = (path.display(), duration_text(limit));

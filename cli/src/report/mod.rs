@@ -48,7 +48,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
                     .hint("a template holds questions and their frame; put long texts into files of their own")
                     .into());
             }
-            template::parse(&text, &file.display().to_string(), &library)?
+            let (name, library) = (file.display().to_string(), library.clone());
+            timeout::bounded(move || template::parse(&text, &name, &library))??
         }
     };
     apart(&parts, args)?;

@@ -86,14 +86,21 @@ pub(super) fn queries(parts: &[Part]) -> impl Iterator<Item = &SavedQuery> {
     blocks.flat_map(|block| &block.questions).map(|question| &question.query)
 }
 
+/// Blocks of questions, and placeholders, on one page.
+const PARTS_MAX: usize = 1_000;
+
 /// Reads a template.
 pub(super) fn parse(text: &str, file: &str, library: &Library) -> Result<Vec<Part>, Failure> {
-    let mut parts = Vec::new();
+    let (mut parts, mut blocks, mut placeholders) = (Vec::new(), 0, 0);
     let mut lines = text.lines().enumerate();
     while let Some((index, line)) = lines.next() {
         let number = index + 1;
         let Some(fence) = Fence::of(line) else {
             let line = with_placeholders(line).map_err(|problem| placed(problem, file, number))?;
+            placeholders += line.matches("{{").count();
+            if placeholders > PARTS_MAX {
+                return Err(placed(too_many("placeholders"), file, number));
+            }
             match line.bytes().take_while(|&byte| byte == b'#').count() {
                 level @ 1..=6 if line[level..].starts_with(' ') => parts.push(Part::Heading(level, line)),
                 _ => push_text(&mut parts, &line),
@@ -119,6 +126,10 @@ pub(super) fn parse(text: &str, file: &str, library: &Library) -> Result<Vec<Par
             return Err(placed(Problem::new("the block is not closed"), file, number));
         }
         let body: Vec<&str> = body.into_iter().map(|line| fence.unindented(line)).collect();
+        blocks += 1;
+        if blocks > PARTS_MAX {
+            return Err(placed(too_many("blocks of questions"), file, number));
+        }
         parts.push(Part::Block(block(&words.collect::<Vec<_>>(), &body, file, number, library)?));
     }
     Ok(parts)
@@ -188,6 +199,11 @@ fn with_placeholders(line: &str) -> Result<String, Problem> {
         }
     }
     Ok(text)
+}
+
+fn too_many(what: &str) -> Problem {
+    Problem::new(format!("the template has more than {PARTS_MAX} {what}"))
+        .hint("several pages are read sooner than one of that length")
 }
 
 fn placed(problem: Problem, file: &str, line: usize) -> Failure {
@@ -318,6 +334,16 @@ mod tests {
         let more = parse_text("```sql\n-- needs: no executions, links\nlongest-tasks\n```").unwrap();
         assert_eq!(needs(&more[0]), needs(&parts[2]) + 2);
         assert!(matches!(&parts[3], Part::Block(block) if block.questions[0].query.statement.line == 10));
+    }
+
+    #[test]
+    fn a_page_is_bounded() {
+        let block = "```sql\nSELECT 1\n```\n";
+        assert_eq!(parse_text(&block.repeat(1_000)).unwrap().len(), 1_000);
+        let error = parse_text(&block.repeat(1_001)).unwrap_err();
+        assert!(error.ends_with("the template has more than 1000 blocks of questions"), "{error}");
+        let error = parse_text(&"{{runs}} ".repeat(1_001)).unwrap_err();
+        assert!(error.ends_with("the template has more than 1000 placeholders"), "{error}");
     }
 
     #[test]

@@ -7,35 +7,43 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock, PoisonError};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Int64Type};
 use datafusion::common::ScalarValue;
 use datafusion::error::{DataFusionError, Result};
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::{
     ColumnarValue, DocSection, Documentation, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature,
     TypeSignature, Volatility,
 };
 
+use super::LoadTasks;
 use super::arguments::{Argument, ArgumentType, find};
 
 /// The arguments of all tasks, by id.
 pub(super) struct Arguments {
-    /// Ids, ascending within and across batches, and the arguments beside them.
-    batches: Vec<(Int64Array, StringArray)>,
+    load: Mutex<Option<LoadTasks>>,
+    loaded: OnceLock<std::result::Result<Loaded, Arc<DataFusionError>>>,
     types: Mutex<HashMap<String, Option<ArgumentType>>>,
 }
 
-impl Arguments {
-    /// From batches of `tasks`, in the order of their ids.
-    pub(super) fn new(tasks: &[RecordBatch]) -> Arguments {
+struct Loaded {
+    /// Ids, ascending within and across batches, and the arguments beside them.
+    batches: Vec<(Int64Array, StringArray)>,
+    _memory: MemoryReservation,
+}
+
+impl Loaded {
+    fn of(load: LoadTasks) -> Result<Loaded> {
+        let (tasks, memory) = load()?;
         let columns = tasks
             .iter()
             .filter(|batch| batch.num_rows() > 0)
             .map(|batch| (batch["task"].as_primitive::<Int64Type>().clone(), batch["args"].as_string::<i32>().clone()));
-        Arguments { batches: columns.collect(), types: Mutex::default() }
+        Ok(Loaded { batches: columns.collect(), _memory: memory })
     }
 
     fn get(&self, task: i64) -> Option<&str> {
@@ -44,19 +52,35 @@ impl Arguments {
         let row = ids.values().binary_search(&task).ok()?;
         args.is_valid(row).then(|| args.value(row))
     }
+}
+
+impl Arguments {
+    /// Of tasks that are loaded when the first argument is asked for.
+    pub(super) fn new(load: LoadTasks) -> Arguments {
+        Arguments { load: Mutex::new(Some(load)), loaded: OnceLock::new(), types: Mutex::default() }
+    }
+
+    fn loaded(&self) -> Result<&Loaded> {
+        let loaded = self.loaded.get_or_init(|| {
+            let load = self.load.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let load = load.ok_or_else(|| DataFusionError::Internal("the arguments are gone".to_owned()));
+            load.and_then(Loaded::of).map_err(Arc::new)
+        });
+        loaded.as_ref().map_err(|error| DataFusionError::Shared(Arc::clone(error)))
+    }
 
     /// The narrowest type for all values of a key; `None` without values.
-    fn type_of(&self, key: &str) -> Option<ArgumentType> {
+    fn type_of(&self, key: &str) -> Result<Option<ArgumentType>> {
         let mut types = self.types.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = types.get(key) {
-            return *known;
+            return Ok(*known);
         }
-        let path = path(key)?;
+        let Some(path) = path(key) else { return Ok(None) };
         // Most rows that do not have it need no look at their structure.
         let word = path.split(['.', '[', '"', '\\', '/']).max_by_key(|word| word.len()).unwrap_or_default();
         let finder = memchr::memmem::Finder::new(word);
         let mut found = None;
-        for text in self.batches.iter().flat_map(|(_, args)| args.iter().flatten()) {
+        for text in self.loaded()?.batches.iter().flat_map(|(_, args)| args.iter().flatten()) {
             if word.is_ascii() && !text.contains("\\u") && finder.find(text.as_bytes()).is_none() {
                 continue;
             }
@@ -66,7 +90,7 @@ impl Arguments {
             }
         }
         types.insert(key.to_owned(), found);
-        found
+        Ok(found)
     }
 }
 
@@ -145,7 +169,7 @@ impl ScalarUDFImpl for ExtractArg {
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let key = args.scalar_arguments.get(1).copied().flatten().and_then(text);
-        let data_type = match key.and_then(|key| self.arguments.type_of(key)) {
+        let data_type = match key.map(|key| self.arguments.type_of(key)).transpose()?.flatten() {
             Some(ArgumentType::Integer) => DataType::Int64,
             Some(ArgumentType::Real) => DataType::Float64,
             // A key that is no constant may have values of any type.
@@ -161,15 +185,16 @@ impl ScalarUDFImpl for ExtractArg {
         };
         let ids = ids.to_array(args.number_rows)?;
         let ids = ids.as_primitive::<Int64Type>();
+        let arguments = self.arguments.loaded()?;
         let values: Vec<Option<Argument>> = match keys {
             ColumnarValue::Scalar(key) => {
                 let path = text(key).and_then(path);
-                ids.iter().map(|id| find(self.arguments.get(id?)?, path?)).collect()
+                ids.iter().map(|id| find(arguments.get(id?)?, path?)).collect()
             }
             ColumnarValue::Array(keys) => {
                 let keys = cast(keys, &DataType::Utf8)?;
                 let keys = keys.as_string::<i32>();
-                ids.iter().zip(keys).map(|(id, key)| find(self.arguments.get(id?)?, path(key?)?)).collect()
+                ids.iter().zip(keys).map(|(id, key)| find(arguments.get(id?)?, path(key?)?)).collect()
             }
         };
         Ok(ColumnarValue::Array(array(&values, &data_type)))

@@ -23,6 +23,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::catalog::{CatalogProvider, SchemaProvider};
 use datafusion::error::Result;
 use datafusion::execution::FunctionRegistry;
+use datafusion::execution::memory_pool::MemoryReservation;
 use datafusion::logical_expr::ScalarUDF;
 use datafusion::prelude::SessionContext;
 use tq_udfs::ticks::Tick;
@@ -40,12 +41,15 @@ pub const SCHEMA: &str = "perfetto";
 /// Names that Perfetto still understands.
 const OLDER_NAMES: [(&str, &str); 1] = [("slices", "slice")];
 
-/// Registers the views and their functions. `tasks` are all batches of the table, in the order of their ids.
+/// Gives all tasks when they are asked for first: batches in the order of their ids that have `task` and `args`, and what holds their memory.
+pub(crate) type LoadTasks = Box<dyn FnOnce() -> Result<(Vec<RecordBatch>, MemoryReservation)> + Send>;
+
+/// Registers the views and their functions.
 pub(crate) fn register(
     context: &mut SessionContext,
     catalog: &dyn CatalogProvider,
     main: Arc<dyn SchemaProvider>,
-    tasks: &[RecordBatch],
+    tasks: LoadTasks,
     tick: Tick,
 ) -> Result<()> {
     context.register_udf(Arc::new(ScalarUDF::from(ExtractArg::new(Arguments::new(tasks)))))?;

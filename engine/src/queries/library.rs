@@ -9,7 +9,7 @@ use super::{Origin, QueryError, SavedQuery};
 static BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in_queries.rs"));
 
 /// Saved queries by name. A file is read when its query is requested: a broken one does not affect the others.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub struct Library {
     files: BTreeMap<String, PathBuf>,
     /// The folder of the user, whose links are followed: dotfiles are often links.

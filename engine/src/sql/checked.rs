@@ -29,7 +29,7 @@ use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, C
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::stack::grown;
-use crate::sql::{branches, decimals, equal, interval_keys, seconds};
+use crate::sql::{branches, decimals, equal, interval_keys, seconds, texts_cast};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -57,6 +57,7 @@ impl CheckedArithmetic {
         let rewritten = plan.map_expressions(|expr| {
             let name = names.save(&expr);
             let rewritten = self.rewrite_all(expr, &schema)?;
+            let rewritten = rewritten.map_data(|expr| texts_cast::by_functions(expr, &schema, false))?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
         })?;
         let rewritten = rewritten.transform_data(|plan| match plan {

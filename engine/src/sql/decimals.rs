@@ -13,7 +13,8 @@ use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, TryCast, cast};
 use datafusion::sql::sqlparser::ast::{
-    CastKind, DataType as SqlType, ExactNumberInfo, Expr as SqlExpr, UnaryOperator, Value,
+    ArrayElemTypeDef, CastKind, ColumnDef, DataType as SqlType, ExactNumberInfo, Expr as SqlExpr, Spanned,
+    UnaryOperator, Value,
 };
 
 use datafusion::sql::sqlparser::tokenizer::Span;
@@ -22,11 +23,16 @@ use crate::sql::diagnostic::error_at;
 
 /// Writes numbers that no whole type holds, and those below a cast to DECIMAL, as texts that are cast.
 pub(super) fn rewrite(expr: &mut SqlExpr) -> Result<()> {
-    if let SqlExpr::Cast { expr: value, data_type, .. } = expr
-        && matches!(data_type, SqlType::Decimal(_) | SqlType::Numeric(_) | SqlType::Dec(_))
-        && let Some(text) = digits_of(value)
-    {
-        **value = SqlExpr::Value(Value::SingleQuotedString(text).into());
+    if let SqlExpr::TypedString(typed) = expr {
+        check(&typed.data_type, typed.value.span)?;
+    }
+    if let SqlExpr::Cast { expr: value, data_type, .. } = expr {
+        check(data_type, value.span())?;
+        if let SqlType::Decimal(_) | SqlType::Numeric(_) | SqlType::Dec(_) = data_type
+            && let Some(text) = digits_of(value)
+        {
+            **value = SqlExpr::Value(Value::SingleQuotedString(text).into());
+        }
         return Ok(());
     }
     // A number without a sign may have 64 bits, one with a sign 63.
@@ -64,7 +70,80 @@ fn written(digits: String, span: Span) -> SqlExpr {
     }
 }
 
-/// The text of a number that is written out, of more digits than a DOUBLE has.
+/// Refuses DECIMALs that no type holds; DataFusion (55.2) would take 257 digits for one.
+pub(super) fn check(data_type: &SqlType, span: Span) -> Result<()> {
+    let info = match data_type {
+        SqlType::Decimal(info) | SqlType::Numeric(info) | SqlType::Dec(info) => info,
+        SqlType::Array(
+            ArrayElemTypeDef::AngleBracket(item)
+            | ArrayElemTypeDef::SquareBracket(item, _)
+            | ArrayElemTypeDef::Parenthesis(item),
+        ) => return check(item, span),
+        _ => return Ok(()),
+    };
+    let (digits, scale) = match info {
+        ExactNumberInfo::None => return Ok(()),
+        ExactNumberInfo::Precision(digits) => (*digits, 0),
+        ExactNumberInfo::PrecisionAndScale(digits, scale) => (*digits, *scale),
+    };
+    let most = u64::from(DECIMAL128_MAX_PRECISION);
+    let hint =
+        "DECIMAL(38, 2) has 36 digits before the point and two behind it, and DECIMAL(3, -2) five that end in `00`";
+    if !(1..=most).contains(&digits) {
+        return Err(error_at(span, format!("`{data_type}`: a DECIMAL has 1 to {most} digits"), hint));
+    }
+    let has_room = match u64::try_from(scale) {
+        Ok(behind) => behind <= digits,
+        Err(_) => scale.unsigned_abs() <= most - digits,
+    };
+    if !has_room {
+        let message = match scale {
+            ..0 => format!("`{data_type}`: a DECIMAL has {most} digits at most, with those that are rounded away"),
+            _ => format!("`{data_type}`: more digits behind the point than there are"),
+        };
+        return Err(error_at(span, message, hint));
+    }
+    Ok(())
+}
+
+/// Refuses such columns of a table that is made, and those of a negative scale.
+pub(super) fn check_columns(columns: &[ColumnDef]) -> Result<()> {
+    for column in columns {
+        let span = column.name.span;
+        check(&column.data_type, span)?;
+        if let SqlType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, scale @ ..0))
+        | SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(digits, scale @ ..0)) = &column.data_type
+        {
+            let message = format!("a column of `{}` is not supported", column.data_type);
+            let hint = format!("DECIMAL({}, 0) holds its numbers", *digits + scale.unsigned_abs());
+            return Err(error_at(span, message, &hint));
+        }
+    }
+    Ok(())
+}
+
+/// A cast to DECIMAL(5, -2), whose numbers end in `00`, is one of DECIMAL(7, 0) afterwards: types of negative scale are not shown,
+/// added or compared everywhere. For after what stands within was visited.
+pub(super) fn without_scale(expr: &mut SqlExpr) {
+    let SqlExpr::Cast {
+        data_type:
+            SqlType::Decimal(ExactNumberInfo::PrecisionAndScale(digits, scale @ ..0))
+            | SqlType::Numeric(ExactNumberInfo::PrecisionAndScale(digits, scale @ ..0))
+            | SqlType::Dec(ExactNumberInfo::PrecisionAndScale(digits, scale @ ..0)),
+        kind,
+        ..
+    } = &*expr
+    else {
+        return;
+    };
+    let data_type = SqlType::Decimal(ExactNumberInfo::Precision(*digits + scale.unsigned_abs()));
+    let kind = kind.clone();
+    let rounded = Box::new(std::mem::replace(expr, SqlExpr::Identifier("".into())));
+    let rounded = Box::new(SqlExpr::Nested(rounded));
+    *expr = SqlExpr::Cast { kind, expr: rounded, data_type, array: false, format: None };
+}
+
+/// The text of a number that is written out.
 fn digits_of(expr: &SqlExpr) -> Option<String> {
     match expr {
         SqlExpr::Nested(within) => digits_of(within),
@@ -73,7 +152,7 @@ fn digits_of(expr: &SqlExpr) -> Option<String> {
             text => Some(format!("-{text}")),
         },
         SqlExpr::Value(literal) => match &literal.value {
-            Value::Number(digits, _) if digits.len() > 15 => Some(digits.clone()),
+            Value::Number(digits, _) if digits.len() > 15 || digits.contains(['.', 'e', 'E']) => Some(digits.clone()),
             _ => None,
         },
         _ => None,

@@ -8,6 +8,7 @@
 //! INTERVAL '25 hours' > '1 day'     months first, then days, then nanoseconds      interval_length(…) > interval_length(…)
 //! [1, NULL] < [1, 2]                NULL is first (ORDER BY has it last)           "list <"([1, NULL], [1, 2])
 //! CAST('[1, 2]' AS BIGINT[])        a list of one element, the text                refused
+//! ORDER BY [2, NULL] NULLS FIRST    NULL is first within the list too              ORDER BY list IS NULL DESC, list
 //! ```
 //! An interval is as long as PostgreSQL and DuckDB take it for a comparison: a month has 30 days, a day 24 hours. What becomes of
 //! whole nodes with such keys (GROUP BY, DISTINCT, joins) is in `interval_keys.rs`.
@@ -242,6 +243,9 @@ fn of_years(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let [part, time] = call.args.as_mut_slice() else { return Ok(Transformed::no(Expr::ScalarFunction(call))) };
     let Some(name) = part_name(part) else { return Ok(Transformed::no(Expr::ScalarFunction(call))) };
     let is_part = call.func.name() == "date_part";
+    if is_part && name == "epoch" && matches!(time.get_type(schema)?, DataType::Timestamp(..)) {
+        return Ok(Transformed::yes(OfInterval::EpochOfTime.of([std::mem::take(time)])));
+    }
     let Some((years, first)) = years_of(&name) else {
         let singular = name.strip_suffix('s').filter(|_| !is_part).map(lit);
         let is_plural = singular.is_some();
@@ -288,12 +292,22 @@ fn distinct_arguments(name: &str, is_distinct: bool, arguments: &mut [Expr], sch
     Ok(changed)
 }
 
-/// Sorts by the length of intervals, by anything else as it is; whether there was one.
-pub(super) fn sort_keys(keys: &mut [Sort], schema: &DFSchema) -> Result<bool> {
+/// Sorts by the length of intervals, and by lists and rows within which NULL is behind all values whatever is said of NULL itself: DataFusion's
+/// NULLS FIRST reaches into them. Whether there was one.
+pub(super) fn sort_keys(keys: &mut Vec<Sort>, schema: &DFSchema) -> Result<bool> {
     let mut changed = false;
-    for key in keys {
+    let mut sorted = Vec::with_capacity(keys.len());
+    for mut key in std::mem::take(keys) {
         changed |= to_key(&mut key.expr, schema)?;
+        // Ascending with NULL behind and descending with NULL before are one order from both ends.
+        if key.nulls_first == key.asc && key.expr.get_type(schema)?.is_nested() {
+            sorted.push(Sort::new(key.expr.clone().is_null(), !key.nulls_first, false));
+            key.nulls_first = !key.asc;
+            changed = true;
+        }
+        sorted.push(key);
     }
+    *keys = sorted;
     Ok(changed)
 }
 

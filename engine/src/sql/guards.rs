@@ -13,7 +13,7 @@
 //! WHERE x <> 0 AND 1 / x > 0          CASE WHEN x <> 0 THEN 1 / x > 0 ELSE false END
 //! SELECT x = 0 OR 1 / x > 0           CASE WHEN (x = 0) IS NOT TRUE THEN x = 0 OR 1 / x > 0 ELSE true END
 //! ```
-//! WHERE, HAVING and ON ask first what cannot fail, since DataFusion puts what it takes for cheap before what it does not.
+//! FILTER of a window guards the arguments in the same way. WHERE, HAVING and ON ask first what cannot fail, since DataFusion puts what it takes for cheap before what it does not.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -23,13 +23,59 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit, when};
 
-use crate::sql::annotated::{Said, itself};
+use crate::sql::annotated::{Said, itself, kept};
 use crate::sql::cases::rewrite_cases;
 use crate::sql::stack::grown;
 
-/// Hides those CASE expressions of a plan that guard something.
+/// Hides those CASE expressions of a plan that guard something, among them those that [`filtered`] makes.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    rewrite_cases(plan, guards, hidden)
+    rewrite_cases(filtered(plan)?, guards, hidden)
+}
+
+/// `sum(1 / x) FILTER (WHERE x <> 0) OVER …`: arguments of windows are computed for all rows, those that FILTER leaves out too.
+fn filtered(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|plan| {
+        if !matches!(plan, LogicalPlan::Window(_)) {
+            return Ok(Transformed::no(plan));
+        }
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let guarded = expr.transform_up(|expr| {
+                let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+                let Some(filter) = call.params.filter.clone() else {
+                    return Ok(Transformed::no(Expr::WindowFunction(call)));
+                };
+                let mut is_guarded = false;
+                for argument in call.params.args.iter_mut().filter(|argument| can_fail(argument)) {
+                    *argument = when(filter.as_ref().clone(), std::mem::take(argument)).end()?;
+                    is_guarded = true;
+                }
+                Ok(Transformed::new_transformed(Expr::WindowFunction(call), is_guarded))
+            })?;
+            Ok(guarded.update_data(|expr| name.restore(expr)))
+        })
+    })
+    .data()
+}
+
+/// A number that does not fit the type it is cast to: planning would say so, even if the branch that it stands in is never taken.
+fn when_taken(value: &mut Expr) -> Result<()> {
+    let taken = std::mem::take(value).transform_up(|part| {
+        let Expr::Cast(mut cast) = part else { return Ok(Transformed::no(part)) };
+        let fits = match cast.expr.as_ref() {
+            Expr::Literal(number, _) => {
+                !number.data_type().is_numeric() || number.cast_to(cast.field.data_type()).is_ok()
+            }
+            _ => true,
+        };
+        if !fits {
+            *cast.expr = kept(std::mem::take(&mut cast.expr), Said::NoColumn);
+        }
+        Ok(Transformed::new_transformed(Expr::Cast(cast), !fits))
+    })?;
+    *value = taken.data;
+    Ok(())
 }
 
 /// Whether a part that is not computed for all rows can fail.
@@ -92,6 +138,11 @@ fn hidden(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if !guards(&case) {
         return Ok(Transformed::no(Expr::Case(case)));
     }
+    for (when, then) in &mut case.when_then_expr {
+        when_taken(when)?;
+        when_taken(then)?;
+    }
+    case.else_expr.as_mut().map_or(Ok(()), |value| when_taken(value))?;
     let is_boolean = |value: &Expr| matches!(value.get_type(schema), Ok(DataType::Boolean));
     let is_null = |value: &Expr| matches!(value.get_type(schema), Ok(DataType::Null));
     let values = || case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);

@@ -9,8 +9,7 @@
 //! GROUP BY x               min(rank(x)) GROUP BY length(x), and x = of_rank(…) above        DISTINCT: GROUP BY all columns
 //! min(x), also OVER        min(rank(x)), and of_rank(…) above
 //! JOIN … USING (x)         length(l.x) = length(r.x), as in INTERSECT and EXCEPT
-//! OVER (ORDER BY x)        OVER (ORDER BY length(x)): before types are brought together, which knows no RANGE of intervals, and none
-//!                          of differences of times
+//! OVER (ORDER BY x)        OVER (ORDER BY length(x)): `frames.rs`
 //! ```
 //!
 //! WITH RECURSIVE … UNION is refused where it has such a column: it would end later than it should, or never. So are groups, and `min`
@@ -18,20 +17,18 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Column, DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions_aggregate::expr_fn::min;
 use datafusion::logical_expr::expr::GroupingSet;
-use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::grouping_set_to_exprlist;
 use datafusion::logical_expr::{
-    Aggregate, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Window, WindowFrameBound, lit, when,
+    Aggregate, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Window, lit, when,
 };
 use tq_udfs::checked::intervals::INTERVAL;
 
 use crate::sql::equal;
-use crate::sql::lengths::{OfInterval, length, nests_intervals};
+use crate::sql::lengths::{OfInterval, nests_intervals};
 
 /// A node whose intervals are keys by their length, after types are settled.
 pub(super) fn by_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -48,7 +45,14 @@ pub(super) fn by_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
                 changed |= equal::to_key(key, &schema)?;
             }
             if let Some(keys) = &mut distinct.sort_expr {
-                changed |= equal::sort_keys(keys, &schema)?;
+                // The first keys are those that are distinct, in both lists.
+                let mut others = keys.split_off(distinct.on_expr.len().min(keys.len()));
+                if equal::sort_keys(keys, &schema)? {
+                    distinct.on_expr = keys.iter().map(|key| key.expr.clone()).collect();
+                    changed = true;
+                }
+                changed |= equal::sort_keys(&mut others, &schema)?;
+                keys.append(&mut others);
             }
             Ok(Transformed::new_transformed(LogicalPlan::Distinct(Distinct::On(distinct)), changed))
         }
@@ -69,47 +73,6 @@ pub(super) fn by_length(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         }
         other => Ok(Transformed::no(other)),
     }
-}
-
-/// Windows that are sorted by the length of intervals, before types are brought together.
-pub(super) fn windows(plan: LogicalPlan) -> Result<LogicalPlan> {
-    plan.transform_up_with_subqueries(|plan| {
-        let LogicalPlan::Window(window) = &plan else { return Ok(Transformed::no(plan)) };
-        let schema = Arc::clone(window.input.schema());
-        let names = NamePreserver::new(&plan);
-        plan.map_expressions(|expr| {
-            let name = names.save(&expr);
-            let sorted = expr.transform_up(|expr| {
-                let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
-                for key in &mut call.params.order_by {
-                    if matches!(key.expr.get_type(&schema)?, DataType::Duration(_)) {
-                        key.expr = OfInterval::Days.of([std::mem::take(&mut key.expr)]);
-                    }
-                }
-                let changed = equal::sort_keys(&mut call.params.order_by, &schema)?;
-                if changed {
-                    let frame = &mut call.params.window_frame;
-                    for bound in [&mut frame.start_bound, &mut frame.end_bound] {
-                        in_nanoseconds(bound)?;
-                    }
-                }
-                Ok(Transformed::new_transformed(Expr::WindowFunction(call), changed))
-            })?;
-            Ok(sorted.update_data(|expr| name.restore(expr)))
-        })
-    })
-    .data()
-}
-
-/// `RANGE INTERVAL '1 day' PRECEDING`, which the planner has as a text.
-fn in_nanoseconds(bound: &mut WindowFrameBound) -> Result<()> {
-    let (WindowFrameBound::Preceding(distance) | WindowFrameBound::Following(distance)) = bound else { return Ok(()) };
-    if !distance.is_null() && !distance.data_type().is_integer() {
-        let interval = distance.cast_to(&INTERVAL)?;
-        let ScalarValue::IntervalMonthDayNano(Some(interval)) = interval else { return Ok(()) };
-        *distance = ScalarValue::Decimal128(Some(length(interval)), 38, 0);
-    }
-    Ok(())
 }
 
 fn has_interval(schema: &DFSchema) -> bool {

@@ -9,7 +9,7 @@ use datafusion::arrow::array::{
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
     DataType, Decimal256Type, DurationNanosecondType, FieldRef, Float64Type, Int32Type, Int64Type,
-    IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit, i256,
+    IntervalMonthDayNano, IntervalMonthDayNanoType, TimeUnit, TimestampNanosecondType, i256,
 };
 use datafusion::common::cast::as_fixed_size_list_array;
 use datafusion::common::{Result, exec_err, internal_err};
@@ -31,6 +31,8 @@ pub(super) enum OfInterval {
     Days,
     /// Seconds as DOUBLE, a year of 365.25 days, as PostgreSQL has them.
     Epoch,
+    /// The seconds since 1970 of a TIMESTAMP as DOUBLE, rounded once.
+    EpochOfTime,
     /// What is within a minute, in parts of so many nanoseconds; whole, as `date_part` is of times.
     OfMinute(i64),
     /// Whole years over so many.
@@ -85,6 +87,7 @@ impl ScalarUDFImpl for Function {
             OfInterval::OfRank => "interval_of_rank",
             OfInterval::Days => "interval_of_difference",
             OfInterval::Epoch => "interval_epoch",
+            OfInterval::EpochOfTime => "epoch_of_time",
             OfInterval::OfMinute(_) => "interval_of_minute",
             OfInterval::Years(_) => "interval_years",
             OfInterval::Times => "interval_times",
@@ -102,7 +105,7 @@ impl ScalarUDFImpl for Function {
             OfInterval::Length => type_of_lengths(first),
             OfInterval::Rank => DataType::Decimal256(76, 0),
             OfInterval::OfRank | OfInterval::Days | OfInterval::Times | OfInterval::Over => INTERVAL,
-            OfInterval::Epoch => DataType::Float64,
+            OfInterval::Epoch | OfInterval::EpochOfTime => DataType::Float64,
             OfInterval::OfMinute(1) => DataType::Int64,
             OfInterval::OfMinute(_) | OfInterval::Years(_) => DataType::Int32,
         })
@@ -135,6 +138,15 @@ impl ScalarUDFImpl for Function {
             OfInterval::Days => days(first)?,
             OfInterval::Epoch => {
                 let seconds: Float64Array = first.as_primitive::<IntervalMonthDayNanoType>().unary(epoch);
+                Arc::new(seconds)
+            }
+            OfInterval::EpochOfTime => {
+                let nanoseconds = cast(first, &DataType::Timestamp(TimeUnit::Nanosecond, None))?;
+                if nanoseconds.null_count() > first.null_count() {
+                    return exec_err!("a time is beyond those of TIMESTAMP");
+                }
+                let seconds: Float64Array =
+                    nanoseconds.as_primitive::<TimestampNanosecondType>().unary(|time| seconds_of(time));
                 Arc::new(seconds)
             }
             OfInterval::OfMinute(part) => {
@@ -242,6 +254,14 @@ fn days(differences: &ArrayRef) -> Result<ArrayRef> {
             IntervalMonthDayNano { months: 0, days: (difference / DAY) as i32, nanoseconds: difference % DAY }
         });
     Ok(Arc::new(intervals))
+}
+
+/// Seconds of nanoseconds, to the nearest DOUBLE: one division of numbers that fit would round twice.
+fn seconds_of(nanoseconds: i64) -> f64 {
+    const SECOND: i64 = 1_000_000_000;
+    let (whole, rest) = (nanoseconds.div_euclid(SECOND), nanoseconds.rem_euclid(SECOND));
+    // Below 2⁵³, and so is the rest: only the sum is rounded, but for the last bit of the fraction.
+    whole as f64 + rest as f64 / 1e9
 }
 
 fn epoch(interval: IntervalMonthDayNano) -> f64 {

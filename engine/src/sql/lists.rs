@@ -7,18 +7,20 @@
 //! array_remove(a, x), array_replace(a, x, y)     all occurrences, not the first one; a NULL finds NULLs
 //! a || NULL                                      a: no list is added. CAST(NULL AS BIGINT) is an element
 //! a @> b                                         false where `b` has a NULL, which is in no list
+//! a && b                                         whether they share an element; a NULL is equal to none
 //! ```
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions_nested::expr_fn::{
-    array_compact, array_has_all, array_length, array_position, array_remove_all, array_replace_all,
+    array_compact, array_element, array_has_all, array_has_any, array_length, array_position, array_remove_all,
+    array_replace_all,
 };
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
-use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
+use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr, RawFieldAccessExpr};
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan, cast, lit, when};
+use datafusion::logical_expr::{Expr, ExprSchemable, GetFieldAccess, LogicalPlan, cast, lit, when};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
 use crate::sql::equal::is_list;
@@ -94,6 +96,16 @@ fn of_list(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 pub(super) struct Lists;
 
 impl ExprPlanner for Lists {
+    /// `array_agg(a ORDER BY b)[1]`: DataFusion makes `nth_value` of it, which forgets DISTINCT and allows one order in a query.
+    fn plan_field_access(&self, expr: RawFieldAccessExpr, _: &DFSchema) -> Result<PlannerResult<RawFieldAccessExpr>> {
+        Ok(match expr {
+            RawFieldAccessExpr { field_access: GetFieldAccess::ListIndex { key }, expr: list } if matches!(&list, Expr::AggregateFunction(call) if call.func.name() == "array_agg") => {
+                PlannerResult::Planned(array_element(list, *key))
+            }
+            other => PlannerResult::Original(other),
+        })
+    }
+
     fn plan_binary_op(&self, expr: RawBinaryExpr, schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
         let RawBinaryExpr { op, left, right } = &expr;
         let is_null = |side: &Expr| matches!(side, Expr::Literal(ScalarValue::Null, _));
@@ -102,6 +114,7 @@ impl ExprPlanner for Lists {
             BinaryOperator::StringConcat if is_null(right) => (left, right),
             BinaryOperator::AtArrow => (left, right),
             BinaryOperator::ArrowAt => (right, left),
+            BinaryOperator::PGOverlap => (left, right),
             _ => return Ok(PlannerResult::Original(expr)),
         };
         if !is_list(&list.get_type(schema)?) || (!is_null(other) && !is_list(&other.get_type(schema)?)) {
@@ -109,6 +122,9 @@ impl ExprPlanner for Lists {
         }
         if *op == BinaryOperator::StringConcat {
             return Ok(PlannerResult::Planned(list.clone()));
+        }
+        if *op == BinaryOperator::PGOverlap {
+            return Ok(PlannerResult::Planned(array_has_any(array_compact(list.clone()), other.clone())));
         }
         let has_null = array_position(other.clone(), lit(ScalarValue::Null), lit(1_i64)).is_not_null();
         let contains = array_has_all(list.clone(), other.clone());

@@ -23,6 +23,7 @@ pub(crate) mod charged;
 pub mod checked;
 mod column_aliases;
 mod correlated;
+mod decimal_text;
 mod decimals;
 mod dependencies;
 mod dependent;
@@ -32,11 +33,13 @@ mod equal;
 mod errors;
 mod expanded;
 mod fractions;
+mod frames;
 mod guards;
 mod headings;
 mod immutable;
 mod interval_keys;
 mod interval_text;
+mod joined;
 mod json;
 mod keys;
 mod laterals;
@@ -67,6 +70,8 @@ mod scope;
 mod seconds;
 mod set_operations;
 pub mod settings;
+mod shifts;
+mod sorted;
 mod spelling;
 mod stack;
 mod stale;
@@ -75,6 +80,8 @@ pub mod stop;
 mod structs;
 mod subqueries;
 mod system;
+mod texts_cast;
+mod time_text;
 mod times;
 mod using;
 mod window_keys;
@@ -83,6 +90,7 @@ mod wording;
 mod wrapped_rules;
 mod zones;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::{ParamValues, Result as DataFusionResult};
@@ -90,6 +98,7 @@ use datafusion::execution::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, Statement as PlannedStatement};
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::Statement as ParsedStatement;
 
 pub use bounded::{WithinBounds, bind};
 pub use charged::ChargeWindows;
@@ -114,11 +123,16 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let planners = builder.expr_planners().get_or_insert_default();
     planners.insert(0, Arc::new(structs::Structs));
     planners.insert(0, Arc::new(lists::Lists));
+    planners.push(Arc::new(joined::Joins));
     planners.push(Arc::new(names::Marks));
     planners.push(Arc::new(quantified::Quantifiers));
     planners.push(Arc::new(json::JsonPaths));
     planners.push(Arc::new(times::OfTimes));
-    let places: [(&str, Rewrite); 2] = [(keys::MAKES_KEYS, keys::of_equations), (pushed::PUSHES, pushed::with_held)];
+    let places: [(&str, Rewrite); 3] = [
+        (keys::MAKES_KEYS, keys::of_equations),
+        (pushed::PUSHES, pushed::with_held),
+        (window_keys::SHARES, window_keys::without_shared_windows),
+    ];
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
     let last: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(window_keys::WindowKeys);
     builder
@@ -156,14 +170,11 @@ async fn try_plan(
     if statement.only_asks && !statement.is_question() {
         return Err(question::refused(&question::name_of_statement(&statement.parsed)));
     }
-    let mut parsed = statement.parsed.clone();
-    rewrite::rewrite(&mut parsed, &rewrite::Known::of(context))?;
-    expanded::check(&parsed)?;
-    let planned = using::plan(context.state(), &parsed).await?;
+    let planned = with_keys(context, &statement.parsed).await?;
     let passes = [
         lists::rewrite,
         times::texts,
-        interval_keys::windows,
+        frames::rewrite,
         correlated::rewrite,
         subqueries::rewrite,
         nullable::rewrite,
@@ -187,6 +198,28 @@ async fn try_plan(
     limits::check_plan(&plan)?;
     fractions::note(context, &plan)?;
     Ok(plan)
+}
+
+/// The plan of a statement whose ORDER BY sees FROM where FROM has what its expressions name.
+async fn with_keys(context: &SessionContext, parsed: &ParsedStatement) -> DataFusionResult<LogicalPlan> {
+    let mut aliases = HashSet::new();
+    while let Some((ordered, named)) = sorted::by_columns(parsed, &aliases) {
+        match from_text(context, ordered).await {
+            Err(error) if sorted::is_not_grouped(&error) => break,
+            Err(error) => match sorted::not_found(&error).filter(|name| named.contains(name)) {
+                Some(alias) => aliases.insert(alias),
+                None => return Err(error),
+            },
+            planned => return planned,
+        };
+    }
+    from_text(context, parsed.clone()).await
+}
+
+async fn from_text(context: &SessionContext, mut parsed: ParsedStatement) -> DataFusionResult<LogicalPlan> {
+    rewrite::rewrite(&mut parsed, &rewrite::Known::of(context))?;
+    expanded::check(&parsed)?;
+    using::plan(context.state(), &parsed).await
 }
 
 #[cfg(test)]

@@ -32,6 +32,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
 use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
 
 use crate::sql::arrays;
+use crate::sql::decimals;
 use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
 use crate::sql::immutable::refuse_changes;
@@ -43,6 +44,7 @@ use crate::sql::rows_of_lists;
 use crate::sql::scope::{self, Scopes};
 use crate::sql::set_operations;
 use crate::sql::settings;
+use crate::sql::sorted;
 use crate::sql::spelling;
 use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
@@ -53,6 +55,9 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => {
             refuse_changes(statement)?;
+            if let Statement::CreateTable(create) = statement.as_ref() {
+                decimals::check_columns(&create.columns)?;
+            }
             if let Statement::ShowVariable { variable } = statement.as_ref()
                 && let Some(query) = settings::show(variable)?
             {
@@ -106,6 +111,7 @@ impl VisitorMut for Rewriter<'_> {
             .and_then(|()| spelling::check_query(query))
             .and_then(|()| spelling::fetch(query))
             .and_then(|()| windows::rewrite_order(query))
+            .and_then(|()| sorted::rewrite_order(query))
         {
             return ControlFlow::Break(error);
         }
@@ -130,7 +136,8 @@ impl VisitorMut for Rewriter<'_> {
             .and_then(|()| perfetto::relations_of_columns(select))
             .and_then(|()| spelling::rewrite(select))
             .and_then(|()| rows::rewrite_where(select))
-            .and_then(|()| windows::rewrite(select));
+            .and_then(|()| windows::rewrite(select))
+            .map(|()| sorted::rewrite_groups(select));
         match rewritten {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
@@ -140,6 +147,7 @@ impl VisitorMut for Rewriter<'_> {
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
         if let Expr::Function(call) = expr {
             self.scopes.call(call);
+            sorted::rewrite_call(call);
         }
         quantified::rewrite(expr);
         match spelling::rewrite_expression(expr).and_then(|()| arrays::rewrite(expr)).and_then(|()| rows::rewrite(expr))
@@ -147,6 +155,11 @@ impl VisitorMut for Rewriter<'_> {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
         }
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
+        decimals::without_scale(expr);
+        ControlFlow::Continue(())
     }
 
     /// Called for outer factors first; a nested call that becomes a subquery here is met again inside it.

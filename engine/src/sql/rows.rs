@@ -13,7 +13,7 @@
 //!                              FROM (SELECT r.x = a AND r.y = b AS same FROM (…) AS r(x, y)))
 //! ```
 //! `(a, b) IN (SELECT …)` of WHERE is a join by keys; it does not tell NULL from false, which makes no difference for what WHERE keeps.
-//! ANY and ALL of a subquery are as IN.
+//! ANY and ALL of a subquery are as IN. A row of expressions, `(a + 1, b)`, is `struct(a + 1, b)`: DataFusion takes names and literals.
 //! A row of no value, `(SELECT FROM t)`, is refused: DataFusion looks for the type of its first column all the same, and panics.
 
 use datafusion::common::{DataFusionError, Result};
@@ -25,7 +25,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::sql::balance;
 use crate::sql::diagnostic::error_at;
-use crate::sql::dialect::TqDialect;
+use crate::sql::dialect::{TqDialect, call};
 
 const ROW: &str = "__row";
 
@@ -61,6 +61,13 @@ pub(super) fn rewrite(expr: &mut Expr) -> Result<()> {
     }
     if let Some(condition) = condition(expr)? {
         *expr = Expr::Nested(Box::new(condition));
+    }
+    if let Expr::Tuple(values) = expr {
+        let is_plain =
+            |value: &Expr| matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_));
+        if !values.is_empty() && !values.iter().all(is_plain) {
+            *expr = call(Ident::new("struct"), std::mem::take(values));
+        }
     }
     let Some(Question { row, op, subquery, negated }) = question(expr)? else { return Ok(()) };
     let put = |select: &mut Select, holds| {

@@ -6,6 +6,7 @@
 //! FROM t, unnest(t.list) WITH ORDINALITY u     FROM t, LATERAL (SELECT unnest(t.list) AS unnest,
 //!                                                unnest(generate_series(1, cardinality(t.list))) AS ordinality) u
 //! SELECT z FROM generate_series(1, 3) z        SELECT z.value AS z FROM generate_series(1, 3) z
+//! FROM t JOIN LATERAL unnest(t.list) u ON …    FROM t JOIN LATERAL (SELECT unnest(t.list) AS u) u ON …
 //! FROM unnest(t.list) u                        FROM unnest(t.list) u(u): the column was called `UNNEST(outer_ref(t.list))`
 //! ```
 //! DataFusion (55.2) takes numbers for `generate_series` in FROM, and refuses WITH ORDINALITY. A series of numbers that are written out stays
@@ -111,6 +112,10 @@ impl VisitorMut for Series<'_> {
 
 /// Rewrites a table of FROM.
 pub(super) fn rewrite(factor: &mut TableFactor) -> Result<()> {
+    if let Some(query) = lateral(factor)? {
+        *factor = query;
+        return Ok(());
+    }
     if let TableFactor::UNNEST { array_exprs, alias, with_ordinality: false, with_offset: false, .. } = factor
         && array_exprs.len() == 1
     {
@@ -148,6 +153,23 @@ pub(super) fn rewrite(factor: &mut TableFactor) -> Result<()> {
     let alias = alias.clone().unwrap_or_else(|| table_alias(&name));
     *factor = TableFactor::Derived { lateral: true, subquery: parsed(&columns)?, alias: Some(alias), sample: None };
     Ok(())
+}
+
+/// `LATERAL unnest(t.list) u`: the parser takes it for a function in FROM, which DataFusion does not know.
+fn lateral(factor: &TableFactor) -> Result<Option<TableFactor>> {
+    let TableFactor::Function { lateral: true, name, args, alias, with_ordinality, .. } = factor else {
+        return Ok(None);
+    };
+    let [FunctionArg::Unnamed(FunctionArgExpr::Expr(list))] = args.as_slice() else { return Ok(None) };
+    if !name.to_string().eq_ignore_ascii_case("unnest") {
+        return Ok(None);
+    }
+    let alias = alias.clone().unwrap_or_else(|| table_alias("unnest"));
+    let columns = match with_ordinality {
+        true => numbered(&list.to_string(), "unnest"),
+        false => format!("unnest({list}) AS {}", alias.name),
+    };
+    Ok(Some(TableFactor::Derived { lateral: true, subquery: parsed(&columns)?, alias: Some(alias), sample: None }))
 }
 
 fn table_alias(name: &str) -> TableAlias {

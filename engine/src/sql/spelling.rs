@@ -25,7 +25,6 @@
 //! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
 //! INTERVAL '1 day 02:00'          INTERVAL '1 day 02 hours 00 minutes'
 //! FROM t, LATERAL (…) l JOIN u …  FROM t CROSS JOIN LATERAL (…) l JOIN u …: DataFusion joins `l` with `u` first, where `t` is not known
-//! lag(a, NULL) OVER …             CASE WHEN false THEN lag(a) OVER … END: NULL counted as 1
 //! regexp_replace(a, '(b)', '$1')  regexp_replace(a, '(b)', '$$1'): `$1` was a group; `\1` is, and `\&` all that matched
 //! SELECT 'a' 'b'                  an error: `b` would be a name
 //! OVER (ORDER BY NULL …)          OVER (ORDER BY CAST(NULL AS BIGINT) …): RANGE n PRECEDING asks for a type that has distances
@@ -43,7 +42,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::sql::diagnostic::error_at;
-use crate::sql::{decimals, dialect, interval_text, times};
+use crate::sql::{decimals, dialect, frames, interval_text, joined, shifts, times};
 
 /// Rewrites the spellings of a SELECT itself, not of what stands within it.
 pub(super) fn rewrite(select: &mut Select) -> Result<()> {
@@ -66,6 +65,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
             return Err(error_at(join.relation.span(), "JOIN without ON or USING", hint));
         }
     }
+    group_of_having(select);
     if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
         columns_of_groupings(groups, &select.projection);
         groupings(groups)?;
@@ -152,7 +152,8 @@ fn groupings(groups: &mut Vec<Expr>) -> Result<()> {
     }
     for group in groups.iter_mut() {
         let (Expr::Rollup(keys) | Expr::Cube(keys)) = &*group else { continue };
-        if keys.iter().all(|key| key.len() == 1) {
+        let is_repeated = |at: usize| keys[..at].contains(&keys[at]);
+        if keys.iter().all(|key| key.len() == 1) && !(1..keys.len()).any(is_repeated) {
             continue;
         }
         let sets = match group {
@@ -184,7 +185,36 @@ fn groupings(groups: &mut Vec<Expr>) -> Result<()> {
         }
         *sets = written_out;
     }
+    // A column that a set names twice is one.
+    for set in groups
+        .iter_mut()
+        .flat_map(|group| if let Expr::GroupingSets(sets) = group { sets.as_mut_slice() } else { &mut [] })
+    {
+        let mut known: Vec<Expr> = Vec::with_capacity(set.len());
+        for key in std::mem::take(set) {
+            if !known.contains(&key) {
+                known.push(key);
+            }
+        }
+        *set = known;
+    }
     Ok(())
+}
+
+/// `SELECT 1 FROM t HAVING true` is one group of all rows, though nothing says so.
+fn group_of_having(select: &mut Select) {
+    let calls = |expr: &Expr| match expr {
+        Expr::Function(_) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    if let GroupByExpr::Expressions(groups, _) = &mut select.group_by
+        && groups.is_empty()
+        && select.having.is_some()
+        && visit_expressions(&select.projection, calls).is_continue()
+        && visit_expressions(&select.having, calls).is_continue()
+    {
+        groups.push(Expr::GroupingSets(vec![vec![]]));
+    }
 }
 
 fn rolled_up(keys: &[Vec<Expr>]) -> Vec<Vec<Expr>> {
@@ -465,6 +495,7 @@ fn check_frame(frame: &WindowFrame) -> Result<()> {
 
 /// Refuses what stands behind a query.
 pub(super) fn check_query(query: &Query) -> Result<()> {
+    check_limit(query)?;
     let behind = [
         query.for_clause.as_ref().map(|clause| (clause.to_string(), "`--format` says how an answer is written")),
         query.format_clause.as_ref().map(|clause| (clause.to_string(), "`--format` says how an answer is written")),
@@ -483,6 +514,39 @@ pub(super) fn check_query(query: &Query) -> Result<()> {
     }
 }
 
+/// Refuses arguments that functions of windows pass over.
+fn check_arguments(call: &Function) -> Result<()> {
+    let FunctionArguments::List(list) = &call.args else { return Ok(()) };
+    let name = call.name.to_string().to_lowercase();
+    match name.as_str() {
+        "first_value" | "last_value" if list.args.len() != 1 => {
+            let hint = format!("`nth_value(x, 2)` is the second value, `{name}(x) IGNORE NULLS` one that is not NULL");
+            Err(error_at(call.name.span(), format!("`{name}` takes one value, found {}", list.args.len()), &hint))
+        }
+        "nth_value" if list.args.len() != 2 => {
+            let hint = "`nth_value(x, 2)` is the second value";
+            Err(error_at(call.name.span(), "`nth_value` takes a value and a number", hint))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Refuses LIMIT and OFFSET that are computed by a query.
+fn check_limit(query: &Query) -> Result<()> {
+    let Some(LimitClause::LimitOffset { limit, offset, .. }) = &query.limit_clause else { return Ok(()) };
+    for rows in limit.iter().chain(offset.iter().map(|offset| &offset.value)) {
+        let asks = |part: &Expr| match part {
+            Expr::Subquery(_) => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        if visit_expressions(rows, asks).is_break() {
+            let hint = "number the rows: `SELECT … FROM (SELECT *, row_number() OVER (ORDER BY x) AS place FROM …) WHERE place <= (SELECT …)`";
+            return Err(error_at(rows.span(), "LIMIT and OFFSET take a number here, and no subquery", hint));
+        }
+    }
+    Ok(())
+}
+
 /// `1_000` is 1000. Expressions that would mean something else are refused.
 pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
     if let Expr::Value(literal) = expr
@@ -491,6 +555,9 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         digits.retain(|digit| digit != '_');
     }
     decimals::rewrite(expr)?;
+    if let Expr::Function(call) = expr {
+        check_arguments(call)?;
+    }
     if let Expr::Function(call) = expr
         && call.name.to_string().eq_ignore_ascii_case("variance")
     {
@@ -522,7 +589,10 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
     if let Expr::Function(call) = expr
         && let Some(WindowType::WindowSpec(window)) = &mut call.over
     {
-        window.window_frame.as_ref().map_or(Ok(()), check_frame)?;
+        if let Some(frame) = &mut window.window_frame {
+            frames::compute_bounds(frame)?;
+            check_frame(frame)?;
+        }
         for key in &mut window.order_by {
             if matches!(&key.expr, Expr::Value(literal) if literal.value == Value::Null) {
                 let (data_type, format) = (DataType::BigInt(None), None);
@@ -538,6 +608,8 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
     if let Expr::Cast { data_type: data_type @ (DataType::JSON | DataType::JSONB), .. } = expr {
         *data_type = DataType::Varchar(None);
     }
+    joined::rewrite(expr);
+    shifts::rewrite(expr);
     moving(expr);
     if let Expr::Interval(interval) = expr
         && interval_text::says_its_fields(interval)
@@ -552,7 +624,6 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         *text = interval_text::with_units(text).into_owned();
     }
     times::rewrite(expr);
-    without_distance(expr);
     replacement(expr);
     if let Some(steps) = path_of_json(expr) {
         *expr = steps;
@@ -582,30 +653,6 @@ fn replacement(expr: &mut Expr) {
             *other = dialect::call(Ident::new("replace"), [computed, text("$"), text("$$")]);
         }
     }
-}
-
-/// `lag(a, NULL)`: as far as nobody knows.
-fn without_distance(expr: &mut Expr) {
-    let Expr::Function(call) = expr else { return };
-    if call.over.is_none() || !["lag", "lead"].iter().any(|name| call.name.to_string().eq_ignore_ascii_case(name)) {
-        return;
-    }
-    let FunctionArguments::List(list) = &mut call.args else { return };
-    let is_null = |mut value: &Expr| {
-        while let Expr::Cast { expr, .. } | Expr::Nested(expr) = value {
-            value = expr;
-        }
-        matches!(value, Expr::Value(literal) if literal.value == Value::Null)
-    };
-    match list.args.get(1) {
-        Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(distance))) if is_null(distance) => list.args.truncate(1),
-        _ => return,
-    }
-    let result = std::mem::replace(expr, Expr::Identifier("".into()));
-    let condition = Expr::Value(Value::Boolean(false).into());
-    let (case_token, end_token) = (AttachedToken::empty(), AttachedToken::empty());
-    let conditions = vec![CaseWhen { condition, result }];
-    *expr = Expr::Case { case_token, end_token, operand: None, conditions, else_result: None };
 }
 
 /// `args #>> '{a,0}'` and `args #>> array['a', 0]` step by step: `args -> 'a' ->> 0`.

@@ -14,12 +14,10 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, plan_err};
-use datafusion::functions::datetime::to_local_time;
-use datafusion::logical_expr::expr::InList;
+use datafusion::logical_expr::expr::{Case, InList};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{Between, BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, cast, lit};
@@ -28,7 +26,8 @@ use tq_udfs::checked::intervals::INTERVAL;
 
 use crate::sql::checked::visible_columns;
 use crate::sql::lengths::OfInterval;
-use crate::sql::zones::shown_in;
+use crate::sql::seconds::is_text as is_text_type;
+use crate::sql::zones::{shown_at, shown_in, zone_called};
 
 /// The zone of sessions, by a name that needs no table of zones.
 pub(super) const UTC: &str = "+00:00";
@@ -89,7 +88,7 @@ impl ExprPlanner for OfTimes {
         }
         let RawBinaryExpr { op, left, right } = expr;
         if is_zone {
-            return at_time_zone(left, &right, schema).map(PlannerResult::Planned);
+            return at_time_zone(left, right, schema).map(PlannerResult::Planned);
         }
         if is_negation {
             let is_difference = matches!(left.get_type(schema), Ok(DataType::Duration(_)));
@@ -137,9 +136,10 @@ impl ExprPlanner for OfTimes {
     }
 }
 
-/// `x BETWEEN '1 day' AND '2 days'` and `x IN ('1 day')` of an interval `x`, whose texts are intervals too.
+/// `x BETWEEN '1 day' AND '2 days'`, `x IN ('1 day')` and `CASE WHEN c THEN x ELSE '1 day' END` of an interval `x`, whose texts are
+/// intervals too.
 pub(super) fn texts(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let is_asked = |expr: &Expr| matches!(expr, Expr::Between(_) | Expr::InList(_));
+    let is_asked = |expr: &Expr| matches!(expr, Expr::Between(_) | Expr::InList(_) | Expr::Case(_));
     plan.transform_up_with_subqueries(|plan| {
         let mut is_wanted = false;
         plan.apply_expressions(|expr| {
@@ -155,6 +155,10 @@ pub(super) fn texts(plan: LogicalPlan) -> Result<LogicalPlan> {
             let name = names.save(&expr);
             let changed = expr.transform_up(|mut expr| {
                 let is_of_span = |value: &Expr| value.get_type(&schema).is_ok_and(|data_type| is_span(&data_type));
+                if let Expr::Case(case) = &mut expr {
+                    let is_changed = texts_of_case(case, &schema);
+                    return Ok(Transformed::new_transformed(expr, is_changed));
+                }
                 let texts: Vec<&mut Expr> = match &mut expr {
                     Expr::Between(Between { expr, low, high, .. }) if is_of_span(expr) => vec![low, high],
                     Expr::InList(InList { expr, list, .. }) if is_of_span(expr) => list.iter_mut().collect(),
@@ -171,6 +175,23 @@ pub(super) fn texts(plan: LogicalPlan) -> Result<LogicalPlan> {
         })
     })
     .data()
+}
+
+/// Texts among the values of a CASE whose other values are intervals or times of day.
+fn texts_of_case(case: &mut Case, schema: &DFSchema) -> bool {
+    let values = || case.when_then_expr.iter().map(|(_, then)| then).chain(&case.else_expr);
+    let is_time =
+        |data_type: &DataType| is_span(data_type) || matches!(data_type, DataType::Time32(_) | DataType::Time64(_));
+    let time = values().find_map(|value| value.get_type(schema).ok().filter(is_time));
+    let Some(time) = time else { return false };
+    let time = if is_span(&time) { INTERVAL } else { time };
+    let mut is_changed = false;
+    let values = case.when_then_expr.iter_mut().map(|(_, then)| then).chain(&mut case.else_expr);
+    for text in values.filter(|value| is_text(value)) {
+        **text = cast(std::mem::take(text.as_mut()), time.clone());
+        is_changed = true;
+    }
+    is_changed
 }
 
 /// Whether a value is a text that is written out.
@@ -191,32 +212,26 @@ fn timestamp(date: Expr) -> Expr {
     cast(date, DataType::Timestamp(TimeUnit::Nanosecond, None))
 }
 
-fn moment(value: Expr, zone: &str) -> Expr {
-    cast(value, DataType::Timestamp(TimeUnit::Nanosecond, Some(Arc::from(zone))))
+fn moment(value: Expr) -> Expr {
+    cast(value, DataType::Timestamp(TimeUnit::Nanosecond, Some(Arc::from(UTC))))
 }
 
-fn at_time_zone(value: Expr, zone: &Expr, schema: &DFSchema) -> Result<Expr> {
-    let zone = match zone {
-        Expr::Literal(zone, _) => zone.try_as_str().flatten(),
-        _ => None,
-    };
-    let Some(zone) = zone else {
-        return plan_err!("AT TIME ZONE takes the name of a zone as a text: `t AT TIME ZONE 'Europe/Berlin'`");
-    };
-    // PostgreSQL counts such offsets westwards, others eastwards.
-    if zone.starts_with(['+', '-']) || zone.starts_with(|letter: char| letter.is_ascii_digit()) {
-        return plan_err!(
-            "AT TIME ZONE takes the name of a zone, and '{zone}' is none: `t AT TIME ZONE 'UTC'` and `t + INTERVAL '2 hours'` say \
-             which direction is meant"
-        );
-    }
-    if zone.parse::<Tz>().is_err() {
-        return plan_err!("no time zone is called '{zone}': they have names like 'UTC' and 'Europe/Berlin'");
+fn at_time_zone(value: Expr, zone: Expr, schema: &DFSchema) -> Result<Expr> {
+    match &zone {
+        Expr::Literal(name, _) if let Some(Some(name)) = name.try_as_str() => {
+            zone_called(name)?;
+        }
+        zone => {
+            let data_type = zone.get_type(schema)?;
+            if !is_text_type(&data_type) && data_type != DataType::Null {
+                return plan_err!("AT TIME ZONE takes the name of a zone as a text: `t AT TIME ZONE 'Europe/Berlin'`");
+            }
+        }
     }
     Ok(match value.get_type(schema)? {
-        DataType::Timestamp(_, None) => moment(shown_in(value, zone), UTC),
+        DataType::Timestamp(_, None) => moment(shown_in(value, zone)),
         // A date or a text is a moment first, as in PostgreSQL.
-        DataType::Timestamp(_, Some(_)) => to_local_time().call(vec![moment(value, zone)]),
-        _ => to_local_time().call(vec![moment(moment(value, UTC), zone)]),
+        DataType::Timestamp(_, Some(_)) => shown_at(value, zone),
+        _ => shown_at(moment(value), zone),
     })
 }

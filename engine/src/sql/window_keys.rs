@@ -5,11 +5,39 @@
 //! windows that they change: `sum(coalesce(x, 0)) OVER w` and `count(*) OVER w` end with other keys, and in an internal error.
 
 use datafusion::common::Result;
-use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::{ApplyOrder, OptimizerConfig, OptimizerRule};
+
+/// The rule for common subexpressions.
+pub(super) const SHARES: &str = "common_sub_expression_eliminate";
+
+/// Of two windows that are equal (`sum(2) OVER w` and `sum(1 + 1) OVER w`) the rule makes one, and a column of it in a projection, which
+/// cannot compute windows. Such a plan stays as it was.
+pub(super) fn without_shared_windows(
+    rule: &dyn OptimizerRule,
+    plan: LogicalPlan,
+    config: &dyn OptimizerConfig,
+) -> Result<Transformed<LogicalPlan>> {
+    let has_window = |plan: &LogicalPlan| plan.exists(|node| Ok(matches!(node, LogicalPlan::Window(_))));
+    if !has_window(&plan)? {
+        return rule.rewrite(plan, config);
+    }
+    let rewritten = rule.rewrite(plan.clone(), config)?;
+    let mut is_shared = false;
+    rewritten.data.apply_with_subqueries(|node| {
+        if !matches!(node, LogicalPlan::Window(_)) {
+            node.apply_expressions(|expr| {
+                is_shared |= expr.exists(|part| Ok(matches!(part, Expr::WindowFunction(_))))?;
+                Ok(TreeNodeRecursion::Continue)
+            })?;
+        }
+        Ok(if is_shared { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+    })?;
+    Ok(if is_shared { Transformed::no(plan) } else { rewritten })
+}
 
 /// Takes the names off all keys.
 #[derive(Debug)]

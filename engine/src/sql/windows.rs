@@ -13,9 +13,10 @@ use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr, VisitMut, VisitorMut, WindowSpec,
-    WindowType,
+    Expr, Ident, JoinConstraint, JoinOperator, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr, Spanned,
+    Visit, VisitMut, Visitor, VisitorMut, WindowSpec, WindowType,
 };
+use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::diagnostic::error_at;
 use crate::sql::nearest::nearest;
@@ -28,14 +29,67 @@ pub(super) fn rewrite_order(query: &mut Query) -> Result<()> {
     Replace { windows, depth: 0 }.within(&mut query.order_by)
 }
 
-/// Replaces the windows that a SELECT names, and takes their definitions away.
+/// Replaces the windows that a SELECT names, and takes their definitions away. Windows are of the rows that WHERE, GROUP BY and HAVING leave:
+/// within these they are refused.
 pub(super) fn rewrite(select: &mut Select) -> Result<()> {
+    refuse_in("WHERE", &select.selection)?;
+    refuse_in("GROUP BY", &select.group_by)?;
+    refuse_in("HAVING", &select.having)?;
+    for join in select.from.iter().flat_map(|from| &from.joins) {
+        if let JoinOperator::Join(JoinConstraint::On(condition))
+        | JoinOperator::Inner(JoinConstraint::On(condition))
+        | JoinOperator::Left(JoinConstraint::On(condition))
+        | JoinOperator::LeftOuter(JoinConstraint::On(condition))
+        | JoinOperator::Right(JoinConstraint::On(condition))
+        | JoinOperator::RightOuter(JoinConstraint::On(condition))
+        | JoinOperator::FullOuter(JoinConstraint::On(condition)) = &join.join_operator
+        {
+            refuse_in("ON", condition)?;
+        }
+    }
     let windows = definitions(select)?;
     select.named_window.clear();
     let mut replace = Replace { windows, depth: 0 };
     replace.within(&mut select.distinct)?;
     replace.within(&mut select.projection)?;
     replace.within(&mut select.qualify)
+}
+
+/// Refuses window functions in a clause, but not in its subqueries.
+fn refuse_in(clause: &str, part: &impl Visit) -> Result<()> {
+    let mut found = Found { depth: 0 };
+    let ControlFlow::Break(place) = part.visit(&mut found) else { return Ok(()) };
+    let hint = match clause {
+        "GROUP BY" | "ON" => "compute it in a subquery: `FROM (SELECT *, row_number() OVER (…) AS place FROM …)`",
+        _ => "QUALIFY is a condition on them: `SELECT … FROM … QUALIFY row_number() OVER (…) = 1`",
+    };
+    Err(error_at(place, format!("window functions are not allowed in {clause}"), hint))
+}
+
+/// Looks for a window function.
+struct Found {
+    depth: usize,
+}
+
+impl Visitor for Found {
+    type Break = Span;
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<Span> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<Span> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<Span> {
+        match expr {
+            Expr::Function(call) if call.over.is_some() && self.depth == 0 => ControlFlow::Break(call.name.span()),
+            _ => ControlFlow::Continue(()),
+        }
+    }
 }
 
 type Windows = HashMap<String, WindowSpec>;

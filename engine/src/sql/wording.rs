@@ -2,6 +2,8 @@
 //!
 //! A message is recognised by a phrase of it; one that is not known stays, with its types and literals translated.
 
+use crate::sql::time_text::NONE;
+
 /// What a message of planning or running means, and what to try.
 pub(super) fn in_words(text: &str) -> (String, Option<String>) {
     let text = typed_literals(&text.replace("Error during planning: ", "").replace("Execution error: ", ""));
@@ -180,6 +182,14 @@ fn json_key(text: &str) -> Worded {
 
 /// How SQL says `5ms`.
 fn time_of(value: &str) -> Option<String> {
+    if value.trim_start_matches(['+', '-']).eq_ignore_ascii_case("infinity") {
+        return Some(
+            "times reach from 1677 to 2262, and none is infinite: NULL stands for one that is not known".to_owned(),
+        );
+    }
+    if value.starts_with("24:00") {
+        return Some("a TIME lies before 24:00; behind a date it is the next day".to_owned());
+    }
     let unit = value.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = &value[..value.len() - unit.len()];
     let is_time = !number.is_empty() && is_unit(unit.trim_start());
@@ -225,7 +235,7 @@ fn beyond_digits(text: &str) -> Worded {
 fn wrong_values(text: &str) -> Worded {
     if let Some((before, rest)) = text.split_once("Cannot cast string '") {
         let (value, data_type) = rest.rsplit_once("' to value of ")?;
-        let (value, data_type) = (value.trim(), data_type.trim_end_matches(" type"));
+        let (value, data_type) = (without_mark(value).trim(), data_type.trim_end_matches(" type"));
         let known = before.is_empty() || before.ends_with("Cast error: ");
         let hint = time_of(value).unwrap_or_else(|| "`TRY_CAST(x AS …)` makes NULL of what cannot be cast".to_owned());
         return known.then(|| (format!("'{value}' is no {data_type}"), Some(hint)));
@@ -246,7 +256,12 @@ fn wrong_values(text: &str) -> Worded {
         let (value, why) = rest.split_once("': ")?;
         let hint = "it is written `TIMESTAMP '2024-01-31 10:00:00'`; `TRY_CAST(x AS …)` makes NULL of what is none";
         let why = why.split(". ").next().unwrap_or(why);
-        return Some((format!("'{value}' is no TIMESTAMP: {why}"), Some(hint.to_owned())));
+        let message = match value.strip_suffix(NONE) {
+            Some(value) => format!("'{value}' is no TIMESTAMP"),
+            None => format!("'{value}' is no TIMESTAMP: {why}"),
+        };
+        let hint = time_of(without_mark(value)).unwrap_or_else(|| hint.to_owned());
+        return Some((message, Some(hint)));
     }
     if text.starts_with("LIKE does not support escape_char") {
         let hint = "in a pattern that is a column, `\\` escapes: `a LIKE replace(pattern, '!', '\\')`".to_owned();
@@ -261,6 +276,7 @@ fn wrong_values(text: &str) -> Worded {
         return Some(("a subquery that stands for one value has several rows".to_owned(), Some(hint)));
     }
     if let Some(interval) = between(text, "Invalid input syntax for type interval: \"", "\"") {
+        let interval = without_mark(interval);
         let hint = "it is written `INTERVAL '5 seconds'`; a number of ticks `s(5)`, `ms(5)` or `us(5)`".to_owned();
         return Some((format!("`{interval}` is no interval"), Some(hint)));
     }
@@ -298,6 +314,11 @@ fn wrong_values(text: &str) -> Worded {
 fn extension<'a>(text: &'a str, path: &str) -> &'a str {
     let rest = text.split_once(path).map_or("", |(_, rest)| rest);
     rest.split(". ").next().unwrap_or_default().trim_end_matches('.')
+}
+
+/// What was written, without what says that it is no time.
+fn without_mark(text: &str) -> &str {
+    text.strip_suffix(NONE).unwrap_or(text)
 }
 
 fn between<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {

@@ -245,6 +245,7 @@ impl RunBuilder {
             tables,
             memory: self.memory,
             identities_later,
+            stored: None,
         })
     }
 
@@ -275,6 +276,7 @@ impl RunBuilder {
                     Some(first) => first.memory.new_empty(),
                 },
                 identities_later: false,
+                stored: None,
             });
         }
         for (table, builder) in std::mem::take(&mut self.tables) {

@@ -20,7 +20,7 @@ use datafusion::error::DataFusionError;
 const WORDS_PER_ROW: usize = 2;
 
 /// The same batch, with dictionaries no larger than its rows need; and the bytes of text that were copied for that.
-pub(super) fn with_own_words(batch: RecordBatch) -> Result<(RecordBatch, usize), DataFusionError> {
+pub(crate) fn with_own_words(batch: RecordBatch) -> Result<(RecordBatch, usize), DataFusionError> {
     let large = |column: &ArrayRef| {
         matches!(column.data_type(), DataType::Dictionary(..))
             && column.as_any_dictionary().values().len() > WORDS_PER_ROW * batch.num_rows().max(1024)

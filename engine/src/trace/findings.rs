@@ -77,6 +77,16 @@ impl Finding {
     pub fn meaning(&self) -> &'static str {
         self.meaning
     }
+
+    /// The finding that a store calls so; one that this version does not know is made of what the store says, its words kept by
+    /// `keep`.
+    pub(crate) fn stored(what: &str, severity: Severity, stage: Stage, keep: impl Fn(&str) -> &'static str) -> Finding {
+        let known = GROUPS
+            .iter()
+            .flat_map(|group| group.findings)
+            .find(|finding| finding.what == what && finding.severity == severity && finding.stage == stage);
+        known.copied().unwrap_or_else(|| Finding { what: keep(what), severity, stage, meaning: "" })
+    }
 }
 
 /// The findings of a format, or of what all of them share.

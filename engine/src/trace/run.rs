@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use tq_udfs::ticks::Tick;
 
 use super::stats::Stat;
+use crate::store::StoredRows;
 use crate::tables::Table;
 
 /// Rows of a batch of a session table.
@@ -65,6 +67,8 @@ pub struct Run {
     pub memory: MemoryReservation,
     /// Whether the messages have their identities yet (`identity.rs`).
     pub(crate) identities_later: bool,
+    /// Its rows, where they stay in a store; `tables` is empty then.
+    pub(crate) stored: Option<Arc<StoredRows>>,
 }
 
 /// The first identity of a run: `run_number · 2^40`.

@@ -84,11 +84,7 @@ impl Runs {
 
     /// The runs that a pattern names: equal to it, in it as in a folder (`base` names `base/1`), or with `*` for any text.
     pub fn matching(&self, pattern: &str) -> Vec<usize> {
-        let matches = |run: &usize| {
-            let name = self.name(*run);
-            let folder = name.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-            folder || is_like(&name, pattern)
-        };
+        let matches = |run: &usize| is_named_by(&self.name(*run), pattern);
         self.in_order().into_iter().filter(matches).collect()
     }
 
@@ -170,6 +166,12 @@ impl Runs {
         }
         Ok(stretches)
     }
+}
+
+/// Whether a pattern names a run: see [`Runs::matching`].
+pub fn is_named_by(name: &str, pattern: &str) -> bool {
+    let in_folder = name.strip_prefix(pattern).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    in_folder || is_like(name, pattern)
 }
 
 /// Whether a text is a pattern in which each `*` stands for any text.

@@ -14,7 +14,7 @@
 //! A label and a PE may occur several times: the n-th line of a PE belongs to the n-th sub-run. Relative lines repeat the
 //! absolute ones, and are read only where a sub-run has no absolute one.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The components, and how their lines begin.
 const COMPONENTS: [(&str, &str); 6] = [
@@ -55,6 +55,8 @@ pub(super) struct SubRun {
 pub(super) struct Overall {
     /// In the order of their first values.
     pub(super) sub_runs: Vec<SubRun>,
+    /// Where they are, by label and number.
+    places: HashMap<(String, usize), usize>,
     /// The program, by the line `Running <program> on <n> threads`.
     pub(super) program: Option<String>,
     /// Pieces of lines about a PE, and lines of other programs.
@@ -328,11 +330,12 @@ impl Overall {
 
     /// The place of a sub-run, which is made where it is not known.
     fn place(&mut self, label: &str, number: usize) -> usize {
-        let known = self.sub_runs.iter().position(|run| run.number == number && run.label == label);
-        known.unwrap_or_else(|| {
+        let next = self.sub_runs.len();
+        let place = *self.places.entry((label.to_owned(), number)).or_insert(next);
+        if place == next {
             self.sub_runs.push(SubRun { label: label.to_owned(), number, ..SubRun::default() });
-            self.sub_runs.len() - 1
-        })
+        }
+        place
     }
 
     /// Ratios count where the absolute line of a sub-run never came.

@@ -88,10 +88,12 @@ pub(super) struct Study {
     pub(super) args: serde_json::Map<String, serde_json::Value>,
     pub(super) stats: Stats,
     places: HashMap<Configuration, usize>,
+    size_places: HashMap<String, usize>,
+    setting_places: HashMap<Setting, usize>,
 }
 
 /// Values of the keys that are neither size, cores nor repetition.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(super) struct Setting {
     pub(super) members: Vec<(String, String)>,
 }
@@ -121,20 +123,22 @@ impl Study {
 
     /// The place of a problem size.
     pub(super) fn size(&mut self, argument: &str) -> usize {
-        let known = self.sizes.iter().position(|size| size == argument);
-        known.unwrap_or_else(|| {
-            self.sizes.push(argument.to_owned());
-            self.sizes.len() - 1
-        })
+        if let Some(place) = self.size_places.get(argument) {
+            return *place;
+        }
+        self.sizes.push(argument.to_owned());
+        self.size_places.insert(argument.to_owned(), self.sizes.len() - 1);
+        self.sizes.len() - 1
     }
 
     /// The place of a setting.
     pub(super) fn setting(&mut self, setting: Setting) -> usize {
-        let known = self.settings.iter().position(|known| *known == setting);
-        known.unwrap_or_else(|| {
+        let next = self.settings.len();
+        let place = *self.setting_places.entry(setting.clone()).or_insert(next);
+        if place == next {
             self.settings.push(setting);
-            self.settings.len() - 1
-        })
+        }
+        place
     }
 
     /// The execution of a configuration.
@@ -158,7 +162,11 @@ impl Study {
     pub(super) fn size_ranks(&self, sorted: bool) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.sizes.len()).collect();
         let numbers: Option<Vec<f64>> = self.sizes.iter().map(|size| numeric(size)).collect();
-        let given = |size: &usize| self.order_given.iter().position(|given| *given == self.sizes[*size]);
+        let mut places: HashMap<&str, usize> = HashMap::new();
+        for (place, given) in self.order_given.iter().enumerate() {
+            places.entry(given.as_str()).or_insert(place);
+        }
+        let given = |size: &usize| places.get(self.sizes[*size].as_str()).copied();
         match numbers {
             Some(numbers) if sorted => order.sort_by(|a, b| numbers[*a].total_cmp(&numbers[*b])),
             None if sorted && order.iter().all(|size| given(size).is_some()) => order.sort_by_key(given),
@@ -174,14 +182,15 @@ impl Study {
     /// Gives names to regions of which two have the same, so that their times are not added up.
     pub(super) fn tell_regions_apart(&mut self) {
         let mut taken = HashSet::new();
+        let mut numbers: HashMap<String, usize> = HashMap::new();
         for region in &mut self.regions {
             let mut name = region.name.clone();
-            let mut number = 2;
+            let mut number = *numbers.get(&name).unwrap_or(&2);
             while !taken.insert(name.clone()) {
                 name = format!("{} ({number})", region.name).trim_start().to_owned();
                 number += 1;
             }
-            region.name = name;
+            numbers.insert(std::mem::replace(&mut region.name, name), number);
         }
     }
 
@@ -202,17 +211,21 @@ impl Study {
                 }
             }
         }
-        let mut missing = 0;
-        let mut example = None;
+        let mut held: HashMap<(usize, usize), usize> = HashMap::new();
+        for (region, setting, ..) in &present {
+            *held.entry((*region, *setting)).or_default() += 1;
+        }
+        let (mut missing, mut example) = (0, None);
         for &(region, setting) in &regions {
-            let of_setting = cores.range((setting, i64::MIN)..=(setting, i64::MAX));
-            for &(_, cores) in of_setting {
-                for &(_, size) in sizes.iter().filter(|size| size.0 == setting) {
-                    if !present.contains(&(region, setting, size, cores)) {
-                        missing += 1;
-                        example.get_or_insert((region, size, cores));
-                    }
-                }
+            let of_cores = cores.range((setting, i64::MIN)..=(setting, i64::MAX));
+            let of_sizes = sizes.range((setting, None)..(setting + 1, None));
+            let lacking = of_cores.clone().count() * of_sizes.clone().count() - held[&(region, setting)];
+            missing += lacking as u64;
+            if lacking > 0 && example.is_none() {
+                let is_present = |size, cores| present.contains(&(region, setting, size, cores));
+                let cells = of_cores.flat_map(|&(_, cores)| of_sizes.clone().map(move |&(_, size)| (size, cores)));
+                let lacks = cells.into_iter().find(|&(size, cores)| !is_present(size, cores));
+                example = lacks.map(|(size, cores)| (region, size, cores));
             }
         }
         let (names, sizes) = (&self.regions, &self.sizes);

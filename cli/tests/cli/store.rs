@@ -1,0 +1,84 @@
+//! Stores on the command line: importing, listing, removing, and imports that are killed.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::process::Stdio;
+use std::time::Duration;
+
+use expect_test::expect;
+
+use super::Place;
+
+#[test]
+fn a_store_answers_as_its_traces() {
+    let place = Place::new();
+    place.tq("import night/1=run.json night/2=run.json --into runs.store").check(&expect![[r#"
+        2 runs imported into runs.store
+        --- exit 0
+    "#]]);
+    for (trace, store) in [("'night/1=run.json'", "runs.store/night/1"), ("run=run.json", "runs.store/night/2")] {
+        let sql = "-c 'SELECT name, location, start, finish, task FROM tasks'";
+        let (of_trace, of_store) =
+            (place.tq(&format!("query {trace} {sql}")), place.tq(&format!("query {store} {sql}")));
+        assert_eq!((of_store.status, &of_store.stdout), (Some(0), &of_trace.stdout), "{}", of_store.stderr);
+    }
+    place.tq("query runs.store --run 'night/*' -c 'SELECT run, run_number, makespan FROM runs'").check(&expect![[""]]);
+    place.tq("query runs.store --from 45us -c 'SELECT run, name FROM tasks'").check(&expect![[""]]);
+    place.tq("import night/2=run.json --into runs.store").check(&expect![[""]]);
+    place.tq("import night/2=run.json --into runs.store --replace").check(&expect![[""]]);
+    place.tq("import run.json --from 1us --into runs.store").check(&expect![[""]]);
+    place.tq("query runs.store --option table=tasks -c 'SELECT 1'").check(&expect![[""]]);
+    place.tq("query runs.store --from-format chrome -c 'SELECT 1'").check(&expect![[""]]);
+    place.tq("query run.json --run x -c 'SELECT 1'").check(&expect![[""]]);
+    place.tq("query runs.store/nigth -c 'SELECT 1'").check(&expect![[""]]);
+    place.tq("check runs.store/night/2 --baseline runs.store/night/1").check(&expect![[""]]);
+    place.tq("remove runs.store night/2").check(&expect![[""]]);
+    let listed = place.tq("runs runs.store --format json");
+    assert!(listed.stdout.contains(r#""run":"night/1","format":"tfprof","tasks":3"#), "{}", listed.stdout);
+    let answer = place.tq("gc runs.store --older-than 0s");
+    assert!(answer.status == Some(0) && !answer.stdout.starts_with("0 files"), "{}{}", answer.stdout, answer.stderr);
+    place.tq("runs run.json").check(&expect![[""]]);
+}
+
+/// Numbers that differ from run to run.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[test]
+fn an_import_that_is_killed_loses_nothing_and_shows_nothing_of_itself() {
+    let place = Place::new();
+    place.tq("import first=run.json --into runs.store");
+    let started = std::time::Instant::now();
+    place.tq("import second=run.json --into runs.store");
+    let usual = started.elapsed().as_micros() as u64 * 5 / 4;
+    let seed = random();
+    println!("seed {seed}");
+    let mut state = seed;
+    let mut there = vec!["first".to_owned(), "second".to_owned()];
+    for round in 0..20 {
+        // xorshift
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let name = format!("r{round}");
+        let arguments = ["import", &format!("{name}=run.json"), "--into", "runs.store"];
+        let mut child = place.command(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_micros(state % usual));
+        child.kill().unwrap();
+        let ended_well = child.wait().unwrap().success();
+        let answer = place.tq("query runs.store -c 'SELECT r.run, count(t.task) AS tasks FROM runs r LEFT JOIN tasks t ON t.run = r.run GROUP BY r.run, r.run_number ORDER BY r.run_number'");
+        assert_eq!(answer.status, Some(0), "seed {seed}, round {round}: {}", answer.stderr);
+        let runs: Vec<&str> = answer.stdout.lines().skip(1).collect();
+        assert!(runs.iter().all(|run| run.ends_with(",3")), "seed {seed}, round {round}: {runs:?}");
+        let is_there = runs.iter().any(|run| run.starts_with(&format!("{name},")));
+        assert!(is_there || !ended_well, "seed {seed}, round {round}: it said that it was imported");
+        there.extend(is_there.then_some(name));
+        let expected: Vec<String> = there.iter().map(|name| format!("{name},3")).collect();
+        assert_eq!(runs, expected, "seed {seed}, round {round}");
+    }
+    assert_eq!(place.tq("gc runs.store --older-than 0s").status, Some(0));
+    let folders = std::fs::read_dir(place.0.path().join("runs.store/runs")).unwrap().count();
+    assert_eq!(folders, there.len(), "seed {seed}: gc leaves what the commits name");
+    assert_eq!(place.tq("query runs.store -c 'SELECT count(*) FROM tasks'").status, Some(0));
+}

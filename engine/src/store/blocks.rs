@@ -1,0 +1,184 @@
+//! Blocks: the bytes of a file with a checksum for each 256 KiB of them.
+//!
+//! Parquet's own checksums are per page and cover neither the footer nor the indexes. A commit has one for each block of a file, so
+//! that whatever is read is known to be what was written before anything interprets it, and no more than that needs to be read.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
+use datafusion::parquet::file::reader::{ChunkReader, Length};
+
+use super::log::{BLOCK_BYTES, StoredFile};
+
+/// A file that is written, and the checksums of its blocks so far.
+pub(super) struct Summed {
+    file: File,
+    bytes: u64,
+    sums: String,
+    block: crc32fast::Hasher,
+    in_block: u64,
+}
+
+impl Summed {
+    pub(super) fn new(file: File) -> Summed {
+        Summed { file, bytes: 0, sums: String::new(), block: crc32fast::Hasher::new(), in_block: 0 }
+    }
+
+    /// The file, its length and its checksums.
+    pub(super) fn finish(mut self) -> (File, u64, String) {
+        if self.in_block > 0 {
+            self.end_block();
+        }
+        (self.file, self.bytes, self.sums)
+    }
+
+    fn end_block(&mut self) {
+        let block = std::mem::take(&mut self.block);
+        self.sums.push_str(&format!("{:08x}", block.finalize()));
+        self.in_block = 0;
+    }
+}
+
+impl Write for Summed {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        let mut rest = &bytes[..written];
+        while !rest.is_empty() {
+            let (now, later) = rest.split_at(rest.len().min((BLOCK_BYTES - self.in_block) as usize));
+            self.block.update(now);
+            self.in_block += now.len() as u64;
+            if self.in_block == BLOCK_BYTES {
+                self.end_block();
+            }
+            rest = later;
+        }
+        self.bytes += written as u64;
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+/// A file that is read, compared with its checksums.
+#[derive(Clone)]
+pub(super) struct Verified {
+    file: Arc<File>,
+    about: Arc<StoredFile>,
+}
+
+impl Verified {
+    pub(super) fn new(file: File, about: Arc<StoredFile>) -> Verified {
+        Verified { file: Arc::new(file), about }
+    }
+
+    /// The bytes from `start`: read in whole blocks, so that they can be compared.
+    fn read(&self, start: u64, length: u64) -> io::Result<Bytes> {
+        let cut = || io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than what it should hold");
+        let end = start.checked_add(length).filter(|end| *end <= self.about.bytes).ok_or_else(cut)?;
+        let first = start / BLOCK_BYTES;
+        let from = first * BLOCK_BYTES;
+        let to = end.next_multiple_of(BLOCK_BYTES).min(self.about.bytes);
+        let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).map_err(|_| cut())?];
+        read_at(&self.file, &mut bytes, from)?;
+        for (place, block) in (first..).zip(bytes.chunks(BLOCK_BYTES as usize)) {
+            let sum = format!("{:08x}", crc32fast::hash(block));
+            let expected = usize::try_from(place).ok().and_then(|place| self.about.sums.get(place * 8..place * 8 + 8));
+            if expected != Some(sum.as_str()) {
+                let what = format!("the checksum of the 256 KiB from byte {} does not fit", place * BLOCK_BYTES);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+            }
+        }
+        Ok(Bytes::from(bytes).slice((start - from) as usize..(end - from) as usize))
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, bytes: &mut [u8], from: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, bytes, from)
+}
+
+#[cfg(not(unix))]
+fn read_at(file: &File, bytes: &mut [u8], from: u64) -> io::Result<()> {
+    use std::io::{Seek, SeekFrom};
+    let mut file = file.try_clone()?;
+    file.seek(SeekFrom::Start(from))?;
+    file.read_exact(bytes)
+}
+
+impl Length for Verified {
+    fn len(&self) -> u64 {
+        self.about.bytes
+    }
+}
+
+impl ChunkReader for Verified {
+    type T = VerifiedReader;
+
+    fn get_read(&self, start: u64) -> ParquetResult<VerifiedReader> {
+        Ok(VerifiedReader { file: self.clone(), place: start, block: Bytes::new() })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        self.read(start, length as u64).map_err(|error| ParquetError::External(Box::new(error)))
+    }
+}
+
+/// The bytes from somewhere to the end, block by block.
+pub(super) struct VerifiedReader {
+    file: Verified,
+    place: u64,
+    block: Bytes,
+}
+
+impl Read for VerifiedReader {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        if self.block.is_empty() {
+            let end = (self.place + 1).next_multiple_of(BLOCK_BYTES).min(self.file.about.bytes);
+            if end <= self.place {
+                return Ok(0);
+            }
+            self.block = self.file.read(self.place, end - self.place)?;
+            self.place = end;
+        }
+        let length = bytes.len().min(self.block.len());
+        bytes[..length].copy_from_slice(&self.block.split_to(length));
+        Ok(length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_and_a_flipped_bit_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let content: Vec<u8> = (0..BLOCK_BYTES * 2 + 77).map(|place| (place * 7 % 251) as u8).collect();
+        let mut summed = Summed::new(File::create(&path).unwrap());
+        summed.write_all(&content).unwrap();
+        let (_, bytes, sums) = summed.finish();
+        assert_eq!((bytes, sums.len()), (content.len() as u64, 24));
+        let about = StoredFile { path: String::new(), table: String::new(), bytes, groups: vec![], sums };
+        let verified = || Verified::new(File::open(&path).unwrap(), Arc::new(about.clone()));
+        for (start, length) in [(0, 10), (BLOCK_BYTES - 5, 10), (bytes - 7, 7), (3, bytes - 3), (0, 0)] {
+            let expected = &content[start as usize..(start + length) as usize];
+            assert_eq!(verified().get_bytes(start, length as usize).unwrap(), expected, "{start}");
+        }
+        let mut all = Vec::new();
+        verified().get_read(9).unwrap().read_to_end(&mut all).unwrap();
+        assert_eq!(all, content[9..]);
+        assert!(verified().get_bytes(bytes - 7, 8).is_err());
+        assert!(verified().get_bytes(u64::MAX, 8).is_err());
+        let mut flipped = content;
+        flipped[BLOCK_BYTES as usize + 3] ^= 4;
+        std::fs::write(&path, flipped).unwrap();
+        assert!(verified().get_bytes(0, 10).is_ok());
+        assert!(verified().get_bytes(BLOCK_BYTES, 10).is_err());
+    }
+}

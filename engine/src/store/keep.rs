@@ -1,0 +1,188 @@
+//! Keep: runs are removed, files that no commit names are deleted, small files become large ones.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{self, File};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use super::layout::{STAGING, UNLINKED, check_folder, failed, is_id, log_folder, parts_of, runs_folder, sync_folder};
+use super::log::{self, Commit, Entry, State, StoredRun};
+use super::write::{self, stored_tables};
+use super::{Files, existing, fill, named_by, no_run, run_of, views, warning};
+use crate::error::ImportError;
+use crate::open::NamedRun;
+use crate::trace::Budget;
+
+/// What `gc` deleted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Files.
+    pub files: u64,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Removes the runs that a pattern names; their files stay until [`gc`]. Returns their names, and what did not work and does not
+/// matter to the store.
+///
+/// # Errors
+/// It names none; the store cannot be written.
+pub fn remove(root: &Path, pattern: &str) -> Result<(Vec<String>, Vec<String>), ImportError> {
+    existing(root)?;
+    let mut names = Vec::new();
+    let state = log::commit(root, |state| {
+        let all = || state.runs.iter().map(|entry| entry.run.name.as_str());
+        let removed = named_by(all(), pattern);
+        if removed.is_empty() {
+            return Err(no_run(root, pattern, all()));
+        }
+        names = all().filter(|name| removed.contains(name)).map(str::to_owned).collect();
+        Ok(Commit { at: log::now(), by: log::by(), removed: names.clone(), ..Commit::default() })
+    })?;
+    Ok((names, warning(views::write(root, &state, false))))
+}
+
+/// Deletes files that no commit names and that nobody writes: leftovers of imports that were killed at once, files of removed runs when
+/// they were removed before `older_than`.
+///
+/// # Errors
+/// The store cannot be read or written.
+pub fn gc(root: &Path, older_than: Duration) -> Result<(Collected, Vec<String>), ImportError> {
+    let state = existing(root)?;
+    let all = runs_folder(root);
+    check_folder(&all)?;
+    let mut collected = Collected::default();
+    let files = state.files();
+    let mut named: HashMap<&str, HashSet<&str>> = HashMap::new();
+    for (id, name) in files.iter().filter_map(|file| parts_of(&file.path)) {
+        named.entry(id).or_default().insert(name);
+    }
+    let entries = |folder: &Path| -> Result<Vec<fs::DirEntry>, ImportError> {
+        let entries = fs::read_dir(folder).and_then(Iterator::collect);
+        entries.map_err(|error| failed(folder, "read the store", &error))
+    };
+    for entry in entries(&all)? {
+        // A link is never followed, and what a store does not make is not deleted.
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        let (name, path) = (entry.file_name(), entry.path());
+        let Some(name) = name.to_str().filter(|_| is_folder) else { continue };
+        let id = name.strip_prefix(STAGING).unwrap_or(name);
+        if !is_id(id) || is_locked(&path) {
+            continue;
+        }
+        // An import that is not at work any more.
+        let is_old = name.starts_with(STAGING) || is_old(&state, id, &path, older_than);
+        if !is_old {
+            continue;
+        }
+        let of_state = named.get(name);
+        for file in entries(&path)? {
+            let kept = of_state.is_some_and(|names| file.file_name().to_str().is_some_and(|name| names.contains(name)));
+            let is_file = file.file_type().is_ok_and(|kind| !kind.is_dir());
+            if kept || !is_file {
+                continue;
+            }
+            collected.bytes += file.metadata().map_or(0, |metadata| metadata.len());
+            fs::remove_file(file.path()).map_err(|error| failed(&file.path(), "delete", &error))?;
+            collected.files += 1;
+        }
+        if of_state.is_none() {
+            // What else lies there is not ours.
+            let _ = fs::remove_dir(&path);
+        }
+    }
+    for entry in entries(&log_folder(root))? {
+        let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
+        let is_left = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNLINKED));
+        if is_file && is_left && !is_locked(&entry.path()) && fs::remove_file(entry.path()).is_ok() {
+            collected.files += 1;
+        }
+    }
+    sync_folder(&all).map_err(|error| failed(&all, "write the store", &error))?;
+    Ok((collected, warning(views::write(root, &state, true))))
+}
+
+/// Whether somebody writes there.
+fn is_locked(path: &Path) -> bool {
+    File::open(path).is_ok_and(|file| file.try_lock().is_err())
+}
+
+/// Whether what no run names has been so for long enough.
+fn is_old(state: &State, id: &str, folder: &Path, older_than: Duration) -> bool {
+    let since = match state.left.get(id) {
+        Some(at) => Duration::from_secs(u64::try_from(log::now().saturating_sub(*at)).unwrap_or(0)),
+        None => {
+            let modified = fs::metadata(folder).and_then(|metadata| metadata.modified());
+            modified.ok().and_then(|at| SystemTime::now().duration_since(at).ok()).unwrap_or_default()
+        }
+    };
+    since >= older_than
+}
+
+/// Runs of fewer rows share files.
+const SMALL: u64 = 1 << 20;
+/// Rows that are rewritten at a time.
+const TOGETHER: u64 = 4 << 20;
+
+/// Rewrites the files of small runs into common ones. Returns how many runs moved, and what did not work and does not matter.
+///
+/// # Errors
+/// The store cannot be read or written, or its runs changed meanwhile.
+pub fn compact(root: &Path, budget: &Budget) -> Result<(usize, Vec<String>), ImportError> {
+    let state = existing(root)?;
+    let rows = |entry: &Entry| stored_tables().map(|table| entry.rows(table)).sum::<u64>();
+    let small: Vec<&Entry> = state.runs.iter().filter(|entry| rows(entry) < SMALL).collect();
+    let (mut moved, mut warnings) = (0, Vec::new());
+    let mut rest = small.as_slice();
+    while !rest.is_empty() {
+        let mut together = 0;
+        let fits = rest.iter().take_while(|entry| {
+            together += rows(entry);
+            together <= TOGETHER
+        });
+        let (now, later) = rest.split_at(fits.count().max(1));
+        rest = later;
+        let folders: BTreeSet<&str> = now.iter().flat_map(|entry| folders_of(entry)).collect();
+        if folders.len() < 2 {
+            continue;
+        }
+        warnings = together_in_one(root, now, budget)?;
+        moved += now.len();
+    }
+    Ok((moved, warnings))
+}
+
+fn folders_of(entry: &Entry) -> impl Iterator<Item = &str> {
+    entry.run.parts.iter().filter_map(|part| parts_of(&entry.files[part.file].path)).map(|(id, _)| id)
+}
+
+/// Moves these runs into one folder.
+fn together_in_one(root: &Path, entries: &[&Entry], budget: &Budget) -> Result<Vec<String>, ImportError> {
+    let mut files = Files::new();
+    let mut runs: Vec<NamedRun> = Vec::new();
+    for entry in entries {
+        let mut named = run_of(root, entry, runs.len() as i64, &mut files, budget)?;
+        fill(&mut named.run, budget.deadline())?;
+        runs.push(named);
+    }
+    let (placed, files, parts) = write::stage(root, &runs)?.place(root)?;
+    let moved = entries.iter().zip(parts).map(|(entry, parts)| StoredRun { parts, ..StoredRun::clone(&entry.run) });
+    let moved: Vec<StoredRun> = moved.collect();
+    let state = log::commit(root, |state| {
+        let now: HashMap<&str, &Entry> = state.runs.iter().map(|entry| (entry.run.name.as_str(), entry)).collect();
+        let is_same =
+            |entry: &&&Entry| now.get(entry.run.name.as_str()).is_some_and(|now| folders_of(now).eq(folders_of(entry)));
+        if let Some(changed) = entries.iter().find(|entry| !is_same(entry)) {
+            return Err(ImportError::Unusable {
+                path: root.to_owned(),
+                what: format!("run `{}` was replaced or removed meanwhile", changed.run.name),
+                hint: Some(format!("`tq compact {}` again: nothing was changed", root.display())),
+            });
+        }
+        let removed = entries.iter().map(|entry| entry.run.name.clone()).collect();
+        let (files, runs) = (files.clone(), moved.clone());
+        Ok(Commit { at: log::now(), by: log::by(), removed, files, runs, ..Commit::default() })
+    })?;
+    placed.keep();
+    Ok(warning(views::write(root, &state, false)))
+}

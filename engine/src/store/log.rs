@@ -1,0 +1,575 @@
+//! Log: which runs a store has. Each commit is a small JSON file that names what it adds and removes.
+//!
+//! ```text
+//! {"tq store":1,"crc32":"1a2b3c4d","body":{"number":17,"removed":["night/3"],"files":[…],"runs":[…]}}
+//! ```
+//! A commit appears whole or not at all: it is written beside the log, made durable, and then linked under the next number, which
+//! fails if somebody else was faster. Who loses reads the new commits, checks the names again, and tries the next number. Each
+//! hundredth commit is followed by a checkpoint, which says the same as all commits up to it, so that opening reads few files.
+//! A reader keeps the state that it read; files that later commits no longer name stay for `gc` to remove.
+//!
+//! The checksum covers the body; what stands around it is compared letter by letter.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::layout::{UNLINKED, check_folder, damaged, failed, log_folder, open_plain, parts_of, sync_folder};
+use crate::error::ImportError;
+use crate::tables::Table;
+use crate::trace::Deadline;
+
+/// The version of the format; a reader refuses newer ones.
+pub(super) const VERSION: u64 = 1;
+/// A checkpoint after so many commits.
+const CHECKPOINT_EVERY: u64 = 100;
+/// The largest commit that is read.
+const LARGEST: u64 = 256 << 20;
+/// Rows of a group of rows in a file at most.
+pub(super) const GROUP_ROWS: u64 = 1 << 20;
+/// Bytes of a file that one checksum covers.
+pub(super) const BLOCK_BYTES: u64 = 256 << 10;
+
+/// One step of the log; a checkpoint is the step from nothing.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Commit {
+    pub(super) number: u64,
+    /// Seconds since 1970.
+    pub(super) at: i64,
+    /// The program that wrote it.
+    pub(super) by: String,
+    /// Names of runs that are no longer there.
+    pub(super) removed: Vec<String>,
+    pub(super) files: Vec<StoredFile>,
+    pub(super) runs: Vec<StoredRun>,
+    /// In checkpoints: since when folders have files that no run names, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) left: BTreeMap<String, i64>,
+}
+
+/// A Parquet file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredFile {
+    /// `<id>/<name>`.
+    pub(super) path: String,
+    pub(super) table: String,
+    pub(super) bytes: u64,
+    /// Rows of each group.
+    pub(super) groups: Vec<u64>,
+    /// CRC-32 of each [`BLOCK_BYTES`], eight letters each.
+    pub(super) sums: String,
+}
+
+/// A run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredRun {
+    pub(super) name: String,
+    pub(super) format: String,
+    pub(super) source: String,
+    /// Seconds since 1970; that of its first import where it was only moved.
+    pub(super) imported_at: i64,
+    pub(super) info: StoredInfo,
+    pub(super) stats: Vec<StoredStat>,
+    pub(super) facts: Facts,
+    /// Its rows.
+    pub(super) parts: Vec<Part>,
+}
+
+/// Consecutive groups of rows in a file: all of one run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Part {
+    /// The place of the file in its commit.
+    pub(super) file: usize,
+    pub(super) first: usize,
+    pub(super) groups: usize,
+}
+
+/// What [`crate::trace::RunInfo`] has.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct StoredInfo {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) own_name: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) program: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) started_at: Option<i64>,
+    pub(super) time_unit: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) tick: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) origin: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) cores: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) argument: Option<String>,
+    /// The bits of the double: decimal digits would not bring all of them back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) problem_size: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) size_order: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) repetition: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) study: Option<String>,
+    #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+    pub(super) args: serde_json::Map<String, serde_json::Value>,
+}
+
+/// A row of `import_stats`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StoredStat {
+    pub(super) what: String,
+    pub(super) severity: String,
+    pub(super) stage: String,
+    pub(super) count: u64,
+    pub(super) example: String,
+}
+
+/// What opening needs to know of the rows, so that it need not read them. Times are in the run's own tick.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Facts {
+    /// First start and last finish of the tasks of the program.
+    pub(super) first: Option<i64>,
+    pub(super) last: Option<i64>,
+    /// The least and the greatest of all times.
+    pub(super) least: Option<i64>,
+    pub(super) greatest: Option<i64>,
+    pub(super) processes: Option<i64>,
+    /// Whether the recorder wrote anything of itself.
+    pub(super) profiler: bool,
+    /// Whether there are spans beside the work of the locations.
+    pub(super) beside: bool,
+    /// Whether some of its tasks run nothing themselves, and others do.
+    pub(super) idle: bool,
+}
+
+/// A run of the state, with the files of the commit that it came with.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) run: Arc<StoredRun>,
+    pub(super) files: Arc<Vec<Arc<StoredFile>>>,
+}
+
+/// All runs after a commit.
+#[derive(Debug, Clone, Default)]
+pub(super) struct State {
+    /// The number of the last commit.
+    pub(super) number: u64,
+    /// In the order of their commits; a replaced run keeps its place.
+    pub(super) runs: Vec<Entry>,
+    pub(super) left: BTreeMap<String, i64>,
+}
+
+impl Entry {
+    /// The parts of a table with their files.
+    pub(super) fn parts(&self, table: Table) -> impl Iterator<Item = (&Arc<StoredFile>, Part)> {
+        let parts = self.run.parts.iter().map(|part| (&self.files[part.file], *part));
+        parts.filter(move |(file, _)| file.table == table.name())
+    }
+
+    /// Rows of a table.
+    pub(super) fn rows(&self, table: Table) -> u64 {
+        let of_part = |(file, part): (&Arc<StoredFile>, Part)| -> u64 { file.groups[part.range()].iter().sum() };
+        self.parts(table).map(of_part).sum()
+    }
+}
+
+impl Part {
+    pub(super) fn range(&self) -> std::ops::Range<usize> {
+        self.first..self.first + self.groups
+    }
+}
+
+impl State {
+    /// Whether there is a run of this name.
+    pub(super) fn names(&self) -> HashSet<&str> {
+        self.runs.iter().map(|entry| entry.run.name.as_str()).collect()
+    }
+
+    /// Each file that a run names, once, in the order of runs.
+    pub(super) fn files(&self) -> Vec<Arc<StoredFile>> {
+        let mut seen = HashSet::new();
+        let used = self.runs.iter().flat_map(|entry| entry.run.parts.iter().map(|part| &entry.files[part.file]));
+        used.filter(|file| seen.insert(file.path.as_str())).cloned().collect()
+    }
+
+    /// The commit that makes this state of nothing.
+    fn checkpoint(&self) -> Commit {
+        let files = self.files();
+        let places: HashMap<&str, usize> =
+            files.iter().enumerate().map(|(place, file)| (file.path.as_str(), place)).collect();
+        let moved = |entry: &Entry| {
+            let mut run = StoredRun::clone(&entry.run);
+            for part in &mut run.parts {
+                part.file = places[entry.files[part.file].path.as_str()];
+            }
+            run
+        };
+        let runs = self.runs.iter().map(moved).collect();
+        let files: Vec<StoredFile> = files.iter().map(|file| StoredFile::clone(file)).collect();
+        Commit { number: self.number, at: now(), by: by(), files, runs, left: self.left.clone(), ..Commit::default() }
+    }
+
+    /// Applies commits in their order. Cost: linear in the runs.
+    fn apply(self, commits: Vec<(PathBuf, Commit)>) -> Result<State, ImportError> {
+        let mut slots: Vec<Option<Entry>> = self.runs.into_iter().map(Some).collect();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (place, entry) in slots.iter().enumerate() {
+            places.extend(entry.iter().map(|entry| (entry.run.name.clone(), place)));
+        }
+        let (mut number, mut left) = (self.number, self.left);
+        for (path, commit) in commits {
+            let mut free: HashMap<String, usize> = HashMap::new();
+            for name in commit.removed {
+                let Some(place) = places.remove(&name) else {
+                    return Err(damaged(&path, format!("it removes run `{name}`, which is not there")));
+                };
+                for part in slots[place].take().iter().flat_map(folders_of) {
+                    left.insert(part, commit.at);
+                }
+                free.insert(name, place);
+            }
+            let files: Arc<Vec<Arc<StoredFile>>> = Arc::new(commit.files.into_iter().map(Arc::new).collect());
+            for run in commit.runs {
+                let place = free.remove(&run.name).unwrap_or(slots.len());
+                if places.insert(run.name.clone(), place).is_some() {
+                    return Err(damaged(&path, format!("there is a run `{}` already", run.name)));
+                }
+                let entry = Some(Entry { run: Arc::new(run), files: Arc::clone(&files) });
+                match slots.get_mut(place) {
+                    Some(slot) => *slot = entry,
+                    None => slots.push(entry),
+                }
+            }
+            left.extend(commit.left);
+            number = commit.number;
+        }
+        Ok(State { number, runs: slots.into_iter().flatten().collect(), left })
+    }
+}
+
+fn folders_of(entry: &Entry) -> Vec<String> {
+    let folders = entry.run.parts.iter().filter_map(|part| parts_of(&entry.files[part.file].path));
+    folders.map(|(id, _)| id.to_owned()).collect()
+}
+
+pub(super) fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
+}
+
+pub(super) fn by() -> String {
+    format!("tq {}", crate::VERSION)
+}
+
+fn commit_path(root: &Path, number: u64) -> PathBuf {
+    log_folder(root).join(format!("{number:08}.json"))
+}
+
+fn checkpoint_path(root: &Path, number: u64) -> PathBuf {
+    log_folder(root).join(format!("{number:08}.checkpoint.json"))
+}
+
+/// The number of a commit or checkpoint, and whether it is a checkpoint; `None` for other files.
+fn number_of(name: &str) -> Option<(u64, bool)> {
+    let stem = name.strip_suffix(".json")?;
+    let (digits, is_checkpoint) = match stem.strip_suffix(".checkpoint") {
+        Some(digits) => (digits, true),
+        None => (stem, false),
+    };
+    let is_number = digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number = digits.parse().ok().filter(|_| is_number)?;
+    (format!("{number:08}") == digits && number > 0).then_some((number, is_checkpoint))
+}
+
+/// Whether a folder is a store: it has a log with a commit.
+pub(super) fn is_store(root: &Path) -> bool {
+    let entries = fs::read_dir(log_folder(root)).into_iter().flatten().flatten();
+    let mut names = entries.filter_map(|entry| number_of(entry.file_name().to_str()?));
+    names.next().is_some()
+}
+
+/// The state after the last commit.
+pub(super) fn read(root: &Path, deadline: Deadline) -> Result<State, ImportError> {
+    let folder = log_folder(root);
+    check_folder(&folder)?;
+    let mut commits: Vec<u64> = Vec::new();
+    let mut checkpoint = None;
+    for entry in fs::read_dir(&folder).map_err(|error| failed(&folder, "read the log", &error))? {
+        let entry = entry.map_err(|error| failed(&folder, "read the log", &error))?;
+        match entry.file_name().to_str().and_then(number_of) {
+            Some((number, true)) => checkpoint = checkpoint.max(Some(number)),
+            Some((number, false)) => commits.push(number),
+            None => {}
+        }
+    }
+    commits.sort_unstable();
+    let from = checkpoint.unwrap_or(0);
+    let mut steps = Vec::new();
+    if let Some(number) = checkpoint {
+        steps.push(read_commit(&checkpoint_path(root, number), number)?);
+    }
+    for (expected, number) in (from + 1..).zip(commits.into_iter().filter(|number| *number > from)) {
+        deadline.check(root)?;
+        if number != expected {
+            return Err(damaged(&commit_path(root, expected), "the commit is missing"));
+        }
+        steps.push(read_commit(&commit_path(root, number), number)?);
+    }
+    State::default().apply(steps)
+}
+
+/// What stands before the body, up to the checksum.
+fn head() -> String {
+    format!("{{\"tq store\":{VERSION},\"crc32\":\"")
+}
+
+/// Between the checksum and the body.
+const MIDDLE: &str = "\",\"body\":";
+/// Behind the body.
+const END: &str = "}\n";
+
+fn encoded(commit: &Commit) -> Result<String, serde_json::Error> {
+    let body = serde_json::to_string(commit)?;
+    Ok(format!("{}{:08x}{MIDDLE}{body}{END}", head(), crc32fast::hash(body.as_bytes())))
+}
+
+fn read_commit(path: &Path, number: u64) -> Result<(PathBuf, Commit), ImportError> {
+    let file = open_plain(path)?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| failed(path, "read", &error))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(damaged(path, "a commit has 256 MB at most"));
+    }
+    let text = String::from_utf8(bytes).map_err(|_| damaged(path, "it is no text"))?;
+    let wrong = || damaged(path, "it does not begin and end as a commit does, or is cut");
+    let rest = match text.strip_prefix(&head()) {
+        Some(rest) => rest,
+        None => return Err(newer(path, &text).unwrap_or_else(wrong)),
+    };
+    let (sum, rest) = rest.split_at_checked(8).ok_or_else(wrong)?;
+    let body = rest.strip_prefix(MIDDLE).and_then(|rest| rest.strip_suffix(END)).ok_or_else(wrong)?;
+    if sum != format!("{:08x}", crc32fast::hash(body.as_bytes())) {
+        return Err(damaged(path, "its checksum does not fit"));
+    }
+    let commit: Commit = serde_json::from_str(body).map_err(|error| damaged(path, error.to_string()))?;
+    if commit.number != number {
+        return Err(damaged(path, format!("it says that it is commit {}", commit.number)));
+    }
+    check(&commit).map_err(|what| damaged(path, what))?;
+    Ok((path.to_owned(), commit))
+}
+
+/// The refusal of a store that a newer version wrote.
+fn newer(path: &Path, text: &str) -> Option<ImportError> {
+    let digits: String =
+        text.strip_prefix("{\"tq store\":")?.chars().take_while(char::is_ascii_digit).take(9).collect();
+    let version: u64 = digits.parse().ok()?;
+    (version > VERSION && text[12 + digits.len()..].starts_with(',')).then(|| ImportError::Unusable {
+        path: path.to_owned(),
+        what: format!("a newer version of tq wrote this: format {version}, and this tq reads up to format {VERSION}"),
+        hint: Some("use the newer tq, or import the traces into a new store".to_owned()),
+    })
+}
+
+/// What a checksum does not tell: whether the numbers fit together.
+fn check(commit: &Commit) -> Result<(), String> {
+    let mut paths = HashSet::new();
+    for file in &commit.files {
+        let known = Table::from_name(&file.table).filter(|table| !matches!(table, Table::Runs | Table::ImportStats));
+        if known.is_none() {
+            return Err(format!("`{}` is of no table", file.path));
+        }
+        if parts_of(&file.path).is_none() || !paths.insert(&file.path) {
+            return Err(format!("`{}` is no file of a store, or is there twice", file.path));
+        }
+        let hexadecimal = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        let blocks = file.bytes.div_ceil(BLOCK_BYTES);
+        if file.sums.len() as u64 != blocks.saturating_mul(8) || !file.sums.bytes().all(hexadecimal) {
+            return Err(format!("`{}` has not a checksum for each block", file.path));
+        }
+        if file.groups.iter().any(|rows| *rows > GROUP_ROWS) {
+            return Err(format!("`{}` has a group of more than 2^20 rows", file.path));
+        }
+    }
+    for run in &commit.runs {
+        if run.name.is_empty() {
+            return Err("a run has no name".to_owned());
+        }
+        let mut last: HashMap<usize, usize> = HashMap::new();
+        for part in &run.parts {
+            let fits = commit
+                .files
+                .get(part.file)
+                .is_some_and(|file| part.first.checked_add(part.groups).is_some_and(|end| end <= file.groups.len()));
+            let end = last.entry(part.file).or_default();
+            if !fits || part.first < *end {
+                return Err(format!("the rows of run `{}` are not where it says", run.name));
+            }
+            *end = part.first + part.groups;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a commit. `make` is told the state that the commit will follow, and is asked again when somebody else was faster.
+pub(super) fn commit(
+    root: &Path,
+    mut make: impl FnMut(&State) -> Result<Commit, ImportError>,
+) -> Result<State, ImportError> {
+    loop {
+        let state = read_or_empty(root)?;
+        let mut commit = make(&state)?;
+        commit.number = state.number + 1;
+        let path = commit_path(root, commit.number);
+        check(&commit).map_err(|what| ImportError::internal(&path, super::internal(what)))?;
+        let next = state.apply(vec![(path.clone(), commit.clone())])?;
+        match link(root, &path, &commit)? {
+            false => continue,
+            true if next.number % CHECKPOINT_EVERY == 0 => {
+                // The commits say the same: without the checkpoint, opening is slower.
+                let _ = link(root, &checkpoint_path(root, next.number), &next.checkpoint());
+            }
+            true => {}
+        }
+        return Ok(next);
+    }
+}
+
+pub(super) fn read_or_empty(root: &Path) -> Result<State, ImportError> {
+    if is_store(root) { read(root, Deadline::default()) } else { Ok(State::default()) }
+}
+
+/// Writes a commit so that it is there whole or not at all; `false` when the name is taken.
+fn link(root: &Path, path: &Path, commit: &Commit) -> Result<bool, ImportError> {
+    let folder = log_folder(root);
+    let cannot = |error: &io::Error| failed(path, "write the commit", error);
+    let text = encoded(commit).map_err(|error| ImportError::internal(path, super::internal(error.to_string())))?;
+    if text.len() as u64 > LARGEST {
+        let what = "the commit would be larger than 256 MB".to_owned();
+        return Err(ImportError::Unusable {
+            path: path.to_owned(),
+            what,
+            hint: Some("import less at once".to_owned()),
+        });
+    }
+    let mut file = tempfile::Builder::new()
+        .prefix(UNLINKED)
+        .make_in(&folder, |path| File::options().write(true).create_new(true).open(path))
+        .map_err(|error| cannot(&error))?;
+    let _registered = crate::trace::temporary::Registered::new(file.path());
+    // `gc` leaves alone what somebody writes.
+    file.as_file().lock().map_err(|error| cannot(&error))?;
+    let written = file.as_file_mut().write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
+    written.map_err(|error| cannot(&error))?;
+    match fs::hard_link(file.path(), path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(false),
+        Err(error) => return Err(cannot(&error)),
+    }
+    // The commit is there, whatever the system says now: an error would make the caller delete what it names.
+    let _ = sync_folder(&folder);
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run(name: &str) -> StoredRun {
+        StoredRun {
+            name: name.to_owned(),
+            format: "test".to_owned(),
+            source: "test".to_owned(),
+            imported_at: 0,
+            info: StoredInfo::default(),
+            stats: vec![],
+            facts: Facts::default(),
+            parts: vec![],
+        }
+    }
+
+    fn names(state: &State) -> Vec<&str> {
+        state.runs.iter().map(|entry| entry.run.name.as_str()).collect()
+    }
+
+    fn store() -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        super::super::layout::make(folder.path()).unwrap();
+        folder
+    }
+
+    fn step(root: &Path, removed: &[&str], added: &[&str]) -> State {
+        let removed: Vec<String> = removed.iter().map(|name| (*name).to_owned()).collect();
+        let runs: Vec<StoredRun> = added.iter().map(|name| run(name)).collect();
+        commit(root, |_| Ok(Commit { removed: removed.clone(), runs: runs.clone(), ..Commit::default() })).unwrap()
+    }
+
+    #[test]
+    fn a_replaced_run_keeps_its_place_and_checkpoints_say_the_same() {
+        let store = store();
+        step(store.path(), &[], &["a", "b", "c"]);
+        step(store.path(), &["b"], &["d", "b"]);
+        for night in 0..120 {
+            step(store.path(), &[], &[&format!("night/{night}")]);
+        }
+        let state = step(store.path(), &["a"], &[]);
+        assert_eq!(names(&state)[..4], ["b", "c", "d", "night/0"]);
+        assert!(checkpoint_path(store.path(), 100).exists());
+        let again = read(store.path(), Deadline::default()).unwrap();
+        assert_eq!((again.number, names(&again)), (123, names(&state)));
+        // Without the checkpoint, the commits say it.
+        fs::remove_file(checkpoint_path(store.path(), 100)).unwrap();
+        assert_eq!(names(&read(store.path(), Deadline::default()).unwrap()), names(&state));
+        fs::remove_file(commit_path(store.path(), 7)).unwrap();
+        let missing = read(store.path(), Deadline::default()).unwrap_err().to_string();
+        assert!(missing.contains("00000007.json"), "{missing}");
+    }
+
+    #[test]
+    fn every_flipped_byte_of_a_commit_is_noticed() {
+        let store = store();
+        step(store.path(), &[], &["a", "b"]);
+        let path = commit_path(store.path(), 1);
+        let bytes = fs::read(&path).unwrap();
+        for place in 0..bytes.len() {
+            for mask in [1u8, 0x20, 0x80] {
+                let mut flipped = bytes.clone();
+                flipped[place] ^= mask;
+                fs::write(&path, &flipped).unwrap();
+                let error = read(store.path(), Deadline::default()).unwrap_err().to_string();
+                assert!(error.contains("00000001.json"), "byte {place}: {error}");
+            }
+            fs::write(&path, &bytes[..place]).unwrap();
+            assert!(read(store.path(), Deadline::default()).is_err(), "cut at {place}");
+        }
+        let newer = String::from_utf8(bytes).unwrap().replacen("\"tq store\":1", "\"tq store\":12", 1);
+        fs::write(&path, newer).unwrap();
+        let error = read(store.path(), Deadline::default()).unwrap_err().to_string();
+        assert!(error.contains("a newer version of tq wrote this: format 12"), "{error}");
+    }
+
+    #[test]
+    fn writers_at_once_get_numbers_of_their_own() {
+        let store = store();
+        std::thread::scope(|scope| {
+            for writer in 0..4 {
+                let root = store.path();
+                scope.spawn(move || (0..10).for_each(|turn| drop(step(root, &[], &[&format!("{writer}/{turn}")]))));
+            }
+        });
+        let state = read(store.path(), Deadline::default()).unwrap();
+        assert_eq!((state.number, state.names().len()), (40, 40));
+    }
+}

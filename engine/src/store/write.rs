@@ -1,0 +1,294 @@
+//! Write: runs become Parquet files in a folder of their own, and then part of the store, or leave nothing behind.
+//!
+//! ```text
+//! runs/.import-<id>  is locked and written → files and folder are made durable → renamed to runs/<id> → commit
+//! ```
+//! Whoever finds a folder that no commit names and that nobody has locked may remove it.
+//!
+//! Rows of a run are cut, in the order of the trace, into groups of 2^20. The rows of a group of tasks are sorted by location and
+//! start, so that a page holds few locations; their positions tell the order of the trace. All runs of an import share its files, and
+//! no group has rows of two runs. The order of a file is never declared (`sorting_columns`): readers believe it for the whole file.
+//! Identities are positions in the run, so that a run can stand anywhere in a session.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array};
+use datafusion::arrow::compute::take;
+use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
+use datafusion::common::Result as DataFusionResult;
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
+use datafusion::parquet::basic::{Compression, Encoding, ZstdLevel};
+use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
+use datafusion::parquet::schema::types::ColumnPath;
+use tempfile::TempDir;
+
+use super::blocks::Summed;
+use super::layout::{ID_LETTERS, STAGING, failed, runs_folder, sync_folder};
+use super::log::{GROUP_ROWS, Part, StoredFile, by};
+use crate::error::ImportError;
+use crate::open::NamedRun;
+use crate::session::one_column;
+use crate::tables::{ColumnType, Table};
+use crate::trace::Run;
+use crate::trace::temporary::Registered;
+
+/// Rows of a page. Groups of no more rows are not sorted.
+pub(super) const PAGE_ROWS: usize = 8192;
+/// A file of so many rows is followed by another.
+const FILE_ROWS: u64 = 64 << 20;
+
+/// The tables that have files.
+pub(super) fn stored_tables() -> impl Iterator<Item = Table> {
+    Table::ALL.into_iter().filter(|table| !matches!(table, Table::Runs | Table::ImportStats))
+}
+
+/// The columns of a table's files: those of the session's table, without what only sessions know of them.
+pub(super) fn file_schema(table: Table) -> SchemaRef {
+    let schema = table.schema();
+    let field = |field: &std::sync::Arc<Field>| field.as_ref().clone().with_metadata(Default::default());
+    std::sync::Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
+}
+
+/// Files that are written and not yet part of the store.
+pub(super) struct Staged {
+    folder: TempDir,
+    id: String,
+    /// Locked as long as it lives, whatever the folder is called.
+    lock: File,
+    _registered: Registered,
+    pub(super) files: Vec<StoredFile>,
+    /// Of each run.
+    pub(super) parts: Vec<Vec<Part>>,
+}
+
+/// Files under their final name; removed again unless they are kept. No signal removes them: the commit that names them may be there
+/// already when it arrives. What is left without a commit, `gc` removes.
+pub(super) struct Placed {
+    folder: Option<PathBuf>,
+    _lock: File,
+}
+
+impl Placed {
+    /// A commit names them.
+    pub(super) fn keep(mut self) {
+        self.folder = None;
+    }
+}
+
+impl Drop for Placed {
+    fn drop(&mut self) {
+        if let Some(folder) = &self.folder {
+            let _ = fs::remove_dir_all(folder);
+        }
+    }
+}
+
+/// Writes the rows of all runs into a new folder.
+pub(super) fn stage(root: &Path, runs: &[NamedRun]) -> Result<Staged, ImportError> {
+    let all = runs_folder(root);
+    let cannot = |error: &std::io::Error| failed(&all, "write the store", error);
+    let builder = || tempfile::Builder::new().prefix(STAGING).rand_bytes(ID_LETTERS).tempdir_in(&all);
+    let folder = builder().map_err(|error| cannot(&error))?;
+    let registered = Registered::new(folder.path());
+    let lock = File::open(folder.path()).map_err(|error| cannot(&error))?;
+    lock.lock().map_err(|error| cannot(&error))?;
+    let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let id = name.trim_start_matches(STAGING).to_owned();
+    let mut staged =
+        Staged { folder, id, lock, _registered: registered, files: vec![], parts: vec![vec![]; runs.len()] };
+    for table in stored_tables() {
+        staged.write_table(table, runs)?;
+    }
+    sync_folder(staged.folder.path()).map_err(|error| cannot(&error))?;
+    Ok(staged)
+}
+
+impl Staged {
+    fn write_table(&mut self, table: Table, runs: &[NamedRun]) -> Result<(), ImportError> {
+        let mut file: Option<TableFile> = None;
+        let mut number = 0;
+        for (place, named) in runs.iter().enumerate() {
+            let mut part = Part { file: self.files.len(), first: file.as_ref().map_or(0, TableFile::next), groups: 0 };
+            for group in groups_of(&named.run, table) {
+                if file.as_ref().is_some_and(|file| file.rows >= FILE_ROWS)
+                    && let Some(full) = file.take()
+                {
+                    self.files.push(full.finish()?);
+                    self.parts[place].extend((part.groups > 0).then_some(part));
+                    part = Part { file: self.files.len(), first: 0, groups: 0 };
+                }
+                let file = match &mut file {
+                    Some(file) => file,
+                    none => {
+                        let name = format!("{}-{number:03}.parquet", table.name());
+                        number += 1;
+                        none.insert(TableFile::create(self.folder.path(), &self.id, &name, table)?)
+                    }
+                };
+                let batch = prepared(table, named, &group).map_err(|error| ImportError::internal(&file.path, error))?;
+                file.write(&batch)?;
+                part.groups += 1;
+            }
+            self.parts[place].extend((part.groups > 0).then_some(part));
+        }
+        if let Some(file) = file {
+            self.files.push(file.finish()?);
+        }
+        Ok(())
+    }
+
+    /// Gives the folder its final name.
+    pub(super) fn place(self, root: &Path) -> Result<(Placed, Vec<StoredFile>, Vec<Vec<Part>>), ImportError> {
+        let all = runs_folder(root);
+        let target = all.join(&self.id);
+        let from = self.folder.keep();
+        let placed = Placed { folder: Some(target.clone()), _lock: self.lock };
+        if let Err(error) = fs::rename(&from, &target).and_then(|()| sync_folder(&all)) {
+            let _ = fs::remove_dir_all(&from);
+            return Err(failed(&target, "write the store", &error));
+        }
+        Ok((placed, self.files, self.parts))
+    }
+}
+
+/// A file that is being written.
+struct TableFile {
+    path: PathBuf,
+    about: StoredFile,
+    writer: ArrowWriter<Summed>,
+    rows: u64,
+}
+
+impl TableFile {
+    fn create(folder: &Path, id: &str, name: &str, table: Table) -> Result<TableFile, ImportError> {
+        let path = folder.join(name);
+        let file = File::create_new(&path).map_err(|error| failed(&path, "write", &error))?;
+        let options = ArrowWriterOptions::new().with_properties(properties(table)).with_skip_arrow_metadata(true);
+        let writer = ArrowWriter::try_new_with_options(Summed::new(file), file_schema(table), options)
+            .map_err(|error| ImportError::internal(&path, error))?;
+        let path_in_store = format!("{id}/{name}");
+        let (table, sums) = (table.name().to_owned(), String::new());
+        Ok(TableFile {
+            path,
+            about: StoredFile { path: path_in_store, table, bytes: 0, groups: vec![], sums },
+            writer,
+            rows: 0,
+        })
+    }
+
+    fn next(&self) -> usize {
+        self.about.groups.len()
+    }
+
+    /// Writes a group of rows.
+    fn write(&mut self, batch: &RecordBatch) -> Result<(), ImportError> {
+        let written = self.writer.write(batch).and_then(|()| self.writer.flush());
+        written.map_err(|error| not_written(&self.path, error))?;
+        self.about.groups.push(batch.num_rows() as u64);
+        self.rows += batch.num_rows() as u64;
+        Ok(())
+    }
+
+    fn finish(self) -> Result<StoredFile, ImportError> {
+        // With the footer.
+        let summed = self.writer.into_inner().map_err(|error| not_written(&self.path, error))?;
+        let (file, bytes, sums) = summed.finish();
+        file.sync_all().map_err(|error| failed(&self.path, "write", &error))?;
+        Ok(StoredFile { bytes, sums, ..self.about })
+    }
+}
+
+fn not_written(path: &Path, error: datafusion::parquet::errors::ParquetError) -> ImportError {
+    use datafusion::parquet::errors::ParquetError;
+    if let ParquetError::External(cause) = &error
+        && let Some(io) = cause.downcast_ref::<std::io::Error>()
+    {
+        return failed(path, "write", io);
+    }
+    ImportError::Unusable { path: path.to_owned(), what: format!("cannot write: {error}"), hint: None }
+}
+
+fn properties(table: Table) -> WriterProperties {
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
+        .set_max_row_group_row_count(Some(GROUP_ROWS as usize))
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_created_by(by())
+        .set_dictionary_enabled(false);
+    for column in table.spec().columns {
+        let path = ColumnPath::from(column.name);
+        properties = match column.column_type {
+            ColumnType::Word => properties.set_column_dictionary_enabled(path, true),
+            ColumnType::Integer if column.name == "depth" => properties.set_column_dictionary_enabled(path, true),
+            ColumnType::Integer | ColumnType::Identity | ColumnType::Time => {
+                properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED)
+            }
+            ColumnType::Text => properties.set_column_statistics_enabled(path, EnabledStatistics::None),
+            ColumnType::Double | ColumnType::Timestamp => properties,
+        };
+    }
+    properties.build()
+}
+
+/// The batches of a table, as many together as make a group.
+fn groups_of(run: &Run, table: Table) -> Vec<Vec<RecordBatch>> {
+    let limit = GROUP_ROWS as usize;
+    let (mut groups, mut group, mut rows) = (Vec::new(), Vec::new(), 0);
+    for batch in run.tables.get(&table).into_iter().flatten() {
+        let mut from = 0;
+        while from < batch.num_rows() {
+            let length = (batch.num_rows() - from).min(limit - rows);
+            group.push(batch.slice(from, length));
+            (from, rows) = (from + length, rows + length);
+            if rows == limit {
+                groups.push(std::mem::take(&mut group));
+                rows = 0;
+            }
+        }
+    }
+    groups.extend((!group.is_empty()).then_some(group));
+    groups
+}
+
+/// A group of rows as it is written.
+fn prepared(table: Table, named: &NamedRun, batches: &[RecordBatch]) -> DataFusionResult<RecordBatch> {
+    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+    let schema = file_schema(table);
+    let first = named.run.run_number << 40;
+    let run = StringArray::from_iter_values(std::iter::repeat_n(&named.name, rows));
+    let word: DataType = schema.field(0).data_type().clone();
+    let mut columns: Vec<ArrayRef> = vec![datafusion::arrow::compute::cast(&run, &word)?];
+    for (index, column) in table.spec().columns[1..].iter().enumerate() {
+        let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(index).as_ref()).collect();
+        let mut array = one_column(&parts)?;
+        if column.column_type == ColumnType::Identity {
+            let positions = array.as_primitive::<Int64Type>().unary::<_, Int64Type>(|task| task.wrapping_sub(first));
+            array = std::sync::Arc::new(positions);
+        }
+        columns.push(array);
+    }
+    if table == Table::Tasks && rows > PAGE_ROWS {
+        let order = clustered(&columns, &schema)?;
+        columns = columns.iter().map(|column| take(column, &order, None)).collect::<Result<_, _>>()?;
+    }
+    Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+/// The order of tasks by location, start and position.
+fn clustered(columns: &[ArrayRef], schema: &Schema) -> DataFusionResult<UInt32Array> {
+    let locations = columns[schema.index_of("location")?].as_dictionary::<Int32Type>();
+    let starts = columns[schema.index_of("start")?].as_primitive::<Int64Type>();
+    let words = locations.values().as_string::<i32>();
+    let texts: std::collections::BTreeSet<&str> = words.iter().flatten().collect();
+    let places: BTreeMap<&str, usize> = texts.into_iter().zip(1..).collect();
+    let ranks: Vec<usize> = words.iter().map(|word| word.map_or(0, |word| places[word])).collect();
+    let rank = |row: usize| locations.key(row).map_or(0, |key| ranks[key]);
+    let start = |row: usize| starts.is_valid(row).then(|| starts.value(row));
+    let mut order: Vec<u32> = (0..locations.len() as u32).collect();
+    order.sort_by_cached_key(|row| (rank(*row as usize), start(*row as usize), *row));
+    Ok(order.into())
+}

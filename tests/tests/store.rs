@@ -1,0 +1,469 @@
+//! Stores: every fixture answers the same from a store as from its files; nothing that was committed is lost; damage is noticed.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use datafusion::arrow::array::RecordBatch;
+use tempfile::TempDir;
+use tq_engine::error::ImportError;
+use tq_engine::open::{OpenOptions, TraceSpec};
+use tq_engine::queries::{Library, library};
+use tq_engine::session::Session;
+use tq_engine::store::{self, Replace};
+use tq_engine::tables::TABLES;
+use tq_tests::{fixture, lines, rows, wait};
+
+/// Traces of `fixtures/` as sessions: `name=path`, several apart by blanks. Small ones of each format, and of both ticks.
+const FIXTURES: &[&str] = &[
+    "tfprof/wavefront_40.tfp",
+    "tfprof/zero_40.tfp",
+    "tfprof/fib_36.json",
+    "chrome/kineto_tiny.json",
+    "chrome/nccl_ranks",
+    "nsys/two_streams.sqlite",
+    "table/render_log.csv",
+    "table/halo.csv",
+    "actorprof/triangle_range",
+    "actorprof/quirks",
+    "pascal/regions.json",
+    "pascal/csv/sperf_whole.csv",
+    "daisen/queue_v49.sqlite3.zst",
+    "parsec/async-1r",
+    "folded/solver.folded",
+    "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
+    "ns=tfprof/wavefront_40.tfp ps=daisen/queue_v49.sqlite3.zst",
+];
+
+fn specs(traces: &str) -> Vec<TraceSpec> {
+    let spec = |trace: &str| {
+        let (name, path) = trace.split_once('=').map_or((None, trace), |(name, path)| (Some(name.to_owned()), path));
+        TraceSpec { name, path: fixture(path) }
+    };
+    traces.split(' ').map(spec).collect()
+}
+
+fn options(traces: Vec<TraceSpec>) -> OpenOptions {
+    OpenOptions { traces, ..OpenOptions::new(1 << 30, 2) }
+}
+
+fn at(path: impl Into<PathBuf>) -> Vec<TraceSpec> {
+    vec![TraceSpec { name: None, path: path.into() }]
+}
+
+fn open(path: impl Into<PathBuf>) -> Session {
+    Session::open(&options(at(path))).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refused(path: impl Into<PathBuf>) -> String {
+    match Session::open(&options(at(path))) {
+        Ok(_) => panic!("it was opened"),
+        Err(error) => error.to_string(),
+    }
+}
+
+fn try_import(store: &Path, traces: &str, replace: &Replace) -> Result<store::Imported, ImportError> {
+    store::import(store, &options(specs(traces)), replace, false)
+}
+
+fn import(store: &Path, traces: &str) {
+    try_import(store, traces, &Replace::Nothing).unwrap_or_else(|error| panic!("{traces}: {error}"));
+}
+
+fn folder() -> (TempDir, PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let store = folder.path().join("store");
+    (folder, store)
+}
+
+fn names(store: &Path) -> Vec<String> {
+    store::list(store).unwrap().into_iter().map(|run| run.name).collect()
+}
+
+/// An answer as a bag: its rows in the order of their text; or the error.
+fn bag(session: &Session, sql: &str) -> Result<Vec<String>, String> {
+    let answer: Result<Vec<RecordBatch>, String> = wait(async {
+        let query = session.sql(sql).await.map_err(|error| error.to_string())?;
+        query.collect().await.map_err(|error| error.to_string())
+    });
+    let mut rows = lines(&answer?);
+    rows.sort();
+    Ok(rows)
+}
+
+#[test]
+fn every_fixture_answers_the_same_from_a_store() {
+    let work = Mutex::new(FIXTURES.iter());
+    let next = || work.lock().unwrap().next();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| std::iter::from_fn(next).for_each(|traces| compare(traces)));
+        }
+    });
+}
+
+/// What scans leave out files and groups of rows by.
+const CONDITIONS: &[&str] = &[
+    "tasks WHERE start > 5000",
+    "tasks WHERE 5000 >= start AND finish <= 40000000",
+    "tasks WHERE start BETWEEN 1 AND 1000000 AND finish > 7",
+    "tasks WHERE start < -1",
+    "tasks WHERE task = 3",
+    "tasks WHERE task >= 1099511627776 AND task < 1099511627779",
+    "tasks WHERE parent < 2",
+    "tasks WHERE duration > 9000000000",
+    "tasks WHERE run = 'new'",
+    "tasks WHERE run IN ('ns', 'base') AND start > 77",
+    "counters WHERE time <= 1000",
+    "messages WHERE send_time >= 1000 LIMIT 3",
+    "tasks LIMIT 5",
+];
+
+fn compare(traces: &str) {
+    let (_folder, store) = folder();
+    let files = Session::open(&options(specs(traces))).unwrap_or_else(|error| panic!("{traces}: {error}"));
+    import(&store, traces);
+    let stored = open(&store);
+    assert_eq!(stored.opening_notes(), files.opening_notes(), "{traces}");
+    assert_eq!(stored.tick(), files.tick(), "{traces}");
+    for table in &TABLES {
+        // The rows of a table stand in the order of the trace, too.
+        let sql = format!("SELECT * FROM {}", table.name);
+        assert_eq!(rows(&stored, &sql), rows(&files, &sql), "{traces}: {sql}");
+    }
+    for (view, _) in tq_engine::session::views() {
+        let sql = format!("SELECT * FROM {view}");
+        assert_eq!(bag(&stored, &sql), bag(&files, &sql), "{traces}: {sql}");
+    }
+    for condition in CONDITIONS {
+        let sql = format!("SELECT * FROM {condition}");
+        assert_eq!(rows(&stored, &sql), rows(&files, &sql), "{traces}: {sql}");
+    }
+    for function in files.relation_functions() {
+        let sql = format!("SELECT * FROM {}()", function.name());
+        assert_eq!(bag(&stored, &sql), bag(&files, &sql), "{traces}: {sql}");
+    }
+    let library = Library::default();
+    for name in library::built_in_names() {
+        let query = library.find(name).unwrap().unwrap();
+        let unmet = |session| wait(query.unmet(session)).unwrap().is_empty();
+        assert_eq!(unmet(&stored), unmet(&files), "{traces}: {name}");
+        if unmet(&files) {
+            let has_order = query.statement.text.to_uppercase().contains("ORDER BY");
+            let answer = |session| {
+                let mut rows = lines(&tq_tests::ask_saved(session, name, &[]));
+                if !has_order {
+                    rows.sort();
+                }
+                rows
+            };
+            assert_eq!(answer(&stored), answer(&files), "{traces}: {name}");
+        }
+    }
+    for (from, to) in [("10%", "60%"), ("1us", "2ms")] {
+        let Some(slice) = slice_of(&files, from, to) else { continue };
+        let sliced = |traces: Vec<TraceSpec>| {
+            Session::open(&OpenOptions { from: Some(slice.0), to: Some(slice.1), ..options(traces) }).unwrap()
+        };
+        let (of_store, of_files) = (sliced(at(&store)), sliced(specs(traces)));
+        assert_eq!(of_store.opening_notes(), of_files.opening_notes(), "{traces}");
+        for table in &TABLES {
+            let sql = format!("SELECT * FROM {}", table.name);
+            assert_eq!(rows(&of_store, &sql), rows(&of_files, &sql), "{traces}: {sql} of a slice");
+        }
+        let sql = "SELECT * FROM program_tasks";
+        assert_eq!(rows(&of_store, sql), rows(&of_files, sql), "{traces}: {sql} of a slice");
+    }
+}
+
+/// A part of the time of a session, or the time that is named.
+fn slice_of(
+    session: &Session,
+    from: &str,
+    to: &str,
+) -> Option<(tq_engine::time::GivenTime, tq_engine::time::GivenTime)> {
+    let ticks = |text: &str| -> Option<String> {
+        let Some(percent) = text.strip_suffix('%') else { return Some(text.to_owned()) };
+        let sql = format!("SELECT (min(start) + (max(finish) - min(start)) * {percent} / 100)::BIGINT FROM tasks");
+        rows(session, &sql).pop().filter(|ticks| ticks != "-")
+    };
+    let (from, to) = (ticks(from)?, ticks(to)?);
+    (from != to).then(|| Some((from.parse().ok()?, to.parse().ok()?)))?
+}
+
+#[test]
+fn a_part_of_a_store_is_opened_by_name() {
+    let (_folder, store) = folder();
+    import(&store, "night/1=tfprof/wavefront_40.tfp");
+    import(&store, "night/2=tfprof/wavefront_41.tfp sim=daisen/queue_v49.sqlite3.zst a*=folded/solver.folded");
+    assert_eq!(names(&store), ["night/1", "night/2", "sim", "a*"]);
+    let runs = |session: &Session| rows(session, "SELECT run, run_number FROM runs ORDER BY run_number");
+    assert_eq!(runs(&open(store.join("night"))), ["night/1|0", "night/2|1"]);
+    assert_eq!(runs(&open(store.join("night/2"))), ["night/2|0"]);
+    assert_eq!(runs(&open(store.join("a*"))), ["a*|0"]);
+    // Alone, a run counts in its own tick.
+    assert_eq!(open(store.join("night")).tick().symbol(), "ns");
+    assert_eq!(open(&store).tick().symbol(), "ps");
+    let chosen = |pattern: &str| {
+        let options = OpenOptions { run_pattern: Some(pattern.to_owned()), ..options(at(&store)) };
+        Session::open(&options).map(|session| runs(&session)).map_err(|error| error.to_string())
+    };
+    assert_eq!(chosen("*i*"), Ok(vec!["night/1|0".to_owned(), "night/2|1".to_owned(), "sim|2".to_owned()]));
+    assert!(chosen("nigth").unwrap_err().contains("the store has no run `nigth`"));
+    let named = TraceSpec { name: Some("old".to_owned()), path: store.join("night") };
+    assert_eq!(runs(&Session::open(&options(vec![named])).unwrap()), ["old/night/1|0", "old/night/2|1"]);
+    let both = [specs("tfprof/wavefront_40.tfp"), at(store.join("sim"))].concat();
+    assert_eq!(runs(&Session::open(&options(both)).unwrap()), ["wavefront_40|0", "sim|1"]);
+    let with_option = OpenOptions { from_format: Some("chrome".to_owned()), ..options(at(&store)) };
+    let error = Session::open(&with_option).map(drop).unwrap_err().to_string();
+    assert!(error.contains("`--from-format chrome` says how traces are read"), "{error}");
+}
+
+#[test]
+fn runs_are_replaced_removed_and_collected() {
+    let (_folder, store) = folder();
+    import(&store, "a=tfprof/wavefront_40.tfp b=tfprof/wavefront_41.tfp");
+    import(&store, "c=folded/solver.folded");
+    let taken = try_import(&store, "b=folded/solver.folded", &Replace::Nothing).map(drop).unwrap_err().to_string();
+    assert!(taken.ends_with("the store has a run `b` already"), "{taken}");
+    try_import(&store, "b=folded/solver.folded d=tfprof/zero_40.tfp", &Replace::SameNames).unwrap();
+    assert_eq!(names(&store), ["a", "b", "c", "d"]);
+    let of_b = "SELECT format FROM runs WHERE run = 'b'";
+    assert_eq!(rows(&open(&store), of_b), ["folded"]);
+    try_import(&store, "a*=tfprof/zero_40.tfp", &Replace::Matching("[cd]".to_owned())).unwrap();
+    try_import(&store, "e=tfprof/zero_40.tfp", &Replace::Matching("c".to_owned())).unwrap();
+    assert_eq!(names(&store), ["a", "b", "d", "a*", "e"]);
+    // Spelt exactly, a name with a star is that run alone.
+    assert_eq!(store::remove(&store, "a*").unwrap().0, ["a*"]);
+    assert!(store::remove(&store, "x").map(drop).unwrap_err().to_string().contains("no run `x`"));
+
+    let before = rows(&open(&store), "SELECT run, count(*) FROM tasks GROUP BY run ORDER BY run");
+    let kept = store::gc(&store, Duration::from_secs(3600)).unwrap().0;
+    assert_eq!(kept.files, 0, "readers may be at work");
+    assert!(store::gc(&store, Duration::ZERO).unwrap().0.files > 0);
+    assert_eq!(rows(&open(&store), "SELECT run, count(*) FROM tasks GROUP BY run ORDER BY run"), before);
+    let all = "SELECT * FROM tasks";
+    let before = rows(&open(&store), all);
+    let budget = tq_engine::trace::Budget::unlimited();
+    assert_eq!(store::compact(&store, &budget).unwrap().0, 4);
+    assert_eq!(rows(&open(&store), all), before);
+    store::gc(&store, Duration::ZERO).unwrap();
+    assert_eq!(rows(&open(&store), all), before);
+    assert_eq!(files_of(&store.join("runs")), committed(&store), "exactly what the commits name");
+    assert_eq!(store::compact(&store, &budget).unwrap().0, 0);
+}
+
+/// All files below a folder, relative to it.
+fn files_of(folder: &Path) -> BTreeSet<String> {
+    let mut files = BTreeSet::new();
+    for entry in std::fs::read_dir(folder).unwrap().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        match entry.file_type().unwrap().is_dir() {
+            true => files.extend(files_of(&entry.path()).into_iter().map(|file| format!("{name}/{file}"))),
+            false => drop(files.insert(name)),
+        }
+    }
+    files
+}
+
+/// The files that `views.sql` names, which says what the last commit says.
+fn committed(store: &Path) -> BTreeSet<String> {
+    let views = std::fs::read_to_string(store.join("views.sql")).unwrap();
+    views.split('\'').filter_map(|text| text.strip_prefix("runs/")).map(str::to_owned).collect()
+}
+
+#[test]
+fn damaged_files_are_named_and_never_answer() {
+    let (_folder, store) = folder();
+    import(&store, "tfprof/wavefront_40.tfp");
+    import(&store, "b=chrome/kineto_tiny.json");
+    let files: Vec<PathBuf> = files_of(&store.join("runs")).iter().map(|file| store.join("runs").join(file)).collect();
+    assert!(files.len() > 4);
+    for path in &files {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let check = |what: &str| {
+            let error = refused(&store);
+            assert!(error.contains(name) && error.contains("damaged") | error.contains("not there"), "{what}: {error}");
+        };
+        for round in 0..25 {
+            let mut flipped = bytes.clone();
+            flipped[round * 7919 % bytes.len()] ^= 1 << (round % 8);
+            std::fs::write(path, &flipped).unwrap();
+            check("flipped");
+        }
+        for length in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+            std::fs::write(path, &bytes[..length]).unwrap();
+            check("cut");
+        }
+        std::fs::remove_file(path).unwrap();
+        check("missing");
+        #[cfg(unix)]
+        {
+            let elsewhere = store.join("elsewhere");
+            std::fs::write(&elsewhere, &bytes).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, path).unwrap();
+            check("a link");
+            std::fs::remove_file(path).unwrap();
+            std::process::Command::new("mkfifo").arg(path).status().unwrap();
+            check("a pipe");
+            std::fs::remove_file(path).unwrap();
+        }
+        std::fs::write(path, &bytes).unwrap();
+    }
+    assert_eq!(rows(&open(&store), "SELECT count(*) FROM runs"), ["2"]);
+    let commit = store.join("log/00000002.json");
+    let bytes = std::fs::read(&commit).unwrap();
+    for place in (0..bytes.len()).step_by(41) {
+        let mut flipped = bytes.clone();
+        flipped[place] ^= 1;
+        std::fs::write(&commit, flipped).unwrap();
+        let error = refused(&store);
+        assert!(error.contains("00000002.json"), "byte {place}: {error}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn gc_follows_no_link_and_deletes_nothing_of_others() {
+    let (folder, store) = folder();
+    import(&store, "tfprof/zero_40.tfp");
+    let outside = folder.path().join("outside");
+    std::fs::create_dir(&outside).unwrap();
+    std::fs::write(outside.join("precious"), "x").unwrap();
+    let runs = store.join("runs");
+    std::os::unix::fs::symlink(&outside, runs.join("abcdefghij012345")).unwrap();
+    std::fs::create_dir(runs.join("mine")).unwrap();
+    std::fs::write(runs.join("mine/file"), "x").unwrap();
+    std::fs::write(runs.join("note"), "x").unwrap();
+    // Left by an import that was killed.
+    std::fs::create_dir(runs.join(".import-abcdefghij012345")).unwrap();
+    std::fs::write(runs.join(".import-abcdefghij012345/tasks-000.parquet"), "x").unwrap();
+    let held = runs.join(".import-bbcdefghij012345");
+    std::fs::create_dir(&held).unwrap();
+    std::fs::write(held.join("tasks-000.parquet"), "x").unwrap();
+    let lock = std::fs::File::open(&held).unwrap();
+    lock.lock().unwrap();
+    assert_eq!(store::gc(&store, Duration::from_secs(3600)).unwrap().0.files, 1);
+    assert!(outside.join("precious").exists() && runs.join("mine/file").exists() && runs.join("note").exists());
+    assert!(held.join("tasks-000.parquet").exists(), "somebody writes it");
+    drop(lock);
+    assert_eq!(store::gc(&store, Duration::from_secs(3600)).unwrap().0.files, 1);
+    // A folder of runs that is a link is not the store's.
+    std::fs::rename(&runs, folder.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink(folder.path().join("moved"), &runs).unwrap();
+    assert!(store::gc(&store, Duration::ZERO).map(drop).unwrap_err().to_string().contains("no plain folder"));
+    assert!(refused(&store).contains("no plain folder"));
+}
+
+#[test]
+fn writers_at_once_lose_nothing() {
+    let (_folder, store) = folder();
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let store = &store;
+            scope.spawn(move || {
+                (0..6).for_each(|turn| import(store, &format!("w{writer}_{turn}=tfprof/zero_40.tfp")));
+            });
+        }
+    });
+    assert_eq!(names(&store).len(), 12);
+    assert_eq!(rows(&open(&store), "SELECT count(DISTINCT run) FROM import_stats"), ["12"]);
+    // Of two writers of one name, one wins.
+    let outcomes: Vec<bool> = std::thread::scope(|scope| {
+        let write = || try_import(&store, "same=tfprof/zero_40.tfp", &Replace::Nothing).is_ok();
+        let writers = [scope.spawn(write), scope.spawn(write)];
+        writers.map(|writer| writer.join().unwrap()).to_vec()
+    });
+    assert_eq!(outcomes.iter().filter(|won| **won).count(), 1);
+    store::gc(&store, Duration::ZERO).unwrap();
+    assert_eq!(files_of(&store.join("runs")), committed(&store));
+}
+
+#[test]
+fn folders_with_something_else_are_no_stores() {
+    let (folder, store) = folder();
+    std::fs::create_dir(&store).unwrap();
+    std::fs::write(store.join("notes.txt"), "mine").unwrap();
+    let error = try_import(&store, "tfprof/zero_40.tfp", &Replace::Nothing).map(drop).unwrap_err().to_string();
+    assert!(error.contains("is no store and holds `notes.txt`"), "{error}");
+    assert!(store::list(folder.path()).map(drop).unwrap_err().to_string().contains("it is no store"));
+    assert!(!store.join("log").exists());
+}
+
+/// Prints, from the folder of a store, what other programs read from it; `-` where one is not there.
+const OTHERS: &str = r#"
+import glob, os, sys
+os.chdir(sys.argv[1])
+SQL = "SELECT run, count(*), sum(duration), min(start), max(finish), min(task), count(DISTINCT name) FROM tasks GROUP BY run ORDER BY run"
+try:
+    import duckdb
+    views = duckdb.connect()
+    views.execute(open("views.sql").read())
+    for table in ["runs", "locations", "tasks", "links", "messages", "counters", "events"]:
+        print(table, *views.execute(f"SELECT count(*), count(DISTINCT run) FROM {table}").fetchone())
+    for row in views.execute(SQL).fetchall():
+        print("duckdb", *row)
+except ImportError:
+    print("- duckdb")
+files = sorted(glob.glob("runs/*/tasks-*.parquet"))
+try:
+    import polars
+    print("polars", *polars.scan_parquet(files).select(polars.len(), polars.col("duration").sum()).collect().row(0))
+except ImportError:
+    print("- polars")
+try:
+    import pandas, pyarrow
+    tasks = pandas.concat([pandas.read_parquet(file) for file in files])
+    print("pandas", len(tasks), int(tasks["duration"].sum()))
+except ImportError:
+    print("- pandas")
+"#;
+
+#[test]
+fn other_programs_see_what_was_committed() {
+    let (_folder, store) = folder();
+    import(&store, "a=tfprof/wavefront_40.tfp b'c=chrome/kineto_tiny.json gone=tfprof/fib_36.json");
+    import(&store, "d=tfprof/zero_40.tfp e=actorprof/triangle_range");
+    store::remove(&store, "gone").unwrap();
+    let read = |what: &str| -> Option<Vec<String>> {
+        let read = std::process::Command::new("python3").args(["-c", OTHERS]).arg(&store).output().ok()?;
+        assert!(read.status.success(), "{what}: {}", String::from_utf8_lossy(&read.stderr));
+        Some(String::from_utf8(read.stdout).unwrap().lines().map(str::to_owned).collect())
+    };
+    let Some(lines) = read("with a removed run") else { return skip("python3") };
+    let session = open(&store);
+    let blanks = |rows: Vec<String>| -> Vec<String> { rows.iter().map(|row| row.replace('|', " ")).collect() };
+    let of = |name: &str, lines: &[String]| -> Vec<String> {
+        let lines = lines.iter().filter_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        lines.map(|line| line.replace("None", "-")).collect()
+    };
+    if lines.contains(&"- duckdb".to_owned()) {
+        skip("duckdb");
+    } else {
+        for table in TABLES.iter().map(|table| table.name).filter(|name| *name != "import_stats") {
+            let sql = format!("SELECT count(*), count(DISTINCT run) FROM {table}");
+            assert_eq!(of(table, &lines), blanks(rows(&session, &sql)), "{table}");
+        }
+        let sql = "SELECT run, count(*), sum(duration), min(start), max(finish), min(task & (1::BIGINT << 40) - 1), \
+                   count(DISTINCT name) FROM tasks GROUP BY run ORDER BY run";
+        assert_eq!(of("duckdb", &lines), blanks(rows(&session, sql)));
+    }
+    // Who reads all files sees what was deleted only once the removed run is moved away from.
+    store::compact(&store, &tq_engine::trace::Budget::unlimited()).unwrap();
+    store::gc(&store, Duration::ZERO).unwrap();
+    let lines = read("after gc").unwrap();
+    let all = blanks(rows(&open(&store), "SELECT count(*), sum(duration) FROM tasks"));
+    for program in ["polars", "pandas"] {
+        match lines.contains(&format!("- {program}")) {
+            true => skip(program),
+            false => assert_eq!(of(program, &lines), all, "{program}"),
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
+fn skip(program: &str) {
+    eprintln!("skipped: {program} is not there");
+}
