@@ -24,7 +24,7 @@ SELECT 'Look next at '
          || CASE s.most_lanes WHEN 1 THEN 'busiest location' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END || ', ' || s.busiest || ',' ELSE s.most_lanes || ' busiest locations' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END END
          || CASE s.most_lanes WHEN 1 THEN ' was busy for ' ELSE ' were busy for ' END || time_text(s.most_time) || CASE s.most_lanes WHEN 1 THEN ', ' ELSE ' each, ' END || round(s.imbalance, 2) || ' times the mean.'
        WHEN s.busy_time < 0.8 * s.lanes * r.makespan AND i.duration IS NOT NULL THEN 'why locations idle (see Who works and who idles): the longest time, '
-         || time_text(i.duration) || ', ' || i.location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END || ' ran nothing '
+         || time_text(i.duration) || ', ' || i.location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END || ' had no task '
          || CASE WHEN coalesce(i.name, '') = '' THEN 'until the end.' ELSE 'before ' || i.name || '.' END
        ELSE 'the longest single piece of work (see Where the time went): ' || CASE WHEN t.name = '' THEN 'a task without a name' ELSE t.name END
          || CASE WHEN coalesce(t.location, '') = '' THEN '' ELSE ' on ' || t.location END || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END || ' took ' || time_text(t.self_time) || ' itself.'

@@ -59,6 +59,8 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
     files: Vec<PathBuf>,
+    /// Folders of stores; every file in them is read.
+    stores: Vec<PathBuf>,
 }
 
 impl Inputs {
@@ -73,7 +75,11 @@ impl Inputs {
     pub(crate) fn traces(&mut self, traces: &[String], args: &OpenArgs) {
         let options = args.options.iter().cloned().collect();
         for trace in traces {
-            self.files.extend(read_for(&TraceSpec::parse(trace), &options));
+            let spec = TraceSpec::parse(trace);
+            match tq_engine::store::find(&spec.path) {
+                Some(store) => self.stores.extend(store.root.canonicalize()),
+                None => self.files.extend(read_for(&spec, &options)),
+            }
         }
     }
 
@@ -155,6 +161,15 @@ impl Outputs {
                         format!("{option} `{}` and {other_option} `{}` are one file", file.display(), other.display());
                     return Err(Problem::new(what).hint("give each a name of its own").into());
                 }
+            }
+        }
+        for (option, file) in &self.files {
+            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let folder = folder.canonicalize().ok();
+            let is_in = |store: &&PathBuf| folder.as_ref().is_some_and(|folder| folder.starts_with(store));
+            if let Some(store) = inputs.stores.iter().find(is_in) {
+                let what = format!("{option} `{}` lies in the store `{}`", file.display(), store.display());
+                return Err(Problem::new(what).hint("write to another folder; nothing was read or written").into());
             }
         }
         for (option, prefix, extension) in &self.families {

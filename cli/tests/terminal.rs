@@ -29,6 +29,21 @@ fn prompt(place: &TempDir) -> PtySession {
     session
 }
 
+/// Stacks are weighed: what needs times is not offered, and their weight is no makespan.
+#[test]
+fn folded_stacks_are_offered_what_fits_them() {
+    let place = TempDir::new().unwrap();
+    std::fs::write(place.path().join("a.folded"), "main;solve 60\nmain;read 30\nmain 10\n").unwrap();
+    let mut session = started(&place, "a.folded");
+    session.exp_string("a (folded): 3 tasks on 1 location, in all 100 weights").unwrap();
+    session.exp_string("\\run weights-by-name").unwrap();
+    session.exp_string("\\run flame-graph").unwrap();
+    session.exp_string("\\run call-tree").unwrap();
+    session.exp_string("tq> ").unwrap();
+    enter(&mut session, "\\q");
+    session.exp_eof().unwrap();
+}
+
 /// `tq` with arguments in a terminal.
 fn started(place: &TempDir, arguments: &str) -> PtySession {
     let mut command = Command::new("sh");

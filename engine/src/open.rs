@@ -34,17 +34,26 @@ pub struct TraceSpec {
 }
 
 impl TraceSpec {
-    /// Reads `[name=]path`. A text that is the path of an existing file is a path, whatever it looks like.
+    /// Reads `[name=]path`. A text that is the path of an existing file is a path, whatever it looks like; so is one with a `/` before the
+    /// `=`, unless what follows is there (`night/1=run.json`).
     pub fn parse(text: &str) -> TraceSpec {
         match text.split_once('=') {
             Some((name, path))
-                if !name.is_empty() && !name.contains('/') && !path.is_empty() && !Path::new(text).exists() =>
+                if !name.is_empty()
+                    && !path.is_empty()
+                    && (!name.contains('/') || !name.starts_with(['/', '.']) && is_there(path))
+                    && !Path::new(text).exists() =>
             {
                 TraceSpec { name: Some(name.to_owned()), path: path.into() }
             }
             _ => TraceSpec { name: None, path: text.into() },
         }
     }
+}
+
+/// Whether a path names something to read.
+fn is_there(path: &str) -> bool {
+    path == "-" || Path::new(path).exists() || store::find(Path::new(path)).is_some()
 }
 
 /// What to open, and how.
@@ -171,7 +180,8 @@ pub(crate) fn read(
     let importers = options.all_importers();
     check_options(&options.import, &importers)?;
     // A number that is none shows before minutes of reading.
-    (run_arg(options, "cores", 1)?, run_arg(options, "repetition", 0)?);
+    run_arg(options, "cores", 1)?;
+    run_arg(options, "repetition", 0)?;
     let stores = stores(options)?;
     let deadline = Deadline::after(options.read_time);
     let budget = Budget::new(Arc::clone(pool), options.max_value).until(deadline);

@@ -225,7 +225,15 @@ fn spellings_of_a_flow_id_are_one() {
         &flows.join(","),
         "SELECT s.name AS source, t.name AS target FROM links \
          JOIN tasks AS s ON s.task = links.source JOIN tasks AS t ON t.task = links.target ORDER BY s.start",
-        &expect![[r#""#]],
+        &expect![[r#"
+            +--------+--------+
+            | source | target |
+            +--------+--------+
+            | t0     | t1     |
+            | t10    | t11    |
+            | t20    | t21    |
+            +--------+--------+
+        "#]],
     );
 }
 
@@ -239,7 +247,15 @@ fn ids_of_threads_that_are_texts_of_numbers_are_those_numbers() {
            {"ph":"X","pid":"10.0.0.5","tid":"0x1f","ts":1,"dur":2,"name":"node"},
            {"ph":"X","pid":"1.50","tid":"007","ts":1,"dur":2,"name":"no number"}"#,
         "SELECT location, tasks.name, finish, process FROM tasks JOIN locations USING (location) ORDER BY 1",
-        &expect![[r#""#]],
+        &expect![[r#"
+            +---------------+-----------+--------+----------+
+            | location      | name      | finish | process  |
+            +---------------+-----------+--------+----------+
+            | "1.50"/"007"  | no number | 3000   | "1.50"   |
+            | 10.0.0.5/0x1f | node      | 3000   | 10.0.0.5 |
+            | 12/34         | mixed     | 5000   | 12       |
+            +---------------+-----------+--------+----------+
+        "#]],
     );
 }
 
@@ -267,13 +283,29 @@ fn launches_of_old_kineto_are_links_once() {
             &trace(flow),
             "SELECT s.name AS source, s.location, links.kind, t.name AS target FROM links \
              JOIN tasks AS s ON s.task = links.source JOIN tasks AS t ON t.task = links.target ORDER BY links.kind",
-            &expect![[r#""#]],
+            &expect![[r#"
+                +------------------+----------+----------+--------+
+                | source           | location | kind     | target |
+                +------------------+----------+----------+--------+
+                | cudaLaunchKernel | 100/9    | launch   | gemm   |
+                | aten::mm         | 100/9    | operator | gemm   |
+                +------------------+----------+----------+--------+
+            "#]],
         );
     }
     answers(
         &trace(r#""cat":"async","name":"launch""#),
         "SELECT location, kind FROM locations ORDER BY 1",
-        &expect![[r#""#]],
+        &expect![[r#"
+            +------------+---------+
+            | location   | kind    |
+            +------------+---------+
+            | 0          | process |
+            | 0/stream 7 | stream  |
+            | 100        | process |
+            | 100/9      | thread  |
+            +------------+---------+
+        "#]],
     );
     // Flows of another program that are called so.
     answers(
@@ -281,7 +313,13 @@ fn launches_of_old_kineto_are_links_once() {
            {"ph":"s","cat":"async","name":"launch","id":1,"pid":1,"tid":1,"ts":0},
            {"ph":"f","bp":"e","cat":"async","name":"launch","id":1,"pid":1,"tid":2,"ts":9}"#,
         "SELECT source, target, kind, name FROM links",
-        &expect![[r#""#]],
+        &expect![[r#"
+            +--------+--------+------+--------+
+            | source | target | kind | name   |
+            +--------+--------+------+--------+
+            | 0      | 1      | flow | launch |
+            +--------+--------+------+--------+
+        "#]],
     );
 }
 
@@ -396,5 +434,16 @@ fn shown_locations_have_their_names_whatever_the_viewer_calls_its_threads() {
     let folder = folder_of(&[("trace.json", text)]);
     let path = folder.path().join("trace.json");
     let sql = "SELECT locations.location, tasks.name FROM locations LEFT JOIN tasks USING (location) ORDER BY 1";
-    expect![[r#""#]].assert_eq(&table(&path, sql));
+    expect![[r#"
+        +----------+--------+
+        | location | name   |
+        +----------+--------+
+        | 1        | of 1   |
+        | 1/2      | of 1/2 |
+        | 1/3      | of 1/3 |
+        | 1/4      | of 1/4 |
+        | w        | of w   |
+        +----------+--------+
+    "#]]
+    .assert_eq(&table(&path, sql));
 }

@@ -422,7 +422,7 @@ fn fixtures_are_read_whole() {
     let ports = "SELECT location, parent, process, kind, args->>'connection' AS connection FROM locations \
                  WHERE location LIKE 'L2Cache%' ORDER BY sort_index LIMIT 2";
     let ports: Vec<String> = rows(&session, ports).into_iter().map(|row| row.join(" ")).collect();
-    assert_eq!(ports, ["L2Cache - L2Cache component -", "L2Cache.Bottom L2Cache L2Cache port Conn7"]);
+    assert_eq!(ports, ["L2Cache - L2Cache scope -", "L2Cache.Bottom L2Cache L2Cache port Conn7"]);
     let spec = "SELECT args->'spec'->>'freq' AS freq FROM locations WHERE location = 'MemCtrl'";
     assert_eq!(column(&session, spec), ["1000000000"]);
     let session = open(&fixture("daisen/queue_v49.sqlite3.zst"));

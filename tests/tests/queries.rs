@@ -34,12 +34,14 @@ const FIXTURES: &[&str] = &[
     "parsec/chol24-4r",
     "parsec/async-1r",
     "parsec/synth-1r",
+    "parsec/graph_only.dot",
     "table/halo.csv",
     "folded/solver.folded",
     "base=tfprof/wavefront_40.tfp new=tfprof/wavefront_41.tfp",
     "base=tfprof/wavefront_40.tfp new=table/render_log.csv",
     "chrome/ddp_gloo",
     "base=pascal/regions.json new=pascal/repetitions_3.json",
+    "base=pascal/regions.json new=pascal/regions.json",
     "base=folded/solver.folded new=folded/in_time_order.folded",
 ];
 

@@ -56,11 +56,14 @@ fn open(path: impl Into<PathBuf>) -> Session {
     Session::open(&options(at(path))).unwrap_or_else(|error| panic!("{error}"))
 }
 
+/// Why the rows of a store cannot be read.
 fn refused(path: impl Into<PathBuf>) -> String {
-    match Session::open(&options(at(path))) {
-        Ok(_) => panic!("it was opened"),
-        Err(error) => error.to_string(),
-    }
+    let session = match Session::open(&options(at(path))) {
+        Ok(session) => session,
+        Err(error) => return error.to_string(),
+    };
+    let mut refused = TABLES.iter().filter_map(|table| bag(&session, &format!("SELECT * FROM {}", table.name)).err());
+    refused.next().unwrap_or_else(|| panic!("it was read"))
 }
 
 fn try_import(store: &Path, traces: &str, replace: &Replace) -> Result<store::Imported, ImportError> {
@@ -103,6 +106,9 @@ fn every_fixture_answers_the_same_from_a_store() {
     });
 }
 
+/// Those that also answer all views, functions and saved queries: planning them takes long.
+const ASKED_IN_FULL: &[&str] = &["tfprof/wavefront_40.tfp"];
+
 /// What scans leave out files and groups of rows by.
 const CONDITIONS: &[&str] = &[
     "tasks WHERE start > 5000",
@@ -132,34 +138,12 @@ fn compare(traces: &str) {
         let sql = format!("SELECT * FROM {}", table.name);
         assert_eq!(rows(&stored, &sql), rows(&files, &sql), "{traces}: {sql}");
     }
-    for (view, _) in tq_engine::session::views() {
-        let sql = format!("SELECT * FROM {view}");
-        assert_eq!(bag(&stored, &sql), bag(&files, &sql), "{traces}: {sql}");
-    }
     for condition in CONDITIONS {
         let sql = format!("SELECT * FROM {condition}");
         assert_eq!(rows(&stored, &sql), rows(&files, &sql), "{traces}: {sql}");
     }
-    for function in files.relation_functions() {
-        let sql = format!("SELECT * FROM {}()", function.name());
-        assert_eq!(bag(&stored, &sql), bag(&files, &sql), "{traces}: {sql}");
-    }
-    let library = Library::default();
-    for name in library::built_in_names() {
-        let query = library.find(name).unwrap().unwrap();
-        let unmet = |session| wait(query.unmet(session)).unwrap().is_empty();
-        assert_eq!(unmet(&stored), unmet(&files), "{traces}: {name}");
-        if unmet(&files) {
-            let has_order = query.statement.text.to_uppercase().contains("ORDER BY");
-            let answer = |session| {
-                let mut rows = lines(&tq_tests::ask_saved(session, name, &[]));
-                if !has_order {
-                    rows.sort();
-                }
-                rows
-            };
-            assert_eq!(answer(&stored), answer(&files), "{traces}: {name}");
-        }
+    if ASKED_IN_FULL.contains(&traces) {
+        compare_all(traces, &stored, &files);
     }
     for (from, to) in [("10%", "60%"), ("1us", "2ms")] {
         let Some(slice) = slice_of(&files, from, to) else { continue };
@@ -174,6 +158,61 @@ fn compare(traces: &str) {
         }
         let sql = "SELECT * FROM program_tasks";
         assert_eq!(rows(&of_store, sql), rows(&of_files, sql), "{traces}: {sql} of a slice");
+    }
+}
+
+/// Views, relation functions and saved queries.
+fn compare_all(traces: &str, stored: &Session, files: &Session) {
+    for (view, _) in tq_engine::session::views() {
+        let sql = format!("SELECT * FROM {view}");
+        assert_eq!(bag(stored, &sql), bag(files, &sql), "{traces}: {sql}");
+    }
+    for function in files.relation_functions() {
+        let sql = format!("SELECT * FROM {}()", function.name());
+        assert_eq!(bag(stored, &sql), bag(files, &sql), "{traces}: {sql}");
+    }
+    let library = Library::default();
+    for name in library::built_in_names() {
+        let query = library.find(name).unwrap().unwrap();
+        let unmet = |session| wait(query.unmet(session)).unwrap().is_empty();
+        assert_eq!(unmet(stored), unmet(files), "{traces}: {name}");
+        if unmet(files) {
+            let has_order = query.statement.text.to_uppercase().contains("ORDER BY");
+            let answer = |session| {
+                let mut rows = lines(&tq_tests::ask_saved(session, name, &[]));
+                if !has_order {
+                    rows.sort();
+                }
+                rows
+            };
+            assert_eq!(answer(stored), answer(files), "{traces}: {name}");
+        }
+    }
+}
+
+/// So many tasks are sorted by location in the file, and come in the order of the trace.
+#[test]
+fn clustered_rows_come_in_the_order_of_the_trace() {
+    let event = |task: u64| {
+        let (thread, start) = (task * 7 % 5, task * 10 % 77_777);
+        format!(
+            r#"{{"ph":"X","pid":1,"tid":{thread},"ts":{start},"dur":3,"name":"n{}","args":{{"i":{task}}}}}"#,
+            task % 11
+        )
+    };
+    let events: Vec<String> = (0..20_000).map(event).collect();
+    let folder = tq_tests::folder_of(&[("long.json", format!("[{}]", events.join(",\n")))]);
+    let (trace, store) = (folder.path().join("long.json"), folder.path().join("store"));
+    store::import(&store, &options(at(&trace)), &Replace::Nothing, false).unwrap();
+    let (files, stored) = (open(&trace), open(&store));
+    for sql in [
+        "SELECT * FROM tasks",
+        "SELECT args, name FROM tasks WHERE start > 70000000 AND task > 9000",
+        "SELECT name, first_value(task) FROM tasks GROUP BY name ORDER BY name",
+        "SELECT task FROM tasks LIMIT 7 OFFSET 12000",
+        "SELECT location, busy(start, finish) FROM tasks GROUP BY location ORDER BY location",
+    ] {
+        assert_eq!(rows(&stored, sql), rows(&files, sql), "{sql}");
     }
 }
 
@@ -287,13 +326,13 @@ fn damaged_files_are_named_and_never_answer() {
             let error = refused(&store);
             assert!(error.contains(name) && error.contains("damaged") | error.contains("not there"), "{what}: {error}");
         };
-        for round in 0..25 {
+        for round in 0..8 {
             let mut flipped = bytes.clone();
             flipped[round * 7919 % bytes.len()] ^= 1 << (round % 8);
             std::fs::write(path, &flipped).unwrap();
             check("flipped");
         }
-        for length in [0, 1, bytes.len() / 2, bytes.len() - 1] {
+        for length in [0, bytes.len() - 1] {
             std::fs::write(path, &bytes[..length]).unwrap();
             check("cut");
         }
@@ -315,7 +354,7 @@ fn damaged_files_are_named_and_never_answer() {
     assert_eq!(rows(&open(&store), "SELECT count(*) FROM runs"), ["2"]);
     let commit = store.join("log/00000002.json");
     let bytes = std::fs::read(&commit).unwrap();
-    for place in (0..bytes.len()).step_by(41) {
+    for place in (0..bytes.len()).step_by(401) {
         let mut flipped = bytes.clone();
         flipped[place] ^= 1;
         std::fs::write(&commit, flipped).unwrap();

@@ -8,7 +8,7 @@ use tq_udfs::ticks::Tick;
 use super::*;
 
 /// A chart line for each kind over the columns of [`answer`].
-const LINES: [&str; 13] = [
+const LINES: [&str; 14] = [
     "bar x=duration y=name color=kind",
     "stacked x=location y=duration color=name",
     "stacked x=location y=ratio color=kind relative=true",
@@ -19,6 +19,7 @@ const LINES: [&str; 13] = [
     "heatmap x=location y=name value=ratio panel=kind palette=pascal",
     "box x=kind y=duration",
     "box x=name y=duration scale=log",
+    "box x=name y=duration color=kind",
     "flame stack=stack value=duration",
     "gantt",
     "tasks",

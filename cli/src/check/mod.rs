@@ -21,6 +21,7 @@ mod suite;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::DataType;
+use tq_engine::open::TraceSpec;
 use tq_engine::queries::{Need, Origin, SavedQuery};
 use tq_udfs::ticks::Tick;
 
@@ -124,7 +125,10 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
         Err(problem) => return unreadable("traces", &args.open.traces, problem, args),
     };
     // Also where no check asks for it: a baseline that cannot be read is a mistake.
-    let of_base = OpenArgs { traces: args.baseline.clone(), ..args.open.clone() };
+    // `--run` is for stores, and the baseline may be none.
+    let is_store = |trace: &String| tq_engine::store::find(&TraceSpec::parse(trace).path).is_some();
+    let run_pattern = args.open.run_pattern.clone().filter(|_| args.baseline.iter().any(is_store));
+    let of_base = OpenArgs { traces: args.baseline.clone(), run_pattern, ..args.open.clone() };
     ledger.reads("baseline", &args.baseline);
     let mut base = match args.baseline.is_empty() {
         false => match not_interrupted(Side::open(&of_base))? {

@@ -80,8 +80,15 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             format!("{side} holds {}", counted(count, "run"))
         };
         let message = format!("`tq diff` compares one run with another, and {}, {}", of("base"), of("new"));
-        return Err(Problem::new(message)
-            .hint(format!("`tq report base={} new={}` compares two scalability studies", path_of(base), path_of(new)))
+        let problem = Problem::new(message);
+        let are_studies = runs.iter().all(|run| run.format == "pascal");
+        let problem = match are_studies {
+            true => {
+                problem.hint(format!("`tq report base={} new={}` compares two studies", path_of(base), path_of(new)))
+            }
+            false => problem,
+        };
+        return Err(problem
             .hint("`tq check NEW --baseline BASE` compares several runs a side; `tq query … runs-side-by-side` shows them")
             .into());
     }

@@ -615,14 +615,14 @@ mod tests {
             &batch(),
             Some(60),
             &expect![[r#"
-             name        │     count │ duration │    ratio │ note
-            ─────────────┼───────────┼──────────┼──────────┼────────────
-             gemm        │        12 │  1.24 ms │ 0.333333 │
-             NULL        │ 123456789 │    17 ns │      1.0 │ a rather …
-             'NULL'      │      NULL │      0 s │      0.0 │ b
-             日本\u{1b}… │        -1 │   2.00 s │     1e-9 │ c
-            (4 rows)
-        "#]],
+                 name        │     count │ duration │    ratio │ note
+                ─────────────┼───────────┼──────────┼──────────┼────────────
+                 gemm        │        12 │  1.24 ms │ 0.333333 │
+                 NULL        │ 123456789 │    17 ns │      1.0 │ a rat… fit
+                 'NULL'      │      NULL │      0 s │      0.0 │ b
+                 日本\…}[31m │        -1 │   2.00 s │     1e-9 │ c
+                (4 rows)
+            "#]],
         );
     }
 
@@ -631,15 +631,29 @@ mod tests {
         let names = [
             "/home/someone/project/src/solver/gemm.rs",
             "/home/someone/project/src/solver/axpy.rs",
+            "/home/somebody/else/solver/gemm.rs",
             "kernel<float, 4, Long<A, B>>(int, float*)",
             "kernel<double, 4, Long<A, B>>(int, float*)",
         ];
         let batch = RecordBatch::try_from_iter([
             ("name", Arc::new(StringArray::from(names.to_vec())) as ArrayRef),
-            ("duration", Arc::new(Int64Array::from(vec![1_240_000, 17, 0, 2_000_000_000]))),
+            ("duration", Arc::new(Int64Array::from(vec![1_240_000, 17, 3, 0, 2_000_000_000]))),
         ])
         .unwrap();
-        check(&batch, Some(32), &expect![[r#""#]]);
+        check(
+            &batch,
+            Some(32),
+            &expect![[r#"
+             name                │ duration
+            ─────────────────────┼──────────
+             /home/som…r/gemm.rs │  1.24 ms
+             /home/som…r/axpy.rs │    17 ns
+             /home/so…gemm.rs (2) │     3 ns
+             kernel<fl…, float*) │      0 s
+             kernel<do…, float*) │   2.00 s
+            (5 rows)
+        "#]],
+        );
     }
 
     #[test]
@@ -651,9 +665,9 @@ mod tests {
                  name         │ … │ note
                 ──────────────┼───┼─────────────
                  gemm         │ … │
-                 NULL         │ … │ a rather l…
+                 NULL         │ … │ a rat…t fit
                  'NULL'       │ … │ b
-                 日本\u{1b}[… │ … │ c
+                 日本\u…}[31m │ … │ c
                 (4 rows; no room for count,
                 duration, ratio)
             "#]],

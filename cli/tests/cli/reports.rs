@@ -18,7 +18,7 @@ fn a_report_is_a_page_with_pictures() {
 
         - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that on average, most of all with b: 60.0 µs in 1 task, 54.5 % of the time of tasks themselves.
         - The longest chain of dependent tasks (2 steps) takes 50.0 µs, 62.5 % of the makespan; tasks that were ready waited most before they started between a and c: 10.0 µs in 1 task.
-        - Look next at why locations idle (see Who works and who idles): the longest time, 20.0 µs, E0/W0 ran nothing until the end.
+        - Look next at why locations idle (see Who works and who idles): the longest time, 20.0 µs, E0/W0 had no task until the end.
 
         ![What ran where and when, the longest chain of dependent tasks outlined](page.timeline-with-path.svg)
 

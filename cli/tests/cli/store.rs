@@ -22,22 +22,81 @@ fn a_store_answers_as_its_traces() {
             (place.tq(&format!("query {trace} {sql}")), place.tq(&format!("query {store} {sql}")));
         assert_eq!((of_store.status, &of_store.stdout), (Some(0), &of_trace.stdout), "{}", of_store.stderr);
     }
-    place.tq("query runs.store --run 'night/*' -c 'SELECT run, run_number, makespan FROM runs'").check(&expect![[""]]);
-    place.tq("query runs.store --from 45us -c 'SELECT run, name FROM tasks'").check(&expect![[""]]);
-    place.tq("import night/2=run.json --into runs.store").check(&expect![[""]]);
-    place.tq("import night/2=run.json --into runs.store --replace").check(&expect![[""]]);
-    place.tq("import run.json --from 1us --into runs.store").check(&expect![[""]]);
-    place.tq("query runs.store --option table=tasks -c 'SELECT 1'").check(&expect![[""]]);
-    place.tq("query runs.store --from-format chrome -c 'SELECT 1'").check(&expect![[""]]);
-    place.tq("query run.json --run x -c 'SELECT 1'").check(&expect![[""]]);
-    place.tq("query runs.store/nigth -c 'SELECT 1'").check(&expect![[""]]);
-    place.tq("check runs.store/night/2 --baseline runs.store/night/1").check(&expect![[""]]);
-    place.tq("remove runs.store night/2").check(&expect![[""]]);
+    place.tq("query runs.store --run 'night/*' -c 'SELECT run, run_number, makespan FROM runs'").check(&expect![[r#"
+        run,run_number,makespan
+        night/1,0,80000
+        night/2,1,80000
+        --- exit 0
+    "#]]);
+    place.tq("query runs.store --from 45us -c 'SELECT run, name FROM tasks'").check(&expect![[r#"
+        run,name
+        night/1,c
+        night/1,b
+        night/2,c
+        night/2,b
+        --- exit 0
+    "#]]);
+    place.tq("import night/2=run.json --into runs.store").check(&expect![[r#"
+        --- stderr
+        error: runs.store: the store has a run `night/2` already
+        hint: give it another name, `NAME=TRACE`, or `--replace` it; `tq runs runs.store` lists all
+        --- exit 2
+    "#]]);
+    place.tq("import night/2=run.json --into runs.store --replace").check(&expect![[r#"
+        1 run imported into runs.store, 1 run replaced
+        --- exit 0
+    "#]]);
+    place.tq("import run.json --from 1us --into runs.store").check(&expect![[r#"
+        --- stderr
+        error: a store holds whole traces: `tq import` takes no --from and --to
+        hint: give them when you ask: `tq query STORE --from 2ms --to 3ms …`
+        --- exit 2
+    "#]]);
+    place.tq("query runs.store --option table=tasks -c 'SELECT 1'").check(&expect![[r#"
+        --- stderr
+        error: `--option table` says how traces are read, and those of `runs.store` are read already
+        hint: give it to `tq import`
+        --- exit 2
+    "#]]);
+    place.tq("query runs.store --from-format chrome -c 'SELECT 1'").check(&expect![[r#"
+        --- stderr
+        error: `--from-format chrome` says how traces are read, and those of `runs.store` are read already
+        hint: give it to `tq import`
+        --- exit 2
+    "#]]);
+    place.tq("query run.json --run x -c 'SELECT 1'").check(&expect![[r#"
+        --- stderr
+        error: `--run` chooses runs of a store, and none is opened
+        hint: `tq query STORE --run 'night/*' …`
+        --- exit 2
+    "#]]);
+    place.tq("query runs.store/nigth -c 'SELECT 1'").check(&expect![[r#"
+        --- stderr
+        error: runs.store: the store has no run `nigth`
+        hint: `tq runs runs.store` lists its runs
+        --- exit 2
+    "#]]);
+    place.tq("check runs.store/night/2 --baseline runs.store/night/1").check(&expect![[r#"
+        ok     makespan: metric makespan (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
+        2 checks: 2 held
+        --- exit 0
+    "#]]);
+    place.tq("remove runs.store night/2").check(&expect![[r#"
+        night/2
+        1 run removed; `tq gc` deletes the files
+        --- exit 0
+    "#]]);
     let listed = place.tq("runs runs.store --format json");
     assert!(listed.stdout.contains(r#""run":"night/1","format":"tfprof","tasks":3"#), "{}", listed.stdout);
     let answer = place.tq("gc runs.store --older-than 0s");
     assert!(answer.status == Some(0) && !answer.stdout.starts_with("0 files"), "{}{}", answer.stdout, answer.stderr);
-    place.tq("runs run.json").check(&expect![[""]]);
+    place.tq("runs run.json").check(&expect![[r#"
+        --- stderr
+        error: run.json: it is no store: it has no folder `log` with commits
+        hint: `tq import TRACE… --into STORE` makes one
+        --- exit 2
+    "#]]);
 }
 
 /// Numbers that differ from run to run.

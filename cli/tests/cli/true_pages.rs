@@ -54,8 +54,6 @@ fn a_graph_without_times_has_a_first_screen() {
         ---
 
         Asked with the saved queries `facts-graph`, `graph-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
-        --- stderr
-        note: ready: 2 links from tasks that never ended were left out
         --- exit 0
     "#]]);
 }
@@ -117,7 +115,7 @@ fn two_studies_are_compared_where_both_measured() {
     place.tq("diff before.json after.json").check(&expect![[r#"
         --- stderr
         error: `tq diff` compares one run with another, and base holds 12 runs, new holds 12 runs
-        hint: `tq report base=before.json new=after.json` compares two scalability studies
+        hint: `tq report base=before.json new=after.json` compares two studies
         hint: `tq check NEW --baseline BASE` compares several runs a side; `tq query … runs-side-by-side` shows them
         --- exit 2
     "#]]);
@@ -160,10 +158,6 @@ fn folded_stacks_are_weighed_and_not_timed() {
         - new has most in read itself: 30.0 % in base, 56.3 % in new.
         - Look next at the heaviest stack of base, main &gt; solve (see Where the weight is): it ends there for 60.0 % of the weight.
     "#]].assert_eq(&first_lines(&page, 4));
-    let prompt = place.tq_with("base.folded", "\\q\n");
-    prompt.check(&expect![[r#"
-        --- exit 0
-    "#]]);
 }
 
 /// What made the makespan longer is not what made locations busier.

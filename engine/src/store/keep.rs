@@ -48,34 +48,38 @@ pub fn remove(root: &Path, pattern: &str) -> Result<(Vec<String>, Vec<String>), 
 /// # Errors
 /// The store cannot be read or written.
 pub fn gc(root: &Path, older_than: Duration) -> Result<(Collected, Vec<String>), ImportError> {
-    let state = existing(root)?;
+    existing(root)?;
     let all = runs_folder(root);
     check_folder(&all)?;
-    let mut collected = Collected::default();
+    let entries = |folder: &Path| -> Result<Vec<fs::DirEntry>, ImportError> {
+        let entries = fs::read_dir(folder).and_then(Iterator::collect);
+        entries.map_err(|error| failed(folder, "read the store", &error))
+    };
+    // A link is never followed, and what a store does not make is not deleted.
+    let is_of_store = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        let id = name.to_str().map(|name| name.strip_prefix(STAGING).unwrap_or(name));
+        id.is_some_and(is_id) && entry.file_type().is_ok_and(|kind| kind.is_dir())
+    };
+    // One lock at a time: a store may have more folders than a process may open files.
+    let mut folders = entries(&all)?;
+    folders.retain(|entry| is_of_store(entry) && locked(&entry.path()).is_some());
+    // Read after the locks: a folder that nobody has locked is named by these commits, or by none that will come.
+    let state = existing(root)?;
     let files = state.files();
     let mut named: HashMap<&str, HashSet<&str>> = HashMap::new();
     for (id, name) in files.iter().filter_map(|file| parts_of(&file.path)) {
         named.entry(id).or_default().insert(name);
     }
-    let entries = |folder: &Path| -> Result<Vec<fs::DirEntry>, ImportError> {
-        let entries = fs::read_dir(folder).and_then(Iterator::collect);
-        entries.map_err(|error| failed(folder, "read the store", &error))
-    };
-    for entry in entries(&all)? {
-        // A link is never followed, and what a store does not make is not deleted.
-        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        let (name, path) = (entry.file_name(), entry.path());
-        let Some(name) = name.to_str().filter(|_| is_folder) else { continue };
-        let id = name.strip_prefix(STAGING).unwrap_or(name);
-        if !is_id(id) || is_locked(&path) {
+    let mut collected = Collected::default();
+    for entry in folders {
+        let (name, path) = (entry.file_name().to_string_lossy().into_owned(), entry.path());
+        let Some(_lock) = locked(&path) else { continue };
+        // An import that is not at work any more leaves nothing that a reader has.
+        if !name.starts_with(STAGING) && !is_old(&state, &name, &path, older_than) {
             continue;
         }
-        // An import that is not at work any more.
-        let is_old = name.starts_with(STAGING) || is_old(&state, id, &path, older_than);
-        if !is_old {
-            continue;
-        }
-        let of_state = named.get(name);
+        let of_state = named.get(name.as_str());
         for file in entries(&path)? {
             let kept = of_state.is_some_and(|names| file.file_name().to_str().is_some_and(|name| names.contains(name)));
             let is_file = file.file_type().is_ok_and(|kind| !kind.is_dir());
@@ -94,17 +98,20 @@ pub fn gc(root: &Path, older_than: Duration) -> Result<(Collected, Vec<String>),
     for entry in entries(&log_folder(root))? {
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         let is_left = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNLINKED));
-        if is_file && is_left && !is_locked(&entry.path()) && fs::remove_file(entry.path()).is_ok() {
-            collected.files += 1;
+        if !is_file || !is_left {
+            continue;
         }
+        let Some(_lock) = locked(&entry.path()) else { continue };
+        collected.files += u64::from(fs::remove_file(entry.path()).is_ok());
     }
     sync_folder(&all).map_err(|error| failed(&all, "write the store", &error))?;
     Ok((collected, warning(views::write(root, &state, true))))
 }
 
-/// Whether somebody writes there.
-fn is_locked(path: &Path) -> bool {
-    File::open(path).is_ok_and(|file| file.try_lock().is_err())
+/// Locks a folder or file, so that nobody begins to write there; `None` where somebody does.
+fn locked(path: &Path) -> Option<File> {
+    let file = File::open(path).ok()?;
+    file.try_lock().ok().map(|()| file)
 }
 
 /// Whether what no run names has been so for long enough.

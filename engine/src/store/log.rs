@@ -464,13 +464,18 @@ fn link(root: &Path, path: &Path, commit: &Commit) -> Result<bool, ImportError> 
             hint: Some("import less at once".to_owned()),
         });
     }
-    let mut file = tempfile::Builder::new()
-        .prefix(UNLINKED)
-        .make_in(&folder, |path| File::options().write(true).create_new(true).open(path))
-        .map_err(|error| cannot(&error))?;
+    let mut file = loop {
+        let file = tempfile::Builder::new()
+            .prefix(UNLINKED)
+            .make_in(&folder, |path| File::options().read(true).write(true).create_new(true).open(path))
+            .map_err(|error| cannot(&error))?;
+        file.as_file().lock().map_err(|error| cannot(&error))?;
+        // `gc` leaves alone what is locked, and may have found it before.
+        if file.path().exists() {
+            break file;
+        }
+    };
     let _registered = crate::trace::temporary::Registered::new(file.path());
-    // `gc` leaves alone what somebody writes.
-    file.as_file().lock().map_err(|error| cannot(&error))?;
     let written = file.as_file_mut().write_all(text.as_bytes()).and_then(|()| file.as_file().sync_all());
     written.map_err(|error| cannot(&error))?;
     match fs::hard_link(file.path(), path) {
@@ -558,6 +563,69 @@ mod tests {
         fs::write(&path, newer).unwrap();
         let error = read(store.path(), Deadline::default()).unwrap_err().to_string();
         assert!(error.contains("a newer version of tq wrote this: format 12"), "{error}");
+    }
+
+    /// A commit of a stranger, whose checksum is right.
+    fn forged(root: &Path, change: impl FnOnce(&mut Commit)) -> String {
+        let file = StoredFile {
+            path: "abcdefghij012345/tasks-000.parquet".to_owned(),
+            table: "tasks".to_owned(),
+            bytes: 10,
+            groups: vec![5, 5],
+            sums: "00000000".to_owned(),
+        };
+        let parts = vec![Part { file: 0, first: 0, groups: 2 }];
+        let runs = vec![StoredRun { parts, ..run("a") }];
+        let mut commit = Commit { number: 1, files: vec![file], runs, ..Commit::default() };
+        change(&mut commit);
+        fs::write(commit_path(root, 1), encoded(&commit).unwrap()).unwrap();
+        read(root, Deadline::default()).map_or_else(|error| error.to_string(), |_| "fine".to_owned())
+    }
+
+    #[test]
+    fn what_a_stranger_writes_must_fit_together() {
+        let store = store();
+        assert_eq!(forged(store.path(), |_| ()), "fine");
+        let changes: [fn(&mut Commit); 14] = [
+            |commit| commit.files[0].path = "../../../../../etc/passwd".to_owned(),
+            |commit| commit.files[0].path = "abcdefghij012345/../x.parquet".to_owned(),
+            |commit| commit.files[0].table = "runs".to_owned(),
+            |commit| commit.files[0].groups[1] = u64::MAX,
+            |commit| commit.files[0].bytes = u64::MAX,
+            |commit| commit.files[0].sums = "0000000g".to_owned(),
+            |commit| commit.files.extend_from_within(..),
+            |commit| commit.runs[0].parts[0].file = 1,
+            |commit| commit.runs[0].parts[0].groups = 3,
+            |commit| commit.runs[0].parts[0].first = usize::MAX,
+            |commit| commit.runs[0].parts.extend_from_within(..),
+            |commit| commit.runs.extend_from_within(..),
+            |commit| commit.removed.push("b".to_owned()),
+            |commit| commit.number = 2,
+        ];
+        for (number, change) in changes.into_iter().enumerate() {
+            let error = forged(store.path(), change);
+            assert!(error.contains("00000001.json: damaged"), "change {number}: {error}");
+        }
+        #[cfg(unix)]
+        {
+            let path = commit_path(store.path(), 1);
+            fs::rename(&path, store.path().join("elsewhere")).unwrap();
+            std::os::unix::fs::symlink(store.path().join("elsewhere"), &path).unwrap();
+            let error = read(store.path(), Deadline::default()).unwrap_err().to_string();
+            assert!(error.contains("no plain file"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_hundred_thousand_runs_take_linear_time() {
+        let names: Vec<String> = (0..100_000).map(|number| format!("night/{number}")).collect();
+        let runs = names.iter().map(|name| run(name)).collect();
+        let all = Commit { number: 1, runs, ..Commit::default() };
+        let removed = names[..50_000].to_vec();
+        let half = Commit { number: 2, removed, runs: vec![run("night/7")], ..Commit::default() };
+        let state = State::default().apply(vec![(PathBuf::new(), all), (PathBuf::new(), half)]).unwrap();
+        assert_eq!((state.runs.len(), state.runs[0].run.name.as_str()), (50_001, "night/7"));
+        assert_eq!(state.checkpoint().runs.len(), 50_001);
     }
 
     #[test]

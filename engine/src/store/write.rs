@@ -71,6 +71,9 @@ pub(super) struct Placed {
     _lock: File,
 }
 
+/// Files in their place, what a commit says of them, and the parts of each run.
+pub(super) type Written = (Placed, Vec<StoredFile>, Vec<Vec<Part>>);
+
 impl Placed {
     /// A commit names them.
     pub(super) fn keep(mut self) {
@@ -90,11 +93,17 @@ impl Drop for Placed {
 pub(super) fn stage(root: &Path, runs: &[NamedRun]) -> Result<Staged, ImportError> {
     let all = runs_folder(root);
     let cannot = |error: &std::io::Error| failed(&all, "write the store", error);
-    let builder = || tempfile::Builder::new().prefix(STAGING).rand_bytes(ID_LETTERS).tempdir_in(&all);
-    let folder = builder().map_err(|error| cannot(&error))?;
+    let (folder, lock) = loop {
+        let builder = tempfile::Builder::new().prefix(STAGING).rand_bytes(ID_LETTERS).tempdir_in(&all);
+        let folder = builder.map_err(|error| cannot(&error))?;
+        let lock = File::open(folder.path()).map_err(|error| cannot(&error))?;
+        lock.lock().map_err(|error| cannot(&error))?;
+        // `gc` may have found it before it was locked.
+        if folder.path().exists() {
+            break (folder, lock);
+        }
+    };
     let registered = Registered::new(folder.path());
-    let lock = File::open(folder.path()).map_err(|error| cannot(&error))?;
-    lock.lock().map_err(|error| cannot(&error))?;
     let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let id = name.trim_start_matches(STAGING).to_owned();
     let mut staged =
@@ -141,7 +150,7 @@ impl Staged {
     }
 
     /// Gives the folder its final name.
-    pub(super) fn place(self, root: &Path) -> Result<(Placed, Vec<StoredFile>, Vec<Vec<Part>>), ImportError> {
+    pub(super) fn place(self, root: &Path) -> Result<Written, ImportError> {
         let all = runs_folder(root);
         let target = all.join(&self.id);
         let from = self.folder.keep();
@@ -186,7 +195,7 @@ impl TableFile {
     /// Writes a group of rows.
     fn write(&mut self, batch: &RecordBatch) -> Result<(), ImportError> {
         let written = self.writer.write(batch).and_then(|()| self.writer.flush());
-        written.map_err(|error| not_written(&self.path, error))?;
+        written.map_err(|error| not_written(&self.path, &error))?;
         self.about.groups.push(batch.num_rows() as u64);
         self.rows += batch.num_rows() as u64;
         Ok(())
@@ -194,16 +203,16 @@ impl TableFile {
 
     fn finish(self) -> Result<StoredFile, ImportError> {
         // With the footer.
-        let summed = self.writer.into_inner().map_err(|error| not_written(&self.path, error))?;
+        let summed = self.writer.into_inner().map_err(|error| not_written(&self.path, &error))?;
         let (file, bytes, sums) = summed.finish();
         file.sync_all().map_err(|error| failed(&self.path, "write", &error))?;
         Ok(StoredFile { bytes, sums, ..self.about })
     }
 }
 
-fn not_written(path: &Path, error: datafusion::parquet::errors::ParquetError) -> ImportError {
+fn not_written(path: &Path, error: &datafusion::parquet::errors::ParquetError) -> ImportError {
     use datafusion::parquet::errors::ParquetError;
-    if let ParquetError::External(cause) = &error
+    if let ParquetError::External(cause) = error
         && let Some(io) = cause.downcast_ref::<std::io::Error>()
     {
         return failed(path, "write", io);
