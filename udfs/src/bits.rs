@@ -60,10 +60,14 @@ impl AggregateUDFImpl for OverFrames {
         fn default_value(&self, data_type: &DataType) -> Result<ScalarValue>;
         fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>>;
         fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>>;
-        fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool;
         fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>>;
         fn order_sensitivity(&self) -> AggregateOrderSensitivity;
         fn documentation(&self) -> Option<&Documentation>;
+    }
+
+    /// With DISTINCT, DataFusion (55.2) promises one whose state has another type.
+    fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool {
+        !args.is_distinct && self.function.groups_accumulator_supported(args)
     }
 }
 

@@ -37,6 +37,13 @@ struct Shifted {
     signature: Signature,
 }
 
+fn is_text(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Dictionary(_, words) => words.is_string(),
+        other => other.is_string(),
+    }
+}
+
 impl WindowUDFImpl for Shifted {
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let name = self.name();
@@ -52,16 +59,12 @@ impl WindowUDFImpl for Shifted {
                 // Texts in a dictionary are texts.
                 let common = if value == default || default.is_null() {
                     Some(value.clone())
-                } else if value.is_string() && default.is_string() {
+                } else if default.is_string() && (value.is_string() || !is_text(value)) {
+                    // A text beside numbers and times is read as one of them.
                     Some(value.clone())
                 } else {
-                    type_union_coercion(value, default).filter(|common| {
-                        let is_text = |data_type: &DataType| match data_type {
-                            DataType::Dictionary(_, words) => words.is_string(),
-                            other => other.is_string(),
-                        };
-                        is_text(common) == is_text(value) || value.is_null()
-                    })
+                    type_union_coercion(value, default)
+                        .filter(|common| is_text(common) == is_text(value) || value.is_null())
                 };
                 match common {
                     Some(common) => Ok(vec![common.clone(), distance(rows)?, common]),

@@ -43,18 +43,18 @@ fn two_runs_are_compared_in_a_command() {
           "base": "base.csv",
           "measures": [
             {
-              "base": 30000.0,
-              "change": 10000.0,
+              "base": 30000,
+              "change": 10000,
               "change_percent": 33.333333333333336,
               "measure": "makespan",
-              "new": 40000.0
+              "new": 40000
             },
             {
-              "base": 35000.0,
-              "change": 10000.0,
+              "base": 35000,
+              "change": 10000,
               "change_percent": 28.571428571428573,
               "measure": "busy time",
-              "new": 45000.0
+              "new": 45000
             }
           ],
           "new": "new.csv",

@@ -19,6 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use datafusion::sql::sqlparser::tokenizer::Span;
 
+use crate::sql::decimal_text::with_scale;
 use crate::sql::diagnostic::error_at;
 
 /// Writes numbers that no whole type holds, and those below a cast to DECIMAL, as texts that are cast.
@@ -28,9 +29,17 @@ pub(super) fn rewrite(expr: &mut SqlExpr) -> Result<()> {
     }
     if let SqlExpr::Cast { expr: value, data_type, .. } = expr {
         check(data_type, value.span())?;
-        if let SqlType::Decimal(_) | SqlType::Numeric(_) | SqlType::Dec(_) = data_type
-            && let Some(text) = digits_of(value)
+        if let SqlType::Decimal(info) | SqlType::Numeric(info) | SqlType::Dec(info) = data_type
+            && let Some(text) = digits_of(value).or_else(|| text_of(value))
         {
+            let mut text = text;
+            // Arrow reads no texts of negative scales.
+            if let ExactNumberInfo::PrecisionAndScale(digits, scale @ ..0) = *info
+                && let Ok(of_arrow) = i8::try_from(scale)
+            {
+                text = with_scale(&text, of_arrow).into_owned();
+                *data_type = SqlType::Decimal(ExactNumberInfo::Precision(digits + scale.unsigned_abs()));
+            }
             **value = SqlExpr::Value(Value::SingleQuotedString(text).into());
         }
         return Ok(());
@@ -141,6 +150,15 @@ pub(super) fn without_scale(expr: &mut SqlExpr) {
     let rounded = Box::new(std::mem::replace(expr, SqlExpr::Identifier("".into())));
     let rounded = Box::new(SqlExpr::Nested(rounded));
     *expr = SqlExpr::Cast { kind, expr: rounded, data_type, array: false, format: None };
+}
+
+/// A text that is written out.
+fn text_of(expr: &SqlExpr) -> Option<String> {
+    match expr {
+        SqlExpr::Nested(within) => text_of(within),
+        SqlExpr::Value(literal) => literal.value.clone().into_string(),
+        _ => None,
+    }
 }
 
 /// The text of a number that is written out.

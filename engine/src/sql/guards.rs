@@ -13,7 +13,8 @@
 //! WHERE x <> 0 AND 1 / x > 0          CASE WHEN x <> 0 THEN 1 / x > 0 ELSE false END
 //! SELECT x = 0 OR 1 / x > 0           CASE WHEN (x = 0) IS NOT TRUE THEN x = 0 OR 1 / x > 0 ELSE true END
 //! ```
-//! FILTER of a window guards the arguments in the same way. WHERE, HAVING and ON ask first what cannot fail, since DataFusion puts what it takes for cheap before what it does not.
+//! FILTER guards the arguments in the same way. WHERE, HAVING and ON ask first what cannot fail, since DataFusion puts what it takes for
+//! cheap before what it does not.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
@@ -32,26 +33,28 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     rewrite_cases(filtered(plan)?, guards, hidden)
 }
 
-/// `sum(1 / x) FILTER (WHERE x <> 0) OVER …`: arguments of windows are computed for all rows, those that FILTER leaves out too.
+/// `sum(1 / x) FILTER (WHERE x <> 0)`: arguments of windows and of groups are computed for all rows, those that FILTER leaves out too.
 fn filtered(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| {
-        if !matches!(plan, LogicalPlan::Window(_)) {
+        if !matches!(plan, LogicalPlan::Window(_) | LogicalPlan::Aggregate(_)) {
             return Ok(Transformed::no(plan));
         }
         let names = NamePreserver::new(&plan);
         plan.map_expressions(|expr| {
             let name = names.save(&expr);
-            let guarded = expr.transform_up(|expr| {
-                let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
-                let Some(filter) = call.params.filter.clone() else {
-                    return Ok(Transformed::no(Expr::WindowFunction(call)));
+            let guarded = expr.transform_up(|mut expr| {
+                let (filter, arguments) = match &mut expr {
+                    Expr::WindowFunction(call) => (call.params.filter.clone(), &mut call.params.args),
+                    Expr::AggregateFunction(call) => (call.params.filter.clone(), &mut call.params.args),
+                    _ => return Ok(Transformed::no(expr)),
                 };
+                let Some(filter) = filter else { return Ok(Transformed::no(expr)) };
                 let mut is_guarded = false;
-                for argument in call.params.args.iter_mut().filter(|argument| can_fail(argument)) {
+                for argument in arguments.iter_mut().filter(|argument| can_fail(argument)) {
                     *argument = when(filter.as_ref().clone(), std::mem::take(argument)).end()?;
                     is_guarded = true;
                 }
-                Ok(Transformed::new_transformed(Expr::WindowFunction(call), is_guarded))
+                Ok(Transformed::new_transformed(expr, is_guarded))
             })?;
             Ok(guarded.update_data(|expr| name.restore(expr)))
         })

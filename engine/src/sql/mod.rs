@@ -51,6 +51,7 @@ pub mod names;
 pub mod nearest;
 mod nullable;
 mod numbers;
+mod offsets;
 mod omitted_rules;
 mod order;
 mod orders;
