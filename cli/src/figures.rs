@@ -109,7 +109,7 @@ mod tests {
         let whole = read(Arc::new(Int64Array::from(vec![Some(LARGE), Some(LARGE + 1), None])));
         let [Some(less), Some(more), None] = whole.as_slice() else { panic!("{whole:?}") };
         assert_eq!(more.minus(*less).whole(), Some(1));
-        assert_eq!(more.time(Tick::Weight), "9007199254740993 weight");
+        assert_eq!(more.time(Tick::Weight), "9007199254740993 weights");
         assert_eq!(more.times(1000, 1).whole(), Some((LARGE + 1) * 1000));
         assert_eq!(less.times(1, 1024).whole(), Some(LARGE / 1024));
         let decimal =

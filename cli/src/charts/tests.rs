@@ -105,7 +105,7 @@ fn many_rows_are_a_picture_of_bounded_size() {
         ("stacked x=start y=duration color=kind", "neighbouring values of start"),
         ("heatmap x=start y=name value=duration", "share a cell: it shows their mean"),
         ("box x=start y=duration", "values of start are drawn"),
-        (LINES[12], "drawn with its neighbours"),
+        (LINES[13], "drawn with its neighbours"),
     ] {
         assert!(picture(line, 60_000).contains(note), "{line}");
     }

@@ -155,7 +155,7 @@ impl Samples {
             without_value: HashSet::new(),
         };
         let mut seen = HashSet::new();
-        for row in 0..answer.num_rows() {
+        for (row, value) in values.into_iter().enumerate() {
             let text = |column: usize| {
                 let mut text = String::new();
                 cells.exact(column, row, &mut text).map(|()| text)
@@ -174,7 +174,7 @@ impl Samples {
                 let message = format!("the answer of {who} has more than one row for {of}");
                 return Err(Problem::new(message).hint(hint).into());
             }
-            match values[row].filter(|value| value.double().is_finite()) {
+            match value.filter(|value| value.double().is_finite()) {
                 Some(value) => samples.by_key.entry(key).or_default().push(value),
                 None => {
                     samples.without_value.insert(key.clone());
@@ -397,7 +397,7 @@ mod tests {
         let words = change.in_words(&strict, false, Tick::Weight);
         assert!(words.starts_with("9007199254740992 → 9007199254740993 (+0.0 %)"), "{words}");
         let words = change.in_words(&strict, true, Tick::Weight);
-        assert!(words.starts_with("9007199254740992 weight → 9007199254740993 weight"), "{words}");
+        assert!(words.starts_with("9007199254740992 weights → 9007199254740993 weights"), "{words}");
         assert!(!Change::new(&strict, Vec::new(), figures(LARGE + 1), figures(LARGE + 1), Tick::Weight).fails);
     }
 

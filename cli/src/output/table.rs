@@ -648,7 +648,7 @@ mod tests {
             ─────────────────────┼──────────
              /home/som…r/gemm.rs │  1.24 ms
              /home/som…r/axpy.rs │    17 ns
-             /home/so…gemm.rs (2) │     3 ns
+             /home/s…gemm.rs (2) │     3 ns
              kernel<fl…, float*) │      0 s
              kernel<do…, float*) │   2.00 s
             (5 rows)

@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
                     .hint("a template holds questions and their frame; put long texts into files of their own")
                     .into());
             }
-            let (name, library) = (file.display().to_string(), library.clone());
+            let name = file.display().to_string();
             timeout::bounded(move || template::parse(&text, &name, &library))??
         }
     };

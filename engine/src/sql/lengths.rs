@@ -145,8 +145,7 @@ impl ScalarUDFImpl for Function {
                 if nanoseconds.null_count() > first.null_count() {
                     return exec_err!("a time is beyond those of TIMESTAMP");
                 }
-                let seconds: Float64Array =
-                    nanoseconds.as_primitive::<TimestampNanosecondType>().unary(|time| seconds_of(time));
+                let seconds: Float64Array = nanoseconds.as_primitive::<TimestampNanosecondType>().unary(seconds_of);
                 Arc::new(seconds)
             }
             OfInterval::OfMinute(part) => {

@@ -76,7 +76,8 @@ fn hidden(plan: Plan, mut is_below_order: bool) -> Result<Plan> {
     let children: Vec<Plan> = plan.children().into_iter().map(Arc::clone).collect();
     let inputs = children.iter().map(|child| hidden(Arc::clone(child), is_below_order)).collect::<Result<Vec<_>>>()?;
     let is_changed = inputs.iter().zip(&children).any(|(input, child)| !Arc::ptr_eq(input, child));
-    let plan = if is_changed { plan.with_new_children(inputs)? } else { plan };
+    let recompute = || ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+    let plan = if is_changed { plan.replace_children(inputs, recompute())? } else { plan };
     match plan.downcast_ref::<GlobalLimitExec>() {
         Some(limit) if is_below_order && limit.skip() > 0 => {
             Ok(Arc::new(HiddenLimitExec::new(Arc::clone(limit.input()), limit.skip(), limit.fetch())))

@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{AsArray, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
+    cast as cast_expr, try_cast,
 };
 
 use crate::sql::decimal_text::with_scale;
@@ -24,6 +25,7 @@ use crate::sql::time_text;
 
 /// Writes the text that an expression casts to a time or an interval as Arrow reads it, after types are settled.
 pub(super) fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let tries = matches!(expr, Expr::TryCast(_));
     let (text, to) = match &mut expr {
         Expr::Cast(cast) => (&mut cast.expr, cast.field.data_type()),
         Expr::TryCast(cast) => (&mut cast.expr, cast.field.data_type()),
@@ -50,6 +52,12 @@ pub(super) fn rewrite(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<E
     }
     let whole = ScalarUDF::from(Whole { to, signature: Signature::any(1, Volatility::Immutable) });
     **text = whole.call(vec![std::mem::take(text.as_mut())]);
+    // Arrow reads no texts as DECIMALs of a negative scale, and rescales what it has read.
+    if matches!(to, To::Decimal(..0)) {
+        let read = std::mem::take(text.as_mut());
+        let whole = DataType::Decimal128(DECIMAL128_MAX_PRECISION, 0);
+        **text = if tries { try_cast(read, whole) } else { cast_expr(read, whole) };
+    }
     Ok(Transformed::yes(expr))
 }
 

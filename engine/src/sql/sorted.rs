@@ -257,11 +257,8 @@ fn each(key: OrderByExpr) -> Vec<OrderByExpr> {
     let mut options = key.options;
     // A row is never NULL itself.
     options.nulls_first = None;
-    let value = |expr: Expr| OrderByExpr {
-        expr: Expr::Nested(Box::new(expr)),
-        options: options.clone(),
-        with_fill: key.with_fill.clone(),
-    };
+    let value =
+        |expr: Expr| OrderByExpr { expr: Expr::Nested(Box::new(expr)), options, with_fill: key.with_fill.clone() };
     values.into_iter().map(value).flat_map(each).collect()
 }
 
