@@ -17,9 +17,10 @@ SELECT 'base and new have no name of task in common (' || base_names || CASE bas
 FROM counts
 WHERE common_names = 0 AND base_names > 0 AND new_names > 0
 UNION ALL
-SELECT 'base took ' || time_text(b.makespan) || ' and new took ' || time_text(n.makespan) || '; `tq report TRACE` describes each by itself.' AS fact
+SELECT 'base took ' || time_text(base_makespan) || ' and new took ' || time_text(new_makespan) || '; `tq report TRACE` describes each by itself.' AS fact
 FROM counts
-CROSS JOIN (SELECT makespan FROM runs WHERE run = 'base') b
-CROSS JOIN (SELECT makespan FROM runs WHERE run = 'new') n
-WHERE common_names = 0 AND base_names > 0 AND new_names > 0 AND b.makespan IS NOT NULL AND n.makespan IS NOT NULL
+CROSS JOIN (
+  SELECT min(makespan) FILTER (WHERE run = 'base') AS base_makespan, min(makespan) FILTER (WHERE run = 'new') AS new_makespan FROM runs
+) makespans
+WHERE common_names = 0 AND base_names > 0 AND new_names > 0 AND base_makespan IS NOT NULL AND new_makespan IS NOT NULL
   AND (SELECT count(*) FROM runs WHERE time_unit = 'weights') = 0
