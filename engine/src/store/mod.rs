@@ -4,8 +4,8 @@
 //! tq import:  traces → runs (as for a session) → files under runs/<id> → a commit in log/
 //! tq query:   log/ → which runs there are → rows of those that were asked for
 //! ```
-//! [`layout`] says where things are, [`log`] which runs there are, [`write`](mod@write) and [`read`](mod@read) how rows become files and rows again,
-//! [`facts`] what a commit says of a run, [`views`] how DuckDB sees a store, [`keep`] how one is kept small.
+//! `layout` says where things are, `log` which runs there are, `write` and `read` how rows become files and rows again,
+//! `facts` what a commit says of a run, `views` how DuckDB sees a store, `keep` how one is kept small.
 
 mod blocks;
 mod facts;
