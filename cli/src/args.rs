@@ -323,6 +323,9 @@ pub(crate) struct RunsArgs {
     /// Write to a file instead of standard output
     #[arg(short = 'o', long = "output", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
+    /// Memory for reading the store's log, e.g. `2GB` [default: three quarters of the machine's]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory: Option<usize>,
 }
 
 /// `tq remove`.
@@ -334,6 +337,9 @@ pub(crate) struct RemoveArgs {
     /// The run, or a pattern: `night` names `night/1` too, `*` is any text
     #[arg(value_name = "RUN")]
     pub(crate) run: String,
+    /// Memory for reading the store's log, e.g. `2GB` [default: three quarters of the machine's]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory: Option<usize>,
 }
 
 /// `tq gc`.
@@ -345,6 +351,9 @@ pub(crate) struct GcArgs {
     /// Keep the files of runs that were removed later than this ago: readers may be at work on them
     #[arg(long, value_name = "DURATION", value_parser = age, default_value = "1h")]
     pub(crate) older_than: std::time::Duration,
+    /// Memory for reading the store's log, e.g. `2GB` [default: three quarters of the machine's]
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) memory: Option<usize>,
 }
 
 /// `tq compact`.

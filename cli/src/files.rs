@@ -87,6 +87,11 @@ impl Inputs {
         self.files.push(file.to_owned());
     }
 
+    /// The folder of a store.
+    pub(crate) fn store(&mut self, folder: &Path) {
+        self.stores.extend(folder.canonicalize());
+    }
+
     pub(crate) fn files(&mut self, files: &[PathBuf]) {
         self.files.extend_from_slice(files);
     }

@@ -2,8 +2,8 @@
 //!
 //! The pool counts what operators and readers reserve in it, but not every allocation is reserved. So with
 //! `--memory 256MB` or more a thread reads every few milliseconds how much anonymous memory the process has
-//! (`/proc/self/statm`: resident − shared). At 1.25 × the limit + 100 MB it *rings*: the running query ends with an
-//! error, and the command goes on to its next query or ends with status 2. If memory still grows (an operator that
+//! (`/proc/self/statm`: resident − shared). At 1.25 × the limit + 60 MB it *rings*, so that the process stays below
+//! 1.25 × the limit + 100 MB while it stops: the running query ends with an error, and the command goes on to its next query or ends with status 2. If memory still grows (an operator that
 //! never awaits cannot be stopped, nor can an import), or is not released after the query was stopped, the process
 //! ends, with the same message and status.
 //!
@@ -27,7 +27,7 @@ use crate::errors::{Failure, Problem};
 /// Limits below this are the pool's alone.
 const WATCHED_FROM: u64 = 256_000_000;
 /// What is allowed beside a quarter more than the limit: the program itself, and what allocators keep.
-const ALLOWANCE: u64 = 100_000_000;
+const ALLOWANCE: u64 = 60_000_000;
 /// How much more a query may take while it is being stopped.
 const WHILE_STOPPING: u64 = 32_000_000;
 /// Memory grows by some megabytes in this time.

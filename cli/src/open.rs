@@ -72,7 +72,8 @@ pub(crate) fn tell(runs: &[RunSummary]) {
     let mut read: HashMap<_, u64> = HashMap::new();
     for run in runs {
         let records = run.stats.iter().filter(|stat| stat.finding.what == "records_read").map(|stat| stat.count);
-        *read.entry(trace_of(run)).or_default() += records.sum::<u64>();
+        let all = read.entry(trace_of(run)).or_default();
+        *all = records.fold(*all, u64::saturating_add);
     }
     for run in runs {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
@@ -130,7 +131,7 @@ fn trace_of(run: &RunSummary) -> (&str, &str) {
 /// `fib.tfp: 3 lost in 40212 records (truncated: line 118 …); see import_stats`
 fn not_smooth(run: &RunSummary, read: u64) -> Option<String> {
     let of = |severity| run.stats.iter().filter(move |stat| stat.finding.severity == severity);
-    let count = |severity| of(severity).map(|stat| stat.count).sum::<u64>();
+    let count = |severity| of(severity).map(|stat| stat.count).fold(0, u64::saturating_add);
     let (lost, repaired) = (count(Severity::Lost), count(Severity::Repaired));
     let worst = of(Severity::Lost).chain(of(Severity::Repaired)).next()?;
     // A loss is not always a record: it may be a cell, or a table that is not there.

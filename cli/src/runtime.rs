@@ -75,6 +75,8 @@ impl QueryRuntime {
                         None => break,
                     },
                 }
+                // Signals and clocks are looked at only when nothing is ready, and the next item may be.
+                tokio::task::yield_now().await;
             }
             tokio::select! {
                 biased;

@@ -24,6 +24,7 @@ use tq_udfs::bits::{BITS, over_frames};
 use tq_udfs::bounded::Bounds;
 use tq_udfs::centroids::within_centroids;
 use tq_udfs::distinct_order::in_its_order;
+use tq_udfs::domains::{WITH_DOMAINS, known_or_not};
 use tq_udfs::exact_aggregates::{EXACT, exactly};
 use tq_udfs::keeps_time::keeps_time;
 use tq_udfs::parts::within_parts;
@@ -435,6 +436,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     }
     for name in PLAIN {
         let function = plainly(context.state().udf(name)?);
+        context.register_udf(Arc::new(function))?;
+    }
+    for name in WITH_DOMAINS {
+        let function = known_or_not(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in BITS {

@@ -376,6 +376,10 @@ fn gc_follows_no_link_and_deletes_nothing_of_others() {
     std::fs::create_dir(runs.join("mine")).unwrap();
     std::fs::write(runs.join("mine/file"), "x").unwrap();
     std::fs::write(runs.join("note"), "x").unwrap();
+    std::fs::create_dir(runs.join("mystuffmystuff12")).unwrap();
+    std::fs::write(runs.join("mystuffmystuff12/thesis.tex"), "x").unwrap();
+    // A file of a number that no store reaches is none of the log.
+    std::fs::write(store.join("log/18446744073709551615.checkpoint.json"), "x").unwrap();
     // Left by an import that was killed.
     std::fs::create_dir(runs.join(".import-abcdefghij012345")).unwrap();
     std::fs::write(runs.join(".import-abcdefghij012345/tasks-000.parquet"), "x").unwrap();
@@ -389,6 +393,8 @@ fn gc_follows_no_link_and_deletes_nothing_of_others() {
     assert!(held.join("tasks-000.parquet").exists(), "somebody writes it");
     drop(lock);
     assert_eq!(store::gc(&store, Duration::from_secs(3600)).unwrap().0.files, 1);
+    assert_eq!(store::gc(&store, Duration::ZERO).unwrap().0.files, 0);
+    assert!(runs.join("mystuffmystuff12/thesis.tex").exists());
     // A folder of runs that is a link is not the store's.
     std::fs::rename(&runs, folder.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(folder.path().join("moved"), &runs).unwrap();

@@ -24,6 +24,7 @@ pub mod computed;
 pub mod concurrency;
 pub mod critical_path;
 pub mod distinct_order;
+pub mod domains;
 pub mod efficiency_diffs;
 mod exact;
 pub mod exact_aggregates;

@@ -11,6 +11,8 @@ use tq_udfs::ticks::Tick;
 
 use crate::args::{CompactArgs, GcArgs, ImportArgs, RemoveArgs, RunsArgs};
 use crate::errors::{Failure, Problem};
+use crate::files::{Inputs, Outputs};
+use crate::memory;
 use crate::open;
 use crate::output::{self, Destination, Look, Picture, print};
 use crate::terminal;
@@ -52,6 +54,11 @@ fn shown(path: &Path) -> String {
 
 /// `tq runs STORE`.
 pub(crate) fn runs(args: &RunsArgs) -> Result<(), Failure> {
+    let (mut inputs, mut outputs) = (Inputs::default(), Outputs::default());
+    inputs.store(&args.store);
+    outputs.add("-o", args.output.as_deref());
+    outputs.apart_from(&inputs)?;
+    memory::over(open::memory_of(args.memory));
     let runs = store::list(&args.store)?;
     let format = output::choose(args.format, args.output.as_deref())?;
     let texts = |value: &dyn Fn(&store::Listed) -> &str| {
@@ -92,6 +99,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<(), Failure> {
 
 /// `tq remove STORE RUN`.
 pub(crate) fn remove(args: &RemoveArgs) -> Result<(), Failure> {
+    memory::over(open::memory_of(args.memory));
     let (names, warnings) = store::remove(&args.store, &args.run)?;
     warnings.iter().for_each(|warning| terminal::warning(warning));
     let list: String = names.iter().map(|name| format!("{}\n", visible(name))).collect();
@@ -100,6 +108,7 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<(), Failure> {
 
 /// `tq gc STORE`.
 pub(crate) fn gc(args: &GcArgs) -> Result<(), Failure> {
+    memory::over(open::memory_of(args.memory));
     let (collected, warnings) = store::gc(&args.store, args.older_than)?;
     warnings.iter().for_each(|warning| terminal::warning(warning));
     print(&format!("{} deleted, {} bytes\n", counted(collected.files as usize, "file"), collected.bytes))
@@ -108,7 +117,7 @@ pub(crate) fn gc(args: &GcArgs) -> Result<(), Failure> {
 /// `tq compact STORE`.
 pub(crate) fn compact(args: &CompactArgs) -> Result<(), Failure> {
     let limit = open::memory_of(args.memory);
-    crate::memory::over(limit);
+    memory::over(limit);
     let pool = Arc::new(tq_engine::memory::SessionPool::new(limit));
     let (moved, warnings) = store::compact(
         &args.store,

@@ -30,6 +30,22 @@ fn a_late_query_is_no_answer() {
         assert!(answer.stderr.starts_with(LATE), "{sql}: {}", answer.stderr);
         assert_eq!((answer.status, answer.stdout.as_str()), (Some(2), ""), "{sql}");
     }
+    // Rows are always ready here, and writing them is what takes the time.
+    let endless = "SELECT repeat(E'\\n', 500) AS x, value FROM range(0, 100000000)";
+    let answer = place.tq_args(&[
+        "query",
+        "run.json",
+        "--timeout",
+        "300ms",
+        "--format",
+        "ndjson",
+        "-o",
+        "out.ndjson",
+        "-c",
+        endless,
+    ]);
+    assert!(answer.stderr.starts_with(LATE), "{}", answer.stderr);
+    assert_eq!(answer.status, Some(2));
     place.tq("query run.json --timeout 1h -c 'SELECT count(*) AS tasks FROM tasks'").check(&expect![[r#"
         tasks
         3

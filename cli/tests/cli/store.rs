@@ -89,6 +89,9 @@ fn a_store_answers_as_its_traces() {
     "#]]);
     let listed = place.tq("runs runs.store --format json");
     assert!(listed.stdout.contains(r#""run":"night/1","format":"tfprof","tasks":3"#), "{}", listed.stdout);
+    let answer = place.tq("runs runs.store -o runs.store/log/00000001.json --format csv");
+    let said = answer.stderr.starts_with("error: -o `runs.store/log/00000001.json` lies in the store `");
+    assert!(said && answer.status == Some(2), "{}", answer.stderr);
     let answer = place.tq("gc runs.store --older-than 0s");
     assert!(answer.status == Some(0) && !answer.stdout.starts_with("0 files"), "{}{}", answer.stdout, answer.stderr);
     place.tq("runs run.json").check(&expect![[r#"

@@ -84,6 +84,7 @@ mod system;
 mod texts_cast;
 mod time_text;
 mod times;
+mod unproven;
 mod using;
 mod window_keys;
 mod windows;

@@ -7,6 +7,8 @@
 //!   that name is taken. Above `t RIGHT JOIN u`, whose sides were swapped, `t.a = t.a` becomes a filter of `u.a` and goes down to `u`.
 //!   So filters stay where columns below them share a name. (The logical optimizer pushes by qualified names and does so before.)
 //! - Projections that go down, where a join has a condition with a CASE: its parts are computed below the join, for all rows.
+//! - Groups of which `ORDER BY … LIMIT n` keeps the first: their table has room for 10 n keys before the first row comes, which overflows
+//!   without a LIMIT (`OFFSET 1` alone) and takes gigabytes for a large one. Beyond [`FEW`] all groups are kept and sorted.
 //! - Projections that go down, where that ends in an internal error: a filter that has taken one projection in is asked to take another.
 
 use std::collections::HashSet;
@@ -22,19 +24,30 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::NestedLoopJoinExec;
+use datafusion::physical_plan::sorts::sort::SortExec;
 
 type Plan = Arc<dyn ExecutionPlan>;
 type IsUnfit = fn(&Plan) -> bool;
 type Rule = Arc<dyn PhysicalOptimizerRule + Send + Sync>;
 
 /// Rules, and the plans that they are kept away from.
-const UNFIT: [(&str, IsUnfit); 4] = [
+const UNFIT: [(&str, IsUnfit); 5] = [
     ("aggregate_statistics", has_aggregate_with_filter),
     ("FilterPushdown", has_filter_over_equal_names),
     // Filters that are made while a join or an ORDER BY … LIMIT runs.
     ("FilterPushdown(Post)", has_equal_names),
     (MAY_FAIL, joins_by_case),
+    ("LimitAggregation", keeps_many),
 ];
+
+/// Groups that `ORDER BY … LIMIT` keeps apart from the others.
+const FEW: usize = 10_000;
+
+fn keeps_many(plan: &Plan) -> bool {
+    let sorts_many =
+        |plan: &Plan| Ok(plan.downcast_ref::<SortExec>().and_then(SortExec::fetch).is_some_and(|n| n > FEW));
+    plan.exists(sorts_many).unwrap_or(true)
+}
 
 /// A rule that only saves work: a plan for which it fails runs without it.
 const MAY_FAIL: &str = "ProjectionPushdown";

@@ -40,6 +40,16 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT * FROM (SELECT a FROM (VALUES (1), (2), (3), (4)) t(a) ORDER BY a LIMIT 2 OFFSET 1) q ORDER BY a",
         "2",
     ),
+    (
+        "unproven",
+        "SELECT a, x FROM (VALUES (3), (2), (0)) t(a) LEFT JOIN (SELECT x FROM (VALUES (3), (0)) u(x) WHERE x = 3) u ON t.a = u.x ORDER BY x, a",
+        "0 NULL; 2 NULL; 3 3",
+    ),
+    (
+        "domains of tq-udfs",
+        "SELECT a, row_number() OVER (ORDER BY abs(power(a, 2))) FROM (VALUES (1.0), (4.0)) t(a)",
+        "error: ",
+    ),
     ("using", "SELECT sum(a) FROM (VALUES (1), (3)) t(a) FULL JOIN (VALUES (2), (5)) u(a) USING (a)", "4"),
     ("subqueries", "SELECT (SELECT x FROM (SELECT 1 AS x UNION ALL SELECT 2) t WHERE x > 5) IS NULL", "false"),
     (

@@ -80,10 +80,12 @@ pub fn gc(root: &Path, older_than: Duration) -> Result<(Collected, Vec<String>),
             continue;
         }
         let of_state = named.get(name.as_str());
+        let id = name.strip_prefix(STAGING).unwrap_or(&name);
         for file in entries(&path)? {
-            let kept = of_state.is_some_and(|names| file.file_name().to_str().is_some_and(|name| names.contains(name)));
-            let is_file = file.file_type().is_ok_and(|kind| !kind.is_dir());
-            if kept || !is_file {
+            let file_name = file.file_name();
+            let ours = file_name.to_str().filter(|name| parts_of(&format!("{id}/{name}")).is_some());
+            let Some(ours) = ours.filter(|_| file.file_type().is_ok_and(|kind| kind.is_file())) else { continue };
+            if of_state.is_some_and(|names| names.contains(ours)) {
                 continue;
             }
             collected.bytes += file.metadata().map_or(0, |metadata| metadata.len());

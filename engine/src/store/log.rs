@@ -281,6 +281,11 @@ fn checkpoint_path(root: &Path, number: u64) -> PathBuf {
     log_folder(root).join(format!("{number:08}.checkpoint.json"))
 }
 
+/// Names of runs are shown on every page about them: bytes.
+pub(super) const LONGEST_NAME: usize = 4096;
+/// No store has as many commits; a file with a greater number is none of its log.
+const LAST_NUMBER: u64 = 999_999_999_999;
+
 /// The number of a commit or checkpoint, and whether it is a checkpoint; `None` for other files.
 fn number_of(name: &str) -> Option<(u64, bool)> {
     let stem = name.strip_suffix(".json")?;
@@ -290,7 +295,7 @@ fn number_of(name: &str) -> Option<(u64, bool)> {
     };
     let is_number = digits.len() >= 8 && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number = digits.parse().ok().filter(|_| is_number)?;
-    (format!("{number:08}") == digits && number > 0).then_some((number, is_checkpoint))
+    (format!("{number:08}") == digits && (1..=LAST_NUMBER).contains(&number)).then_some((number, is_checkpoint))
 }
 
 /// Whether a folder is a store: it has a log with a commit.
@@ -404,8 +409,8 @@ fn check(commit: &Commit) -> Result<(), String> {
         }
     }
     for run in &commit.runs {
-        if run.name.is_empty() {
-            return Err("a run has no name".to_owned());
+        if run.name.is_empty() || run.name.len() > LONGEST_NAME {
+            return Err(format!("a run has a name of {} bytes", run.name.len()));
         }
         let mut last: HashMap<usize, usize> = HashMap::new();
         for part in &run.parts {

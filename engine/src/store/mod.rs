@@ -358,6 +358,11 @@ fn check_names(root: &Path, state: &State, names: &[String], replace: &Replace) 
         }
         Replace::Matching(pattern) => named_by(present, pattern),
     };
+    if let Some(name) = names.iter().find(|name| name.len() > log::LONGEST_NAME) {
+        let what = format!("a run's name has {} bytes, of at most {}", name.len(), log::LONGEST_NAME);
+        let hint = Some("give it another name: `NAME=TRACE`".to_owned());
+        return Err(ImportError::Unusable { path: root.to_owned(), what, hint });
+    }
     let taken = state.names();
     if let Some(name) = names.iter().find(|name| taken.contains(name.as_str()) && !removed.contains(name.as_str())) {
         return Err(ImportError::Unusable {

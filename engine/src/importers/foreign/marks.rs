@@ -17,6 +17,8 @@ pub(super) enum Mark {
     Extension(&'static [&'static str]),
     /// A JSON object that looks so.
     Json(fn(&[String], &[u8]) -> bool),
+    /// A JSON array of numbers, texts or arrays.
+    ArrayWithoutObjects,
     /// An SQLite database in which some table's name begins with each of these.
     Tables(&'static [&'static str]),
     /// `BZh`, the size of a block, and the mark of one.
@@ -46,6 +48,10 @@ impl Mark {
                 .is_some_and(|_| !head.contains(&0)),
             Mark::Extension(endings) => is_binary(head) && has_ending(source, endings),
             Mark::Json(fits) => top_level_keys(head).is_some_and(|keys| fits(&keys, head)),
+            Mark::ArrayWithoutObjects => {
+                let element = head.trim_ascii_start().strip_prefix(b"[").map(<[u8]>::trim_ascii_start);
+                element.is_some_and(|element| matches!(element, [b'[' | b'"' | b'-' | b'0'..=b'9', ..]))
+            }
             Mark::Tables(beginnings) => {
                 head.starts_with(sqlite::MAGIC) && {
                     let tables = sqlite::table_names(source);
@@ -169,6 +175,34 @@ pub(super) fn is_cpuprofile(keys: &[String], head: &[u8]) -> bool {
 /// `snapshot` with its `meta`, then `nodes` and `edges` as numbers.
 pub(super) fn is_heap_snapshot(keys: &[String], head: &[u8]) -> bool {
     keys.first().is_some_and(|key| key == "snapshot") && memchr::memmem::find(head, b"\"node_fields\"").is_some()
+}
+
+/// `head` with call frames, and how many bytes each allocated.
+pub(super) fn is_heap_profile(keys: &[String], head: &[u8]) -> bool {
+    let says = |word: &[u8]| memchr::memmem::find(head, word).is_some();
+    keys.first().is_some_and(|key| key == "head") && says(b"\"callFrame\"") && says(b"\"selfSize\"")
+}
+
+/// `rocprofiler-sdk-tool`, an array of processes.
+pub(super) fn is_rocprof(keys: &[String], _: &[u8]) -> bool {
+    keys.iter().any(|key| key == "rocprofiler-sdk-tool")
+}
+
+/// `schema` and `nodes`, whose inputs are tensors.
+pub(super) fn is_execution_trace(keys: &[String], head: &[u8]) -> bool {
+    let has = |key: &str| keys.iter().any(|known| known == key);
+    has("schema") && (has("nodes") || memchr::memmem::find(head, b"\"nodes\"").is_some())
+}
+
+/// `resourceSpans`, of services.
+pub(super) fn is_otlp(keys: &[String], _: &[u8]) -> bool {
+    keys.iter().any(|key| key == "resourceSpans")
+}
+
+/// `data`, an array of traces of spans.
+pub(super) fn is_jaeger(keys: &[String], head: &[u8]) -> bool {
+    let says = |word: &[u8]| memchr::memmem::find(head, word).is_some();
+    keys.iter().any(|key| key == "data") && says(b"\"traceID\"") && says(b"\"spans\"")
 }
 
 /// A field of a protobuf message: its number and, of one with a length, its bytes as far as they are there.

@@ -168,6 +168,29 @@ const ROWS: &[Row] = &[
         what: "a heap snapshot of V8",
         hint: "objects are no tasks; the Performance panel's \"Save profile\" writes a trace, which is read",
     },
+    Row {
+        mark: Mark::Json(marks::is_heap_profile),
+        what: "a heap profile of V8 (`.heapprofile`)",
+        hint: "samples are no tasks; the Performance panel's \"Save profile\" writes a trace, which is read",
+    },
+    Row { mark: Mark::Json(marks::is_rocprof), what: "the JSON of rocprofv3", hint: ROCPROF_HINT },
+    Row {
+        mark: Mark::Json(marks::is_execution_trace),
+        what: "an execution trace of PyTorch (Chakra)",
+        hint: "it has no times of the GPU: open the Kineto trace that `torch.profiler` writes beside it",
+    },
+    Row { mark: Mark::Json(marks::is_otlp), what: "spans of OpenTelemetry (OTLP)", hint: SPANS_HINT },
+    Row { mark: Mark::Json(marks::is_jaeger), what: "traces of Jaeger", hint: SPANS_HINT },
+    Row {
+        mark: Mark::ArrayWithoutObjects,
+        what: "a JSON array without objects",
+        hint: "rows are objects, in an array or on a line each, with a time such as `start_us`",
+    },
+    Row {
+        mark: Mark::Line("# tracer:"),
+        what: "a text of ftrace",
+        hint: "its begins and ends as CSV become tasks with a mapping (`table.phase` in docs/table.md)",
+    },
     Row { mark: Mark::Tables(&["rocpd_"]), what: "a database of rocprofv3 or rocprof (rocpd)", hint: ROCPD_HINT },
     Row {
         mark: Mark::Bytes(b"\x89HDF\r\n"),
@@ -175,6 +198,7 @@ const ROWS: &[Row] = &[
         hint: "PTT files of PaRSEC are read; tables of it as Parquet or CSV become tasks with a mapping (docs/table.md)",
     },
     Row { mark: Mark::Bytes(b"\x89PNG"), what: "a picture (PNG)", hint: "open the trace that it was drawn from" },
+    Row { mark: Mark::Line("<svg"), what: "a picture (SVG)", hint: "open the trace that it was drawn from" },
     Row { mark: Mark::Bytes(b"%PDF-"), what: "a PDF", hint: "open the trace that it was made from" },
     Row { mark: Mark::Bytes(b"\x7fELF"), what: "a program (ELF)", hint: "open what it records when it runs" },
     Row {
@@ -190,6 +214,10 @@ const OTF2_HINT: &str = "otf2-print prints its events; as CSV with begins and en
                          (`table.phase` in docs/table.md)";
 const CTF_HINT: &str = "babeltrace2 prints its events; as CSV with begins and ends they become tasks \
                         (`table.phase` in docs/table.md)";
+const ROCPROF_HINT: &str = "rocprofv3 --output-format csv writes rows: --option table.start=Start_Timestamp:ns \
+                            --option table.finish=End_Timestamp:ns --option table.name=Kernel_Name";
+const SPANS_HINT: &str =
+    "an object a span (`jq -c` of its spans) is a row: --option table.start=KEY:ns --option table.finish=KEY:ns";
 const ROCPD_HINT: &str = "rocprofv3 --output-format csv (or `rocpd convert -f csv`) writes rows: --option table.start=Start_Timestamp:ns \
                           --option table.finish=End_Timestamp:ns --option table.name=Kernel_Name; `rpd2tracing.py` writes a Chrome trace";
 

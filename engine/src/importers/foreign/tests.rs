@@ -51,6 +51,18 @@ fn beginnings_tell_their_maker() {
     );
     check(br#"{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}],"startTime":1,"endTime":2,"samples":[1],"timeDeltas":[0]}"#, "V8");
     check(br#"{"snapshot":{"meta":{"node_fields":["type"]}},"nodes":[]}"#, "heap snapshot");
+    check(
+        br#"{"head":{"callFrame":{"functionName":"(root)"},"selfSize":0,"children":[]},"samples":[]}"#,
+        "heap profile",
+    );
+    check(br#"{"rocprofiler-sdk-tool":[{"metadata":{"pid":1}}]}"#, "rocprofv3");
+    check(br#"{"schema":"1.1.1-chakra.0.0.4","pid":1,"nodes":[]}"#, "Chakra");
+    check(br#"{"resourceSpans":[{"resource":{}}]}"#, "OpenTelemetry");
+    check(br#"{"data":[{"traceID":"ab","spans":[{"operationName":"get"}]}]}"#, "Jaeger");
+    check(b"[[0, 1, 2], [3, 4, 5]]", "without objects");
+    check(b" [ 1, 2]", "without objects");
+    check(b"# tracer: function_graph\n#\n 0)   0.5 us    |  f();\n", "ftrace");
+    check(b"<svg xmlns=\"http://www.w3.org/2000/svg\">", "SVG");
 }
 
 #[test]

@@ -53,6 +53,7 @@ use waiting::Turns;
 use crate::sql::long_constants::LongConstants;
 use crate::sql::offsets::{self, HideOffsets, ShowOffsets};
 use crate::sql::omitted_rules;
+use crate::sql::unproven::ForgetUnproven;
 
 /// The rule of DataFusion before which rows are brought into order: what follows looks at the finished plan.
 const BEFORE: &str = "EnsureCooperative";
@@ -65,6 +66,7 @@ pub(super) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     if let Some(place) = rules.iter().position(|rule| rule.name() == offsets::MEANWHILE) {
         rules.insert(place + 1, Arc::new(ShowOffsets));
         rules.insert(place, Arc::new(HideOffsets));
+        rules.insert(place, Arc::new(ForgetUnproven));
     }
     rules.insert(0, Arc::new(ScansInOrder));
     rules.push(Arc::new(LongConstants));

@@ -49,7 +49,10 @@ pub(super) fn stable(sort: &SortExec) -> Result<Option<Arc<dyn ExecutionPlan>>> 
     let sorted = SortExec::new(keys, Arc::new(input))
         .with_fetch(sort.fetch())
         .with_preserve_partitioning(sort.preserve_partitioning());
-    Ok(Some(Arc::new(ProjectionExec::try_new(columns, Arc::new(sorted))?)))
+    let sorted = ProjectionExec::try_new(columns, Arc::new(sorted))?;
+    // A key with a scalar subquery is no expression of columns, and a projection does not hand its order on.
+    let is_seen = sorted.properties().equivalence_properties().ordering_satisfy(sort.expr().iter().cloned())?;
+    Ok(is_seen.then(|| Arc::new(sorted) as _))
 }
 
 /// Adds the position of each row; see the module.
