@@ -11,7 +11,7 @@ WITH shares AS (
   FROM working_locations l
   JOIN runs r ON r.run = l.run
   LEFT JOIN working_lanes lane ON lane.run = l.run AND lane.location = l.location
-  LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location
+  LEFT JOIN working_spans t ON t.run = l.run AND t.location = l.location
   GROUP BY l.run, l.location, lane.location, r.makespan
   HAVING lane.location IS NOT NULL OR count(t.task) > 0
 )

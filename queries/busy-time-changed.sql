@@ -5,7 +5,7 @@
 --
 -- Where a location runs several tasks at once, its time is that of the one that started last: so it counts once, as in busy-time.
 WITH work AS (
-  SELECT run, name, count(*) AS tasks, sum(self_time) AS busy_time FROM self_time(working_tasks) WHERE run IN ('base', 'new') GROUP BY run, name
+  SELECT run, name, tasks, work_time AS busy_time FROM work_by_name WHERE run IN ('base', 'new')
 ), changes AS (
   SELECT name, coalesce(sum(busy_time) FILTER (WHERE run = 'base'), 0) AS base_time, coalesce(sum(busy_time) FILTER (WHERE run = 'new'), 0) AS new_time,
     coalesce(sum(tasks) FILTER (WHERE run = 'base'), 0) AS base_tasks, coalesce(sum(tasks) FILTER (WHERE run = 'new'), 0) AS new_tasks

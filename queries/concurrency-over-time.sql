@@ -5,6 +5,6 @@
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 SELECT run, bin, bin_start, round(sum(mean_concurrency), 3) AS running
-FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 200, from => slice_from(), to => slice_to())
+FROM timeline((SELECT * FROM working_spans WHERE is_outermost), bins => 200, from => slice_from(), to => slice_to())
 GROUP BY run, bin, bin_start
 ORDER BY run, bin

@@ -12,8 +12,8 @@ WITH bins AS (
   FROM bins
   GROUP BY run, location
 )
-SELECT 'Look next at ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ' (see Components): '
-  || mean_pressure || ' requests waited on average until it took them in, ' || peak_pressure || ' at its peak, from ' || time_text(peak_start) || ' to ' || time_text(peak_finish) || '.' AS fact
+SELECT 'Look next at the queue in front of ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ' (see Components), the fullest one: '
+  || mean_pressure || ' requests on average had been sent to it and were not taken in yet, ' || peak_pressure || ' at its peak, from ' || time_text(peak_start) || ' to ' || time_text(peak_finish) || '.' AS fact
 FROM pressure
 WHERE mean_pressure > 0
 ORDER BY mean_pressure DESC, run, location

@@ -15,7 +15,7 @@ WITH longest AS (
   GROUP BY k.target
 ), named AS (
   SELECT g.location, g.duration, CASE WHEN l.launch_time >= g.start THEN 'the host, which launched their next kernel only then'
-      WHEN g.duration < us(30) THEN 'the start of a kernel that was launched already' ELSE 'something else than a launch' END AS waits_for
+      WHEN g.duration < us(30) THEN 'the start of a kernel that was launched already' ELSE 'other streams or what is not recorded, not for a launch' END AS waits_for
   FROM gaps(work) g LEFT JOIN launches l ON l.task = g.task_after
 )
 SELECT 'Idle streams ' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'of ' || (SELECT run FROM longest) || ' ' ELSE '' END || 'waited mostly for ' || waits_for || ': ' || time_text(sum(duration)) || ' in ' || count(*)

@@ -8,10 +8,9 @@ WITH full_runs AS (
 ), beside AS (
   SELECT run, count(*) AS locations FROM (SELECT run, location FROM program_locations EXCEPT SELECT run, location FROM working_locations) GROUP BY run
 ), names AS (
-  SELECT run, name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER (PARTITION BY run) AS all_time
-  FROM self_time(working_tasks)
-  GROUP BY run, name
-  QUALIFY row_number() OVER (PARTITION BY run ORDER BY sum(self_time) DESC, name) = 1
+  SELECT run, name, tasks, work_time AS total_time, sum(work_time) OVER (PARTITION BY run) AS all_time
+  FROM work_by_name
+  QUALIFY row_number() OVER (PARTITION BY run ORDER BY work_time DESC, name) = 1
 )
 SELECT CASE
        WHEN slice_from() IS NULL AND slice_to() IS NULL THEN CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'The' ELSE 'The run' END

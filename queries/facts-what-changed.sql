@@ -7,7 +7,7 @@
 WITH spans AS (
   SELECT max(makespan) FILTER (WHERE run = 'base') AS base_time, max(makespan) FILTER (WHERE run = 'new') AS new_time FROM runs
 ), work AS (
-  SELECT run, name, sum(self_time) AS work_time FROM self_time(working_tasks) WHERE run IN ('base', 'new') GROUP BY run, name
+  SELECT run, name, work_time FROM work_by_name WHERE run IN ('base', 'new')
 ), common AS (
   -- Names are missing on both sides where nothing has one.
   SELECT count(*) FILTER (WHERE in_base AND in_new) > 0 OR count(*) FILTER (WHERE in_base) = 0 OR count(*) FILTER (WHERE in_new) = 0 AS is_one_program

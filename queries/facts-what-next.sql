@@ -10,12 +10,12 @@ WITH spread AS (
   GROUP BY run
 ), idle AS (
   SELECT g.run, g.location, g.start, g.duration, after.name
-  FROM gaps(working_tasks, from => slice_from(), to => slice_to(), ends => true) g
+  FROM gaps(working_spans, from => slice_from(), to => slice_to(), ends => true) g
   LEFT JOIN working_tasks after ON after.task = g.task_after
   QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY g.duration DESC, g.location, g.start) = 1
 ), spans AS (
   SELECT name, self_time, row_number() OVER (ORDER BY self_time DESC, task) AS place, run, location
-  FROM self_time(working_tasks)
+  FROM self_time(working_spans)
   WHERE run = (SELECT run FROM runs WHERE makespan IS NOT NULL ORDER BY makespan DESC, run_number LIMIT 1)
 )
 SELECT 'Look next at '

@@ -6,10 +6,9 @@
 WITH longest_run AS (
   SELECT run FROM runs WHERE makespan IS NOT NULL ORDER BY makespan DESC, run_number LIMIT 1
 ), names AS (
-  SELECT name, count(*) AS tasks, sum(self_time) AS total_time, sum(sum(self_time)) OVER () AS all_time
-  FROM self_time(working_tasks)
+  SELECT name, tasks, work_time AS total_time, sum(work_time) OVER () AS all_time
+  FROM work_by_name
   WHERE run = (SELECT run FROM longest_run)
-  GROUP BY name
 ), most AS (
   -- The one before its sentence: where names are many, sentences about all of them would take longer than everything else.
   SELECT * FROM names WHERE total_time > 0 ORDER BY total_time DESC, name LIMIT 1

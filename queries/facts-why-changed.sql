@@ -1,4 +1,4 @@
--- title: In a sentence: what of the way from the start to the end of the run changed most from base to new
+-- title: In a sentence: what on the executed path of the run changed most from base to new
 -- topic: facts
 -- needs: tasks.run=base, tasks.run=new, no runs.time_unit=weights
 --
@@ -16,7 +16,7 @@ WITH most AS (
   FROM (SELECT count(*) FILTER (WHERE run = 'base') > 0 AS in_base, count(*) FILTER (WHERE run = 'new') > 0 AS in_new FROM program_tasks
     WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)
 )
-SELECT 'Look next at ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END || ' (see What changed): on the way from the start to the end of '
+SELECT 'Look next at ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END || ' (see What changed): on the executed path, the chain of waits from the start to the end of '
   || CASE WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE 'its work' END || ' took ' || time_text(abs(change))
             || CASE WHEN change > 0 THEN ' more' ELSE ' less' END
        ELSE CASE WHEN change > 0 THEN 'new' ELSE 'base' END || ' it took ' || time_text(abs(change)) || ', and it is not on that of '

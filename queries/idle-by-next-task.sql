@@ -7,7 +7,7 @@
 WITH names AS (
   SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
     max(g.duration) AS longest_time
-  FROM gaps(working_tasks) g
+  FROM gaps(working_spans) g
   LEFT JOIN working_tasks after ON after.task = g.task_after
   GROUP BY g.run, after.name
 ), shares AS (

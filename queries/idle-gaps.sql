@@ -6,7 +6,7 @@
 -- its last one (no `name_after`) counts too. Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are
 -- left out.
 SELECT g.run, g.location, g.start, g.duration, before.name AS name_before, after.name AS name_after
-FROM gaps(working_tasks, from => slice_from(), to => slice_to(), ends => true) g
+FROM gaps(working_spans, from => slice_from(), to => slice_to(), ends => true) g
 LEFT JOIN working_tasks before ON before.task = g.task_before
 LEFT JOIN working_tasks after ON after.task = g.task_after
 ORDER BY g.duration DESC, g.run, g.location, g.start

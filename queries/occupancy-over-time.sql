@@ -7,7 +7,7 @@
 -- Locations that never ran count with 0.
 WITH bins AS (
   SELECT run, bin, bin_start, sum(busy) AS busy_time, sum(occupancy) AS occupancy, count(*) AS locations
-  FROM timeline((SELECT * FROM working_tasks WHERE depth = 0 OR depth IS NULL), bins => 50, from => slice_from(), to => slice_to())
+  FROM timeline((SELECT * FROM working_spans WHERE is_outermost), bins => 50, from => slice_from(), to => slice_to())
   GROUP BY run, bin, bin_start
 ), lanes AS (
   SELECT run, count(*) AS lanes FROM busy_lanes GROUP BY run

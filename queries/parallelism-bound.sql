@@ -6,7 +6,7 @@
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight); it can be busy only once.
   SELECT run, sum(busy_time) AS work_time
-  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM working_tasks GROUP BY run, location)
+  FROM (SELECT run, location, busy(start, finish) AS busy_time FROM working_spans GROUP BY run, location)
   GROUP BY run
 ), path AS (
   SELECT run, max(path_time) AS path_time FROM critical_path() GROUP BY run

@@ -4,7 +4,7 @@
 -- param epsilon: DOUBLE = 0.005 -- how far efficiency may fall before a step counts as a contradiction
 -- param with_base: BOOLEAN = false -- whether the column of the fewest cores, which is 1 by definition, counts
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
--- chart: bar x=difference y=step color=run
+-- chart: bar x=difference y=step color=run most=20
 --
 WITH cells AS (
   SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY size_order) AS size_place,
@@ -24,5 +24,5 @@ SELECT run, region, property, argument, cores, round(difference, 6) AS differenc
   property || ': ' || coalesce('size ' || argument || ' on ', '') || cores || CASE cores WHEN 1 THEN ' core' ELSE ' cores' END
     || CASE region WHEN '' THEN '' ELSE ' (' || region || ')' END AS step
 FROM (SELECT *, min(difference) OVER (PARTITION BY region, place, argument, cores) AS worst FROM steps WHERE difference < -$epsilon)
--- Of several studies, a step of one stands beside the same step of the others.
-ORDER BY region, place, worst, size_place, argument, cores, run
+-- The worst first; of several studies, a step of one stands beside the same step of the others.
+ORDER BY worst, region, place, size_place, argument, cores, run

@@ -5,9 +5,7 @@
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH names AS (
-  SELECT run, name, count(*) AS tasks, sum(self_time) AS total_self_time, sum(duration) AS total_time
-  FROM self_time(working_tasks)
-  GROUP BY run, name
+  SELECT run, name, tasks, work_time AS total_self_time, total_time FROM work_by_name
 ), shares AS (
   SELECT *, sum(total_self_time) OVER (PARTITION BY run) AS of_run, sum(total_self_time) OVER (PARTITION BY name) AS of_name
   FROM names

@@ -5,7 +5,7 @@
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH work AS (
-  SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time FROM self_time(working_tasks) GROUP BY run, name
+  SELECT run, name, tasks, work_time FROM work_by_name
 ), idle AS (
   SELECT r.run, CAST(count(*) AS BIGINT) AS lanes, sum(r.makespan - n.busy_time) AS idle_time
   FROM busy_lanes n

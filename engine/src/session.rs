@@ -45,8 +45,9 @@ use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
 use crate::store::{self, Segment, StoredRows, StoredTable};
 use crate::tables::{
-    ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, PROGRAM_TASKS, RUNS_SOMETHING, TABLES, Table, VIEWS, ViewSpec,
-    WORKING_TASKS, is_beside, runs_nothing, tasks_in_slice,
+    ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, PROGRAM_TASKS, RUNS_SOMETHING, SPANS_WITHOUT_WAITS, TABLES, Table,
+    VIEWS, ViewSpec, WORK_BY_NAME, WORK_WITHOUT_WAITS, WORKING_SPANS, WORKING_TASKS, is_beside, runs_nothing,
+    tasks_in_slice,
 };
 use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
@@ -321,9 +322,11 @@ impl Session {
         let has_work_beside = opened.runs.iter().any(|named| has_work_beside(&named.run));
         let has_idle_tasks = opened.runs.iter().any(|named| has_idle_tasks(&named.run));
         for view in &VIEWS {
-            let whole = match view.name == WORKING_TASKS && !has_idle_tasks {
-                true => view.sql.replacen(RUNS_SOMETHING, "", 1),
-                false => view.sql.to_owned(),
+            let whole = match view.name {
+                WORKING_TASKS if !has_idle_tasks => view.sql.replacen(RUNS_SOMETHING, "", 1),
+                WORKING_SPANS if !has_idle_tasks => SPANS_WITHOUT_WAITS.to_owned(),
+                WORK_BY_NAME if !has_idle_tasks => WORK_WITHOUT_WAITS.to_owned(),
+                _ => view.sql.to_owned(),
             };
             // Where there is nothing to leave out, a view that leaves it out is the table: nothing is compared.
             let without = |end: &str, is_there: bool| whole.strip_suffix(end).filter(|_| !is_there);

@@ -399,6 +399,20 @@ pub const PROGRAM_TASKS: &str = "program_tasks";
 /// The view of the tasks that locations executed.
 pub(crate) const WORKING_TASKS: &str = "working_tasks";
 
+/// The view of the spans in which locations worked.
+pub(crate) const WORKING_SPANS: &str = "working_spans";
+
+/// [`WORKING_SPANS`] where no task waits: the tasks as they are.
+pub(crate) const SPANS_WITHOUT_WAITS: &str = "SELECT run, task, name, location, start, finish, duration, \
+     depth = 0 OR depth IS NULL AS is_outermost FROM working_tasks";
+
+/// The view of the work of each name of task.
+pub(crate) const WORK_BY_NAME: &str = "work_by_name";
+
+/// [`WORK_BY_NAME`] where no task waits: one pass over the tasks.
+pub(crate) const WORK_WITHOUT_WAITS: &str = "SELECT run, name, count(*) AS tasks, sum(self_time) AS work_time, \
+     sum(duration) AS total_time FROM self_time((SELECT * FROM working_tasks)) GROUP BY run, name";
+
 /// The tasks, cut at the borders of the slice: what [`PROGRAM_TASKS`] reads in one.
 pub(crate) fn tasks_in_slice() -> String {
     // Sums and differences of times are times, and CASE forgets that it is one.
@@ -473,7 +487,7 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 8] = [
+pub static VIEWS: [ViewSpec; 10] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler); \
@@ -501,6 +515,49 @@ pub static VIEWS: [ViewSpec; 8] = [
         columns: &TASK_COLUMNS,
     },
     ViewSpec {
+        name: WORKING_SPANS,
+        description: "The spans in which tasks worked: `working_tasks` without the waits inside them (`cudaStreamSynchronize` in an \
+                      operator). A task that waits is there once for each piece that is left of it; all others are there once. Saved \
+                      queries about busy and idle time read it.",
+        // Waits of streams (`cuda_sync`) lie around the kernels that they wait for, and take nothing from them.
+        sql: "SELECT t.run, t.task, t.name, t.location, p.start, p.finish, p.duration, \
+              t.depth IS NULL OR coalesce(max(p.finish) OVER (PARTITION BY t.run, t.location ORDER BY p.start, p.finish DESC, t.depth \
+              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) <= p.start, true) AS is_outermost \
+              FROM subtract((SELECT * FROM working_tasks WHERE finish IS NOT NULL), (SELECT run, location, start, finish \
+              FROM program_tasks WHERE role = 'wait' AND (kind IS DISTINCT FROM 'cuda_sync') AND stack_parent IS NOT NULL \
+              AND finish IS NOT NULL)) p \
+              JOIN working_tasks t ON t.task = p.task",
+        columns: &[
+            ("run", "The recording."),
+            ("task", "The task; several spans have it where waits cut it into pieces."),
+            ("name", "What the task is called."),
+            ("location", "Where it ran."),
+            ("start", "First tick."),
+            ("finish", "First tick after it."),
+            ("duration", "finish - start."),
+            (
+                "is_outermost",
+                "Whether no other span of the location encloses it; true as well where tasks overlap without nesting.",
+            ),
+        ],
+    },
+    ViewSpec {
+        name: WORK_BY_NAME,
+        description: "The work of each name of task: its `working_spans` without what started later on their location.",
+        sql: "SELECT run, name, sum(tasks) AS tasks, sum(work_time) AS work_time, sum(total_time) AS total_time FROM (\
+              SELECT run, name, 0 AS tasks, self_time AS work_time, CASE WHEN false THEN self_time END AS total_time \
+              FROM self_time((SELECT * FROM working_spans)) UNION ALL \
+              SELECT run, name, 1 AS tasks, CASE WHEN false THEN duration END AS work_time, duration AS total_time FROM working_tasks) \
+              GROUP BY run, name",
+        columns: &[
+            ("run", "The recording."),
+            ("name", "What the tasks are called."),
+            ("tasks", "How many there are."),
+            ("work_time", "The time of the tasks themselves, without nested ones and waits."),
+            ("total_time", "The sum of their durations."),
+        ],
+    },
+    ViewSpec {
         name: "working_locations",
         description: "The locations that execute tasks: `program_locations` without those of kind async and state and of role \
                       communication (all of them where there are no others).",
@@ -519,11 +576,11 @@ pub static VIEWS: [ViewSpec; 8] = [
         name: "busy_lanes",
         description: "How long each of the `working_lanes` was busy, those that never ran included.",
         sql: "SELECT l.run, l.location, coalesce(busy(t.start, t.finish), 0) AS busy_time FROM working_lanes l \
-              LEFT JOIN working_tasks t ON t.run = l.run AND t.location = l.location GROUP BY l.run, l.location",
+              LEFT JOIN working_spans t ON t.run = l.run AND t.location = l.location GROUP BY l.run, l.location",
         columns: &[
             ("run", "The recording."),
             ("location", "The location."),
-            ("busy_time", "Ticks during which at least one of its `working_tasks` ran; 0 where it has none."),
+            ("busy_time", "Ticks during which at least one of its `working_spans` ran; 0 where it has none."),
         ],
     },
     ViewSpec {

@@ -160,7 +160,7 @@ fn kineto_links_what_belongs_together() {
         [
             "cudaLaunchKernel|runtime|3|10/11",
             "gemm|work|0|0/7",
-            "cudaStreamSynchronize|runtime|2|10/11",
+            "cudaStreamSynchronize|wait|2|10/11",
             "Stream Sync|wait|-|0/7",
             "MmBackward0|work|0|10/12",
             "ncclDevKernel_AllReduce|communication|0|0/8",

@@ -35,8 +35,8 @@ fn the_fixture_has_its_rows() {
         "100/GPU 0/stream 20|100/GPU 0|stream|stream 20|100",
         "100/GPU 0/stream 13|100/GPU 0|stream|stream 13|100",
         "100/GPU 0/stream 20 (sync)|100/GPU 0|stream|stream 20 (sync)|100",
-        "100/201/NVTX loader|100/201|thread|NVTX loader|100",
-        "100/201/NVTX|100/201|thread|NVTX|100",
+        "100/201/NVTX loader|100/201|async|NVTX loader|100",
+        "100/201/NVTX|100/201|async|NVTX|100",
     ];
     expected.sort_unstable();
     assert_eq!(locations, expected);
@@ -44,7 +44,8 @@ fn the_fixture_has_its_rows() {
         rows(&session, "SELECT kind, role, count(*) FROM tasks GROUP BY kind, role ORDER BY kind, role"),
         [
             "cuda_driver|runtime|3",
-            "cuda_runtime|runtime|21",
+            "cuda_runtime|runtime|18",
+            "cuda_runtime|wait|3",
             "cuda_sync|wait|3",
             "gpu_memcpy|copy|3",
             "kernel|communication|3",

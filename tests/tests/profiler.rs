@@ -195,3 +195,69 @@ fn asynchronous_spans_keep_no_location_busy() {
     let only = ASYNC.replace(r#""ph":"X""#, r#""ph":"i""#);
     check(&open(&[&only]), "SELECT name FROM working_tasks ORDER BY start", &["r", "r"]);
 }
+
+/// ```text
+/// µs            0    10   20   30   40   50   60   70   80   90   100
+/// 1/1           [---------------- ProfilerStep#1 ------------------)
+///               [------------ aten::item ------------)[-- aten::mm -)
+///                    [---- cudaStreamSynchronize ----)
+/// 0/7                [--------- gemm ---------)
+///               [------------- Stream Sync ----------)
+/// ```
+const WAITING: &str = r#"{"schemaVersion": 1, "traceEvents": [
+{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":0,"dur":100},
+{"ph":"X","cat":"cpu_op","name":"aten::item","pid":1,"tid":1,"ts":0,"dur":70},
+{"ph":"X","cat":"cuda_runtime","name":"cudaStreamSynchronize","pid":1,"tid":1,"ts":10,"dur":60,"args":{"correlation":2}},
+{"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":70,"dur":30},
+{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":10,"dur":50,"args":{"correlation":1}},
+{"ph":"X","cat":"cuda_sync","name":"Stream Sync","pid":0,"tid":7,"ts":0,"dur":70,"args":{"correlation":2}}
+]}"#;
+
+#[test]
+fn a_call_that_waits_for_the_device_keeps_no_thread_busy() {
+    let session = open(&[WAITING]);
+    check(
+        &session,
+        "SELECT name, role FROM tasks WHERE role <> 'work' ORDER BY name",
+        &["Stream Sync|wait", "cudaStreamSynchronize|wait"],
+    );
+    // The operator around the call waits as well; the wait of the stream lies around the kernel and takes nothing from it.
+    check(&session, "SELECT location, busy_time FROM busy_lanes ORDER BY location", &["0/7|50000", "1/1|40000"]);
+    check(
+        &session,
+        "SELECT name, start, finish, is_outermost FROM working_spans ORDER BY location, start",
+        &["gemm|10000|60000|true", "aten::item|0|10000|true", "aten::mm|70000|100000|true"],
+    );
+    let library = Library::default();
+    for (name, expected) in [
+        (
+            "time-by-name",
+            &[
+                "base|gemm|1|50000|50000|55.56",
+                "base|aten::mm|1|30000|30000|33.33",
+                "base|aten::item|1|10000|70000|11.11",
+            ] as &[&str],
+        ),
+        ("parallelism", &["base|0|10000|10.0", "base|1|90000|90.0"]),
+        ("busy-time", &["base|90000"]),
+        (
+            "idle-gaps",
+            &["base|1/1|10000|60000|aten::item|aten::mm", "base|0/7|60000|40000|gemm|-", "base|0/7|0|10000|-|gemm"],
+        ),
+    ] {
+        let query = library.find(name).unwrap().unwrap();
+        check(&session, &query.statement.text, expected);
+    }
+    // Where nobody waits, spans are the tasks.
+    let session = open(&[KINETO]);
+    check(
+        &session,
+        "SELECT name, is_outermost FROM working_spans ORDER BY start",
+        &["aten::mm|true", "Trace (7)|true"],
+    );
+    check(
+        &session,
+        "SELECT name, tasks, work_time FROM work_by_name ORDER BY name",
+        &["Trace (7)|1|20000", "aten::mm|1|10000"],
+    );
+}

@@ -1,4 +1,4 @@
-//! `bar x=<number> y=<text> [color=<text>]`: a horizontal bar per row, in the order of the rows, its value at the end.
+//! `bar x=<number> y=<text> [color=<text>] [most=20]`: a horizontal bar per row, in the order of the rows, its value at the end.
 //!
 //! Task names have fixed colours. Where `color` distinguishes runs, the bars of a name are adjacent; of two runs the first is
 //! paler.
@@ -7,12 +7,14 @@ use super::ChartError;
 use super::data::{Data, Shares, Words, in_words};
 use super::label::fitted_apart;
 use super::palette::{PLAIN, style};
-use super::scale::Scale;
-use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, grey_note, hues_legend, shown};
+use super::scale::{Scale, grouped};
+use super::sheet::{
+    LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note, shown,
+};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, text_width};
 
-/// Bars that are drawn.
+/// Bars that are drawn, unless the chart says how many (`most`).
 const BARS_MAX: usize = 60;
 const ROW_HEIGHT: f64 = 19.0;
 const LABELS_MAX: f64 = 400.0;
@@ -20,14 +22,15 @@ const LABELS_MAX: f64 = 400.0;
 const STYLE: &str = ".before{fill-opacity:.5}\n";
 
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
+    let most_bars = chart.get("most").and_then(|most| most.parse().ok()).unwrap_or(BARS_MAX);
     let lengths = data.numbers(chart.column("x"))?;
-    let labels = data.words_of_first(BARS_MAX, chart.column("y"))?;
-    let colours = chart.get("color").map(|column| data.words_of_first(BARS_MAX, ("color", column))).transpose()?;
+    let labels = data.words_of_first(most_bars, chart.column("y"))?;
+    let colours = chart.get("color").map(|column| data.words_of_first(most_bars, ("color", column))).transpose()?;
     let only_run = colours.as_ref().filter(|words| words.name == "run" && words.words.len() == 1);
     let only_run = only_run.filter(|_| data.names.runs.len() > 1).map(|words| words.labels[0].clone());
     let colours = colours.filter(Words::are_several);
     let rows = lengths.values.len();
-    let drawn = rows.min(BARS_MAX);
+    let drawn = rows.min(most_bars);
     let mut sheet = Sheet::new(
         title,
         format!("{} by {}, {}", in_words(&lengths.name), in_words(&labels.name), counted(rows, "row")),
@@ -61,7 +64,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let classes: Vec<String> = match &colours {
         Some(colours) if !is_paired => {
             let (classes, totals) = colours.classes(data.names, values);
-            sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &classes, &totals, false, square));
+            sheet.legend = LegendEntry::flow(colours_legend(colours, data.names, &classes, &totals, square));
             colours.codes.iter().map(|&code| format!("f{}", classes[code as usize])).collect()
         }
         _ => {
@@ -87,7 +90,11 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         }
     };
     if rows > drawn {
-        sheet.notes.push(format!("The first {drawn} of {} are drawn.", counted(rows, "row")));
+        sheet.notes.push(format!(
+            "The first {drawn} of {} are drawn; {} more follow.",
+            counted(rows, "row"),
+            grouped((rows - drawn) as u64)
+        ));
     }
     let what = if rows > drawn { "that is drawn" } else { "of it" };
     sheet.notes.extend(only_run.map(|run| format!("All {what} is of {run}.")));

@@ -10,7 +10,7 @@ use super::data::{Data, Words, in_words};
 use super::palette::{PLAIN, style};
 use super::scale::Scale;
 use super::sheet::{
-    Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, grey_note, hues_legend,
+    Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note,
     marks_width, rule, shown,
 };
 use super::spec::Chart;
@@ -85,7 +85,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         Some(colours) => {
             let (of_colours, totals) = colours.classes(data.names, &values.values);
             let square = |class| Mark::Square(format!("f{class}"));
-            sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &of_colours, &totals, false, square));
+            sheet.legend = LegendEntry::flow(colours_legend(&colours, data.names, &of_colours, &totals, square));
             let mut classes = vec![PLAIN; categories.words.len()];
             // Backwards, so that the first row of a box decides.
             for (&code, &colour) in categories.codes.iter().zip(&colours.codes).rev() {

@@ -4,6 +4,7 @@
 //! numbers and 4 for each column of words.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
@@ -49,8 +50,10 @@ pub(super) struct Words {
     pub(super) words: Vec<String>,
     /// By code: what is written where there is little room.
     pub(super) labels: Vec<String>,
-    /// By code, where the column is one of numbers.
-    numbers: Option<Vec<f64>>,
+    /// Whether the column is one of numbers.
+    are_numbers: bool,
+    /// By code, where they have an order of their own.
+    places: Option<Vec<f64>>,
     /// The column's name.
     pub(super) name: String,
 }
@@ -132,12 +135,18 @@ impl Data<'_> {
                 codes.push(interner.code(text, double));
             }
         }
-        let numbers = is_number(field.data_type()).then_some(interner.numbers);
-        let labels = match numbers.is_some() || is_time(field) {
+        let are_numbers = is_number(field.data_type());
+        let labels = match are_numbers || is_time(field) {
             true => interner.words.clone(),
             false => self.names.labels(interner.words.iter().map(|word| shown(word))),
         };
-        Ok(Words { codes, words: interner.words, labels, numbers, name: column.to_owned() })
+        // Runs have their order on every page, whatever the query sorts by.
+        let place = |run: &String| self.names.place_of_run(run) as f64;
+        let places = match column {
+            "run" => Some(interner.words.iter().map(place).collect()),
+            _ => are_numbers.then_some(interner.numbers),
+        };
+        Ok(Words { codes, words: interner.words, labels, are_numbers, places, name: column.to_owned() })
     }
 
     /// A column where the chart names one.
@@ -176,28 +185,28 @@ impl Words {
 
     /// Whether the words are numbers.
     pub(super) fn are_numbers(&self) -> bool {
-        self.numbers.is_some()
+        self.are_numbers
     }
 
-    /// The codes in the order in which they are drawn: numbers by value, texts as they came.
+    /// The codes in the order in which they are drawn: numbers by value, runs as they were opened, texts as they came.
     pub(super) fn in_order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.words.len() as u32).collect();
-        if let Some(numbers) = &self.numbers {
-            order.sort_by(|&a, &b| numbers[a as usize].total_cmp(&numbers[b as usize]));
+        if let Some(places) = &self.places {
+            order.sort_by(|&a, &b| places[a as usize].total_cmp(&places[b as usize]));
         }
         order
     }
 
     /// As [`Words::in_order`] for words that come in groups and not each in every group: where each group is sorted, all
     /// are sorted, numbers in names by value; else they stay as they came.
-    pub(super) fn in_order_within(&self, groups: &[u32]) -> Vec<u32> {
+    pub(super) fn in_order_within<G: Copy + Eq + Hash>(&self, groups: &[G]) -> Vec<u32> {
         let mut order = self.in_order();
-        if self.numbers.is_some() {
+        if self.places.is_some() {
             return order;
         }
         let keys: Vec<_> = self.words.iter().map(|word| natural(word)).collect();
         let (mut by_nature, mut by_bytes) = (true, true);
-        let mut last: HashMap<u32, u32> = HashMap::new();
+        let mut last: HashMap<G, u32> = HashMap::new();
         for (&group, &code) in groups.iter().zip(&self.codes) {
             if let Some(before) = last.insert(group, code)
                 && before != code
@@ -287,7 +296,11 @@ pub(super) fn type_in_words(data_type: &DataType) -> String {
 
 /// The name of a column as a title: `bin_start` → `bin start`.
 pub(super) fn in_words(column: &str) -> String {
-    column.replace('_', " ")
+    match column {
+        // Of intervals in which something is counted, the start stands on the axis of time.
+        "bin_start" => "time".to_owned(),
+        _ => column.replace('_', " "),
+    }
 }
 
 /// What part of something the values of a column are, for tooltips.

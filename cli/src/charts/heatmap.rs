@@ -54,7 +54,13 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         return Ok(sheet.empty("no rows"));
     }
     let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.as_ref().is_some_and(Words::are_several))];
-    let (columns, rows) = (Side::new(&x, &y.codes, columns_max), Side::new(&y, &x.codes, rows_max));
+    // What is sorted within each row or column of each panel is sorted in all of them.
+    let within = |codes: &[u32]| -> Vec<(u32, u32)> {
+        let panel = |row: usize| panels.as_ref().map_or(0, |panels| panels.codes[row]);
+        codes.iter().enumerate().map(|(row, &code)| (code, panel(row))).collect()
+    };
+    let columns = Side::new(&x, &within(&y.codes), columns_max);
+    let rows = Side::new(&y, &within(&x.codes), rows_max);
     let mut matrices = matrices(&values.values, &columns, &rows, panels.as_ref());
     let missing = values.values.iter().filter(|value| value.is_nan()).count();
     if missing > 0 {
@@ -99,7 +105,7 @@ struct Side {
 }
 
 impl Side {
-    fn new(words: &Words, groups: &[u32], most: usize) -> Side {
+    fn new(words: &Words, groups: &[(u32, u32)], most: usize) -> Side {
         let order = words.in_order_within(groups);
         let merged = order.len().div_ceil(most).max(1);
         let mut place = vec![0; order.len()];
@@ -262,7 +268,9 @@ impl Look<'_> {
         let (widest, highest) = (most(&of_rows), most(&of_columns));
         let share = |value: f64, most: f64| if most > 0.0 { value.abs() / most } else { 0.0 };
         let mut free_from = f64::MIN;
-        for (row, &value) in of_rows.iter().enumerate() {
+        // Rows of other panels have no sum here.
+        let has_cells = |row: usize| matrix.cells[row].iter().any(|value| !value.is_nan());
+        for (row, &value) in of_rows.iter().enumerate().filter(|(row, _)| has_cells(*row)) {
             let (x, y) = (left + width + 6.0, top + row as f64 * cell_height);
             let length = share(value, widest) * totals;
             let (text, height) = (self.quantity.text(value), (cell_height - 1.0).max(0.7));

@@ -7,16 +7,16 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::ChartError;
 use super::data::{Data, Numbers, Shares, Words, in_words};
 use super::label::fitted_middle;
 use super::palette::{PLAIN, style};
 use super::scale::{Quantity, Scale};
 use super::sheet::{
-    LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, hues_legend, marks_width, shown,
+    LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, marks_width, shown,
 };
 use super::spec::Chart;
 use super::svg::{Svg, number};
+use super::{ChartError, Names};
 
 /// Fields that are drawn.
 const FIELDS_MAX: usize = 24;
@@ -77,7 +77,7 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
         Some(by) => by.classes(data.names, &columns.y.values),
         None => (vec![PLAIN], Vec::new()),
     };
-    sheet.legend = LegendEntry::flow(columns.legend(&classes, &totals));
+    sheet.legend = LegendEntry::flow(columns.legend(data.names, &classes, &totals));
     let mut fields = columns.fields();
     if fields.len() > FIELDS_MAX {
         sheet.notes.push(format!(
@@ -116,11 +116,11 @@ impl Columns {
         text
     }
 
-    fn legend(&self, classes: &[usize], totals: &[f64]) -> Vec<(Mark, String)> {
+    fn legend(&self, names: &Names, classes: &[usize], totals: &[f64]) -> Vec<(Mark, String)> {
         let line = |class| Mark::Line(format!("s{class} w"));
         let plain = || line(PLAIN.to_string());
         let mut entries = match (&self.by, &self.y2) {
-            (Some(by), _) => hues_legend(&by.labels, classes, totals, false, line),
+            (Some(by), _) => colours_legend(by, names, classes, totals, line),
             (None, Some(_)) => vec![(plain(), format!("{} (left)", in_words(&self.y.name)))],
             (None, None) if self.bound.is_some() => vec![(plain(), in_words(&self.y.name))],
             (None, None) => Vec::new(),

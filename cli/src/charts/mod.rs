@@ -51,9 +51,11 @@ impl Names {
         Names { runs: runs.collect(), ..Names::default() }
     }
 
-    /// Where a run stands among those that are open; behind them for others.
+    /// Where a run stands among those that are open, or a study by its first run (`STUDY/size p=4 r=0`); others are behind them.
     fn place_of_run(&self, run: &str) -> usize {
-        self.runs.iter().position(|known| known == run).unwrap_or(self.runs.len())
+        let is_of =
+            |known: &String| known.strip_prefix(run).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        self.runs.iter().position(is_of).unwrap_or(self.runs.len())
     }
 
     /// What names are called for people; none like another.

@@ -1,5 +1,7 @@
 //! What all pictures share: size, title, legend, axes, and the notes below.
 
+use super::Names;
+use super::data::Words;
 use super::label::{fitted_apart, fitted_middle};
 use super::palette::HUES;
 use super::scale::{Scale, grouped};
@@ -165,6 +167,22 @@ pub(super) fn hues_legend(
         entries.push((mark(HUES.to_string()), format!("{} others{}", grouped(others.len() as u64), share(total))));
     }
     entries
+}
+
+/// The legend of marks that are coloured by a column: runs as they were opened, so that base stands before new, other words by
+/// their totals.
+pub(super) fn colours_legend(
+    colours: &Words,
+    names: &Names,
+    classes: &[usize],
+    totals: &[f64],
+    mark: impl Fn(String) -> Mark,
+) -> Vec<(Mark, String)> {
+    let places: Vec<f64> = match colours.name.as_str() {
+        "run" => colours.words.iter().map(|run| -(names.place_of_run(run) as f64)).collect(),
+        _ => totals.to_vec(),
+    };
+    hues_legend(&colours.labels, classes, &places, false, mark)
 }
 
 /// What a picture says of its grey marks.

@@ -64,8 +64,13 @@ use Value::{Category, Flag, Number, Word};
 pub(crate) const KINDS: &[Kind] = &[
     Kind {
         name: "bar",
-        summary: "A bar per row, x long, with y beside it.",
-        keys: &[needs("x", Number), needs("y", Category), takes("color", Category)],
+        summary: "A bar per row, x long, with y beside it; of the first 60 rows, or as many as most says.",
+        keys: &[
+            needs("x", Number),
+            needs("y", Category),
+            takes("color", Category),
+            takes("most", Word(&["10", "20", "30", "40"])),
+        ],
         columns: &[],
     },
     Kind {
@@ -275,7 +280,7 @@ mod tests {
 
     #[test]
     fn every_kind_says_how_it_is_used() {
-        assert_eq!(KINDS[0].usage(), "bar x=<number column> y=<column> [color=<column>]");
+        assert_eq!(KINDS[0].usage(), "bar x=<number column> y=<column> [color=<column>] [most=10|20|30|40]");
         for kind in KINDS {
             assert!(kind.summary.ends_with('.') && kind.usage().starts_with(kind.name));
         }

@@ -99,7 +99,7 @@ fn many_rows_are_a_picture_of_bounded_size() {
     }
     // What is drawn together is said.
     for (line, note) in [
-        (LINES[0], "The first 60 of 60\u{a0}000 rows are drawn."),
+        (LINES[0], "The first 60 of 60\u{a0}000 rows are drawn; 59\u{a0}940 more follow."),
         (LINES[3], "each pixel shows the range"),
         (LINES[5], "each pixel shows the mean"),
         ("stacked x=start y=duration color=kind", "neighbouring values of start"),
@@ -127,26 +127,64 @@ fn columns_that_are_missing_or_wrong_are_named() {
     );
 }
 
+/// A picture of names, runs and counts, where these runs are open.
+fn of_runs(line: &str, runs: [&str; 2], rows: &[(&str, &str, i64)]) -> String {
+    let texts = |text: fn(&(&str, &str, i64)) -> String| {
+        Arc::new(rows.iter().map(|row| Some(text(row))).collect::<StringArray>())
+    };
+    let batch = RecordBatch::try_from_iter([
+        ("name", texts(|row| row.0.to_owned()) as ArrayRef),
+        ("run", texts(|row| row.1.to_owned()) as ArrayRef),
+        ("count", Arc::new(rows.iter().map(|row| row.2).collect::<Int64Array>()) as ArrayRef),
+    ])
+    .unwrap();
+    let (schema, names) = (batch.schema(), Names::of_runs(runs.map(str::to_owned).into_iter()));
+    let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &names };
+    Chart::parse(line).unwrap().draw("", &data).unwrap()
+}
+
 /// The largest name may be one that only the second run has.
 #[test]
 fn of_two_runs_the_one_that_was_opened_first_is_paler() {
-    let draw = |rows: &[(&str, &str, i64)]| {
-        let texts = |text: fn(&(&str, &str, i64)) -> String| {
-            Arc::new(rows.iter().map(|row| Some(text(row))).collect::<StringArray>())
-        };
-        let batch = RecordBatch::try_from_iter([
-            ("name", texts(|row| row.0.to_owned()) as ArrayRef),
-            ("run", texts(|row| row.1.to_owned()) as ArrayRef),
-            ("count", Arc::new(rows.iter().map(|row| row.2).collect::<Int64Array>()) as ArrayRef),
-        ])
-        .unwrap();
-        let (schema, names) = (batch.schema(), Names::of_runs(["base", "new"].map(str::to_owned).into_iter()));
-        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &names };
-        Chart::parse("bar x=count y=name color=run").unwrap().draw("", &data).unwrap()
-    };
+    let draw = |rows: &[(&str, &str, i64)]| of_runs("bar x=count y=name color=run", ["base", "new"], rows);
     let svg = draw(&[("added", "new", 9), ("kept", "new", 5), ("kept", "base", 4)]);
     // The bar of base and its square in the legend.
     assert_eq!(svg.matches(" before\"").count(), 2, "{svg}");
     assert!(svg.find(">base<").unwrap() < svg.find(">new<").unwrap(), "{svg}");
     assert!(draw(&[("added", "new", 9), ("kept", "new", 5)]).contains("All of it is of new."));
+}
+
+/// Also where the query begins with another, or another has more; a study is as its executions.
+#[test]
+fn runs_stand_in_the_order_in_which_they_were_opened() {
+    let rows = [("a", "new", 9), ("b", "new", 5), ("a", "base", 4), ("b", "base", 3)];
+    for line in [
+        "bar x=count y=name color=run",
+        "box x=name y=count color=run",
+        "line x=count y=count by=run",
+        "stacked x=name y=count color=name panel=run",
+        "heatmap x=name y=name value=count panel=run",
+    ] {
+        for runs in [["base", "new"], ["base/10 p=1 r=0", "new/10 p=1 r=0"]] {
+            let svg = of_runs(line, runs, &rows);
+            assert!(svg.find(">base<").unwrap() < svg.find(">new<").unwrap(), "{line}: {svg}");
+        }
+    }
+}
+
+#[test]
+fn as_many_bars_are_drawn_as_the_chart_says() {
+    let rows: Vec<_> = (0..30).map(|count| ("a", "base", count)).collect();
+    let svg = of_runs("bar x=count y=name most=20", ["base", "new"], &rows);
+    assert!(svg.contains("The first 20 of 30 rows are drawn; 10 more follow."), "{svg}");
+    assert_eq!(svg.matches("class=\"f").count(), 20, "{svg}");
+}
+
+/// Sizes of two studies, the larger ones first.
+#[test]
+fn rows_that_ascend_in_each_panel_ascend_in_all() {
+    let rows = [("100", "base", 1), ("200", "base", 2), ("1", "new", 1), ("4", "new", 2)];
+    let svg = of_runs("heatmap x=count y=name value=count panel=run", ["base", "new"], &rows);
+    let place = |label: &str| svg.find(&format!(">{label}<")).unwrap_or_else(|| panic!("{label}: {svg}"));
+    assert!(place("4") < place("100") && place("100") < place("200"), "{svg}");
 }

@@ -111,7 +111,7 @@ fn busiest(connection: &mut Connection) -> Option<RecordBatch> {
         "SELECT run, min(location) AS location, round(100.0 * max(busy) / max(makespan)) AS percent, count(*) AS alike FROM ( \
            SELECT runs.run, location, busy(start, finish) AS busy, makespan, \
              rank() OVER (PARTITION BY runs.run ORDER BY busy(start, finish) DESC) AS place \
-           FROM working_tasks JOIN runs USING (run) \
+           FROM working_spans JOIN runs USING (run) \
            WHERE finish IS NOT NULL AND makespan > 0 AND locations > 1 AND (SELECT sum(tasks) FROM runs) <= {TASKS_MAX} \
            GROUP BY runs.run, location, makespan) \
          WHERE place = 1 GROUP BY run"

@@ -1,5 +1,7 @@
-//! The runner of GitHub Actions reads what a step prints, and takes some lines for commands: `::add-mask::…`,
-//! `::error file=…::…`, and in the old spelling `##[add-mask]…`. The name of a task in a trace may be such a line.
+//! No text of a trace becomes a command to the CI runner that shows our output.
+//!
+//! The runner of GitHub Actions reads what a step prints, and takes some lines for commands: `::add-mask::…`, `::error file=…::…`,
+//! and in the old spelling `##[add-mask]…`. The name of a task in a trace may be such a line.
 //!
 //! What the runner takes for a command (`ActionCommand.cs` of actions/runner): a line whose first characters other than blanks are
 //! `::`, and a line with `##[` anywhere in it. Lines end at `\n` and at `\r`. So in a job (`GITHUB_ACTIONS` is set), or with

@@ -59,6 +59,12 @@ fn lists_describe_themselves() {
                              the steps of PyTorch's profiler (`ProfilerStep#…`), which hold all that runs
                              meanwhile (all of them where there are no others). Saved queries about busy
                              locations, parallelism and idle time read it.
+          working_spans      (view) The spans in which tasks worked: `working_tasks` without the waits
+                             inside them (`cudaStreamSynchronize` in an operator). A task that waits is
+                             there once for each piece that is left of it; all others are there once. Saved
+                             queries about busy and idle time read it.
+          work_by_name       (view) The work of each name of task: its `working_spans` without what started
+                             later on their location.
           working_locations  (view) The locations that execute tasks: `program_locations` without those of
                              kind async and state and of role communication (all of them where there are no
                              others).

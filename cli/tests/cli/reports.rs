@@ -51,7 +51,7 @@ fn a_report_is_a_page_with_pictures() {
         ## Where the time went
 
         The time of tasks themselves, by name: where a location runs several at once, the time is that of the one that started last.
-        Transfers on locations that do nothing else are not among them.
+        Waits, and transfers on locations that do nothing else, are not among them.
 
         ![Where the time went, by name of task, nested tasks not counted twice](page.time-by-name.svg)
 

@@ -5,6 +5,7 @@
 //! types are in `importer.rs`: formats depend on that module, and not on this one, which lists them.
 
 mod actorprof;
+mod blocking;
 mod chrome;
 mod collectives;
 mod daisen;

@@ -1,4 +1,7 @@
-//! Values that planning hands on as they are, with something else said of them.
+//! A function that returns its argument, with other properties for the planner.
+//!
+//! DataFusion concludes from an expression what may be NULL, what determines what, and what a column is called. Where a conclusion is wrong,
+//! the rules of this folder put [`itself`] around the expression: the value stays, and [`Said`] takes the place of the conclusion.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! `t(a)`: names for the first columns of a table; the others keep theirs.
 //!
-//! DataFusion (55.2) asks for a name for each.
+//! DataFusion (55.2) refuses a list of names that is shorter than the table is wide, so the names of the other columns are added to it.
 
 use datafusion::common::Result;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};

@@ -1,6 +1,6 @@
-//! Lists: functions and operators that are of texts or mean something else in DataFusion (55.2).
+//! Functions and operators of lists that DataFusion (55.2) takes for those of texts, or that mean something else there.
 //!
-//! It makes a text of a list that is given to a function of texts: `length([1, 2])` is 6, `reverse([1, 2])` is `]2 ,1[`. As in DuckDB the
+//! DataFusion makes a text of a list that is given to a function of texts: `length([1, 2])` is 6, `reverse([1, 2])` is `]2 ,1[`. As in DuckDB the
 //! first counts the elements here, and others are refused. `concat` and `concat_ws` make texts of all that they are given. As in PostgreSQL
 //!
 //! ```text

@@ -53,6 +53,7 @@ mod nullable;
 mod numbers;
 mod offsets;
 mod omitted_rules;
+mod one_input;
 mod order;
 mod orders;
 mod other_dialects;

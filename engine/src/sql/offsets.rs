@@ -8,11 +8,10 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::output_requirements::OutputRequirementExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
@@ -21,6 +20,8 @@ use datafusion::physical_plan::sorts::sort::SortExec;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
+
+use crate::sql::one_input::{no_expressions, one_input};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -120,16 +121,11 @@ impl DisplayAs for HiddenLimitExec {
 }
 
 impl ExecutionPlan for HiddenLimitExec {
-    fn name(&self) -> &'static str {
-        "HiddenLimitExec"
-    }
+    one_input!("HiddenLimitExec", |this, input| Ok(Arc::new(HiddenLimitExec::new(input, this.skip, this.fetch))));
+    no_expressions!();
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
     }
 
     fn required_input_distribution(&self) -> Vec<Distribution> {
@@ -138,24 +134,6 @@ impl ExecutionPlan for HiddenLimitExec {
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(self: Arc<Self>, children: Vec<Plan>, _: ReplaceChildrenOptions) -> Result<Plan> {
-        match <[_; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(HiddenLimitExec::new(input, self.skip, self.fetch))),
-            Err(children) => internal_err!("HiddenLimitExec has one input, not {}", children.len()),
-        }
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

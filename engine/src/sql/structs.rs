@@ -1,5 +1,5 @@
-//! `struct(a, b)` and `{'k': a}`: DataFusion plans them as functions of its own, whose types are as large as anyone likes
-//! ([`tq_udfs::parts`]).
+//! `struct(a, b)` and `{'k': a}` within the limit on the size of types ([`tq_udfs::parts`]): DataFusion would plan them as functions of its
+//! own, which know no limit.
 
 use std::sync::Arc;
 

@@ -88,6 +88,10 @@ fn subtitle(gantt: &Gantt) -> String {
 fn notes(layout: &Layout<'_>) -> Vec<String> {
     let gantt = layout.gantt;
     let mut notes = Vec::new();
+    let others = layout.classes.iter().filter(|class| **class == HUES).count();
+    if others > 1 && gantt.lanes.iter().any(|lane| lane.rows.len() > 1) {
+        notes.push("Grey: names with little time of their own; what runs inside of them does not count.".to_owned());
+    }
     if gantt.bars.is_none() {
         let pixel = (gantt.slice.width as f64 * layout.scale()).max(1.0);
         let slice = time_text((pixel / layout.scale()) as i64, gantt.tick);
@@ -191,10 +195,12 @@ impl<'a> Layout<'a> {
         let labels: Vec<String> = self.drawn().map(|(lane, _)| label(self.gantt, lane)).collect();
         for ((lane, y), label) in self.drawn().zip(fitted_apart(&labels, LABELS_MAX)) {
             let middle = y + lane.rows.len().min(self.rows_cap) as f64 * self.row_height / 2.0;
-            if middle - FONT_SIZE / 2.0 < free_from {
+            // Lines of text need some air between them.
+            let half_line = FONT_SIZE * 0.6;
+            if middle - half_line < free_from {
                 continue;
             }
-            free_from = middle + FONT_SIZE / 2.0;
+            free_from = middle + half_line;
             svg.words("ink", self.left - 8.0, middle + FONT_SIZE * 0.35, "end", &label);
         }
     }

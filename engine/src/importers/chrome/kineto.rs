@@ -20,6 +20,7 @@ use super::file::{Recording, Shared};
 use super::lanes::Lanes;
 use crate::cells::Cells;
 use crate::cells::kind::Word;
+use crate::importers::blocking::waits_for_device;
 use crate::importers::collectives::is_collective;
 use crate::tables::{self, PROFILER};
 use crate::trace::{RunBuilder, Words, findings};
@@ -166,8 +167,13 @@ impl Kinds {
             by_kind: self.0.iter().map(|kind| (word(kind.role()), *kind)).collect(),
             work: word("work"),
             communication: word("communication"),
+            wait: word("wait"),
             profiler: has_own.then(|| word(PROFILER)),
             collectives: self.collectives(names),
+            waits: match self.0.contains(&Kind::Call) {
+                true => (0..names.len() as i32).map(|key| waits_for_device(names.word(key))).collect(),
+                false => Vec::new(),
+            },
         }
     }
 
@@ -216,9 +222,12 @@ pub(super) struct Roles {
     /// The role of a category, and its meaning, with which names of collectives change it.
     by_kind: Vec<(i32, Kind)>,
     communication: i32,
+    wait: i32,
     profiler: Option<i32>,
     /// Of which kind tasks of a name are collectives.
     collectives: Vec<Option<Kind>>,
+    /// Whether calls of a name only wait.
+    waits: Vec<bool>,
 }
 
 impl Roles {
@@ -226,7 +235,11 @@ impl Roles {
     pub(super) fn cells(&self, kinds: &[i32], names: &[i32], own: impl ExactSizeIterator<Item = usize>) -> Cells<Word> {
         let role = |(kind, name): (&i32, &i32)| {
             let (role, kind) = self.by_kind[*kind as usize];
-            if self.collectives.get(*name as usize) == Some(&Some(kind)) { self.communication } else { role }
+            match kind {
+                Kind::Call if self.waits.get(*name as usize) == Some(&true) => self.wait,
+                _ if self.collectives.get(*name as usize) == Some(&Some(kind)) => self.communication,
+                _ => role,
+            }
         };
         let mut roles = kinds.iter().zip(names).map(role);
         if let Some(profiler) = self.profiler

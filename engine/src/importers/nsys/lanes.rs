@@ -120,7 +120,8 @@ impl Lanes {
         lane
     }
 
-    /// The ranges of a domain on a thread; those that may overlap have a lane of their own.
+    /// The ranges of a domain on a thread, which describe what the thread does and execute nothing; those that may overlap have a
+    /// lane of their own.
     pub(super) fn ranges(&mut self, global_tid: i64, domain: &str, may_overlap: bool) -> i32 {
         let thread = self.thread(global_tid);
         let mut name = "NVTX".to_owned();
@@ -129,7 +130,7 @@ impl Lanes {
             name.push_str(word);
         }
         let location = format!("{}/{name}", self.location(thread));
-        self.lane(location, Some(thread), if may_overlap { "async" } else { "thread" }, name)
+        self.lane(location, Some(thread), "async", name)
     }
 
     /// A stream of a device, or the lane of its synchronisations.

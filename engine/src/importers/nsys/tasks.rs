@@ -12,6 +12,7 @@ use super::calls::Calls;
 use super::database::{Cells as Row, Reader};
 use super::lanes::{Lanes, Process, Stream};
 use crate::error::ImportError;
+use crate::importers::blocking::{waits_for_device, waits_in_system};
 use crate::importers::collectives::is_collective;
 use crate::tables;
 use crate::time::REACH;
@@ -41,6 +42,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
+    /// `tasks.kind` and `tasks.role`; calls that only wait have the role `wait` instead.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Kind::Runtime => ("cuda_runtime", "runtime"),
@@ -114,13 +116,22 @@ impl Tasks {
             nesting.depths.iter().map(|depth| (*depth >= 0).then_some(i64::from(*depth))).collect();
         let locations = lanes.keys(tables::Tasks::location, builder);
         let names = builder.words(tables::Tasks::name);
+        let waits = |does_wait: fn(&str) -> bool| -> Vec<bool> {
+            (0..self.words.len() as i32).map(|key| does_wait(self.words.word(key))).collect()
+        };
+        let (for_device, in_system) = (waits(waits_for_device), waits(waits_in_system));
+        let role = |kind: Kind, name: i32| match kind {
+            Kind::Runtime | Kind::Driver if for_device[name as usize] => "wait",
+            Kind::System if in_system[name as usize] => "wait",
+            _ => kind.words().1,
+        };
         let names_of: Vec<i32> = (0..self.words.len() as i32).map(|key| names.intern(self.words.word(key))).collect();
         builder.append(tables::Tasks {
             parent: parents.clone().into(),
             stack_parent: parents.into(),
             name: self.names.iter().map(|name| names_of[*name as usize]).collect(),
             kind: self.kinds.iter().map(|kind| kind.words().0).collect(),
-            role: self.kinds.iter().map(|kind| kind.words().1).collect(),
+            role: self.kinds.iter().zip(&self.names).map(|(kind, name)| role(*kind, *name)).collect(),
             location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
             start: shifted(self.starts).into(),
             finish: finishes.into(),

@@ -19,13 +19,13 @@ use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSe
 use datafusion::physical_plan::repartition::BatchPartitioner;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning,
-    PlanProperties, ReplaceChildrenOptions,
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
 };
 use futures::StreamExt;
 
 use super::in_order::End;
 use super::waiting::{AHEAD_BYTES, Reader, Source, Turns};
+use crate::sql::one_input::one_input;
 
 /// Deals rows out; see the module.
 #[derive(Debug)]
@@ -108,16 +108,10 @@ impl DisplayAs for DealExec {
 }
 
 impl ExecutionPlan for DealExec {
-    fn name(&self) -> &'static str {
-        "DealExec"
-    }
+    one_input!("DealExec", |this, input| Ok(Arc::new(DealExec::new(input, this.partitioning.clone(), this.turns))));
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn apply_expressions(
@@ -131,21 +125,6 @@ impl ExecutionPlan for DealExec {
             }
         }
         Ok(recursion)
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[_; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(DealExec::new(input, self.partitioning.clone(), self.turns))),
-            Err(children) => internal_err!("DealExec has one input, not {}", children.len()),
-        }
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {

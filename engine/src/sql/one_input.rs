@@ -1,0 +1,62 @@
+//! What all of our operators with one input say in the same words: their name, their input, and how they are made anew when the
+//! optimizer gives them another one.
+//!
+//! ```text
+//! impl ExecutionPlan for StoppableExec {
+//!     one_input!("StoppableExec", |this, input| Ok(Arc::new(StoppableExec::new(input, &this.stop))));
+//!     no_expressions!();
+//!     …
+//! }
+//! ```
+
+/// The methods of an `ExecutionPlan` with the field `input`. `$anew` makes the operator for another input; it captures nothing.
+macro_rules! one_input {
+    ($name:literal, $anew:expr) => {
+        fn name(&self) -> &'static str {
+            $name
+        }
+
+        fn children(&self) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            vec![&self.input]
+        }
+
+        fn replace_children(
+            self: ::std::sync::Arc<Self>,
+            children: Vec<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>>,
+            _: ::datafusion::physical_plan::execution_plan::ReplaceChildrenOptions,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            type Plan = ::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>;
+            let anew: fn(&Self, Plan) -> ::datafusion::common::Result<Plan> = $anew;
+            match <[_; 1]>::try_from(children) {
+                Ok([input]) => anew(&self, input),
+                Err(children) => {
+                    ::datafusion::common::internal_err!("{} has one input, not {}", $name, children.len())
+                }
+            }
+        }
+
+        fn with_new_children(
+            self: ::std::sync::Arc<Self>,
+            children: Vec<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>>,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            use ::datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+            self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
+        }
+    };
+}
+
+/// The method of an `ExecutionPlan` that computes no expressions.
+macro_rules! no_expressions {
+    () => {
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &::std::sync::Arc<dyn ::datafusion::physical_expr::PhysicalExpr>,
+            ) -> ::datafusion::common::Result<::datafusion::common::tree_node::TreeNodeRecursion>,
+        ) -> ::datafusion::common::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
+            Ok(::datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+}
+
+pub(crate) use {no_expressions, one_input};
