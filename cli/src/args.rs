@@ -92,6 +92,17 @@ pub(crate) struct OpenArgs {
     /// Of stores, open only the runs that a pattern names: `night` names `night/1`, `*` is any text
     #[arg(long = "run", value_name = "PATTERN", help_heading = "Reading")]
     pub(crate) run_pattern: Option<String>,
+    /// Keep the traces that are read in the user's cache folder, and read them from there the next time
+    #[arg(
+        long,
+        value_name = "yes|no",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "yes",
+        value_parser = yes_or_no,
+        help_heading = "Reading"
+    )]
+    pub(crate) cache: Option<bool>,
     /// Keep only what overlaps the time from here on, e.g. `1.5ms` (bare numbers are ticks)
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Reading")]
     pub(crate) from: Option<GivenTime>,
@@ -116,6 +127,14 @@ pub(crate) struct OpenArgs {
     /// Let SQL only ask: it creates, changes and writes nothing
     #[arg(long, help_heading = "Reading")]
     pub(crate) read_only: bool,
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("write `--cache` or `--cache=no`".to_owned()),
+    }
 }
 
 /// `tq query`.

@@ -6,6 +6,8 @@
 //! threads = 4           # as --threads
 //! quiet = true          # as --quiet
 //! read_only = true      # as --read-only
+//! cache = true          # as --cache
+//! cache-size = "10GB"   # what it holds at most
 //!
 //! [prompt]              # as \set
 //! rows = 200            # or "all"
@@ -33,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) threads: Option<usize>,
     pub(crate) quiet: bool,
     pub(crate) read_only: bool,
+    pub(crate) cache: bool,
+    pub(crate) cache_size: Option<usize>,
     /// Settings of the prompt.
     pub(crate) prompt: Settings,
 }
@@ -82,6 +86,10 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             ("max-value", Value::String(text)) => {
                 config.max_value = Some(bytes(text).map_err(|why| wrong(key, format!("`max-value`: {why}")))?);
             }
+            ("cache-size", Value::String(text)) => {
+                config.cache_size = Some(bytes(text).map_err(|why| wrong(key, format!("`cache-size`: {why}")))?);
+            }
+            ("cache", Value::Boolean(cache)) => config.cache = *cache,
             ("threads", Value::Integer(threads @ 1..=1024)) => config.threads = usize::try_from(*threads).ok(),
             ("quiet", Value::Boolean(quiet)) => config.quiet = *quiet,
             ("read_only", Value::Boolean(read_only)) => config.read_only = *read_only,
@@ -93,11 +101,15 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
             }
             ("memory", _) => return Err(wrong(key, "`memory` is a text like \"8GB\"".to_owned())),
             ("max-value", _) => return Err(wrong(key, "`max-value` is a text like \"64MB\"".to_owned())),
+            ("cache-size", _) => return Err(wrong(key, "`cache-size` is a text like \"10GB\"".to_owned())),
             ("threads", _) => return Err(wrong(key, "`threads` is a whole number from 1 to 1024".to_owned())),
-            ("quiet" | "read_only", _) => return Err(wrong(key, format!("`{key}` is true or false"))),
+            ("quiet" | "read_only" | "cache", _) => return Err(wrong(key, format!("`{key}` is true or false"))),
             ("prompt", _) => return Err(wrong(key, "`prompt` is a table: write `[prompt]`".to_owned())),
             _ => {
-                let near = did_you_mean(key, ["memory", "max-value", "threads", "quiet", "read_only", "prompt"]);
+                let near = did_you_mean(
+                    key,
+                    ["memory", "max-value", "threads", "quiet", "read_only", "cache", "cache-size", "prompt"],
+                );
                 return Err(wrong(key, format!("`{key}` is no key of the configuration{near}")));
             }
         }
@@ -128,8 +140,9 @@ mod tests {
     #[test]
     fn defaults_are_read() {
         let config =
-            read("memory = \"2GB\"\nthreads = 3\nread_only = true\n[prompt]\nrows = 20\npager = false\n").unwrap();
+            read("memory = \"2GB\"\nthreads = 3\nread_only = true\ncache = true\ncache-size = \"1MB\"\n[prompt]\nrows = 20\npager = false\n").unwrap();
         assert_eq!((config.memory, config.threads, config.read_only), (Some(2_000_000_000), Some(3), true));
+        assert_eq!((config.cache, config.cache_size), (true, Some(1_000_000)));
         assert_eq!(config.prompt, Settings { rows: Some(20), pager: false, ..Settings::default() });
         assert_eq!(read(""), Ok(Config::default()));
     }
@@ -141,6 +154,7 @@ mod tests {
                 "threads = 2\nmemroy = 1",
                 "config.toml:2: `memroy` is no key of the configuration; did you mean `memory`?",
             ),
+            ("cache-size = 5", "config.toml:1: `cache-size` is a text like \"10GB\""),
             ("threads = 0", "config.toml:1: `threads` is a whole number from 1 to 1024"),
             ("[prompt]\nrow = 5", "config.toml:2: no setting `row`; did you mean `rows`?"),
             ("[prompt]\npager = true\nrows = -5", "config.toml:3: `rows` is a number, or all, not `-5`"),

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use tq_engine::error::ImportError;
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::session::{RunSummary, Session};
+use tq_engine::store::Cache;
 use tq_engine::trace::{Progress, Severity};
 
 use crate::args::OpenArgs;
@@ -54,6 +55,7 @@ pub(crate) fn reading<T: Send + 'static>(
     options.import = args.options.iter().cloned().collect();
     options.run_args.clone_from(&args.run_args);
     options.run_pattern.clone_from(&args.run_pattern);
+    options.cache = cache(args)?;
     options.from = args.from;
     options.to = args.to;
     options.read_only = args.read_only || config::get().read_only;
@@ -65,6 +67,25 @@ pub(crate) fn reading<T: Send + 'static>(
         meter.clear();
     }
     Ok(read.map_err(|error| errors::import::word(&error, &args.traces))?)
+}
+
+/// Bytes of the cache, if the user does not say.
+const CACHE_BYTES: u64 = 10_000_000_000;
+
+/// The cache of a user who wants one.
+fn cache(args: &OpenArgs) -> Result<Option<Cache>, Failure> {
+    if !args.cache.unwrap_or(config::get().cache) {
+        return Ok(None);
+    }
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let folder = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    let Some(folder) = folder else {
+        return Err(Problem::new("there is no folder for the cache: neither XDG_CACHE_HOME nor HOME is set")
+            .hint("without --cache, and with `cache = false` in the configuration, traces are read each time")
+            .into());
+    };
+    let bytes = config::get().cache_size.map_or(CACHE_BYTES, |bytes| bytes as u64);
+    Ok(Some(Cache { folder: folder.join("tq/traces"), bytes }))
 }
 
 /// Says on stderr what was not smooth about reading these runs.

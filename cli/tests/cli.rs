@@ -128,6 +128,7 @@ impl Place {
             .env_remove("GITHUB_ACTIONS")
             .env("XDG_STATE_HOME", self.0.path().join("state"))
             .env("XDG_CONFIG_HOME", self.0.path().join("config"))
+            .env("XDG_CACHE_HOME", self.0.path().join("cache"))
             .stdin(Stdio::null());
         command
     }

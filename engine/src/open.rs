@@ -70,6 +70,8 @@ pub struct OpenOptions {
     pub run_args: Vec<(String, String)>,
     /// `--run`: of stores, only the runs that this pattern names.
     pub run_pattern: Option<String>,
+    /// `--cache`: where traces that were read are kept, to be read from there the next time.
+    pub cache: Option<store::Cache>,
     /// `--from`, since the run's origin.
     pub from: Option<GivenTime>,
     /// `--to`.
@@ -98,6 +100,7 @@ impl OpenOptions {
             import: ImportOptions::new(),
             run_args: Vec::new(),
             run_pattern: None,
+            cache: None,
             from: None,
             to: None,
             memory_limit,
@@ -147,11 +150,11 @@ pub(crate) fn open(
     not_empty(slice, tick)?;
     for named in &mut runs {
         let path = named.run.source.clone();
-        if !slice.is_whole() {
-            store::fill(&mut named.run, Deadline::after(options.read_time))?;
-        }
         let had_rows = !slice.is_whole() && named.run.has_rows();
-        named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
+        let is_cut = !slice.is_whole() && store::cut(&mut named.run, slice, Deadline::after(options.read_time))?;
+        if !is_cut {
+            named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
+        }
         if had_rows && !named.run.has_rows() {
             notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
         }
@@ -204,33 +207,18 @@ pub(crate) fn read(
             }
             continue;
         }
-        let files = files(spec, options, &importers, &budget);
-        deadline.check(&spec.path)?;
-        for file in files? {
-            let mut context = ImportContext::new(&options.import, options.threads, budget.clone(), runs.len() as i64);
-            let read = match file.sources.as_slice() {
-                [source] if !file.is_directory => file.importer.import(source, &mut context),
-                sources => file.importer.import_directory(&spec.path, sources, &mut context),
-            };
-            // Whatever a reader that was stopped says of the file, the reason is the time.
-            deadline.check(&spec.path)?;
-            read?;
-            let imported = context.into_runs();
-            let several = imported.len() > 1;
+        for ReadFile { name: file, format, runs: read } in kept_or_read(spec, options, runs.len(), &budget, &mut notes)?
+        {
+            let several = read.len() > 1;
             // Two files of one stem: what is called after the file must be told apart, not only its runs.
-            let base = if several { unique(&file.name, &mut files_of_several) } else { file.name.clone() };
-            for (index, mut run) in imported.into_iter().enumerate() {
+            let base = if several { unique(&file, &mut files_of_several) } else { file };
+            for mut run in read {
                 run.info.own_name = run.info.own_name.filter(|_| several);
                 let name = run.info.own_name.as_ref().map_or_else(|| base.clone(), |own| format!("{base}/{own}"));
                 run.info.study = run.info.study.map(|study| match study.as_str() {
                     "" => base.clone(),
                     part => format!("{base}/{part}"),
                 });
-                if index == 0 {
-                    run.stats.extend(file.stats.iter().cloned());
-                    note_damage(&file.sources, &mut run.stats);
-                }
-                settle_clocks(&mut run, aligns)?;
                 let wanted = spec.name.as_ref().filter(|wanted| **wanted == name);
                 let name = unique(&name, &mut names);
                 if let Some(wanted) = wanted.filter(|wanted| **wanted != name) {
@@ -239,11 +227,70 @@ pub(crate) fn read(
                         run.source.display()
                     ));
                 }
-                runs.push(NamedRun { name, format: file.importer.doc().name, run });
+                runs.push(NamedRun { name, format, run });
             }
         }
     }
     Ok((runs, notes))
+}
+
+/// What was read of one file, or of several that are one: the name that its runs are called after, and the runs in their own names.
+pub(crate) struct ReadFile {
+    pub(crate) name: String,
+    pub(crate) format: &'static str,
+    pub(crate) runs: Vec<Run>,
+}
+
+/// The runs of a trace from the cache, where there is one and it has them; else they are read, and kept there.
+fn kept_or_read(
+    spec: &TraceSpec,
+    options: &OpenOptions,
+    first: usize,
+    budget: &Budget,
+    notes: &mut Vec<String>,
+) -> Result<Vec<ReadFile>, ImportError> {
+    let cached = options.cache.as_ref().and_then(|cache| Some((cache, store::key_of(spec, options)?)));
+    let Some((cache, key)) = cached else { return read_files(spec, options, first, budget) };
+    if let Some(kept) = store::find_kept(cache, &key, first, budget, notes)? {
+        return Ok(kept);
+    }
+    let files = read_files(spec, options, first, budget)?;
+    Ok(store::keep_read(cache, &key, spec, options, files, notes))
+}
+
+/// Reads the files of a trace.
+fn read_files(
+    spec: &TraceSpec,
+    options: &OpenOptions,
+    first: usize,
+    budget: &Budget,
+) -> Result<Vec<ReadFile>, ImportError> {
+    let importers = options.all_importers();
+    let (deadline, aligns) = (budget.deadline(), options.import.contains_key(ALIGN_OPTION));
+    let files = files(spec, options, &importers, budget);
+    deadline.check(&spec.path)?;
+    let (mut all, mut next) = (Vec::new(), first);
+    for file in files? {
+        let mut context = ImportContext::new(&options.import, options.threads, budget.clone(), next as i64);
+        let read = match file.sources.as_slice() {
+            [source] if !file.is_directory => file.importer.import(source, &mut context),
+            sources => file.importer.import_directory(&spec.path, sources, &mut context),
+        };
+        // Whatever a reader that was stopped says of the file, the reason is the time.
+        deadline.check(&spec.path)?;
+        read?;
+        let mut runs = context.into_runs();
+        next += runs.len();
+        for (index, run) in runs.iter_mut().enumerate() {
+            if index == 0 {
+                run.stats.extend(file.stats.iter().cloned());
+                note_damage(&file.sources, &mut run.stats);
+            }
+            settle_clocks(run, aligns)?;
+        }
+        all.push(ReadFile { name: file.name, format: file.importer.doc().name, runs });
+    }
+    Ok(all)
 }
 
 /// Which of the traces are stores. What says how traces are read says nothing of runs that were read when they were imported.

@@ -1,14 +1,13 @@
 //! A session: the tables of the opened traces, our functions, and one entry point for SQL.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch,
-    StringArray, TimestampNanosecondArray,
+    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
+    TimestampNanosecondArray,
 };
 use datafusion::arrow::compute::concat;
-use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
+use datafusion::arrow::datatypes::{Int32Type, SchemaRef};
 use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::ParamValues;
 use datafusion::common::plan_err;
@@ -45,11 +44,11 @@ use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
 use crate::store::{self, Segment, StoredRows, StoredTable};
 use crate::tables::{
-    ColumnType, OF_PROGRAM, OF_WORKING, PROFILER, PROGRAM_TASKS, RUNS_SOMETHING, SPANS_WITHOUT_WAITS, TABLES, Table,
-    VIEWS, ViewSpec, WORK_BY_NAME, WORK_WITHOUT_WAITS, WORKING_SPANS, WORKING_TASKS, is_beside, runs_nothing,
-    tasks_in_slice,
+    ColumnType, OF_PROGRAM, OF_WORKING, PROGRAM_TASKS, RUNS_SOMETHING, SPANS_WITHOUT_WAITS, TABLES, Table, VIEWS,
+    ViewSpec, WORK_BY_NAME, WORK_WITHOUT_WAITS, WORKING_SPANS, WORKING_TASKS, tasks_in_slice,
 };
 use crate::trace::findings::{Finding, GROUPS};
+use crate::trace::kinds::{has_idle_tasks, has_profiler_rows, has_work_beside, processes, span};
 use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
 use crate::{figures, perfetto};
 
@@ -694,119 +693,6 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
 fn makespan(run: &Run, slice: Slice) -> Option<i64> {
     let (first, last) = span(run)?;
     slice.to.map_or(last, |to| to.min(last)).checked_sub(slice.from.map_or(first, |from| from.max(first)))
-}
-
-/// First start and last finish of what the program did.
-pub(crate) fn span(run: &Run) -> Option<(i64, i64)> {
-    if let Some(stored) = &run.stored {
-        return stored.span();
-    }
-    let tasks = run.tables.get(&Table::Tasks)?;
-    let (mut first, mut last) = (None, None);
-    for batch in tasks {
-        let of_program = rows_of_program(batch);
-        // Nearly always a batch is taken as it is.
-        let column = |name: &str| match &of_program {
-            None => Some(Arc::clone(&batch[name])),
-            Some(rows) => datafusion::arrow::compute::filter(&batch[name], rows).ok(),
-        };
-        let (starts, finishes) = (column("start")?, column("finish")?);
-        let start = datafusion::arrow::compute::min(starts.as_primitive::<Int64Type>());
-        first = first.into_iter().chain(start).min();
-        last = last.max(datafusion::arrow::compute::max(finishes.as_primitive::<Int64Type>()));
-    }
-    Some((first?, last?))
-}
-
-/// Which rows of tasks or locations are not the recorder's own; `None` where all are not.
-fn rows_of_program(batch: &RecordBatch) -> Option<BooleanArray> {
-    let roles = batch["role"].as_dictionary::<Int32Type>();
-    let words = roles.values().as_string::<i32>();
-    let profiler = (0..words.len()).find(|&word| words.is_valid(word) && words.value(word) == PROFILER)?;
-    let is_own = |row: usize| roles.key(row) == Some(profiler);
-    let rows: BooleanArray = (0..batch.num_rows()).map(|row| Some(!is_own(row))).collect();
-    (rows.true_count() < rows.len()).then_some(rows)
-}
-
-/// Whether a recorder wrote anything about itself.
-pub(crate) fn has_profiler_rows(run: &Run) -> bool {
-    if let Some(stored) = &run.stored {
-        return stored.has_profiler_rows();
-    }
-    let batches = [Table::Tasks, Table::Locations].iter().filter_map(|table| run.tables.get(table));
-    batches.flatten().any(|batch| rows_of_program(batch).is_some())
-}
-
-/// Whether a run has spans on locations that execute nothing, and tasks on others.
-pub(crate) fn has_work_beside(run: &Run) -> bool {
-    if let Some(stored) = &run.stored {
-        return stored.has_work_beside();
-    }
-    let batches = |table| run.tables.get(&table).into_iter().flatten();
-    let word = |batch: &RecordBatch, column: &str, row: usize| {
-        let words = batch[column].as_dictionary::<Int32Type>();
-        words.key(row).map(|key| words.values().as_string::<i32>().value(key).to_owned())
-    };
-    let beside: HashSet<String> = batches(Table::Locations)
-        .flat_map(|batch| (0..batch.num_rows()).map(move |row| (batch, row)))
-        .filter(|(batch, row)| is_beside(word(batch, "kind", *row).as_deref(), word(batch, "role", *row).as_deref()))
-        .filter_map(|(batch, row)| word(batch, "location", row))
-        .collect();
-    !beside.is_empty()
-        && batches(Table::Tasks).any(|batch| {
-            let places = batch["location"].as_dictionary::<Int32Type>();
-            let words = places.values().as_string::<i32>();
-            let works: Vec<bool> = (0..words.len()).map(|key| !beside.contains(words.value(key))).collect();
-            (0..places.len()).any(|row| places.key(row).is_some_and(|key| works[key]))
-        })
-}
-
-/// Whether a run has tasks that run nothing themselves, and others.
-pub(crate) fn has_idle_tasks(run: &Run) -> bool {
-    if let Some(stored) = &run.stored {
-        return stored.has_idle_tasks();
-    }
-    let (mut idle, mut working) = (false, false);
-    for batch in run.tables.get(&Table::Tasks).into_iter().flatten() {
-        let columns = ["role", "kind", "name"].map(|column| batch[column].as_dictionary::<Int32Type>());
-        let word = |column: usize, row: usize| {
-            columns[column].key(row).map(|key| columns[column].values().as_string::<i32>().value(key))
-        };
-        let has = |column: usize, words: &[&str]| {
-            columns[column].values().as_string::<i32>().iter().flatten().any(|word| words.contains(&word))
-        };
-        // Most traces have no such word, and are not looked at row by row.
-        if !has(0, &["wait"]) && !has(1, &["user_annotation", "gpu_user_annotation"]) {
-            working |= batch.num_rows() > 0;
-            if idle && working {
-                return true;
-            }
-            continue;
-        }
-        for row in 0..batch.num_rows() {
-            match runs_nothing(word(0, row), word(1, row), word(2, row)) {
-                true => idle = true,
-                false => working = true,
-            }
-            if idle && working {
-                return true;
-            }
-        }
-    }
-    false
-}
-
-pub(crate) fn processes(run: &Run) -> Option<i64> {
-    if let Some(stored) = &run.stored {
-        return stored.processes();
-    }
-    let locations = run.tables.get(&Table::Locations)?;
-    let mut seen = HashSet::new();
-    for batch in locations {
-        let process = batch["process"].as_dictionary::<Int32Type>();
-        seen.extend((0..process.len()).filter_map(|row| process.key(row)));
-    }
-    (!seen.is_empty()).then_some(seen.len() as i64)
 }
 
 fn stats_batch(opened: &Opened) -> Result<RecordBatch> {

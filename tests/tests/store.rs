@@ -190,30 +190,257 @@ fn compare_all(traces: &str, stored: &Session, files: &Session) {
     }
 }
 
-/// So many tasks are sorted by location in the file, and come in the order of the trace.
-#[test]
-fn clustered_rows_come_in_the_order_of_the_trace() {
+/// A trace of so many tasks that they are sorted by location in the file, with arguments that do not compress well.
+fn long_trace(folder: &Path) -> PathBuf {
     let event = |task: u64| {
         let (thread, start) = (task * 7 % 5, task * 10 % 77_777);
+        let noise: String =
+            (1..5u64).map(|part| format!("{:016x}", (task * 5 + part).wrapping_mul(0x9E37_79B9_7F4A_7C15))).collect();
         format!(
-            r#"{{"ph":"X","pid":1,"tid":{thread},"ts":{start},"dur":3,"name":"n{}","args":{{"i":{task}}}}}"#,
+            r#"{{"ph":"X","pid":1,"tid":{thread},"ts":{start},"dur":3,"name":"n{}","args":{{"i":"{noise}"}}}}"#,
             task % 11
         )
     };
-    let events: Vec<String> = (0..20_000).map(event).collect();
-    let folder = tq_tests::folder_of(&[("long.json", format!("[{}]", events.join(",\n")))]);
-    let (trace, store) = (folder.path().join("long.json"), folder.path().join("store"));
+    let events: Vec<String> = (0..40_000).map(event).collect();
+    let path = folder.join("long.json");
+    std::fs::write(&path, format!("[{}]", events.join(",\n"))).unwrap();
+    path
+}
+
+/// So many tasks come in the order of the trace, of whatever pages and rows they are read.
+#[test]
+fn clustered_rows_come_in_the_order_of_the_trace() {
+    let (folder, store) = folder();
+    let trace = long_trace(folder.path());
     store::import(&store, &options(at(&trace)), &Replace::Nothing, false).unwrap();
-    let (files, stored) = (open(&trace), open(&store));
-    for sql in [
-        "SELECT * FROM tasks",
-        "SELECT args, name FROM tasks WHERE start > 70000000 AND task > 9000",
-        "SELECT name, first_value(task) FROM tasks GROUP BY name ORDER BY name",
-        "SELECT task FROM tasks LIMIT 7 OFFSET 12000",
-        "SELECT location, busy(start, finish) FROM tasks GROUP BY location ORDER BY location",
-    ] {
-        assert_eq!(rows(&stored, sql), rows(&files, sql), "{sql}");
+    for slice in [None, Some(("20ms", "21ms")), Some(("1ms", "70ms"))] {
+        let times = slice.map(|(from, to)| (from.parse().unwrap(), to.parse().unwrap()));
+        let (from, to) = times.unzip();
+        let open = |path: &Path| Session::open(&OpenOptions { from, to, ..options(at(path)) }).unwrap();
+        let (files, stored) = (open(&trace), open(&store));
+        for sql in [
+            "SELECT * FROM tasks",
+            "SELECT * FROM runs",
+            "SELECT * FROM import_stats",
+            "SELECT args, name FROM tasks WHERE start > 70000000 AND task > 9000",
+            "SELECT name, first_value(task) FROM tasks GROUP BY name ORDER BY name",
+            "SELECT task FROM tasks LIMIT 7 OFFSET 12000",
+            "SELECT args FROM tasks LIMIT 3",
+            "SELECT location, busy(start, finish) FROM tasks GROUP BY location ORDER BY location",
+            "SELECT count(*), sum(duration) FROM tasks WHERE location = '1/3' AND start BETWEEN 20000000 AND 20500000",
+            "SELECT task, finish FROM tasks WHERE finish <= 5000 OR finish > 77770000",
+            "SELECT name FROM tasks WHERE task IN (5, 39999, 20000)",
+        ] {
+            assert_eq!(rows(&stored, sql), rows(&files, sql), "{sql} in {slice:?}");
+        }
     }
+}
+
+/// What a scan read, as `EXPLAIN ANALYZE` tells.
+fn measure(session: &Session, sql: &str, metric: &str) -> u64 {
+    let plan = rows(session, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
+    let scan = plan.lines().find(|line| line.contains("StoredExec")).unwrap_or_else(|| panic!("{plan}"));
+    let found = scan.split(&format!("{metric}=")).nth(1).unwrap_or_else(|| panic!("no {metric}: {scan}"));
+    let text: String = found.chars().take_while(|c| !",]".contains(*c)).collect();
+    let mut parts = text.split_whitespace();
+    let number: f64 = parts.next().unwrap().parse().unwrap_or_else(|_| panic!("{metric}: {text}"));
+    (number
+        * match parts.next() {
+            Some("K") => 1e3,
+            Some("M") => 1e6,
+            _ => 1.0,
+        }) as u64
+}
+
+#[test]
+fn pages_and_rows_that_are_not_wanted_are_not_read() {
+    let (folder, store) = folder();
+    let trace = long_trace(folder.path());
+    store::import(&store, &options(at(&trace)), &Replace::Nothing, false).unwrap();
+    let session = open(&store);
+    let bytes = |sql: &str| measure(&session, sql, "bytes_read");
+    let read = |sql: &str| measure(&session, sql, "output_rows");
+    let all = bytes("SELECT sum(length(args)) FROM tasks");
+    assert!(all > 1_000_000, "{all}");
+    let part = "SELECT sum(length(args)) FROM tasks WHERE location = '1/3' AND start BETWEEN 20000000 AND 20500000";
+    assert!(bytes(part) < all * 2 / 3, "{} of {all}", bytes(part));
+    assert!(read(part) < 200, "{}", read(part));
+    assert!(bytes("SELECT sum(length(args)) FROM tasks WHERE task = 5") < all * 2 / 3);
+    assert_eq!(read("SELECT args FROM tasks LIMIT 3"), 3);
+    assert!(bytes("SELECT args FROM tasks LIMIT 3") < all * 2 / 3);
+    assert_eq!(measure(&session, "SELECT name FROM tasks WHERE start > 90000000000", "groups_read"), 0);
+    // Of a slice, the rows outside are never read.
+    let slice =
+        OpenOptions { from: Some("20ms".parse().unwrap()), to: Some("21ms".parse().unwrap()), ..options(at(&store)) };
+    let slice = Session::open(&slice).unwrap();
+    assert!(measure(&slice, "SELECT sum(length(args)) FROM tasks", "bytes_read") < all);
+    assert!(measure(&slice, "SELECT sum(length(args)) FROM tasks", "output_rows") < 1000);
+}
+
+fn cached(cache: &Path, bytes: u64, traces: Vec<TraceSpec>) -> Session {
+    let cache = Some(store::Cache { folder: cache.to_owned(), bytes });
+    Session::open(&OpenOptions { cache, ..options(traces) }).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Entries of a cache, and what is left of others.
+fn entries(cache: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> =
+        std::fs::read_dir(cache).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    entries.sort();
+    entries
+}
+
+#[test]
+fn a_cache_answers_as_the_traces_do() {
+    let (folder, _) = folder();
+    let cache = folder.path().join("cache");
+    let traces = [
+        "tfprof/wavefront_40.tfp",
+        "x=pascal/regions.json x=pascal/regions.json",
+        "actorprof/triangle_range",
+        "ns=tfprof/wavefront_40.tfp ps=daisen/queue_v49.sqlite3.zst",
+    ];
+    for traces in traces {
+        let files = Session::open(&options(specs(traces))).unwrap();
+        for time in ["first", "second"] {
+            let kept = cached(&cache, 1 << 30, specs(traces));
+            assert_eq!(kept.opening_notes(), files.opening_notes(), "{traces}, {time}");
+            for table in &TABLES {
+                let sql = format!("SELECT * FROM {}", table.name);
+                assert_eq!(rows(&kept, &sql), rows(&files, &sql), "{traces}: {sql}, {time}");
+            }
+        }
+    }
+    // Under another name and with other options, a trace is another one.
+    assert_eq!(entries(&cache).len(), 5);
+    // Names, notes and slices come after the cache.
+    let slice = |cache: Option<store::Cache>| {
+        let (from, to) = (Some("1us".parse().unwrap()), Some("2ms".parse().unwrap()));
+        let run_args = vec![("commit".to_owned(), "c1".to_owned())];
+        let session = Session::open(&OpenOptions { cache, from, to, run_args, ..options(specs(traces[0])) }).unwrap();
+        [rows(&session, "SELECT * FROM runs"), rows(&session, "SELECT * FROM program_tasks")]
+    };
+    let kept = slice(Some(store::Cache { folder: cache.clone(), bytes: 1 << 30 }));
+    assert_eq!(kept, slice(None));
+    assert_eq!(entries(&cache).len(), 5);
+}
+
+#[test]
+fn a_changed_trace_and_a_damaged_entry_are_read_again() {
+    let (folder, _) = folder();
+    let (cache, trace) = (folder.path().join("cache"), folder.path().join("a.json"));
+    let write = |name: &str| {
+        std::fs::write(&trace, format!(r#"[{{"ph":"X","pid":1,"tid":1,"ts":0,"dur":5,"name":"{name}"}}]"#)).unwrap();
+    };
+    let name = |session: &Session| rows(session, "SELECT name FROM tasks");
+    write("one");
+    for _ in 0..2 {
+        assert_eq!(name(&cached(&cache, 1 << 30, at(&trace))), ["one"]);
+    }
+    write("two");
+    assert_eq!(name(&cached(&cache, 1 << 30, at(&trace))), ["two"]);
+    assert_eq!(entries(&cache).len(), 2);
+    // Each file of the entry, cut, flipped and gone.
+    let damages: [fn(&Path, &[u8]); 3] = [
+        |path, bytes| std::fs::write(path, &bytes[..bytes.len() - 1]).unwrap(),
+        |path, bytes| {
+            let mut bytes = bytes.to_vec();
+            let middle = bytes.len() / 2;
+            bytes[middle] ^= 1;
+            std::fs::write(path, bytes).unwrap();
+        },
+        |path, _| std::fs::remove_file(path).unwrap(),
+    ];
+    for entry in entries(&cache) {
+        std::fs::remove_dir_all(entry).unwrap();
+    }
+    assert_eq!(name(&cached(&cache, 1 << 30, at(&trace))), ["two"]);
+    let all = files_of(&cache);
+    assert!(all.len() >= 5, "{all:?}");
+    for part in ["/log/", "/runs/", "/key"] {
+        for damage in damages {
+            for file in files_of(&cache).iter().filter(|file| file.contains(part)) {
+                let path = cache.join(file);
+                damage(&path, &std::fs::read(&path).unwrap());
+            }
+            let session = cached(&cache, 1 << 30, at(&trace));
+            assert_eq!(name(&session), ["two"], "{part}");
+            let note = session.opening_notes().join("");
+            assert_eq!(note.contains("the cache is damaged, and the trace is read again"), part != "/key", "{note}");
+            assert!(cached(&cache, 1 << 30, at(&trace)).opening_notes().is_empty());
+            assert_eq!(entries(&cache).len(), 1, "{part}");
+        }
+    }
+}
+
+#[test]
+fn a_cache_keeps_what_was_used_last() {
+    let (folder, _) = folder();
+    let cache = folder.path().join("cache");
+    let read = |bytes: u64, trace: &str| drop(cached(&cache, bytes, specs(trace)));
+    read(1 << 30, "tfprof/wavefront_40.tfp");
+    let first = entries(&cache);
+    let pause = || std::thread::sleep(Duration::from_millis(20));
+    pause();
+    read(1 << 30, "tfprof/wavefront_41.tfp");
+    pause();
+    read(1 << 30, "tfprof/wavefront_40.tfp");
+    pause();
+    // Room for about two of these.
+    let all: u64 = files_of(&cache).iter().map(|file| std::fs::metadata(cache.join(file)).unwrap().len()).sum();
+    let open = cached(&cache, 1 << 30, specs("tfprof/wavefront_41.tfp"));
+    pause();
+    read(1 << 30, "tfprof/wavefront_40.tfp");
+    read(all / 3, "tfprof/zero_40.tfp");
+    // What somebody reads stays, whatever its size.
+    assert!(rows(&open, "SELECT * FROM tasks").len() > 10);
+    drop(open);
+    pause();
+    read(all * 2 / 3, "tfprof/fib_36.json");
+    assert!(entries(&cache).len() < 4, "{:?}", entries(&cache));
+    assert!(!first.is_empty());
+    // Nothing fits: nothing stays, and the trace is read.
+    assert_eq!(rows(&cached(&cache, 0, specs("folded/solver.folded")), "SELECT count(*) > 0 FROM tasks"), ["true"]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for trace in ["tfprof/wavefront_40.tfp", "tfprof/fib_36.json", "tfprof/wavefront_40.tfp"] {
+                    let session = cached(&cache, all / 3, specs(trace));
+                    assert!(session.opening_notes().is_empty(), "{:?}", session.opening_notes());
+                    assert!(!rows(&session, "SELECT * FROM tasks").is_empty());
+                }
+            });
+        }
+    });
+    let left: Vec<PathBuf> = entries(&cache);
+    assert!(left.iter().all(|path| !path.file_name().unwrap().to_string_lossy().starts_with('.')), "{left:?}");
+}
+
+#[test]
+fn nightly_runs_show_where_they_became_slower() {
+    let (folder, store) = folder();
+    let mut traces = Vec::new();
+    for night in 0..30u64 {
+        let path = folder.path().join(format!("{night}.json"));
+        let (level, once) = (if night < 14 { 1000 } else { 1300 }, if night == 7 { 900 } else { 0 });
+        let level = level + once + night * 7 % 5;
+        std::fs::write(&path, format!(r#"[{{"ph":"X","pid":1,"tid":1,"ts":0,"dur":{level},"name":"a"}}]"#)).unwrap();
+        traces.push(TraceSpec { name: Some(format!("night/{night:02}")), path });
+    }
+    for (night, trace) in traces.iter().enumerate() {
+        let run_args = vec![("commit".to_owned(), format!("c{night}"))];
+        let options = OpenOptions { run_args, ..options(vec![trace.clone()]) };
+        store::import(&store, &options, &Replace::Nothing, false).unwrap();
+    }
+    let session = open(&store);
+    let ask = |name: &str, given: &[(&str, &str)]| lines(&tq_tests::ask_saved(&session, name, given));
+    assert_eq!(ask("change-points", &[]), ["night/14|14|c14|night/13|c13|1002000.0|1302000.0|29.9"]);
+    assert_eq!(ask("change-points", &[("least_percent", "40")]), [""; 0]);
+    assert_eq!(ask("worst-runs", &[("limit", "1")]), ["night/07|7|c7|1904000|1300000.0|46.5|151.0"]);
+    let trend = ask("trend", &[("window", "3")]);
+    assert_eq!(trend.len(), 30);
+    assert_eq!(trend[0], "night/00|0|c0|1000000|-|-");
+    assert_eq!(trend[14], "night/14|14|c14|1303000|1002000.0|30.0");
 }
 
 /// A part of the time of a session, or the time that is named.
@@ -424,6 +651,58 @@ fn writers_at_once_lose_nothing() {
     assert_eq!(outcomes.iter().filter(|won| **won).count(), 1);
     store::gc(&store, Duration::ZERO).unwrap();
     assert_eq!(files_of(&store.join("runs")), committed(&store));
+}
+
+/// Readers keep what they opened while runs are replaced, moved and collected; those that open later see whole commits.
+#[test]
+fn readers_at_work_are_not_disturbed() {
+    let (_folder, store) = folder();
+    import(&store, "a=tfprof/wavefront_40.tfp b=tfprof/wavefront_40.tfp");
+    let all = "SELECT run, count(*), sum(duration) FROM tasks GROUP BY run ORDER BY run";
+    let early = open(&store);
+    let expected = rows(&early, all);
+    std::thread::scope(|scope| {
+        let store = &store;
+        scope.spawn(move || {
+            for _ in 0..4 {
+                try_import(store, "b=tfprof/wavefront_40.tfp", &Replace::SameNames).unwrap();
+                store::gc(store, Duration::from_secs(3600)).unwrap();
+                store::compact(store, &tq_engine::trace::Budget::unlimited()).unwrap();
+            }
+        });
+        for _ in 0..2 {
+            let expected = &expected;
+            scope.spawn(move || (0..6).for_each(|_| assert_eq!(&rows(&open(store), all), expected)));
+        }
+    });
+    assert_eq!(rows(&early, all), expected, "its files are younger than an hour");
+    // Who insists on deleting them is told by readers: an error, never a part of the rows.
+    store::gc(&store, Duration::ZERO).unwrap();
+    let late = bag(&early, "SELECT * FROM tasks");
+    assert!(late.as_ref().is_err_and(|error| error.contains("not there")), "{late:?}");
+    assert_eq!(rows(&open(&store), all), expected);
+}
+
+#[test]
+fn stores_of_other_versions_are_refused() {
+    let (_folder, store) = folder();
+    import(&store, "tfprof/wavefront_40.tfp");
+    let path = store.join("log/00000001.json");
+    let commit = std::fs::read_to_string(&path).unwrap();
+    for (version, expected) in
+        [(1, "a tq before the first release wrote this: format 1"), (3, "a newer version of tq wrote this: format 3")]
+    {
+        std::fs::write(&path, commit.replacen("{\"tq store\":2", &format!("{{\"tq store\":{version}"), 1)).unwrap();
+        for refused in [
+            refused(&store),
+            try_import(&store, "x=tfprof/zero_40.tfp", &Replace::Nothing).map(drop).unwrap_err().to_string(),
+            store::remove(&store, "*").map(drop).unwrap_err().to_string(),
+            store::gc(&store, Duration::ZERO).map(drop).unwrap_err().to_string(),
+        ] {
+            assert!(refused.contains(expected), "{refused}");
+        }
+    }
+    assert!(files_of(&store.join("runs")).len() > 1, "gc deletes nothing of a store that it does not understand");
 }
 
 #[test]

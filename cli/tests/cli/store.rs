@@ -144,3 +144,99 @@ fn an_import_that_is_killed_loses_nothing_and_shows_nothing_of_itself() {
     assert_eq!(folders, there.len(), "seed {seed}: gc leaves what the commits name");
     assert_eq!(place.tq("query runs.store -c 'SELECT count(*) FROM tasks'").status, Some(0));
 }
+
+#[test]
+fn a_cache_is_used_where_it_is_wanted() {
+    let place = Place::new();
+    let cache = place.0.path().join("cache/tq/traces");
+    let entries = || std::fs::read_dir(&cache).map_or(0, Iterator::count);
+    let answer = |arguments: &str| {
+        let answer = place.tq(&format!("query {arguments} run.json -c 'SELECT name, start FROM tasks'"));
+        assert_eq!((answer.status, answer.stderr.as_str()), (Some(0), ""), "{arguments}");
+        answer.stdout
+    };
+    let expected = answer("");
+    assert_eq!(entries(), 0);
+    for arguments in ["--cache", "--cache", "--cache=yes"] {
+        assert_eq!((answer(arguments), entries()), (expected.clone(), 1));
+    }
+    place.write("config/tq/config.toml", "cache = true\ncache-size = \"1MB\"\n");
+    assert_eq!((answer("--cache=no"), entries()), (expected.clone(), 1));
+    assert_eq!(answer("--from-format tfprof"), expected);
+    assert_eq!(entries(), 2, "what is read in another way is kept beside it");
+    // A cache that cannot be written does not matter.
+    std::fs::remove_dir_all(place.0.path().join("cache")).unwrap();
+    place.write("cache", "a file");
+    let refused = place.tq("query --cache run.json -c 'SELECT name, start FROM tasks'");
+    assert_eq!((refused.status, &refused.stdout), (Some(0), &expected));
+    assert!(refused.stderr.contains("note: the trace is not kept in the cache"), "{}", refused.stderr);
+    let mistake = place.tq("query --cache=maybe run.json -c 'SELECT 1'");
+    assert!(
+        mistake.status == Some(2) && mistake.stderr.contains("write `--cache` or `--cache=no`"),
+        "{}",
+        mistake.stderr
+    );
+}
+
+/// Runs a script that may mount file systems; `None` where the user may not.
+fn with_mounts(place: &Place, script: &str) -> Option<std::process::Output> {
+    let unshared = |script: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command
+            .args(["-rm", "sh", "-c", script])
+            .current_dir(place.0.path())
+            .env("TQ", env!("CARGO_BIN_EXE_tq"))
+            .output()
+    };
+    let may = unshared("mkdir -p mounted && mount -t tmpfs -o size=64k tmpfs mounted");
+    may.is_ok_and(|output| output.status.success()).then(|| unshared(script).unwrap())
+}
+
+fn skip() {
+    println!("skipped: this user may not mount file systems");
+}
+
+/// A trace whose store is larger than a small disk.
+fn large_trace(place: &Place) {
+    let noise = |task: u64| {
+        format!(
+            "{:016x}{:016x}",
+            task.wrapping_mul(0x9E37_79B9_7F4A_7C15),
+            (task + 7).wrapping_mul(0xD134_2543_DE82_EF95)
+        )
+    };
+    let event = |task: u64| {
+        format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":{task},"dur":1,"name":"a","args":{{"i":"{}"}}}}"#, noise(task))
+    };
+    let events: Vec<String> = (0..40_000).map(event).collect();
+    place.write("large.json", &format!("[{}]", events.join(",\n")));
+}
+
+#[test]
+fn a_full_disk_leaves_the_store_as_it_was() {
+    let place = Place::new();
+    large_trace(&place);
+    let script = "mount -t tmpfs -o size=600k tmpfs mounted && $TQ import first=run.json --into mounted/store && \
+        find mounted -type f | sort > before; $TQ import large.json --into mounted/store; echo exit $?; \
+        find mounted -type f | sort > after; cmp before after && echo same; \
+        $TQ runs mounted/store --format csv | cut -d, -f1; $TQ query mounted/store -c 'SELECT count(*) AS n FROM tasks'; \
+        XDG_CACHE_HOME=$PWD/mounted/cache $TQ query --cache large.json -c 'SELECT count(*) AS n FROM tasks'; ls -A mounted/cache/tq/traces";
+    let Some(output) = with_mounts(&place, script) else { return skip() };
+    let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(stdout, "1 run imported into mounted/store\nexit 2\nsame\nrun\nfirst\nn\n3\nn\n40000\n", "{stderr}");
+    assert_eq!(stderr.matches("the disk is full").count(), 2, "{stderr}");
+}
+
+#[test]
+fn a_store_that_cannot_be_written_is_read() {
+    let place = Place::new();
+    place.tq("import first=run.json --into store");
+    let script = "mount --bind store mounted && mount -o remount,bind,ro mounted && \
+        $TQ query mounted -c 'SELECT count(*) AS n FROM tasks'; $TQ import second=run.json --into mounted; echo exit $?; \
+        $TQ remove mounted first; echo exit $?; $TQ gc mounted --older-than 0s; echo exit $?";
+    let Some(output) = with_mounts(&place, script) else { return skip() };
+    let (stdout, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(stdout.starts_with("n\n3\nexit 2\nexit 2\n"), "{stdout}{stderr}");
+    assert!(stderr.matches("the file system is read-only").count() >= 2, "{stderr}");
+    assert_eq!(place.tq("query store -c 'SELECT count(*) FROM tasks'").status, Some(0));
+}

@@ -15,8 +15,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{JoinType, Result, internal_err};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -27,6 +27,8 @@ use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJo
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
 };
+
+use crate::sql::one_input::{no_expressions, one_input};
 
 type Plan = Arc<dyn ExecutionPlan>;
 
@@ -161,16 +163,11 @@ impl DisplayAs for ForgetExec {
 }
 
 impl ExecutionPlan for ForgetExec {
-    fn name(&self) -> &'static str {
-        "ForgetExec"
-    }
+    one_input!("ForgetExec", |this, input| Ok(ForgetExec::above(input, this.kept)));
+    no_expressions!();
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    fn children(&self) -> Vec<&Plan> {
-        vec![&self.input]
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -179,24 +176,6 @@ impl ExecutionPlan for ForgetExec {
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
         vec![false]
-    }
-
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
-    fn replace_children(self: Arc<Self>, children: Vec<Plan>, _: ReplaceChildrenOptions) -> Result<Plan> {
-        match <[_; 1]>::try_from(children) {
-            Ok([input]) => Ok(ForgetExec::above(input, self.kept)),
-            Err(children) => internal_err!("ForgetExec has one input, not {}", children.len()),
-        }
-    }
-
-    fn with_new_children(self: Arc<Self>, children: Vec<Plan>) -> Result<Plan> {
-        self.replace_children(children, ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute))
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -5,11 +5,12 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::reader::{ChunkReader, Length};
+use datafusion::physical_plan::metrics::Count;
 
 use super::log::{BLOCK_BYTES, StoredFile};
 
@@ -64,36 +65,81 @@ impl Write for Summed {
     }
 }
 
+/// Blocks that are kept of a file while it is read: the pages of some columns are read in turn, and a block holds several.
+const KEPT: usize = 24;
+
 /// A file that is read, compared with its checksums.
 #[derive(Clone)]
 pub(super) struct Verified {
     file: Arc<File>,
     about: Arc<StoredFile>,
+    /// The blocks that were read last, the newest at the end.
+    kept: Arc<Mutex<Vec<(u64, Bytes)>>>,
+    /// Counts the bytes that are read.
+    count: Option<Count>,
 }
 
 impl Verified {
     pub(super) fn new(file: File, about: Arc<StoredFile>) -> Verified {
-        Verified { file: Arc::new(file), about }
+        Verified { file: Arc::new(file), about, kept: Arc::default(), count: None }
+    }
+
+    /// Counts what it reads from now on.
+    pub(super) fn counting(self, count: Option<Count>) -> Verified {
+        Verified { count, ..self }
     }
 
     /// The bytes from `start`: read in whole blocks, so that they can be compared.
     fn read(&self, start: u64, length: u64) -> io::Result<Bytes> {
         let cut = || io::Error::new(io::ErrorKind::UnexpectedEof, "it is shorter than what it should hold");
         let end = start.checked_add(length).filter(|end| *end <= self.about.bytes).ok_or_else(cut)?;
-        let first = start / BLOCK_BYTES;
-        let from = first * BLOCK_BYTES;
-        let to = end.next_multiple_of(BLOCK_BYTES).min(self.about.bytes);
-        let mut bytes = vec![0; usize::try_from(to.saturating_sub(from)).map_err(|_| cut())?];
-        read_at(&self.file, &mut bytes, from)?;
-        for (place, block) in (first..).zip(bytes.chunks(BLOCK_BYTES as usize)) {
-            let sum = format!("{:08x}", crc32fast::hash(block));
-            let expected = usize::try_from(place).ok().and_then(|place| self.about.sums.get(place * 8..place * 8 + 8));
-            if expected != Some(sum.as_str()) {
-                let what = format!("the checksum of the 256 KiB from byte {} does not fit", place * BLOCK_BYTES);
-                return Err(io::Error::new(io::ErrorKind::InvalidData, what));
-            }
+        if length == 0 {
+            return Ok(Bytes::new());
         }
-        Ok(Bytes::from(bytes).slice((start - from) as usize..(end - from) as usize))
+        let within = |place: u64| {
+            let first = place * BLOCK_BYTES;
+            (start.saturating_sub(first) as usize, (end - first).min(BLOCK_BYTES) as usize)
+        };
+        let (first, last) = (start / BLOCK_BYTES, (end - 1) / BLOCK_BYTES);
+        if first == last {
+            let (from, to) = within(first);
+            return Ok(self.block(first)?.slice(from..to));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(length).map_err(|_| cut())?);
+        for place in first..=last {
+            let (from, to) = within(place);
+            bytes.extend_from_slice(&self.block(place)?[from..to]);
+        }
+        Ok(Bytes::from(bytes))
+    }
+
+    /// A block that is as it was written.
+    fn block(&self, place: u64) -> io::Result<Bytes> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = kept.iter().position(|(other, _)| *other == place) {
+            let known = kept.remove(at);
+            let bytes = known.1.clone();
+            kept.push(known);
+            return Ok(bytes);
+        }
+        let from = place * BLOCK_BYTES;
+        let mut bytes = vec![0; (self.about.bytes - from).min(BLOCK_BYTES) as usize];
+        read_at(&self.file, &mut bytes, from)?;
+        let sum = format!("{:08x}", crc32fast::hash(&bytes));
+        let expected = usize::try_from(place).ok().and_then(|place| self.about.sums.get(place * 8..place * 8 + 8));
+        if expected != Some(sum.as_str()) {
+            let what = format!("the checksum of the 256 KiB from byte {from} does not fit");
+            return Err(io::Error::new(io::ErrorKind::InvalidData, what));
+        }
+        if let Some(count) = &self.count {
+            count.add(bytes.len());
+        }
+        let bytes = Bytes::from(bytes);
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((place, bytes.clone()));
+        Ok(bytes)
     }
 }
 
@@ -164,7 +210,8 @@ mod tests {
         summed.write_all(&content).unwrap();
         let (_, bytes, sums) = summed.finish();
         assert_eq!((bytes, sums.len()), (content.len() as u64, 24));
-        let about = StoredFile { path: String::new(), table: String::new(), bytes, groups: vec![], sums };
+        let about =
+            StoredFile { path: String::new(), table: String::new(), bytes, groups: vec![], finishes: vec![], sums };
         let verified = || Verified::new(File::open(&path).unwrap(), Arc::new(about.clone()));
         for (start, length) in [(0, 10), (BLOCK_BYTES - 5, 10), (bytes - 7, 7), (3, bytes - 3), (0, 0)] {
             let expected = &content[start as usize..(start + length) as usize];

@@ -11,8 +11,8 @@ use tq_udfs::ticks::Tick;
 
 use super::log::{Facts, StoredInfo, StoredRun, StoredStat};
 use crate::open::NamedRun;
-use crate::session::{has_idle_tasks, has_profiler_rows, has_work_beside, processes, span};
 use crate::tables::ColumnType;
+use crate::trace::kinds::{has_idle_tasks, has_profiler_rows, has_work_beside, processes, span};
 use crate::trace::{Finding, Run, RunInfo, Severity, Stage, Stat};
 
 /// What a run says of itself, as a commit has it. Its rows are elsewhere.

@@ -1,7 +1,7 @@
 //! Log: which runs a store has. Each commit is a small JSON file that names what it adds and removes.
 //!
 //! ```text
-//! {"tq store":1,"crc32":"1a2b3c4d","body":{"number":17,"removed":["night/3"],"files":[…],"runs":[…]}}
+//! {"tq store":2,"crc32":"1a2b3c4d","body":{"number":17,"removed":["night/3"],"files":[…],"runs":[…]}}
 //! ```
 //! A commit appears whole or not at all: it is written beside the log, made durable, and then linked under the next number, which
 //! fails if somebody else was faster. Who loses reads the new commits, checks the names again, and tries the next number. Each
@@ -25,7 +25,7 @@ use crate::tables::Table;
 use crate::trace::Deadline;
 
 /// The version of the format; a reader refuses newer ones.
-pub(super) const VERSION: u64 = 1;
+pub(super) const VERSION: u64 = 2;
 /// A checkpoint after so many commits.
 const CHECKPOINT_EVERY: u64 = 100;
 /// The largest commit that is read.
@@ -63,6 +63,9 @@ pub(super) struct StoredFile {
     pub(super) bytes: u64,
     /// Rows of each group.
     pub(super) groups: Vec<u64>,
+    /// Of tasks: the least and the greatest `finish` of each group, which its columns do not tell, in the run's own tick.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) finishes: Vec<Option<(i64, i64)>>,
     /// CRC-32 of each [`BLOCK_BYTES`], eight letters each.
     pub(super) sums: String,
 }
@@ -361,7 +364,7 @@ fn read_commit(path: &Path, number: u64) -> Result<(PathBuf, Commit), ImportErro
     let wrong = || damaged(path, "it does not begin and end as a commit does, or is cut");
     let rest = match text.strip_prefix(&head()) {
         Some(rest) => rest,
-        None => return Err(newer(path, &text).unwrap_or_else(wrong)),
+        None => return Err(other_version(path, &text).unwrap_or_else(wrong)),
     };
     let (sum, rest) = rest.split_at_checked(8).ok_or_else(wrong)?;
     let body = rest.strip_prefix(MIDDLE).and_then(|rest| rest.strip_suffix(END)).ok_or_else(wrong)?;
@@ -376,16 +379,23 @@ fn read_commit(path: &Path, number: u64) -> Result<(PathBuf, Commit), ImportErro
     Ok((path.to_owned(), commit))
 }
 
-/// The refusal of a store that a newer version wrote.
-fn newer(path: &Path, text: &str) -> Option<ImportError> {
+/// The refusal of a store that another version wrote.
+fn other_version(path: &Path, text: &str) -> Option<ImportError> {
     let digits: String =
         text.strip_prefix("{\"tq store\":")?.chars().take_while(char::is_ascii_digit).take(9).collect();
-    let version: u64 = digits.parse().ok()?;
-    (version > VERSION && text[12 + digits.len()..].starts_with(',')).then(|| ImportError::Unusable {
-        path: path.to_owned(),
-        what: format!("a newer version of tq wrote this: format {version}, and this tq reads up to format {VERSION}"),
-        hint: Some("use the newer tq, or import the traces into a new store".to_owned()),
-    })
+    let version: u64 = digits.parse().ok().filter(|_| text[12 + digits.len()..].starts_with(','))?;
+    let (what, hint) = match version {
+        VERSION => return None,
+        newer if newer > VERSION => (
+            format!("a newer version of tq wrote this: format {newer}, and this tq reads format {VERSION}"),
+            "use the newer tq, or import the traces into a new store",
+        ),
+        older => (
+            format!("a tq before the first release wrote this: format {older}, and this tq reads format {VERSION}"),
+            "import the traces into a new store",
+        ),
+    };
+    Some(ImportError::Unusable { path: path.to_owned(), what, hint: Some(hint.to_owned()) })
 }
 
 /// What a checksum does not tell: whether the numbers fit together.
@@ -406,6 +416,10 @@ fn check(commit: &Commit) -> Result<(), String> {
         }
         if file.groups.iter().any(|rows| *rows > GROUP_ROWS) {
             return Err(format!("`{}` has a group of more than 2^20 rows", file.path));
+        }
+        let finishes = if known == Some(Table::Tasks) { file.groups.len() } else { 0 };
+        if file.finishes.len() != finishes {
+            return Err(format!("`{}` has not the last times of each group", file.path));
         }
     }
     for run in &commit.runs {
@@ -564,7 +578,7 @@ mod tests {
             fs::write(&path, &bytes[..place]).unwrap();
             assert!(read(store.path(), Deadline::default()).is_err(), "cut at {place}");
         }
-        let newer = String::from_utf8(bytes).unwrap().replacen("\"tq store\":1", "\"tq store\":12", 1);
+        let newer = String::from_utf8(bytes).unwrap().replacen("\"tq store\":2", "\"tq store\":12", 1);
         fs::write(&path, newer).unwrap();
         let error = read(store.path(), Deadline::default()).unwrap_err().to_string();
         assert!(error.contains("a newer version of tq wrote this: format 12"), "{error}");
@@ -577,6 +591,7 @@ mod tests {
             table: "tasks".to_owned(),
             bytes: 10,
             groups: vec![5, 5],
+            finishes: vec![None, Some((3, 9))],
             sums: "00000000".to_owned(),
         };
         let parts = vec![Part { file: 0, first: 0, groups: 2 }];
@@ -591,7 +606,8 @@ mod tests {
     fn what_a_stranger_writes_must_fit_together() {
         let store = store();
         assert_eq!(forged(store.path(), |_| ()), "fine");
-        let changes: [fn(&mut Commit); 14] = [
+        let changes: [fn(&mut Commit); 15] = [
+            |commit| commit.files[0].finishes.truncate(1),
             |commit| commit.files[0].path = "../../../../../etc/passwd".to_owned(),
             |commit| commit.files[0].path = "abcdefghij012345/../x.parquet".to_owned(),
             |commit| commit.files[0].table = "runs".to_owned(),

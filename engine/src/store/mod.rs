@@ -4,16 +4,24 @@
 //! tq import:  traces → runs (as for a session) → files under runs/<id> → a commit in log/
 //! tq query:   log/ → which runs there are → rows of those that were asked for
 //! ```
-//! `layout` says where things are, `log` which runs there are, `write` and `read` how rows become files and rows again,
-//! `facts` what a commit says of a run, `views` how DuckDB sees a store, `keep` how one is kept small.
+//! `layout` says where things are, `log` which runs there are, `write` and `read` how rows become files and rows again, `columns` in
+//! which columns, `conditions` which of them a query needs, `cut` which are in a slice of time,
+//! `facts` what a commit says of a run, `views` how DuckDB sees a store, `keep` how one is kept small, `cache` stores of
+//! traces that a user has read.
 
 mod blocks;
+mod cache;
+mod columns;
+mod conditions;
+mod cut;
 mod facts;
 mod keep;
 mod layout;
 mod log;
 mod read;
 mod scan;
+#[cfg(test)]
+mod tests;
 mod views;
 mod write;
 
@@ -21,20 +29,23 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryPool;
 use tq_udfs::relation::runs::is_named_by;
 
 use self::log::{Commit, Entry, State, StoredRun};
-use self::read::{Group, TableFile};
+use self::read::{Group, TableFile, Wanted};
 use self::write::stored_tables;
 use crate::error::ImportError;
 use crate::memory::SessionPool;
 use crate::open::{self, NamedRun, OpenOptions, TraceSpec};
 use crate::tables::Table;
-use crate::trace::{Budget, Deadline, ROWS_PER_BATCH, Run, Severity, stem, with_own_words};
+use crate::trace::{Budget, Deadline, Run, Severity, stem, with_own_words};
 
+pub use cache::Cache;
+pub(crate) use cache::{find as find_kept, keep as keep_read, key as key_of};
+pub(crate) use cut::cut;
 pub use keep::{Collected, compact, gc, remove};
 pub(crate) use scan::{Segment, StoredRows, StoredTable, segments};
 
@@ -243,7 +254,8 @@ fn groups_of(
             }
         };
         for index in part.range() {
-            let group = Group { file: Arc::clone(&file), index, position, factor: 1, identity: number << 40 };
+            let group =
+                Group { file: Arc::clone(&file), index, position, factor: 1, identity: number << 40, kept: None };
             position += group.rows() as i64;
             groups.push(group);
         }
@@ -260,18 +272,29 @@ pub(crate) fn fill(run: &mut Run, deadline: Deadline) -> Result<(), ImportError>
     for (table, groups) in &stored.groups {
         let columns: Vec<usize> = (1..table.spec().columns.len()).collect();
         let mut batches: Vec<RecordBatch> = Vec::new();
+        // Batches of a group share their words.
+        let mut words: HashSet<*const ()> = HashSet::new();
         for group in groups {
             deadline.check(&run.source)?;
-            let batch = group.read(&columns)?;
-            let refused = |error: DataFusionError| {
-                let path = run.source.clone();
-                ImportError::Memory { path, what: error.strip_backtrace() }
-            };
-            run.memory.try_grow(batch.get_array_memory_size()).map_err(refused)?;
-            for from in (0..batch.num_rows()).step_by(ROWS_PER_BATCH) {
-                let slice = batch.slice(from, ROWS_PER_BATCH.min(batch.num_rows() - from));
-                let (own, copied) = with_own_words(slice).map_err(|error| ImportError::internal(&run.source, error))?;
-                run.memory.try_grow(copied).map_err(refused)?;
+            let wanted = Wanted::all(&columns);
+            for batch in group.read(wanted)? {
+                let (own, _) = with_own_words(batch?).map_err(|error| ImportError::internal(&run.source, error))?;
+                let refused = |error: DataFusionError| {
+                    let path = run.source.clone();
+                    ImportError::Memory { path, what: error.strip_backtrace() }
+                };
+                let is_new = |column: &&ArrayRef| {
+                    let values = column.as_any_dictionary_opt().map(AnyDictionaryArray::values);
+                    values.is_some_and(|values| words.insert(Arc::as_ptr(values).cast()))
+                };
+                let bytes = |column: &ArrayRef| match column.as_any_dictionary_opt() {
+                    Some(column) => column.keys().get_array_memory_size(),
+                    None => column.get_array_memory_size(),
+                };
+                let new_words = own.columns().iter().filter(is_new).filter_map(|column| column.as_any_dictionary_opt());
+                let new_words: usize = new_words.map(|column| column.values().get_array_memory_size()).sum();
+                let grown = new_words + own.columns().iter().map(bytes).sum::<usize>();
+                run.memory.try_grow(grown).map_err(refused)?;
                 batches.push(own);
             }
         }
@@ -286,7 +309,7 @@ pub(crate) fn arguments(stored: &StoredRows) -> Result<Vec<RecordBatch>, ImportE
         .iter()
         .filter_map(|name| Table::Tasks.spec().columns.iter().position(|column| column.name == *name))
         .collect();
-    stored.groups.get(&Table::Tasks).into_iter().flatten().map(|group| group.read(&columns)).collect()
+    stored.groups.get(&Table::Tasks).into_iter().flatten().map(|group| group.read_all(&columns)).collect()
 }
 
 /// Reads traces and adds their runs to a store, which is made if it is not there: all of them in one commit, or none. `strict`: none
@@ -295,6 +318,21 @@ pub(crate) fn arguments(stored: &StoredRows) -> Result<Vec<RecordBatch>, ImportE
 /// # Errors
 /// As opening a session; a name is taken; the store cannot be written.
 pub fn import(root: &Path, options: &OpenOptions, replace: &Replace, strict: bool) -> Result<Imported, ImportError> {
+    import_runs(root, Vec::new(), options, replace, strict)
+}
+
+/// As [`import()`], with runs that come from no file before those of the traces, as [`Session::from_runs`](crate::Session::from_runs)
+/// has them.
+///
+/// # Errors
+/// As [`import()`].
+pub fn import_runs(
+    root: &Path,
+    runs: Vec<NamedRun>,
+    options: &OpenOptions,
+    replace: &Replace,
+    strict: bool,
+) -> Result<Imported, ImportError> {
     usable(root)?;
     let deadline = Deadline::after(options.read_time);
     let state = log::read_or_empty(root)?;
@@ -303,7 +341,7 @@ pub fn import(root: &Path, options: &OpenOptions, replace: &Replace, strict: boo
         check_names(root, &state, &[name], replace)?;
     }
     let pool: Arc<dyn MemoryPool> = Arc::new(SessionPool::new(options.memory_limit));
-    let (mut runs, mut notes) = open::read(Vec::new(), options, &pool)?;
+    let (mut runs, mut notes) = open::read(runs, options, &pool)?;
     for named in &mut runs {
         open::note_arguments(&mut named.run, options)?;
         fill(&mut named.run, deadline)?;

@@ -1,12 +1,13 @@
-//! Scan: a table of a session over runs of a store, read group by group while a query runs.
+//! Scan: a table of a session over runs of a store, read while a query runs.
 //!
 //! ```text
 //! which runs → by `run` and the least and greatest time that the log has      before anything is opened
 //! which groups → by the statistics in the footer of the file                  before rows are read
+//! which pages and rows → `read`
 //! rows → in the order of the trace, with the session's names, identities and ticks
 //! ```
-//! What is left out cannot satisfy the filter; DataFusion applies it to the others. Statistics are brought into the session's ticks and
-//! identities as rows are, in 128 bits: a literal need not be divided, and nothing is rounded.
+//! What is left out cannot satisfy the filter; DataFusion applies it to the others. A slice of time leaves out rows for all queries of
+//! the session: `cut` says of each group which.
 //!
 //! Runs in memory beside them are batches of the same table.
 
@@ -20,13 +21,14 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::stats::Precision;
 use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, ScalarValue, Statistics, internal_err};
+use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -34,8 +36,9 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions,
 };
 
+use super::conditions::{Condition, Known};
 use super::log::Facts;
-use super::read::Group;
+use super::read::{Group, Rows, Wanted};
 use crate::session::RunColumn;
 use crate::tables::{ColumnType, Table};
 use crate::trace::{ROWS_PER_BATCH, with_own_words};
@@ -125,103 +128,21 @@ impl StoredTable {
     }
 }
 
-/// What must hold of a value, as far as statistics can tell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Condition {
-    /// `run` is one of these.
-    Run(Vec<String>),
-    /// A whole number lies between these, both included.
-    Within { column: usize, least: i128, greatest: i128 },
-}
-
-/// What a filter demands; `None` where statistics cannot tell.
-fn condition(table: Table, filter: &Expr) -> Option<Condition> {
-    let column_of = |expr: &Expr| match expr {
-        Expr::Column(column) => table.spec().columns.iter().position(|known| known.name == column.name),
-        _ => None,
-    };
-    let is_number =
-        |column: usize| matches!(table.spec().columns[column].column_type, ColumnType::Identity | ColumnType::Time);
-    match filter {
-        Expr::BinaryExpr(binary) => {
-            let (column, op, value) = match (column_of(&binary.left), column_of(&binary.right)) {
-                (Some(column), None) => (column, binary.op, literal(&binary.right)?),
-                (None, Some(column)) => (column, binary.op.swap()?, literal(&binary.left)?),
-                _ => return None,
-            };
-            if column == 0 && op == Operator::Eq {
-                return Some(Condition::Run(vec![text(value)?]));
-            }
-            let value = number(value).filter(|_| is_number(column))?;
-            let (least, greatest) = match op {
-                Operator::Eq => (value, value),
-                Operator::Lt => (i128::MIN, value - 1),
-                Operator::LtEq => (i128::MIN, value),
-                Operator::Gt => (value + 1, i128::MAX),
-                Operator::GtEq => (value, i128::MAX),
-                _ => return None,
-            };
-            Some(Condition::Within { column, least, greatest })
+/// Whether rows of the segment may meet a condition, as far as the log tells.
+fn may_hold(condition: &Condition, table: Table, segment: &Segment) -> bool {
+    let Segment::Stored(group, run, facts) = segment else { return true };
+    condition.may_hold(run.name(), &|column| {
+        let column = &table.spec().columns[column];
+        // A length is no time of the run.
+        if column.column_type != ColumnType::Time || column.name == "duration" {
+            return Known::Unknown;
         }
-        Expr::Between(between) if !between.negated => {
-            let column = column_of(&between.expr).filter(|column| is_number(*column))?;
-            let (least, greatest) = (number(literal(&between.low)?)?, number(literal(&between.high)?)?);
-            Some(Condition::Within { column, least, greatest })
+        let scaled = |time: i64| i128::from(time) * i128::from(group.factor);
+        match facts.least.zip(facts.greatest) {
+            Some((first, last)) => Known::Numbers(scaled(first), scaled(last)),
+            None => Known::Null,
         }
-        Expr::InList(list) if !list.negated && column_of(&list.expr) == Some(0) => {
-            let runs = list.list.iter().map(|value| text(literal(value)?));
-            Some(Condition::Run(runs.collect::<Option<Vec<_>>>()?))
-        }
-        _ => None,
-    }
-}
-
-fn literal(expr: &Expr) -> Option<&ScalarValue> {
-    match expr {
-        Expr::Literal(value, _) => Some(value),
-        _ => None,
-    }
-}
-
-fn text(value: &ScalarValue) -> Option<String> {
-    match value {
-        ScalarValue::Dictionary(_, value) => text(value),
-        value => value.try_as_str().flatten().map(str::to_owned),
-    }
-}
-
-fn number(value: &ScalarValue) -> Option<i128> {
-    match value {
-        ScalarValue::Int64(value) => value.map(i128::from),
-        _ => None,
-    }
-}
-
-impl Condition {
-    /// Whether no row of the segment meets it, as far as the log tells.
-    fn excludes(&self, table: Table, segment: &Segment) -> bool {
-        let Segment::Stored(group, run, facts) = segment else { return false };
-        match self {
-            Condition::Run(names) => names.iter().all(|name| name != run.name()),
-            Condition::Within { column, least, greatest } => {
-                let column = &table.spec().columns[*column];
-                // A length is no time of the run.
-                if column.column_type != ColumnType::Time || column.name == "duration" {
-                    return false;
-                }
-                let scaled = |time: i64| i128::from(time) * i128::from(group.factor);
-                let (Some(first), Some(last)) = (facts.least, facts.greatest) else { return true };
-                scaled(last) < *least || *greatest < scaled(first)
-            }
-        }
-    }
-
-    /// Whether no row of a group meets it, as its file tells.
-    fn excludes_group(&self, group: &Group) -> std::result::Result<bool, crate::error::ImportError> {
-        let Condition::Within { column, least, greatest } = self else { return Ok(false) };
-        let bounds = group.bounds(*column)?;
-        Ok(bounds.is_some_and(|(first, last)| last < *least || *greatest < first))
-    }
+    })
 }
 
 #[async_trait]
@@ -235,7 +156,7 @@ impl TableProvider for StoredTable {
     }
 
     fn supports_filters_pushdown(&self, filters: &[&Expr]) -> Result<Vec<TableProviderFilterPushDown>> {
-        let answer = |filter: &&Expr| match condition(self.table, filter) {
+        let answer = |filter: &&Expr| match Condition::of(self.table, filter) {
             Some(_) => TableProviderFilterPushDown::Inexact,
             None => TableProviderFilterPushDown::Unsupported,
         };
@@ -249,10 +170,12 @@ impl TableProvider for StoredTable {
         filters: &[Expr],
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let conditions: Vec<Condition> = filters.iter().filter_map(|filter| condition(self.table, filter)).collect();
-        let is_wanted = |segment: &&Segment| !conditions.iter().any(|one| one.excludes(self.table, segment));
+        let conditions: Vec<Condition> =
+            filters.iter().filter_map(|filter| Condition::of(self.table, filter)).collect();
+        let is_wanted = |segment: &&Segment| conditions.iter().all(|one| may_hold(one, self.table, segment));
         let mut segments: Vec<Segment> = self.segments.iter().filter(is_wanted).cloned().collect();
-        if let Some(limit) = limit.filter(|_| conditions.is_empty()) {
+        let limit = limit.filter(|_| conditions.is_empty());
+        if let Some(limit) = limit {
             // Rows come in the order of the table: the first segments have them.
             let mut rows = 0;
             let enough = segments.iter().take_while(|segment| {
@@ -264,7 +187,7 @@ impl TableProvider for StoredTable {
         }
         let columns = projection.cloned().unwrap_or_else(|| (0..self.schema().fields().len()).collect());
         let partitions = shares(segments, state.config().target_partitions());
-        Ok(Arc::new(StoredExec::try_new(self.table, columns, partitions, conditions)?))
+        Ok(Arc::new(StoredExec::try_new(self.table, columns, partitions, conditions, limit)?))
     }
 }
 
@@ -292,7 +215,10 @@ struct StoredExec {
     columns: Vec<usize>,
     partitions: Vec<Vec<Segment>>,
     conditions: Arc<Vec<Condition>>,
+    /// So many rows of each partition are enough.
+    limit: Option<usize>,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
 }
 
 impl StoredExec {
@@ -301,6 +227,7 @@ impl StoredExec {
         columns: Vec<usize>,
         partitions: Vec<Vec<Segment>>,
         conditions: Vec<Condition>,
+        limit: Option<usize>,
     ) -> Result<StoredExec> {
         let schema = Arc::new(table.schema().project(&columns)?);
         let properties = PlanProperties::new(
@@ -310,7 +237,8 @@ impl StoredExec {
             Boundedness::Bounded,
         );
         let (conditions, properties) = (Arc::new(conditions), Arc::new(properties));
-        Ok(StoredExec { table, columns, partitions, conditions, properties })
+        let metrics = ExecutionPlanMetricsSet::new();
+        Ok(StoredExec { table, columns, partitions, conditions, limit, properties, metrics })
     }
 }
 
@@ -373,9 +301,17 @@ impl ExecutionPlan for StoredExec {
             conditions: Arc::clone(&self.conditions),
             schema: self.schema(),
             memory,
-            ready: Vec::new().into_iter(),
+            left: self.limit,
+            now: Source::Nothing,
+            rows_read: MetricBuilder::new(&self.metrics).output_rows(partition),
+            bytes_read: MetricBuilder::new(&self.metrics).counter("bytes_read", partition),
+            groups_read: MetricBuilder::new(&self.metrics).counter("groups_read", partition),
         };
         Ok(Box::pin(RecordBatchStreamAdapter::new(self.schema(), futures::stream::iter(reading))))
+    }
+
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
     }
 
     fn statistics_from_inputs(&self, _: &[Arc<Statistics>], args: &StatisticsArgs) -> Result<Arc<Statistics>> {
@@ -390,69 +326,126 @@ impl ExecutionPlan for StoredExec {
     }
 }
 
-/// The rows of a partition as they are read. One group at a time is in memory.
+/// The rows of a partition as they are read.
 struct Reading {
     segments: std::vec::IntoIter<Segment>,
     columns: Vec<usize>,
     conditions: Arc<Vec<Condition>>,
     schema: SchemaRef,
     memory: MemoryReservation,
-    ready: std::vec::IntoIter<RecordBatch>,
+    /// So many rows are wanted yet.
+    left: Option<usize>,
+    now: Source,
+    rows_read: Count,
+    bytes_read: Count,
+    groups_read: Count,
+}
+
+/// Where the next rows come from.
+enum Source {
+    Nothing,
+    InMemory(std::vec::IntoIter<RecordBatch>),
+    /// So many rows of which no column but `run` is wanted.
+    Counted(usize, Arc<RunColumn>),
+    Stored(Box<Rows>, Arc<RunColumn>),
 }
 
 impl Iterator for Reading {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {
-        loop {
-            if let Some(batch) = self.ready.next() {
-                return Some(Ok(batch));
+        match self.next_batch() {
+            Ok(batch) => {
+                self.rows_read.add(batch.as_ref().map_or(0, RecordBatch::num_rows));
+                if let (Some(left), Some(batch)) = (&mut self.left, &batch) {
+                    *left = left.saturating_sub(batch.num_rows());
+                }
+                batch.map(Ok)
             }
-            let segment = self.segments.next()?;
-            match self.read(&segment) {
-                Ok(batches) => self.ready = batches.into_iter(),
-                Err(error) => return Some(Err(error)),
+            Err(error) => {
+                (self.segments, self.now) = (Vec::new().into_iter(), Source::Nothing);
+                Some(Err(error))
             }
         }
     }
 }
 
 impl Reading {
-    fn read(&mut self, segment: &Segment) -> Result<Vec<RecordBatch>> {
-        let (group, run) = match segment {
-            Segment::Rows(batches) => {
-                return batches.iter().map(|batch| Ok(batch.project(&self.columns)?)).collect();
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let batch = match &mut self.now {
+                Source::Nothing => None,
+                Source::InMemory(batches) => batches.next().map(|batch| batch.project(&self.columns)).transpose()?,
+                Source::Counted(rows, run) => {
+                    let (now, run) = ((*rows).min(ROWS_PER_BATCH), Arc::clone(run));
+                    *rows -= now;
+                    if now > 0 { Some(self.with_run(&run, &[], now)?) } else { None }
+                }
+                Source::Stored(rows, run) => {
+                    let run = Arc::clone(run);
+                    match rows.next().transpose().map_err(of_store)? {
+                        Some(batch) => Some(self.with_run(&run, batch.columns(), batch.num_rows())?),
+                        None => None,
+                    }
+                }
+            };
+            if batch.is_some() {
+                return Ok(batch);
             }
+            self.now = Source::Nothing;
+            self.memory.resize(0);
+            match self.segments.next().filter(|_| self.left != Some(0)) {
+                Some(segment) => self.now = self.source(segment)?,
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn source(&mut self, segment: Segment) -> Result<Source> {
+        let (group, run) = match segment {
+            Segment::Rows(batches) => return Ok(Source::InMemory(batches.into_iter())),
             Segment::Stored(group, run, _) => (group, run),
         };
-        let of_store = |error: crate::error::ImportError| DataFusionError::External(Box::new(error));
         for condition in self.conditions.iter() {
-            if condition.excludes_group(group).map_err(of_store)? {
-                return Ok(vec![]);
+            let mut columns = Vec::new();
+            condition.columns(&mut columns);
+            let mut known = BTreeMap::new();
+            for column in columns {
+                known.insert(column, group.known(column).map_err(of_store)?);
+            }
+            if !condition.may_hold(run.name(), &|column| known.get(&column).cloned().unwrap_or(Known::Unknown)) {
+                return Ok(Source::Nothing);
             }
         }
-        let stored: Vec<usize> = self.columns.iter().copied().filter(|column| *column > 0).collect();
-        let batch = match stored.is_empty() {
+        let columns: Vec<usize> = self.columns.iter().copied().filter(|column| *column > 0).collect();
+        if columns.is_empty() {
             // How many rows there are, the log says.
-            true => None,
-            false => Some(group.read(&stored).map_err(of_store)?),
-        };
-        self.memory.try_resize(batch.as_ref().map_or(0, RecordBatch::get_array_memory_size))?;
-        let mut batches = Vec::new();
-        for from in (0..group.rows()).step_by(ROWS_PER_BATCH) {
-            let rows = ROWS_PER_BATCH.min(group.rows() - from);
-            let mut of_file = batch.iter().flat_map(|batch| batch.columns());
-            let arrays = self.columns.iter().map(|column| match column {
-                0 => Some(Arc::new(run.slice(rows)) as ArrayRef),
-                _ => Some(of_file.next()?.slice(from, rows)),
-            });
-            let Some(arrays) = arrays.collect::<Option<Vec<_>>>() else {
-                return internal_err!("a column of {} was not read", self.schema);
-            };
-            let options = RecordBatchOptions::new().with_row_count(Some(rows));
-            let slice = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
-            batches.push(with_own_words(slice)?.0);
+            return Ok(Source::Counted(group.rows().min(self.left.unwrap_or(usize::MAX)), run));
         }
-        Ok(batches)
+        self.groups_read.add(1);
+        let (columns, count) = (columns.as_slice(), Some(&self.bytes_read));
+        let wanted = Wanted { columns, conditions: &self.conditions, run: run.name(), limit: self.left, count };
+        let rows = group.read(wanted).map_err(of_store)?;
+        self.memory.try_resize(rows.bytes())?;
+        Ok(Source::Stored(Box::new(rows), run))
     }
+
+    /// Columns with `run` where it is wanted.
+    fn with_run(&self, run: &RunColumn, columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
+        let mut columns = columns.iter();
+        let arrays = self.columns.iter().map(|column| match column {
+            0 => Some(Arc::new(run.slice(rows)) as ArrayRef),
+            _ => columns.next().cloned(),
+        });
+        let Some(arrays) = arrays.collect::<Option<Vec<_>>>() else {
+            return internal_err!("a column of {} was not read", self.schema);
+        };
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        let batch = RecordBatch::try_new_with_options(Arc::clone(&self.schema), arrays, &options)?;
+        Ok(with_own_words(batch)?.0)
+    }
+}
+
+fn of_store(error: crate::error::ImportError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
 }

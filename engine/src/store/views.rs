@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::Path;
 
+use super::columns::{Told, told};
 use super::layout::{failed, sync_folder};
 use super::log::{State, by};
 use super::write::stored_tables;
@@ -73,16 +74,24 @@ fn select(state: &State, table: Table) -> String {
             runs.insert(&entry.run.name);
         }
     }
+    let columns: Vec<String> = (table.spec().columns.iter())
+        .map(|column| told(table, column.name).map_or_else(|| quoted_name(column.name), Told::sql))
+        .collect();
+    let columns = columns.join(", ");
     let path = |path: &str| quoted(&format!("runs/{path}"));
     let (whole, cut): (Vec<_>, Vec<_>) = runs_of.iter().partition(|(_, (groups, used, _))| groups == used);
     let mut selects = Vec::new();
     if !whole.is_empty() {
         let paths: Vec<String> = whole.iter().map(|(file, _)| path(file)).collect();
-        selects.push(format!("SELECT * FROM read_parquet([{}])", paths.join(", ")));
+        selects.push(format!("SELECT {columns} FROM read_parquet([{}])", paths.join(", ")));
     }
     for (file, (_, _, runs)) in cut {
         let names: Vec<String> = runs.iter().map(|run| quoted(run)).collect();
-        selects.push(format!("SELECT * FROM read_parquet([{}]) WHERE run IN ({})", path(file), names.join(", ")));
+        selects.push(format!(
+            "SELECT {columns} FROM read_parquet([{}]) WHERE run IN ({})",
+            path(file),
+            names.join(", ")
+        ));
     }
     if selects.is_empty() {
         let column = |column: &crate::tables::Column| {

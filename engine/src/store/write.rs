@@ -5,7 +5,7 @@
 //! ```
 //! Whoever finds a folder that no commit names and that nobody has locked may remove it.
 //!
-//! Rows of a run are cut, in the order of the trace, into groups of 2^20. The rows of a group of tasks are sorted by location and
+//! Rows of a run are cut, in the order of the trace, into groups of 2^20, or fewer where they have long texts. The rows of a group of tasks are sorted by location and
 //! start, so that a page holds few locations; their positions tell the order of the trace. All runs of an import share its files, and
 //! no group has rows of two runs. The order of a file is never declared (`sorting_columns`): readers believe it for the whole file.
 //! Identities are positions in the run, so that a run can stand anywhere in a session.
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray, UInt32Array};
-use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt32Array};
+use datafusion::arrow::compute::{max, min, take};
+use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type, Schema};
 use datafusion::common::Result as DataFusionResult;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -26,6 +26,7 @@ use datafusion::parquet::schema::types::ColumnPath;
 use tempfile::TempDir;
 
 use super::blocks::Summed;
+use super::columns::{file_name, file_schema, place, told};
 use super::layout::{ID_LETTERS, STAGING, failed, runs_folder, sync_folder};
 use super::log::{GROUP_ROWS, Part, StoredFile, by};
 use crate::error::ImportError;
@@ -35,21 +36,18 @@ use crate::tables::{ColumnType, Table};
 use crate::trace::Run;
 use crate::trace::temporary::Registered;
 
-/// Rows of a page. Groups of no more rows are not sorted.
-pub(super) const PAGE_ROWS: usize = 8192;
+/// Rows of a page. Groups of no more rows are not sorted. Unit tests have small groups of small pages, so that a few rows are many.
+pub(super) const PAGE_ROWS: usize = if cfg!(test) { 8 } else { 8192 };
+/// Rows of a group that is written.
+const GROUP: usize = if cfg!(test) { 40 } else { GROUP_ROWS as usize };
+/// A group of so much free text is followed by another: a scan has the wanted columns of one in memory.
+const GROUP_TEXT: usize = 64 << 20;
 /// A file of so many rows is followed by another.
 const FILE_ROWS: u64 = 64 << 20;
 
 /// The tables that have files.
 pub(super) fn stored_tables() -> impl Iterator<Item = Table> {
     Table::ALL.into_iter().filter(|table| !matches!(table, Table::Runs | Table::ImportStats))
-}
-
-/// The columns of a table's files: those of the session's table, without what only sessions know of them.
-pub(super) fn file_schema(table: Table) -> SchemaRef {
-    let schema = table.schema();
-    let field = |field: &std::sync::Arc<Field>| field.as_ref().clone().with_metadata(Default::default());
-    std::sync::Arc::new(Schema::new(schema.fields().iter().map(field).collect::<Vec<_>>()))
 }
 
 /// Files that are written and not yet part of the store.
@@ -138,6 +136,7 @@ impl Staged {
                     }
                 };
                 let batch = prepared(table, named, &group).map_err(|error| ImportError::internal(&file.path, error))?;
+                file.about.finishes.extend((table == Table::Tasks).then(|| last_times(&group)));
                 file.write(&batch)?;
                 part.groups += 1;
             }
@@ -182,7 +181,7 @@ impl TableFile {
         let (table, sums) = (table.name().to_owned(), String::new());
         Ok(TableFile {
             path,
-            about: StoredFile { path: path_in_store, table, bytes: 0, groups: vec![], sums },
+            about: StoredFile { path: path_in_store, table, bytes: 0, groups: vec![], finishes: vec![], sums },
             writer,
             rows: 0,
         })
@@ -224,12 +223,13 @@ fn properties(table: Table) -> WriterProperties {
     let mut properties = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(1).unwrap_or_default()))
         .set_max_row_group_row_count(Some(GROUP_ROWS as usize))
+        .set_write_batch_size(PAGE_ROWS.min(1024))
         .set_data_page_row_count_limit(PAGE_ROWS)
         .set_statistics_enabled(EnabledStatistics::Page)
         .set_created_by(by())
         .set_dictionary_enabled(false);
     for column in table.spec().columns {
-        let path = ColumnPath::from(column.name);
+        let path = ColumnPath::from(file_name(table, column.name));
         properties = match column.column_type {
             ColumnType::Word => properties.set_column_dictionary_enabled(path, true),
             ColumnType::Integer if column.name == "depth" => properties.set_column_dictionary_enabled(path, true),
@@ -245,22 +245,29 @@ fn properties(table: Table) -> WriterProperties {
 
 /// The batches of a table, as many together as make a group.
 fn groups_of(run: &Run, table: Table) -> Vec<Vec<RecordBatch>> {
-    let limit = GROUP_ROWS as usize;
-    let (mut groups, mut group, mut rows) = (Vec::new(), Vec::new(), 0);
+    let (mut groups, mut group, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0, 0);
     for batch in run.tables.get(&table).into_iter().flatten() {
         let mut from = 0;
         while from < batch.num_rows() {
-            let length = (batch.num_rows() - from).min(limit - rows);
-            group.push(batch.slice(from, length));
+            let length = (batch.num_rows() - from).min(GROUP - rows);
+            let slice = batch.slice(from, length);
+            bytes += text_bytes(&slice);
+            group.push(slice);
             (from, rows) = (from + length, rows + length);
-            if rows == limit {
+            if rows == GROUP || bytes >= GROUP_TEXT {
                 groups.push(std::mem::take(&mut group));
-                rows = 0;
+                (rows, bytes) = (0, 0);
             }
         }
     }
     groups.extend((!group.is_empty()).then_some(group));
     groups
+}
+
+/// Bytes of free text.
+fn text_bytes(batch: &RecordBatch) -> usize {
+    let texts = batch.columns().iter().filter_map(|column| column.as_string_opt::<i32>());
+    texts.map(|texts| (texts.value_offsets()[texts.len()] - texts.value_offsets()[0]) as usize).sum()
 }
 
 /// A group of rows as it is written.
@@ -280,11 +287,27 @@ fn prepared(table: Table, named: &NamedRun, batches: &[RecordBatch]) -> DataFusi
         }
         columns.push(array);
     }
+    for (index, column) in table.spec().columns.iter().enumerate() {
+        if let Some(told) = told(table, column.name) {
+            let number = |index: usize| columns[index].as_primitive::<Int64Type>();
+            let of: Vec<&Int64Array> = told.of.iter().map(|name| number(place(table, name))).collect();
+            columns[index] = std::sync::Arc::new(told.stored(number(index), &of));
+        }
+    }
     if table == Table::Tasks && rows > PAGE_ROWS {
         let order = clustered(&columns, &schema)?;
         columns = columns.iter().map(|column| take(column, &order, None)).collect::<Result<_, _>>()?;
     }
     Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+/// The least and the greatest `finish` of a group.
+fn last_times(batches: &[RecordBatch]) -> Option<(i64, i64)> {
+    let of = |batch: &RecordBatch| {
+        let finishes = batch["finish"].as_primitive::<Int64Type>();
+        min(finishes).zip(max(finishes))
+    };
+    batches.iter().filter_map(of).reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
 }
 
 /// The order of tasks by location, start and position.

@@ -41,9 +41,11 @@ impl Slice {
 impl Run {
     /// Whether there is anything with a time.
     pub(crate) fn has_rows(&self) -> bool {
-        [Table::Tasks, Table::Messages, Table::Counters, Table::Events]
-            .iter()
-            .any(|table| self.tables.get(table).is_some_and(|batches| batches.iter().any(|batch| batch.num_rows() > 0)))
+        let has_rows = |table: &Table| match &self.stored {
+            Some(stored) => stored.rows(*table) > 0,
+            None => self.tables.get(table).is_some_and(|batches| batches.iter().any(|batch| batch.num_rows() > 0)),
+        };
+        [Table::Tasks, Table::Messages, Table::Counters, Table::Events].iter().any(has_rows)
     }
 
     /// Drops the rows outside of the slice and counts them by table.
@@ -61,7 +63,7 @@ impl Run {
                     Table::Links => ends_kept(batch, &kept_tasks),
                     Table::Tasks => touching(batch, "start", "finish", slice),
                     Table::Messages => touching(batch, "send_time", "receive_time", slice),
-                    _ => touching(batch, "time", "time", slice),
+                    _ => of_instants(batch, "time", slice),
                 };
                 dropped += keep.false_count();
                 *batch = filter_record_batch(batch, &keep)?;
@@ -70,24 +72,32 @@ impl Run {
                 }
             }
             batches.retain(|batch| batch.num_rows() > 0);
-            if dropped > 0 {
-                self.stats.push(Stat {
-                    finding: findings::OUTSIDE_TIME_SLICE,
-                    count: dropped as u64,
-                    example: format!("rows of {table}, left out by --from/--to"),
-                });
-            }
+            self.stats.extend(outside(table, dropped));
         }
         Ok(())
     }
+}
+
+/// How many rows of a table were left out, where any was.
+pub(crate) fn outside(table: Table, dropped: usize) -> Option<Stat> {
+    (dropped > 0).then(|| Stat {
+        finding: findings::OUTSIDE_TIME_SLICE,
+        count: dropped as u64,
+        example: format!("rows of {table}, left out by --from/--to"),
+    })
 }
 
 fn integers<'a>(batch: &'a RecordBatch, column: &str) -> &'a Int64Array {
     batch[column].as_primitive::<Int64Type>()
 }
 
+/// Rows whose instant lies in the slice.
+pub(crate) fn of_instants(batch: &RecordBatch, time: &str, slice: Slice) -> BooleanArray {
+    touching(batch, time, time, slice)
+}
+
 /// Rows whose span touches the slice. One known end stands for both, no known end keeps the row.
-fn touching(batch: &RecordBatch, start: &str, finish: &str, slice: Slice) -> BooleanArray {
+pub(crate) fn touching(batch: &RecordBatch, start: &str, finish: &str, slice: Slice) -> BooleanArray {
     let (starts, finishes) = (integers(batch, start), integers(batch, finish));
     (0..batch.num_rows())
         .map(|row| {

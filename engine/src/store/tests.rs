@@ -1,0 +1,123 @@
+//! Random traces answer the same from a store, whose groups and pages are small in these tests, as from the file.
+
+use std::path::Path;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::util::display::array_value_to_string;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::{Replace, import};
+use crate::open::{OpenOptions, TraceSpec};
+use crate::session::Session;
+use crate::time::GivenTime;
+
+/// What is asked; `{a}` and `{b}` are times, `{t}` a task.
+const QUESTIONS: &[&str] = &[
+    "SELECT * FROM tasks",
+    "SELECT * FROM links",
+    "SELECT * FROM counters",
+    "SELECT * FROM events",
+    "SELECT * FROM runs",
+    "SELECT * FROM import_stats",
+    "SELECT * FROM program_tasks",
+    "SELECT count(*) FROM tasks",
+    "SELECT count(*), sum(duration), min(start), max(finish), count(stack_parent) FROM tasks",
+    "SELECT * FROM tasks WHERE start >= {a} AND start < {b}",
+    "SELECT name, finish FROM tasks WHERE finish > {a} AND start < {b}",
+    "SELECT args FROM tasks WHERE location = '1/2' AND start BETWEEN {a} AND {b}",
+    "SELECT task, depth FROM tasks WHERE location IN ('1/1', '1/3') OR finish < {a}",
+    "SELECT name FROM tasks WHERE task = {t}",
+    "SELECT name FROM tasks WHERE task IN ({t}, 3, 1) AND run = 'a'",
+    "SELECT task FROM tasks WHERE stack_parent = {t} OR parent > {t}",
+    "SELECT task, start FROM tasks WHERE start = {a} OR (start > {b} AND name = 'n1')",
+    "SELECT task FROM tasks WHERE name = 'n2' AND depth = 1",
+    "SELECT task FROM tasks WHERE finish IS NULL OR start < {a}",
+    "SELECT run, finish FROM tasks LIMIT 7",
+    "SELECT start FROM tasks LIMIT 5 OFFSET 43",
+    "SELECT source FROM links WHERE source > {t}",
+    "SELECT value FROM counters WHERE time >= {a} AND name = 'c1'",
+    "SELECT time FROM events WHERE time < {b} LIMIT 3",
+];
+
+/// One record of a trace: what it is, its thread, time, length and name.
+type Record = (u8, u8, u16, u16, u8);
+
+fn trace(records: &[Record]) -> String {
+    let mut events = vec![r#"{"ph":"X","pid":1,"tid":9,"ts":0,"dur":1,"name":"first"}"#.to_owned()];
+    for (place, (what, thread, at, length, name)) in records.iter().enumerate() {
+        let begin = format!(r#""pid":1,"tid":{},"ts":{at},"name":"n{}""#, thread % 4, name % 4);
+        events.push(match what % 16 {
+            0 => format!(r#"{{"ph":"B",{begin}}}"#),
+            1 => format!(r#"{{"ph":"i",{begin},"s":"t"}}"#),
+            2 => format!(r#"{{"ph":"C",{begin},"args":{{"c{}":{length}}}}}"#, name % 3),
+            3 => format!(r#"{{"ph":"s",{begin},"id":{},"cat":"f"}}"#, name % 8),
+            4 => format!(r#"{{"ph":"f",{begin},"id":{},"cat":"f","bp":"e"}}"#, name % 8),
+            5 => format!(r#"{{"ph":"X",{begin},"dur":0}}"#),
+            _ => format!(r#"{{"ph":"X",{begin},"dur":{},"args":{{"i":{place}}}}}"#, length % 50),
+        });
+    }
+    format!("[{}]", events.join(",\n"))
+}
+
+fn open(path: &Path, slice: Option<(i64, i64)>) -> Session {
+    let times = slice.map(|(from, to)| (GivenTime::Ticks(from), GivenTime::Ticks(to)));
+    let (from, to) = times.unzip();
+    let spec = TraceSpec { name: Some("a".to_owned()).filter(|_| path.is_file()), path: path.to_owned() };
+    Session::open(&OpenOptions { traces: vec![spec], from, to, ..OpenOptions::new(1 << 30, 2) }).unwrap()
+}
+
+fn ask(session: &Session, sql: &str) -> Vec<String> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let batches: Vec<RecordBatch> = runtime.block_on(async {
+        let query = session.sql(sql).await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        query.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"))
+    });
+    let cell = |batch: &RecordBatch, row: usize, column: usize| {
+        let array = batch.column(column);
+        if array.is_null(row) { "-".to_owned() } else { array_value_to_string(array, row).unwrap() }
+    };
+    let row = |batch: &RecordBatch, row| {
+        (0..batch.num_columns()).map(|column| cell(batch, row, column)).collect::<Vec<_>>().join("|")
+    };
+    batches.iter().flat_map(|batch| (0..batch.num_rows()).map(|at| row(batch, at)).collect::<Vec<_>>()).collect()
+}
+
+fn compare(records: &[Record], sorted: bool, (a, b): (u16, u16)) {
+    let mut records = records.to_vec();
+    if sorted {
+        records.sort_by_key(|record| record.2);
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, store) = (folder.path().join("a.json"), folder.path().join("store"));
+    std::fs::write(&file, trace(&records)).unwrap();
+    let spec = TraceSpec { name: Some("a".to_owned()), path: file.clone() };
+    let options = OpenOptions { traces: vec![spec], ..OpenOptions::new(1 << 30, 2) };
+    import(&store, &options, &Replace::Nothing, false).unwrap();
+    let (a, b) = (i64::from(a.min(b)) * 1000, i64::from(a.max(b)) * 1000 + 1);
+    for slice in [None, Some((a, b))] {
+        let (of_file, of_store) = (open(&file, slice), open(&store, slice));
+        assert_eq!(of_store.opening_notes(), of_file.opening_notes());
+        for question in QUESTIONS {
+            let sql = question.replace("{a}", &a.to_string()).replace("{b}", &b.to_string());
+            let sql = sql.replace("{t}", &(a / 5000).to_string());
+            assert_eq!(ask(&of_store, &sql), ask(&of_file, &sql), "{sql} in {slice:?} of {}", trace(&records));
+        }
+    }
+}
+
+#[test]
+fn random_traces_answer_the_same() {
+    let record = (any::<u8>(), any::<u8>(), 0u16..1000, any::<u16>(), any::<u8>());
+    let cases = (prop::collection::vec(record, 0..400), any::<bool>(), (0u16..1000, 0u16..1000));
+    let mut runner = TestRunner::new_with_rng(
+        Config { cases: 10, failure_persistence: None, ..Config::default() },
+        proptest::test_runner::TestRng::deterministic_rng(proptest::test_runner::RngAlgorithm::ChaCha),
+    );
+    runner
+        .run(&cases, |(records, sorted, times)| {
+            compare(&records, sorted, times);
+            Ok(())
+        })
+        .unwrap();
+}
