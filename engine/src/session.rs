@@ -31,6 +31,7 @@ use tq_udfs::percentile::{PRECISE, precisely};
 use tq_udfs::plain_results::plainly;
 use tq_udfs::ranks::{RANKS, signed};
 use tq_udfs::relation::RelationFunction;
+use tq_udfs::rounded::{WIDER, to_places, wider};
 use tq_udfs::shifts::{SHIFTS, shifted};
 use tq_udfs::texts_beside_times::{BESIDE_TIMES, beside_times};
 use tq_udfs::ticks::Tick;
@@ -434,6 +435,12 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     }
     for name in BESIDE_TIMES {
         let function = beside_times(context.state().udf(name)?);
+        context.register_udf(Arc::new(function))?;
+    }
+    let round = to_places(context.state().udf("round")?);
+    context.register_udf(Arc::new(round))?;
+    for name in WIDER {
+        let function = wider(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
     for name in PLAIN {

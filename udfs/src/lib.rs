@@ -54,6 +54,7 @@ pub mod ranks;
 pub mod ready;
 pub mod relation;
 mod retyped;
+pub mod rounded;
 pub mod scaling;
 pub mod self_time;
 pub mod shifts;

@@ -16,20 +16,20 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::utils::merge_schema;
-use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF, cast};
+use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, LogicalPlan, Operator, ScalarUDF};
 use datafusion::optimizer::AnalyzerRule;
 use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::stack::grown;
-use crate::sql::{branches, decimals, equal, interval_keys, seconds, texts_cast};
+use crate::sql::{branches, decimals, equal, interval_keys, nullable, seconds, texts_cast};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -132,7 +132,7 @@ impl CheckedArithmetic {
             Expr::Negative(argument) if argument.get_type(schema)?.is_integer() => {
                 Ok(Transformed::yes(call(&self.negate, vec![*argument])))
             }
-            Expr::ScalarFunction(call) if ["ceil", "floor"].contains(&call.name()) => with_a_digit_more(call, schema),
+            expr if let Some(plain) = nullable::truth(&expr, schema)? => Ok(Transformed::yes(plain)),
             expr @ (Expr::Cast(_) | Expr::TryCast(_)) => seconds::rewrite(expr, schema)?
                 .transform_data(|expr| decimals::rounded(expr, schema))?
                 .transform_data(|expr| equal::rewrite(expr, schema)),
@@ -213,18 +213,6 @@ fn join(terms: Vec<Expr>, links: Vec<(Link, Operator)>) -> Expr {
     terms.zip(links).fold(first, |left, (right, (_, op))| {
         Expr::BinaryExpr(BinaryExpr { left: Box::new(left), op, right: Box::new(right) })
     })
-}
-
-/// `ceil(9.99)` has a digit more than its argument, and DataFusion gives it the argument's type.
-fn with_a_digit_more(mut call: ScalarFunction, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let wider = match call.args.first().map(|argument| argument.get_type(schema)).transpose()? {
-        Some(DataType::Decimal128(digits, scale)) if digits < DECIMAL128_MAX_PRECISION && scale > 0 => {
-            DataType::Decimal128(digits + 1, scale)
-        }
-        _ => return Ok(Transformed::no(Expr::ScalarFunction(call))),
-    };
-    call.args = call.args.into_iter().map(|argument| cast(argument, wider.clone())).collect();
-    Ok(Transformed::yes(Expr::ScalarFunction(call)))
 }
 
 fn call(function: &Arc<ScalarUDF>, args: Vec<Expr>) -> Expr {

@@ -8,16 +8,18 @@
 //! ```
 
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
-use datafusion::common::tree_node::Transformed;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, TryCast, cast};
+use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, TryCast, cast};
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CastKind, ColumnDef, DataType as SqlType, ExactNumberInfo, Expr as SqlExpr, Spanned,
     UnaryOperator, Value,
 };
 
 use datafusion::sql::sqlparser::tokenizer::Span;
+
+use tq_udfs::rounded::settled;
 
 use crate::sql::decimal_text::with_scale;
 use crate::sql::diagnostic::error_at;
@@ -150,6 +152,20 @@ pub(super) fn without_scale(expr: &mut SqlExpr) {
     let rounded = Box::new(std::mem::replace(expr, SqlExpr::Identifier("".into())));
     let rounded = Box::new(SqlExpr::Nested(rounded));
     *expr = SqlExpr::Cast { kind, expr: rounded, data_type, array: false, format: None };
+}
+
+/// Settles the types of rounded numbers before others depend on them (`tq_udfs::rounded`).
+pub(super) fn settle(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let settle = |expr: Expr| {
+        Ok(match &expr {
+            Expr::ScalarFunction(call) => match settled(call) {
+                Some(call) => Transformed::yes(Expr::ScalarFunction(call)),
+                None => Transformed::no(expr),
+            },
+            _ => Transformed::no(expr),
+        })
+    };
+    plan.transform_up_with_subqueries(|plan| plan.map_expressions(|expr| expr.transform_up(settle))).data()
 }
 
 /// A text that is written out.

@@ -33,7 +33,8 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
     rewrite_cases(filtered(plan)?, guards, hidden)
 }
 
-/// `sum(1 / x) FILTER (WHERE x <> 0)`: arguments of windows and of groups are computed for all rows, those that FILTER leaves out too.
+/// `sum(1 / x) FILTER (WHERE x <> 0)`: arguments of windows and of groups are computed for all rows, those that FILTER leaves out too, and
+/// so is what a group is ordered by.
 fn filtered(plan: LogicalPlan) -> Result<LogicalPlan> {
     plan.transform_up_with_subqueries(|plan| {
         if !matches!(plan, LogicalPlan::Window(_) | LogicalPlan::Aggregate(_)) {
@@ -43,14 +44,19 @@ fn filtered(plan: LogicalPlan) -> Result<LogicalPlan> {
         plan.map_expressions(|expr| {
             let name = names.save(&expr);
             let guarded = expr.transform_up(|mut expr| {
-                let (filter, arguments) = match &mut expr {
-                    Expr::WindowFunction(call) => (call.params.filter.clone(), &mut call.params.args),
-                    Expr::AggregateFunction(call) => (call.params.filter.clone(), &mut call.params.args),
+                let (filter, arguments, order) = match &mut expr {
+                    Expr::WindowFunction(call) => (call.params.filter.clone(), &mut call.params.args, None),
+                    Expr::AggregateFunction(call) => {
+                        let params = &mut call.params;
+                        // Among them may be an argument once more: what is DISTINCT is ordered by itself.
+                        (params.filter.clone(), &mut params.args, Some(&mut params.order_by))
+                    }
                     _ => return Ok(Transformed::no(expr)),
                 };
                 let Some(filter) = filter else { return Ok(Transformed::no(expr)) };
                 let mut is_guarded = false;
-                for argument in arguments.iter_mut().filter(|argument| can_fail(argument)) {
+                let keys = order.into_iter().flatten().map(|key| &mut key.expr);
+                for argument in arguments.iter_mut().chain(keys).filter(|argument| can_fail(argument)) {
                     *argument = when(filter.as_ref().clone(), std::mem::take(argument)).end()?;
                     is_guarded = true;
                 }

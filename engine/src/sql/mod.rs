@@ -175,6 +175,7 @@ async fn try_plan(
     }
     let planned = with_keys(context, &statement.parsed).await?;
     let passes = [
+        decimals::settle,
         lists::rewrite,
         times::texts,
         frames::rewrite,

@@ -8,6 +8,8 @@
 //! first_value(x), array_agg(x ORDER BY y)     first_value(x ORDER BY row_number() OVER ()), array_agg(x ORDER BY y)
 //! ```
 //!
+//! A key that is a constant says nothing. Sorting rows of no other columns by it fails: `array_agg(1 ORDER BY (SELECT 1))`. It is left out.
+//!
 //! A key that stands in an ORDER BY once more says nothing, and DataFusion's aggregates panic at it (`first_value(x ORDER BY y, y DESC)`, and
 //! `DISTINCT ON`, which becomes that): it is left out.
 
@@ -15,7 +17,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::tree_node::{Transformed, TransformedResult};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
 use datafusion::functions_window::row_number::row_number;
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
@@ -83,7 +85,16 @@ fn once(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             plan.map_expressions(|expr| {
                 let name = names.save(&expr);
                 let mut is_shorter = false;
-                let shortened = changed(expr, &mut |call| is_shorter |= is_shortened(&mut call.params.order_by));
+                let shortened = changed(expr, &mut |call| {
+                    let order = &mut call.params.order_by;
+                    is_shorter |= is_shortened(order);
+                    // WITHIN GROUP (ORDER BY …) is the argument.
+                    if !call.func.supports_within_group_clause() {
+                        let keys = order.len();
+                        order.retain(|key| !is_constant(&key.expr));
+                        is_shorter |= order.len() < keys;
+                    }
+                });
                 Ok(Transformed::new_transformed(shortened, is_shorter).update_data(|expr| name.restore(expr)))
             })
         }
@@ -97,6 +108,17 @@ fn is_shortened(order: &mut Vec<Sort>) -> bool {
     let mut known = HashSet::new();
     order.retain(|key| known.insert(key.expr.clone()));
     order.len() < keys
+}
+
+/// Whether an expression is the same for all rows. A random number is none, and an outer column none of this query.
+fn is_constant(expr: &Expr) -> bool {
+    let speaks = |expr: &Expr| match expr {
+        Expr::Column(_) | Expr::OuterReferenceColumn(..) => true,
+        Expr::ScalarSubquery(subquery) => !subquery.outer_ref_columns.is_empty(),
+        Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) | Expr::Placeholder(_) => true,
+        _ => false,
+    };
+    !expr.exists(|expr| Ok(speaks(expr))).unwrap_or(true) && !expr.is_volatile()
 }
 
 fn call(expr: &Expr) -> Option<&AggregateFunction> {

@@ -119,6 +119,7 @@ impl VisitorMut for Rewriter<'_> {
             spelling::limit_for_offset(query);
         }
         rows_of_lists::named(query);
+        spelling::order_of_distinct(query);
         spelling::order_of_columns(query);
         spelling::order_of_groups(query);
         set_operations::rewrite(query)

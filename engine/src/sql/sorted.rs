@@ -247,6 +247,10 @@ fn bare(expr: &Expr) -> &Expr {
     }
 }
 
+fn is_number(expr: &Expr) -> bool {
+    matches!(bare(expr), Expr::Value(literal) if matches!(literal.value, Value::Number(..)))
+}
+
 fn is_bare(expr: &Expr) -> bool {
     matches!(bare(expr), Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_))
 }
@@ -268,14 +272,16 @@ fn split(keys: &mut Vec<OrderByExpr>) {
     }
 }
 
-/// Splits rows that a function is ordered by, or its window.
+/// Splits rows that a function is ordered by, or its window. A number there is a constant, which orders nothing: DataFusion (55.2) takes
+/// it for the position of a column.
 pub(super) fn rewrite_call(call: &mut Function) {
     if let FunctionArguments::List(list) = &mut call.args {
-        for clause in &mut list.clauses {
-            if let FunctionArgumentClause::OrderBy(keys) = clause {
-                split(keys);
-            }
-        }
+        list.clauses.retain_mut(|clause| {
+            let FunctionArgumentClause::OrderBy(keys) = clause else { return true };
+            split(keys);
+            keys.retain(|key| !is_number(&key.expr));
+            !keys.is_empty()
+        });
     }
     if let Some(WindowType::WindowSpec(window)) = &mut call.over {
         split(&mut window.order_by);

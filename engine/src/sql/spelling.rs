@@ -9,7 +9,11 @@
 //! ROLLUP (a, (b, c)), ROLLUP (1)  GROUPING SETS ((a, b, c), (a), ()), ROLLUP (a)
 //! a LIKE ANY (ARRAY[x, y])        (a LIKE x OR a LIKE y), and with ALL: AND
 //! bool_and(a) OVER (… ROWS …)     min(a) OVER (… ROWS …)
-//! variance(a)                     var(a)
+//! variance(a), every(a)           var(a), bool_and(a); and ceiling(a): ceil(a)
+//! ~a                              (a # -1)
+//! a[2:], a[:2]                    a[2:2147483647], a[1:2]
+//! ROLLUP (a, t.a)                 ROLLUP (t.a, t.a), where FROM is one table
+//! DISTINCT ON (a, b) ORDER BY b   DISTINCT ON (b, a) … ORDER BY b: DataFusion wants one order of the keys
 //! x::json                         CAST(x AS VARCHAR): a text is JSON as it stands
 //! SELECT DISTINCT ON (1) a        SELECT DISTINCT ON (a) a
 //! a LIKE '!%' ESCAPE '!'          a LIKE '\%'
@@ -35,10 +39,11 @@ use std::ops::ControlFlow;
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    Array, BinaryOperator, CaseWhen, CastKind, DataType, Distinct, Expr, Function, FunctionArg, FunctionArgExpr,
-    FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, LimitClause,
-    ObjectName, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Spanned, TableFactor, TableWithJoins,
-    Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame, WindowFrameBound, WindowType, visit_expressions,
+    AccessExpr, Array, BinaryOperator, CaseWhen, CastKind, DataType, Distinct, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator,
+    LimitClause, ObjectName, OrderByKind, Query, Select, SelectFlavor, SelectItem, SetExpr, Spanned, Subscript,
+    TableFactor, TableWithJoins, UnaryOperator, Value, ValueWithSpan, WildcardAdditionalOptions, WindowFrame,
+    WindowFrameBound, WindowType, visit_expressions,
 };
 
 use crate::sql::diagnostic::error_at;
@@ -68,6 +73,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
     group_of_having(select);
     if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
         columns_of_groupings(groups, &select.projection);
+        one_name(groups, &select.from, &select.projection);
         groupings(groups)?;
     }
     positions(select)?;
@@ -140,6 +146,50 @@ fn one_chain(from: &mut Vec<TableWithJoins>) {
 
 /// Columns of a CUBE within GROUPING SETS: 2¹² groupings.
 const CUBE: usize = 12;
+
+/// `ROLLUP (a, t.a)` names one column twice, where FROM is one table.
+fn one_name(groups: &mut [Expr], from: &[TableWithJoins], items: &[SelectItem]) {
+    if !matches!(from, [only] if only.joins.is_empty()) {
+        return;
+    }
+    let is_alias = |name: &Ident| {
+        let is_it = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias == name);
+        items.iter().any(is_it)
+    };
+    let mut keys: Vec<&mut Expr> = groups
+        .iter_mut()
+        .filter_map(|group| match group {
+            Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => Some(sets),
+            _ => None,
+        })
+        .flat_map(|sets| sets.iter_mut().flatten())
+        .collect();
+    let qualified: Vec<Expr> =
+        keys.iter().filter(|key| matches!(key, Expr::CompoundIdentifier(_))).map(|key| (**key).clone()).collect();
+    for key in &mut keys {
+        let Expr::Identifier(name) = &**key else { continue };
+        let of_table = |known: &&Expr| matches!(known, Expr::CompoundIdentifier(parts) if parts.last() == Some(name));
+        if let Some(column) = qualified.iter().find(of_table).filter(|_| !is_alias(name)) {
+            **key = column.clone();
+        }
+    }
+}
+
+/// DISTINCT ON in the order of ORDER BY, which may begin with its keys in any order.
+pub(super) fn order_of_distinct(query: &mut Query) {
+    let Some(OrderByKind::Expressions(order)) = query.order_by.as_mut().map(|order| &mut order.kind) else { return };
+    let SetExpr::Select(select) = query.body.as_mut() else { return };
+    let Some(Distinct::On(keys)) = &mut select.distinct else { return };
+    let columns = &select.projection;
+    let meant = |key: &Expr| column_at(key, columns).unwrap_or(key).clone();
+    // A position is that of a column here, and DataFusion compares the two.
+    order.iter_mut().for_each(|key| key.expr = meant(&key.expr));
+    let order: Vec<Expr> = order.iter().map(|key| key.expr.clone()).collect();
+    keys.sort_by_cached_key(|key| {
+        let key = meant(key);
+        order.iter().position(|known| *known == key).unwrap_or(usize::MAX)
+    });
+}
 
 /// `()` is a group of all rows, beside other keys it says nothing; ROLLUP and CUBE within GROUPING SETS are those groupings that they stand for.
 fn groupings(groups: &mut Vec<Expr>) -> Result<()> {
@@ -559,10 +609,11 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         check_arguments(call)?;
     }
     if let Expr::Function(call) = expr
-        && call.name.to_string().eq_ignore_ascii_case("variance")
+        && let Some((_, name)) = OTHER_NAMES.iter().find(|(other, _)| call.name.to_string().eq_ignore_ascii_case(other))
     {
-        call.name = ObjectName::from(vec![Ident::with_span(call.name.span(), "var")]);
+        call.name = ObjectName::from(vec![Ident::with_span(call.name.span(), *name)]);
     }
+    operators(expr);
     if let Expr::Function(call) = expr
         && call.name.to_string().eq_ignore_ascii_case("any_value")
         && let FunctionArguments::List(list) = &call.args
@@ -633,6 +684,33 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         return Err(error_at(left.span(), "SIMILAR TO is not supported", hint));
     }
     Ok(())
+}
+
+/// Other names of functions.
+const OTHER_NAMES: [(&str, &str); 3] = [("variance", "var"), ("every", "bool_and"), ("ceiling", "ceil")];
+
+/// `~a` of whole numbers, and slices of lists without one of their ends.
+fn operators(expr: &mut Expr) {
+    let number = |number: i32| {
+        let literal = Expr::Value(Value::Number(number.unsigned_abs().to_string(), false).into());
+        if number < 0 { Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(literal) } } else { literal }
+    };
+    match expr {
+        Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: value } => {
+            let left = std::mem::replace(value, Box::new(Expr::Identifier("".into())));
+            let flipped = Expr::BinaryOp { left, op: BinaryOperator::PGBitwiseXor, right: Box::new(number(-1)) };
+            *expr = Expr::Nested(Box::new(flipped));
+        }
+        Expr::CompoundFieldAccess { access_chain, .. } => {
+            for access in access_chain {
+                if let AccessExpr::Subscript(Subscript::Slice { lower_bound, upper_bound, stride: None }) = access {
+                    lower_bound.get_or_insert_with(|| number(1));
+                    upper_bound.get_or_insert_with(|| number(i32::MAX));
+                }
+            }
+        }
+        _ => {}
+    }
 }
 
 /// What `regexp_replace` puts, as PostgreSQL writes it, for the functions beneath: they take `$1` for a group, and know `\1`.

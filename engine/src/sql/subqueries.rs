@@ -29,7 +29,7 @@ use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuant
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
 use datafusion::logical_expr::utils::{conjunction, merge_schema, split_conjunction_owned};
 use datafusion::logical_expr::{
-    BinaryExpr, ColumnarValue, Distinct, DistinctOn, Expr, ExprSchemable, FetchType, Filter, Join, JoinType,
+    Aggregate, BinaryExpr, ColumnarValue, Distinct, DistinctOn, Expr, ExprSchemable, FetchType, Filter, Join, JoinType,
     LogicalPlan, LogicalPlanBuilder, Operator, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     SkipType, Sort, Subquery, Volatility, lit, when,
 };
@@ -483,7 +483,7 @@ impl Below<'_> {
     ) -> Result<Expr> {
         let on = conjunction(on).unwrap_or_else(|| lit(true));
         let left = std::mem::take(&mut self.plan);
-        let columns = left.schema().columns().into_iter().map(Expr::Column);
+        let columns = shown(left.schema());
         // Whoever pulls a condition out of a subquery finds its columns by name alone: two marks must not share one.
         let answer = Expr::Column(Column::new(Some(alias), column)).alias(alias);
         let columns = columns.chain([answer]).collect::<Vec<_>>();
@@ -496,7 +496,7 @@ impl Below<'_> {
         *self.joins += 1;
         let name = format!("__subquery_{}", self.joins);
         let plan = std::mem::take(&mut self.plan);
-        let columns = plan.schema().columns().into_iter().map(Expr::Column);
+        let columns = shown(plan.schema());
         let columns = columns.chain([subquery.clone().alias(&name)]).collect();
         self.plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
         Ok(Expr::Column(Column::from_name(name)))
@@ -528,8 +528,16 @@ fn with_columns_of_sort(sort: &Sort) -> Result<Option<LogicalPlan>> {
     Ok(Some(LogicalPlan::Projection(Projection::try_new(columns, Arc::clone(&projection.input))?)))
 }
 
+/// The columns of a plan without the number of a grouping set: `grouping` is made of it before types are settled, and what stands above
+/// does not see the number then.
+fn shown(schema: &DFSchema) -> impl Iterator<Item = Expr> + use<> {
+    let columns = schema.columns().into_iter();
+    columns.filter(|column| column.name != Aggregate::INTERNAL_GROUPING_ID).map(Expr::Column)
+}
+
 /// Takes away what joins have added.
-fn only(plan: LogicalPlan, columns: Vec<Column>) -> Result<LogicalPlan> {
+fn only(plan: LogicalPlan, mut columns: Vec<Column>) -> Result<LogicalPlan> {
+    columns.retain(|column| column.name != Aggregate::INTERNAL_GROUPING_ID);
     if plan.schema().fields().len() == columns.len() {
         return Ok(plan);
     }

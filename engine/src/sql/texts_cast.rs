@@ -58,9 +58,10 @@ impl ScalarUDFImpl for OfText {
         "cast_of_text"
     }
 
+    /// Not the text's own name, as a cast has it: as a key of a join it stands beside the text in a projection.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         let [value] = args else { return internal_err!("{} has one argument", self.name()) };
-        Ok(value.schema_name().to_string())
+        Ok(format!("CAST({} AS {})", value.schema_name(), self.to))
     }
 
     fn signature(&self) -> &Signature {

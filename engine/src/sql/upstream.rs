@@ -147,7 +147,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT CAST('99999999999999999999999999999999999999' AS DECIMAL(38, 0)) + 1",
         "10000000000000000000000000000000000000",
     ),
-    ("checked", "SELECT ceil(CAST(9.99 AS DECIMAL(3, 2)))", "error: "),
+    ("rounded", "SELECT ceil(CAST(9.99 AS DECIMAL(3, 2)))", "error: "),
     (
         "dependent",
         "SELECT (SELECT max(y) FILTER (WHERE y > 1) FROM (VALUES (1), (2)) u(y) WHERE y >= x) FROM (VALUES (1)) t(x)",

@@ -420,12 +420,14 @@ impl RelationPlanner for Joins {
         };
         let TableWithJoins { relation, mut joins } = *table_with_joins;
         let Some(join) = joins.pop() else { return datafusion::common::internal_err!("a mark without a join") };
-        let left = context.plan(relation)?;
         let span = join.relation.span();
         let Some((kind, constraint)) = shares(&join).map(|(kind, constraint)| (kind, constraint.clone())) else {
             return datafusion::common::internal_err!("a mark on a join without USING");
         };
-        let right = context.plan(join.relation)?;
+        let (left, right) = match is_lateral(&join.relation) {
+            true => beside(relation, join.relation, kind, context)?,
+            false => (context.plan(relation)?, context.plan(join.relation)?),
+        };
         let keys: Vec<(Span, String)> = match &constraint {
             JoinConstraint::Using(names) => names
                 .iter()
@@ -451,6 +453,31 @@ impl Joins {
         let sides = Sides { columns: columns.collect(), keys: keys.iter().map(|(_, name)| name.clone()).collect() };
         self.learnt.lock().unwrap_or_else(PoisonError::into_inner).insert(number, sides);
     }
+}
+
+/// The sides of a join whose right one may speak of the left one. DataFusion lets it in joins only, so it plans one of all pairs.
+fn beside(
+    left: TableFactor,
+    right: TableFactor,
+    kind: JoinType,
+    context: &mut dyn RelationPlannerContext,
+) -> Result<(LogicalPlan, LogicalPlan)> {
+    let span = right.span();
+    let join = Join { relation: right, global: false, join_operator: JoinOperator::CrossJoin(JoinConstraint::None) };
+    let pairs = context.plan(nested(TableWithJoins { relation: left, joins: vec![join] }, None))?;
+    let LogicalPlan::Join(pairs) = pairs else {
+        return datafusion::common::internal_err!("a join that is none");
+    };
+    let (left, right) = (Arc::unwrap_or_clone(pairs.left), Arc::unwrap_or_clone(pairs.right));
+    let speaks = match &right {
+        LogicalPlan::SubqueryAlias(alias) => matches!(alias.input.as_ref(), LogicalPlan::Subquery(_)),
+        other => matches!(other, LogicalPlan::Subquery(_)),
+    };
+    if speaks && matches!(kind, JoinType::Right | JoinType::Full) {
+        let message = "the right side of a RIGHT or FULL JOIN cannot speak of the left side: it has rows without one";
+        return Err(error_at(span, message.to_owned(), "LEFT JOIN LATERAL keeps the rows of the left side"));
+    }
+    Ok((left, right))
 }
 
 fn joined(
@@ -557,14 +584,17 @@ fn shown_names(plan: LogicalPlan) -> Result<LogicalPlan> {
     Ok(LogicalPlan::Projection(Projection::try_new(columns.collect(), Arc::new(plan.clone()))?))
 }
 
-/// The kind of a join that shares columns, with its constraint. Semi and anti joins show the columns of one side only, and
-/// the right side of a lateral one must be planned by DataFusion.
-fn shares(join: &Join) -> Option<(JoinType, &JoinConstraint)> {
-    let is_lateral = match &join.relation {
+/// Whether a side of a join may speak of the relations before it.
+fn is_lateral(factor: &TableFactor) -> bool {
+    match factor {
         TableFactor::Derived { lateral, .. } | TableFactor::Function { lateral, .. } => *lateral,
         TableFactor::UNNEST { .. } => true,
         _ => false,
-    };
+    }
+}
+
+/// The kind of a join that shares columns, with its constraint. Semi and anti joins show the columns of one side only.
+fn shares(join: &Join) -> Option<(JoinType, &JoinConstraint)> {
     let (kind, constraint) = match &join.join_operator {
         JoinOperator::Join(constraint) | JoinOperator::Inner(constraint) => (JoinType::Inner, constraint),
         JoinOperator::Left(constraint) | JoinOperator::LeftOuter(constraint) => (JoinType::Left, constraint),
@@ -577,7 +607,7 @@ fn shares(join: &Join) -> Option<(JoinType, &JoinConstraint)> {
         JoinConstraint::Natural => true,
         JoinConstraint::On(_) | JoinConstraint::None => false,
     };
-    (is_sharing && !is_lateral).then_some((kind, constraint))
+    is_sharing.then_some((kind, constraint))
 }
 
 fn number_of(factor: &TableFactor) -> Option<usize> {

@@ -13,12 +13,14 @@ use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result};
 use datafusion::sql::sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, NamedWindowDefinition, NamedWindowExpr, Query, Select, SetExpr, Spanned,
-    Visit, VisitMut, Visitor, VisitorMut, WindowSpec, WindowType,
+    BinaryOperator, Expr, Ident, JoinConstraint, JoinOperator, NamedWindowDefinition, NamedWindowExpr, Query, Select,
+    SelectItem, SetExpr, Spanned, Visit, VisitMut, Visitor, VisitorMut, WindowSpec, WindowType, visit_expressions,
 };
+use datafusion::sql::sqlparser::parser::Parser;
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::diagnostic::error_at;
+use crate::sql::dialect::TqDialect;
 use crate::sql::nearest::nearest;
 use crate::sql::scope::normal;
 
@@ -52,7 +54,40 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
     let mut replace = Replace { windows, depth: 0 };
     replace.within(&mut select.distinct)?;
     replace.within(&mut select.projection)?;
-    replace.within(&mut select.qualify)
+    replace.within(&mut select.qualify)?;
+    let mut found = Found { depth: 0 };
+    if let Some(condition) = &mut select.qualify
+        && Visit::visit(condition, &mut found).is_continue()
+        && Visit::visit(&select.projection, &mut found).is_break()
+        && !names_window(condition, &select.projection)
+    {
+        *condition = and_a_window(condition.clone())?;
+    }
+    Ok(())
+}
+
+/// Whether a condition names a column of SELECT that is computed of a window.
+fn names_window(condition: &Expr, items: &[SelectItem]) -> bool {
+    let of_windows: Vec<String> = items
+        .iter()
+        .filter(|item| Visit::visit(*item, &mut Found { depth: 0 }).is_break())
+        .filter_map(|item| match item {
+            SelectItem::ExprWithAlias { alias, .. } => Some(normal(alias)),
+            _ => None,
+        })
+        .collect();
+    let names = |part: &Expr| match part {
+        Expr::Identifier(name) if of_windows.contains(&normal(name)) => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    };
+    visit_expressions(condition, names).is_break()
+}
+
+/// `QUALIFY g > 1` where SELECT alone has a window: DataFusion wants one in the condition.
+fn and_a_window(condition: Expr) -> Result<Expr> {
+    let always = Parser::new(&TqDialect).try_with_sql("row_number() OVER () > 0")?.parse_expr()?;
+    let condition = Box::new(Expr::Nested(Box::new(condition)));
+    Ok(Expr::BinaryOp { left: condition, op: BinaryOperator::And, right: Box::new(always) })
 }
 
 /// Refuses window functions in a clause, but not in its subqueries.
