@@ -14,7 +14,7 @@ use tq_engine::{NamedRun, OpenOptions, Session, TraceSpec};
 
 const THREADS: usize = 2;
 const LIMIT: usize = 16 << 30;
-/// Measured: bytes on disk and in memory of a task with its link.
+/// About how many bytes a task with its link takes on disk and in memory.
 const BYTES_ON_DISK: usize = 24;
 const BYTES_IN_MEMORY: usize = 220;
 /// Tasks of each small run, and runs of one import.

@@ -313,7 +313,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, parent_links, program_locations, … (45 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, parent_links, program_locations, … (47 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -690,12 +690,18 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     saved queries.
               runs               1  One row per recording that the session opened.
               tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
+              work_by_name       3  The work of each name of task: its `working_spans` without what started
+                                    later on their location.
               working_lanes      2  The locations that could execute tasks at a time: `working_locations`
                                     without executors, processes, ranks, nodes, devices and scopes, whose parts
                                     execute, and ports, which only hand on.
               working_locations  3  The locations that execute tasks: `program_locations` without those of kind
                                     async and state and of role communication (all of them where there are no
                                     others).
+              working_spans      3  The spans in which tasks worked: `working_tasks` without the waits inside
+                                    them (`cudaStreamSynchronize` in an operator). A task that waits is there
+                                    once for each piece that is left of it; all others are there once. Saved
+                                    queries about busy and idle time read it.
               working_tasks      3  The tasks that locations executed: `program_tasks` without spans on
                                     locations of kind async and state, which describe what runs elsewhere or
                                     waits, and of role communication, which transfer; and without tasks of role

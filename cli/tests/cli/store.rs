@@ -192,8 +192,9 @@ fn with_mounts(place: &Place, script: &str) -> Option<std::process::Output> {
     may.is_ok_and(|output| output.status.success()).then(|| unshared(script).unwrap())
 }
 
+#[expect(clippy::print_stderr, reason = "a test that skips says so")]
 fn skip() {
-    println!("skipped: this user may not mount file systems");
+    eprintln!("skipped: this user may not mount file systems");
 }
 
 /// A trace whose store is larger than a small disk.

@@ -63,7 +63,7 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
 }
 
 /// The same rows, of which no column determines another; `None` where none does.
-fn without_dependencies(plan: &Arc<LogicalPlan>) -> Result<Option<LogicalPlan>> {
+pub(super) fn without_dependencies(plan: &Arc<LogicalPlan>) -> Result<Option<LogicalPlan>> {
     let dependencies = plan.schema().functional_dependencies();
     let sources: HashSet<usize> = dependencies.iter().flat_map(|known| known.source_indices.iter().copied()).collect();
     if sources.is_empty() {

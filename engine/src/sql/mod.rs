@@ -85,6 +85,7 @@ mod system;
 mod texts_cast;
 mod time_text;
 mod times;
+mod unnested;
 mod unproven;
 mod using;
 mod window_keys;
@@ -141,6 +142,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
         .with_relation_planners(vec![
+            Arc::new(unnested::Unnested),
             Arc::new(column_aliases::ColumnAliases),
             Arc::new(relations::Relations(functions)),
             Arc::new(set_operations::Multisets),

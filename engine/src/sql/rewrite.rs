@@ -46,6 +46,7 @@ use crate::sql::set_operations;
 use crate::sql::settings;
 use crate::sql::sorted;
 use crate::sql::spelling;
+use crate::sql::unnested;
 use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
 
@@ -112,6 +113,7 @@ impl VisitorMut for Rewriter<'_> {
             .and_then(|()| spelling::fetch(query))
             .and_then(|()| windows::rewrite_order(query))
             .and_then(|()| sorted::rewrite_order(query))
+            .and_then(|()| unnested::rewrite(query))
         {
             return ControlFlow::Break(error);
         }

@@ -103,13 +103,6 @@ fn beyond_the_planner(text: &str) -> Worded {
             "give what it sorts by a name in SELECT, and sort by that: `SELECT …, abs(a % b) AS key … ORDER BY key`";
         return Some(("the planner does not see that this order is one".to_owned(), Some(hint.to_owned())));
     }
-    if text.contains("Multiple recursive references to the same CTE") {
-        let message = "the recursive part would read its rows more than once: it names them twice, or a scalar subquery or LATERAL in it refers \
-                       to them";
-        let hint =
-            "name the query once, and join it to what a subquery would ask: `FROM r JOIN t ON t.parent = r.task`";
-        return Some((message.to_owned(), Some(hint.to_owned())));
-    }
     if text.contains("unique expression names") && text.contains("__correlated_sq_") {
         let hint = "call the column another name there: `kind IN (SELECT kind AS other FROM (… UNION ALL …)) OR …`";
         return Some((

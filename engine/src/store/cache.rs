@@ -121,7 +121,7 @@ pub(crate) fn find(
         remove(cache, &entry);
         return Ok(None);
     };
-    match load(&entry, Arc::new(lock), first, budget) {
+    match load(&entry, &Arc::new(lock), first, budget) {
         Ok(files) => {
             let _ =
                 File::options().append(true).open(entry.join(USED)).map(|used| used.set_modified(SystemTime::now()));
@@ -136,7 +136,7 @@ pub(crate) fn find(
     }
 }
 
-fn load(entry: &Path, lock: Arc<File>, first: usize, budget: &Budget) -> Result<Vec<ReadFile>, ImportError> {
+fn load(entry: &Path, lock: &Arc<File>, first: usize, budget: &Budget) -> Result<Vec<ReadFile>, ImportError> {
     let state = log::read(entry, budget.deadline())?;
     if state.runs.is_empty() {
         // Each trace has runs: its commit is gone.
@@ -145,7 +145,7 @@ fn load(entry: &Path, lock: Arc<File>, first: usize, budget: &Budget) -> Result<
     let mut files = Files::new();
     for about in state.files() {
         budget.deadline().check(entry)?;
-        let file = TableFile::new(entry, &about)?.held_by(Arc::clone(&lock));
+        let file = TableFile::new(entry, &about)?.held_by(Arc::clone(lock));
         file.verify()?;
         files.insert(about.path.clone(), Arc::new(file));
     }

@@ -278,7 +278,7 @@ impl Group {
         let selection = self.pages(&file, wanted)?;
         let state = match selection {
             Some(selection) if !selection.selects_any() => State::Done,
-            selection if self.is_clustered() => self.sorted(&file, wanted, selection)?,
+            selection if self.is_clustered() => self.sorted(&file, wanted, selection.as_ref())?,
             selection => self.streamed(&file, wanted, selection)?,
         };
         Ok(Rows { group: self.clone(), columns: wanted.columns.to_vec(), schema, state })
@@ -366,7 +366,7 @@ impl Group {
         &self,
         file: &Verified,
         wanted: Wanted<'_>,
-        selection: Option<RowSelection>,
+        selection: Option<&RowSelection>,
     ) -> Result<State, ImportError> {
         let mut all = vec![1];
         wanted.columns.iter().for_each(|column| needed(self.table(), *column, &mut all));
@@ -379,7 +379,7 @@ impl Group {
         } else {
             first.clone_from(&all);
         }
-        let mut arrays = self.columns(file, &mut first, selection.as_ref())?;
+        let mut arrays = self.columns(file, &mut first, selection)?;
         let positions = arrays.get(&1).map(|array| array.as_primitive::<Int64Type>().clone());
         let positions = positions.ok_or_else(|| self.wrong_positions())?;
         if !decides {
@@ -408,7 +408,7 @@ impl Group {
         }
         all.retain(|column| !first.contains(column));
         if !all.is_empty() {
-            let selection = self.selected(selection.as_ref(), &of_file);
+            let selection = self.selected(selection, &of_file);
             arrays.extend(self.columns(file, &mut all, selection.as_ref())?);
         }
         Ok(State::Sorted { arrays, order, from: 0 })
