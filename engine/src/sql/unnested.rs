@@ -1,9 +1,10 @@
 //! Subqueries whose SELECT makes several rows of one with `unnest`.
 //!
 //! What determines a row (a key of GROUP BY, DISTINCT, `row_number()`) determines, for DataFusion (55.2), what comes out of its list too. In
-//! `SELECT g, count(*) FROM (SELECT g, unnest(array_agg(x)) AS x … GROUP BY g) q GROUP BY g` it groups by `x` as well, as columns that are
-//! determined by a key, and there are as many groups as rows. So such a subquery is planned by itself, and its columns determine nothing
-//! ([`dependencies`]); one of WITH becomes `SELECT * FROM (…)`.
+//! `SELECT g, count(*) FROM (SELECT g, unnest(array_agg(x)) AS x … GROUP BY g) q GROUP BY g` the planner groups by `x` as well, as columns that
+//! are determined by a key; the optimizer would leave `x` out again by the same conclusion, which [`dependencies`] stops for its other
+//! mistakes, and there are as many groups as rows. So such a subquery is planned by itself, and its columns determine nothing; one of
+//! WITH becomes `SELECT * FROM (…)`.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -50,11 +50,6 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT a, row_number() OVER (ORDER BY abs(power(a, 2))) FROM (VALUES (1.0), (4.0)) t(a)",
         "error: ",
     ),
-    (
-        "unnested",
-        "SELECT g, count(*) FROM (SELECT g, unnest(array_agg(x)) AS x FROM (VALUES (1, 2), (1, 3)) t(g, x) GROUP BY g) q GROUP BY g",
-        "1 1; 1 1",
-    ),
     ("using", "SELECT sum(a) FROM (VALUES (1), (3)) t(a) FULL JOIN (VALUES (2), (5)) u(a) USING (a)", "4"),
     ("subqueries", "SELECT (SELECT x FROM (SELECT 1 AS x UNION ALL SELECT 2) t WHERE x > 5) IS NULL", "false"),
     (
