@@ -98,11 +98,11 @@ pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: b
     Ok(Page { text, pictures: renderer.pictures, left_out, late: renderer.late })
 }
 
-/// The names that ran longest have the same hues in all pictures, whichever of them comes first. Tasks without times have none, and no
-/// note says so here: a graph of tasks need not have any.
+/// The names that ran longest have the same hues in all pictures, whichever of them comes first: those of all tasks, since pictures show
+/// what transfers and waits as well. Tasks without times have none, and no note says so here: a graph of tasks need not have any.
 fn begin_with_names(connection: &mut Connection, picture: &Picture) -> Result<(), Failure> {
     const LONGEST: &str = "SELECT name, CAST(sum(self_time) AS DOUBLE) AS total \
-         FROM self_time((SELECT * FROM working_spans WHERE start IS NOT NULL)) GROUP BY name ORDER BY total DESC, name LIMIT 20";
+         FROM self_time((SELECT * FROM program_tasks WHERE start IS NOT NULL)) GROUP BY name ORDER BY total DESC, name LIMIT 20";
     let rows = match connection.collect(LONGEST, &Params::new()) {
         Ok(rows) => rows,
         // What is wrong or late is told where the page asks for it.

@@ -321,3 +321,22 @@ fn a_picture_goes_into_a_file_that_is_called_so() {
         assert!(place.tq(command).stderr.starts_with(expected), "{command}");
     }
 }
+
+/// Streams that only transfer do no work, and are still what a picture shows most of.
+#[test]
+fn what_took_longest_has_a_colour_whatever_it_is() {
+    let place = Place::new();
+    let kernel = |name: &str, stream: u32, start: u32, duration: u32| {
+        format!(
+            r#"{{"ph":"X","cat":"kernel","name":"{name}","pid":0,"tid":{stream},"ts":{start},"dur":{duration},"args":{{"device":0,"stream":{stream}}}}}"#
+        )
+    };
+    let mut events: Vec<String> = (0..20).map(|at| kernel(&format!("gemm_{at}"), 7, at * 10, 10)).collect();
+    events.push(kernel("ncclDevKernel_AllReduce(x)", 8, 200, 1000));
+    place.write("gpu.json", &format!(r#"{{"schemaVersion":1,"traceEvents":[{}]}}"#, events.join(",")));
+    assert_eq!(place.tq("report gpu.json -o page.md").status, Some(0));
+    let picture = place.read("page.timeline.svg");
+    let bar = picture.lines().find(|line| line.contains("<title>ncclDevKernel_AllReduce(x): 1.00 ms")).unwrap();
+    // The class of names without a colour of their own.
+    assert!(!bar.contains(r#"class="f20""#), "{bar}");
+}
