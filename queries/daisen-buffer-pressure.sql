@@ -1,4 +1,4 @@
--- title: Components whose requests wait longest before they are accepted
+-- title: Components with the fullest queues: requests that were sent to them and not taken in yet
 -- topic: components
 -- needs: tasks.kind=req_in
 -- param bins: BIGINT = 40 -- number of equal intervals in which peaks are looked for

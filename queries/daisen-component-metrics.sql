@@ -1,4 +1,4 @@
--- title: Request rates, latency, concurrency and buffer pressure of every component over time
+-- title: How many tasks each component has at a time, in equal intervals; with rates of requests, latency and pressure
 -- topic: components
 -- needs: tasks.kind=req_in
 -- param bins: BIGINT = 40 -- number of equal intervals

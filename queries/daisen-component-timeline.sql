@@ -6,7 +6,7 @@
 -- param from: TIME = NULL -- where the window begins; the first start
 -- param to: TIME = NULL -- where the window ends; the last finish
 -- param by: TEXT = kind -- kind, or kind-what for the single actions
--- chart: stacked x=begins y=tasks color=series panel=run
+-- chart: stacked x=bin_start y=tasks color=series panel=run
 --
 WITH spans AS (
   -- As the server of Akita v5: a bin counts every task that touches it.

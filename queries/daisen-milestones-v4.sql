@@ -5,7 +5,7 @@
 -- param bins: BIGINT = 40 -- number of equal intervals
 -- param from: TIME = NULL -- where the window begins; the first start
 -- param to: TIME = NULL -- where the window ends; the last finish
--- chart: stacked x=begins y=tasks color=reason panel=run
+-- chart: stacked x=bin_start y=tasks color=reason panel=run
 --
 WITH spans AS (
   -- A task that touches a bin counts there with the reason that was resolved last when the bin begins, else with its first:

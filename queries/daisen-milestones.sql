@@ -7,7 +7,7 @@
 -- param to: TIME = NULL -- where the window ends; the last finish
 -- param resource: TEXT = NULL -- only waits for this resource, of tasks that met it as hardware_resource
 -- param by: TEXT = kind -- kind, or kind-what for the single resources
--- chart: stacked x=begins y=waits color=reason panel=run
+-- chart: stacked x=bin_start y=waits color=reason panel=run
 --
 WITH spans AS (
   -- As the server of Akita v5: a bin counts every interval between milestones that touches it, so that a task may count several times.

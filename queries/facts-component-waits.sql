@@ -9,11 +9,11 @@ WITH waits AS (
   WHERE i.kind = 'req_in'
   GROUP BY i.run, i.task, i.location, i.start
 )
-SELECT 'Of the requests inside components, those in ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ' waited longest: it sent a request of its own for '
-  || CASE WHEN count(wait) = count(*) THEN CASE count(*) WHEN 1 THEN 'the one that it took in' ELSE 'all ' || count(*) || ' that it took in' END
-       ELSE count(wait) || ' of the ' || count(*) || ' that it took in' END
-  || ', ' || CASE WHEN min(wait) = max(wait) THEN time_text(max(wait)) ELSE time_text(CAST(avg(wait) AS BIGINT)) || ' on average and ' || time_text(max(wait)) || ' at most' END
-  || ' after that (see How long components keep requests).' AS fact
+SELECT location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ' keeps its requests longest before it goes on with them: '
+  || CASE WHEN count(wait) = count(*) THEN CASE count(*) WHEN 1 THEN 'for its only one' ELSE 'for each of its ' || count(*) END
+       ELSE 'for ' || count(wait) || ' of its ' || count(*) END || ' it sent a request of its own, '
+  || CASE WHEN min(wait) = max(wait) THEN time_text(max(wait)) ELSE 'on average ' || time_text(CAST(avg(wait) AS BIGINT)) || ', at most ' || time_text(max(wait)) || ',' END
+  || ' after it had taken ' || CASE count(wait) WHEN 1 THEN 'it' ELSE 'them' END || ' in (see How long components keep requests).' AS fact
 FROM waits
 GROUP BY run, location
 HAVING avg(wait) > 0

@@ -2,7 +2,7 @@
 -- topic: locations
 -- needs: tasks
 --
--- From the first start to the last finish of its run, or within the slice: what a location waited for its first task (no `name_before`) and after
+-- From the first start to the last finish of the work of its run, or within the slice: what a location waited for its first task (no `name_before`) and after
 -- its last one (no `name_after`) counts too. Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are
 -- left out.
 SELECT g.run, g.location, g.start, g.duration, before.name AS name_before, after.name AS name_after

@@ -121,11 +121,14 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let at = |value: f64| if is_log { value.log10() } else { value };
 
     let top = sheet.top() + 22.0;
-    let left = MARGIN + marks_width(&scale) + 10.0;
-    let step = ((WIDTH - MARGIN - left) / boxes.len() as f64).min(STEP_MAX);
-    let plot = Plot { left, right: left + step * boxes.len() as f64, top, bottom: top + HEIGHT };
     let labels: Vec<String> = boxes.iter().map(|(code, _)| categories.labels[*code].clone()).collect();
-    let names = Categories::new(&labels, step, categories.are_numbers());
+    let step_of = |left: f64| ((WIDTH - MARGIN - left) / boxes.len() as f64).min(STEP_MAX);
+    let names_of = |left: f64| Categories::new(&labels, step_of(left), categories.are_on_a_scale());
+    let left = MARGIN + marks_width(&scale) + 10.0;
+    // The first names reach to the left of their boxes.
+    let left = left.max(MARGIN + names_of(left).reach(step_of(left)));
+    let (step, names) = (step_of(left), names_of(left));
+    let plot = Plot { left, right: left + step * boxes.len() as f64, top, bottom: top + HEIGHT };
     let names_height = names.height();
     let wide = Plot { right: WIDTH - MARGIN, ..plot };
     Ok(sheet.draw(plot.bottom + names_height + 20.0, &format!("{}{STYLE}", style()), |svg| {

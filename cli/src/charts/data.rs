@@ -50,8 +50,10 @@ pub(super) struct Words {
     pub(super) words: Vec<String>,
     /// By code: what is written where there is little room.
     pub(super) labels: Vec<String>,
-    /// Whether the column is one of numbers.
-    are_numbers: bool,
+    /// Whether the column is one of numbers or of times: some of their labels tell what stands between them.
+    are_on_a_scale: bool,
+    /// Whether the column is one of times.
+    pub(super) are_times: bool,
     /// By code, where they have an order of their own.
     places: Option<Vec<f64>>,
     /// The column's name.
@@ -135,8 +137,9 @@ impl Data<'_> {
                 codes.push(interner.code(text, double));
             }
         }
-        let are_numbers = is_number(field.data_type());
-        let labels = match are_numbers || is_time(field) {
+        let are_times = is_time(field);
+        let are_on_a_scale = are_times || is_number(field.data_type());
+        let labels = match are_on_a_scale {
             true => interner.words.clone(),
             false => self.names.labels(interner.words.iter().map(|word| shown(word))),
         };
@@ -144,14 +147,20 @@ impl Data<'_> {
         let place = |run: &String| self.names.place_of_run(run) as f64;
         let places = match column {
             "run" => Some(interner.words.iter().map(place).collect()),
-            _ => are_numbers.then_some(interner.numbers),
+            _ => are_on_a_scale.then_some(interner.numbers),
         };
-        Ok(Words { codes, words: interner.words, labels, are_numbers, places, name: column.to_owned() })
+        Ok(Words { codes, words: interner.words, labels, are_on_a_scale, are_times, places, name: column.to_owned() })
     }
 
     /// A column where the chart names one.
     pub(super) fn words_if(&self, key: &'static str, column: Option<&str>) -> Result<Option<Words>, ChartError> {
         column.map(|column| self.words((key, column))).transpose()
+    }
+
+    /// The column of the panels of a picture, `None` where it has one that needs no name: the only run.
+    pub(super) fn panels(&self, column: Option<&str>) -> Result<Option<Words>, ChartError> {
+        let is_only_run = |panels: &Words| panels.name == "run" && !panels.are_several() && self.names.runs.len() <= 1;
+        Ok(self.words_if("panel", column)?.filter(|panels| !is_only_run(panels)))
     }
 
     pub(super) fn numbers_if(&self, key: &'static str, column: Option<&str>) -> Result<Option<Numbers>, ChartError> {
@@ -183,12 +192,12 @@ impl Words {
         (names.classes(&ranked), totals)
     }
 
-    /// Whether the words are numbers.
-    pub(super) fn are_numbers(&self) -> bool {
-        self.are_numbers
+    /// Whether the words are numbers or times.
+    pub(super) fn are_on_a_scale(&self) -> bool {
+        self.are_on_a_scale
     }
 
-    /// The codes in the order in which they are drawn: numbers by value, runs as they were opened, texts as they came.
+    /// The codes in the order in which they are drawn: numbers and times by value, runs as they were opened, texts as they came.
     pub(super) fn in_order(&self) -> Vec<u32> {
         let mut order: Vec<u32> = (0..self.words.len() as u32).collect();
         if let Some(places) = &self.places {

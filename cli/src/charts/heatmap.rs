@@ -1,8 +1,8 @@
 //! `heatmap x=<category> y=<category> value=<number> [totals=true] [panel=<text>] [palette=…]`: a matrix of colours.
 //!
-//! Rows of one cell are summed. A cell without a value keeps the colour of the paper. All panels share their categories
-//! and one colour scale. Where there are more rows or columns than fit, several are drawn as one, with their mean;
-//! totals remain sums.
+//! Rows of one cell are summed. A cell without a value keeps the colour of the paper. All panels share one colour scale, and
+//! those that have a category in common share all of theirs; a study beside one of other sizes has its own. Where there are more
+//! rows or columns than fit, several are drawn as one, with their mean; totals remain sums.
 
 use super::ChartError;
 use super::data::{Data, Shares, Words, in_words};
@@ -32,6 +32,9 @@ const STYLE: &str = ".none{fill:none;stroke:#d1d9e0;stroke-width:.5}
 struct Matrix {
     name: String,
     cells: Vec<Vec<f64>>,
+    /// Which rows and columns are drawn: their places, ascending.
+    rows: Vec<usize>,
+    columns: Vec<usize>,
     /// Values whose mean a cell shows.
     shared: f64,
 }
@@ -39,7 +42,7 @@ struct Matrix {
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
     let (x, y) = (data.words(chart.column("x"))?, data.words(chart.column("y"))?);
     let values = data.numbers(chart.column("value"))?;
-    let panels = data.words_if("panel", chart.get("panel"))?;
+    let panels = data.panels(chart.get("panel"))?;
     let palette = Palette::of(chart.get("palette"));
     let subtitle = format!(
         "{} by {} (down) and {} (across){}, {}",
@@ -53,7 +56,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if values.values.is_empty() {
         return Ok(sheet.empty("no rows"));
     }
-    let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.as_ref().is_some_and(Words::are_several))];
+    let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.is_some())];
     // What is sorted within each row or column of each panel is sorted in all of them.
     let within = |codes: &[u32]| -> Vec<(u32, u32)> {
         let panel = |row: usize| panels.as_ref().map_or(0, |panels| panels.codes[row]);
@@ -80,7 +83,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }
     let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));
     let named = panels.is_some();
-    let picture = Picture::new(&columns, &rows, matrices.len(), named, chart.flag("totals"), sheet.top());
+    let picture = Picture::new(&columns, &rows, &matrices, named, chart.flag("totals"), sheet.top());
     let style = format!("{}{}{STYLE}", super::palette::style(), palette.style());
     let shares = Shares::of(&values, values.values.iter().copied());
     let look = Look { picture: &picture, quantity: values.quantity, range, named, shares };
@@ -117,7 +120,11 @@ impl Side {
         };
         let (labels, names) = (fitted_apart(&first(&words.labels), LABELS_MAX), first(&words.words));
         let places = words.codes.iter().map(|&code| place[code as usize]).collect();
-        Side { words: names, labels, places, merged, ordered: words.are_numbers() }
+        Side { words: names, labels, places, merged, ordered: words.are_on_a_scale() }
+    }
+
+    fn labels_of(&self, places: &[usize]) -> Vec<String> {
+        places.iter().map(|&place| self.labels[place].clone()).collect()
     }
 }
 
@@ -130,11 +137,17 @@ fn matrices(values: &[f64], columns: &Side, rows: &Side, panels: Option<&Words>)
     let shared = (columns.merged * rows.merged) as f64;
     let empty = || vec![vec![f64::NAN; columns.labels.len()]; rows.labels.len()];
     let name = |code: u32| panels.map(|panels| panels.words[code as usize].clone()).unwrap_or_default();
-    let mut matrices: Vec<Matrix> =
-        order.into_iter().map(|code| Matrix { name: name(code), cells: empty(), shared }).collect();
+    let panel_of = |row: usize| panels.map_or(0, |panels| place[panels.codes[row] as usize]);
+    let drawn = |side: &Side| {
+        let places = side.places.iter().enumerate().map(|(row, &place)| (panel_of(row), place));
+        shared_places(places, order.len(), side.labels.len())
+    };
+    let (rows_of, columns_of) = (drawn(rows), drawn(columns));
+    let mut matrices: Vec<Matrix> = (order.into_iter().zip(rows_of).zip(columns_of))
+        .map(|((code, rows), columns)| Matrix { name: name(code), cells: empty(), rows, columns, shared })
+        .collect();
     for (row, &value) in values.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
-        let panel = panels.map_or(0, |panels| place[panels.codes[row] as usize]);
-        let cell = &mut matrices[panel].cells[rows.places[row]][columns.places[row]];
+        let cell = &mut matrices[panel_of(row)].cells[rows.places[row]][columns.places[row]];
         *cell = if cell.is_nan() { value } else { *cell + value };
     }
     if shared > 1.0 {
@@ -143,27 +156,59 @@ fn matrices(values: &[f64], columns: &Side, rows: &Side, panels: Option<&Words>)
     matrices
 }
 
+/// The places that each panel draws: its own, and those of all panels that share one with it, directly or through others.
+fn shared_places(places: impl Iterator<Item = (usize, usize)>, panels: usize, count: usize) -> Vec<Vec<usize>> {
+    let mut has = vec![vec![false; count]; panels];
+    places.for_each(|(panel, place)| has[panel][place] = true);
+    // Per group of panels what it has; a panel joins all groups that it shares a place with.
+    let mut groups: Vec<(Vec<usize>, Vec<bool>)> = Vec::new();
+    for (panel, own) in has.into_iter().enumerate() {
+        let mut joined = (vec![panel], own);
+        groups.retain_mut(|(members, theirs)| {
+            let shares = theirs.iter().zip(&joined.1).any(|(a, b)| *a && *b);
+            if shares {
+                joined.0.append(members);
+                joined.1.iter_mut().zip(theirs).for_each(|(to, from)| *to |= *from);
+            }
+            !shares
+        });
+        groups.push(joined);
+    }
+    let mut drawn = vec![Vec::new(); panels];
+    for (members, has) in &groups {
+        for &member in members {
+            drawn[member] = (0..count).filter(|&place| has[place]).collect();
+        }
+    }
+    drawn
+}
+
 /// Where the panels stand.
 struct Picture<'a> {
     rows: &'a Side,
     columns: &'a Side,
-    names: Categories,
     cell_width: f64,
     cell_height: f64,
     /// Room for totals above and at the right; 0 = none.
     totals: f64,
+    /// Room for the names of rows, and for all of a panel.
+    labels: f64,
+    room: f64,
     /// Left upper corner of each panel's cells.
     corners: Vec<(f64, f64)>,
     bottom: f64,
 }
 
 impl<'a> Picture<'a> {
-    fn new(columns: &'a Side, rows: &'a Side, panels: usize, named: bool, totals: bool, top: f64) -> Picture<'a> {
+    fn new(columns: &'a Side, rows: &'a Side, matrices: &[Matrix], named: bool, totals: bool, top: f64) -> Picture<'a> {
         const BETWEEN: f64 = 26.0;
         const KEY: f64 = 30.0;
+        let panels = matrices.len();
+        let most_rows = matrices.iter().map(|matrix| matrix.rows.len()).max().unwrap_or(1) as f64;
+        let most_columns = matrices.iter().map(|matrix| matrix.columns.len()).max().unwrap_or(1) as f64;
         let across = match panels {
             0 | 1 => 1,
-            2 | 4 => 2,
+            2 | 4 | 8 => 2,
             _ => 3,
         };
         let down = panels.div_ceil(across).max(1);
@@ -171,12 +216,13 @@ impl<'a> Picture<'a> {
         let beside = if totals > 0.0 { totals + 66.0 } else { 0.0 };
         let labels = rows.labels.iter().map(|label| text_width(label)).fold(0.0, f64::max) + 8.0;
         let room = (WIDTH - 2.0 * MARGIN - (across - 1) as f64 * BETWEEN) / across as f64;
-        let cell_width = ((room - labels - beside) / columns.labels.len() as f64).min(CELL_WIDTH_MAX);
+        let cell_width = ((room - labels - beside) / most_columns).min(CELL_WIDTH_MAX);
         let least = if down > 1 { 2.0 } else { 3.0 };
-        let cell_height = (HEIGHT / down as f64 / rows.labels.len() as f64).clamp(least, CELL_HEIGHT_MAX);
-        let names = Categories::new(&columns.labels, cell_width, columns.ordered);
+        let cell_height = (HEIGHT / down as f64 / most_rows).clamp(least, CELL_HEIGHT_MAX);
+        let names = |matrix: &Matrix| Categories::new(&columns.labels_of(&matrix.columns), cell_width, columns.ordered);
+        let names_height = matrices.iter().map(|matrix| names(matrix).height()).fold(0.0, f64::max);
         let title = if named { 20.0 } else { 0.0 };
-        let panel_height = title + totals + cell_height * rows.labels.len() as f64 + names.height() + 14.0;
+        let panel_height = title + totals + cell_height * most_rows + names_height + 14.0;
         let corners = (0..panels)
             .map(|index| {
                 let x = MARGIN + (index % across) as f64 * (room + BETWEEN) + labels;
@@ -184,7 +230,7 @@ impl<'a> Picture<'a> {
             })
             .collect();
         let bottom = top + KEY + down as f64 * panel_height;
-        Picture { rows, columns, names, cell_width, cell_height, totals, corners, bottom }
+        Picture { rows, columns, cell_width, cell_height, totals, labels, room, corners, bottom }
     }
 }
 
@@ -213,16 +259,20 @@ impl Look<'_> {
     }
 
     fn matrix(&self, svg: &mut Svg, matrix: &Matrix, index: usize) {
-        let Picture { rows, columns, cell_width, cell_height, totals, .. } = *self.picture;
+        let Picture { rows, columns, cell_width, cell_height, totals, labels, room, .. } = *self.picture;
         let (left, top) = self.picture.corners[index];
-        let width = cell_width * columns.labels.len() as f64;
-        let height = cell_height * rows.labels.len() as f64;
+        let width = cell_width * matrix.columns.len() as f64;
+        let height = cell_height * matrix.rows.len() as f64;
         if self.named {
-            let name = fitted_middle(shown(&matrix.name), (width + totals).max(160.0));
-            svg.words("ink bold", left, top - totals - 7.0, "start", &name);
+            // Bold letters are wider. A name that is too long above the cells begins above the names of their rows.
+            let widened = |width: f64| width / 1.12;
+            let fits = text_width(shown(&matrix.name)) <= widened(room - labels);
+            let (x, room) = if fits { (left, room - labels) } else { (left - labels, room) };
+            let name = fitted_middle(shown(&matrix.name), widened(room));
+            svg.words("ink bold", x, top - totals - 7.0, "start", &name);
         }
         let mut free_from = f64::MIN;
-        for (row, label) in rows.labels.iter().enumerate() {
+        for (row, label) in matrix.rows.iter().map(|&row| &rows.labels[row]).enumerate() {
             let middle = top + (row as f64 + 0.5) * cell_height;
             if middle - FONT_SIZE / 2.0 >= free_from {
                 free_from = middle + FONT_SIZE / 2.0;
@@ -235,14 +285,15 @@ impl Look<'_> {
         let values = matrix.cells.iter().flatten().filter(|value| !value.is_nan());
         let widest = values.map(|value| text_width(&self.quantity.text(*value))).fold(0.0, f64::max);
         let has_texts = cell_height >= 14.0 && widest + 2.0 <= cell_width - gap_x;
-        for (row, cells) in matrix.cells.iter().enumerate() {
-            for (column, &value) in cells.iter().enumerate().filter(|(_, value)| !value.is_nan()) {
+        for (row, &of_rows) in matrix.rows.iter().enumerate() {
+            let cells = matrix.columns.iter().map(|&place| (place, matrix.cells[of_rows][place])).enumerate();
+            for (column, (of_columns, value)) in cells.filter(|(_, (_, value))| !value.is_nan()) {
                 let (x, y) = (left + column as f64 * cell_width, top + row as f64 * cell_height);
                 let (width, height) = (cell_width - gap_x, cell_height - gap_y);
                 let shade = self.range.shade(value);
                 let text = self.quantity.text(value);
                 let share = self.shares.text(value);
-                let tooltip = format!("{}, {}: {text}{share}", rows.words[row], columns.words[column]);
+                let tooltip = format!("{}, {}: {text}{share}", rows.words[of_rows], columns.words[of_columns]);
                 svg.bar(&format!("h{shade}"), Rectangle { x, y, width, height }, &tooltip);
                 if has_texts {
                     let base = y + height / 2.0 + FONT_SIZE * 0.35;
@@ -250,7 +301,8 @@ impl Look<'_> {
                 }
             }
         }
-        self.picture.names.draw(svg, top + height, |column| left + (column as f64 + 0.5) * cell_width);
+        let names = Categories::new(&columns.labels_of(&matrix.columns), cell_width, columns.ordered);
+        names.draw(svg, top + height, |column| left + (column as f64 + 0.5) * cell_width);
         if totals > 0.0 {
             self.totals(svg, matrix, (left, top), width);
         }
@@ -270,8 +322,9 @@ impl Look<'_> {
         let mut free_from = f64::MIN;
         // Rows of other panels have no sum here.
         let has_cells = |row: usize| matrix.cells[row].iter().any(|value| !value.is_nan());
-        for (row, &value) in of_rows.iter().enumerate().filter(|(row, _)| has_cells(*row)) {
-            let (x, y) = (left + width + 6.0, top + row as f64 * cell_height);
+        for (place, &row) in matrix.rows.iter().enumerate().filter(|&(_, &row)| has_cells(row)) {
+            let value = of_rows[row];
+            let (x, y) = (left + width + 6.0, top + place as f64 * cell_height);
             let length = share(value, widest) * totals;
             let (text, height) = (self.quantity.text(value), (cell_height - 1.0).max(0.7));
             let tooltip = format!("{}, all: {text}{}", rows.words[row], self.shares.text(value));
@@ -282,9 +335,10 @@ impl Look<'_> {
                 svg.words("pale", x + length + 4.0, middle + FONT_SIZE * 0.35, "start", &text);
             }
         }
-        for (column, &value) in of_columns.iter().enumerate() {
+        for (place, &column) in matrix.columns.iter().enumerate() {
+            let value = of_columns[column];
             let length = share(value, highest) * (totals - 22.0);
-            let x = left + column as f64 * cell_width;
+            let x = left + place as f64 * cell_width;
             let text = self.quantity.text(value);
             let tooltip = format!("all, {}: {text}{}", columns.words[column], self.shares.text(value));
             let rectangle = Rectangle { x, y: top - 6.0 - length, width: (cell_width - 1.0).max(0.7), height: length };

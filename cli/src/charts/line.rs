@@ -62,7 +62,7 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
         y2: data.numbers_if("y2", chart.get("y2"))?,
         bound: data.numbers_if("bound", chart.get("bound"))?,
         by: data.words_if("by", chart.get("by"))?,
-        panel: data.words_if("panel", chart.get("panel"))?,
+        panel: data.panels(chart.get("panel"))?,
     };
     let mut sheet = Sheet::new(title, columns.subtitle());
     let known = columns.x.values.iter().filter(|x| !x.is_nan()).count();

@@ -188,7 +188,8 @@ pub(super) fn colours_legend(
 /// What a picture says of its grey marks.
 pub(super) fn grey_note(classes: impl Iterator<Item = usize>, what: &str) -> Option<String> {
     let grey = classes.filter(|class| *class == HUES).count();
-    (grey > 0).then(|| format!("Grey: {} that are not among the largest.", counted(grey, what)))
+    let (are, is) = ("that are not among the largest.", "that is not among the largest.");
+    (grey > 0).then(|| format!("Grey: {} {}", counted(grey, what), if grey == 1 { is } else { are }))
 }
 
 impl Plot {
@@ -303,6 +304,19 @@ impl Categories {
                 14.0 + widest * degrees.to_radians().sin()
             }
         }
+    }
+
+    /// How far to the left of the plot they reach, where they are `step` pixels apart.
+    pub(super) fn reach(&self, step: f64) -> f64 {
+        /// What reaches further is cut.
+        const MOST: f64 = 150.0;
+        let Labels::Turned(degrees) = self.layout else {
+            return 0.0;
+        };
+        let reach = |(index, label): (usize, &String)| {
+            text_width(label) * degrees.to_radians().cos() - (index as f64 + 0.5) * step
+        };
+        self.labels.iter().enumerate().map(reach).fold(0.0, f64::max).min(MOST)
     }
 
     /// Draws them; `centre` says where each stands.

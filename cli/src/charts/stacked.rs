@@ -3,13 +3,13 @@
 //!
 //! Rows of one x, color and panel are summed. All panels share their categories and one scale. The color with the largest sum is at
 //! the bottom of every column; negative values are below zero. Where there are more columns than fit, several are drawn as one,
-//! with their mean.
+//! with their mean. Few columns lie below each other, so that they fill the width and their names have room; times never do.
 
 use std::collections::HashMap;
 
 use super::ChartError;
 use super::data::{Data, Words, in_words};
-use super::label::fitted_middle;
+use super::label::{fitted_apart, fitted_middle};
 use super::palette::{HUES, style};
 use super::scale::{Quantity, Scale, grouped};
 use super::sheet::{
@@ -24,7 +24,8 @@ const PANELS_MAX: usize = 12;
 /// Room for the name of a panel.
 const NAME: f64 = 26.0;
 const COLUMNS_MAX: usize = 320;
-const COLUMN_WIDTH_MAX: f64 = 64.0;
+/// The distance of columns that stand; so few that they would not fill the width lie instead.
+const STEP_MAX: f64 = 83.2;
 
 /// A column: per class of colour what it sums up to.
 type Column = [f64; HUES + 1];
@@ -33,7 +34,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let categories = data.words(chart.column("x"))?;
     let heights = data.numbers(chart.column("y"))?;
     let colours = data.words(chart.column("color"))?;
-    let panels = data.words_if("panel", chart.get("panel"))?.filter(Words::are_several);
+    let panels = data.panels(chart.get("panel"))?;
     let relative = chart.flag("relative");
     let subtitle = format!(
         "{}{} by {} and {}{}, {}",
@@ -106,22 +107,6 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if panel_order.len() > PANELS_MAX {
         sheet.notes.push(format!("Not drawn: {}.", counted(panel_order.len() - PANELS_MAX, "further panel")));
     }
-    let drawn = panel_order.len().min(PANELS_MAX);
-    let (height, name_height) = if panels.is_some() { (HEIGHT[1], NAME) } else { (HEIGHT[0], 0.0) };
-    let top = sheet.top() + 24.0;
-    let left = MARGIN + marks_width(&scale) + 10.0;
-    let room = WIDTH - MARGIN - left;
-    let step = (room / labels.len() as f64).min(COLUMN_WIDTH_MAX * 1.3);
-    let right = left + step * labels.len() as f64;
-    let plots: Vec<Plot> = (0..drawn)
-        .map(|index| {
-            let top = top + name_height + index as f64 * (height + name_height);
-            Plot { left, right, top, bottom: top + height }
-        })
-        .collect();
-    let bottom = top + drawn as f64 * (height + name_height);
-    let names = Categories::new(&labels, step, categories.are_numbers());
-    let names_height = names.height();
     let mut by_class: HashMap<usize, Vec<usize>> = HashMap::new();
     for (index, &class) in classes.iter().enumerate() {
         by_class.entry(class).or_default().push(index);
@@ -131,55 +116,188 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         Some(several) => format!("{} others", grouped(several.len() as u64)),
         None => String::new(),
     };
-    Ok(sheet.draw(bottom + names_height + 20.0, &style(), |svg| {
-        // Above the name of the first panel.
-        let titled = Plot { top, ..plots[0] };
-        titled.y_title(svg, &axis_title(&in_words(&heights.name), &scale));
-        let gap = if step >= 6.0 { (step * 0.15).min(10.0) } else { 0.0 };
-        for (plot, &panel) in plots.iter().zip(&panel_order) {
-            if let Some(panels) = &panels {
-                svg.words(
-                    "ink bold",
-                    left,
-                    plot.top - 8.0,
-                    "start",
-                    &fitted_middle(&panels.labels[panel as usize], room),
-                );
-            }
-            Plot { right: WIDTH - MARGIN, ..*plot }.y_axis(svg, &scale);
-            for (index, column) in columns_of[panel as usize].iter().enumerate() {
-                let x = plot.left + index as f64 * step + gap / 2.0;
-                let (mut up, mut down) = (0.0, 0.0);
-                let whole: f64 = column.iter().map(|part| part.abs()).sum();
-                for (class, part) in
-                    upwards.iter().map(|&class| (class, column[class])).filter(|(_, part)| *part != 0.0)
-                {
-                    let from = if part > 0.0 { &mut up } else { &mut down };
-                    let (a, b) = (plot.y(&scale, *from), plot.y(&scale, *from + part));
-                    *from += part;
-                    let height = (a - b).abs();
-                    if height < 0.05 {
-                        continue;
-                    }
-                    // Shares of one column with as many digits each.
-                    let text = if relative { format!("{part:.1} %") } else { quantity.text(part) };
-                    let share = match relative {
-                        true => String::new(),
-                        false => format!(", {:.1} % of its column", 100.0 * part.abs() / whole),
-                    };
-                    let tooltip = format!("{}, {}: {text}{share}", labels[index], class_name(class));
-                    let rectangle = Rectangle { x, y: a.min(b), width: step - gap, height };
-                    svg.bar(&format!("f{class}"), rectangle, &tooltip);
-                    if height >= FONT_SIZE + 3.0 && text_width(&text) + 4.0 <= step - gap {
-                        let base = a.min(b) + height / 2.0 + FONT_SIZE * 0.35;
-                        svg.words(&format!("t{class}"), x + (step - gap) / 2.0, base, "middle", &text);
+    let panel_name = |panel: u32| panels.as_ref().map(|panels| panels.labels[panel as usize].clone());
+    let stacks = Stacks {
+        panels: panel_order
+            .iter()
+            .take(PANELS_MAX)
+            .map(|&panel| (panel_name(panel), std::mem::take(&mut columns_of[panel as usize])))
+            .collect(),
+        labels,
+        class_names: (0..=HUES).map(class_name).collect(),
+        upwards,
+        heights_title: axis_title(&in_words(&heights.name), &scale),
+        categories_title: in_words(&categories.name),
+        scale,
+        quantity,
+        relative,
+    };
+    // Times go from left to right, however few there are.
+    let lies = !categories.are_times && stacks.labels.len() as f64 * STEP_MAX < stacks.room();
+    Ok(if lies { stacks.lying(&sheet) } else { stacks.standing(&sheet, categories.are_on_a_scale()) })
+}
+
+/// What is drawn.
+struct Stacks {
+    /// The name of each panel, where there are several, and its columns, as many as there are labels.
+    panels: Vec<(Option<String>, Vec<Column>)>,
+    labels: Vec<String>,
+    /// By class.
+    class_names: Vec<String>,
+    /// The classes from the zero outwards.
+    upwards: Vec<usize>,
+    heights_title: String,
+    categories_title: String,
+    scale: Scale,
+    quantity: Quantity,
+    relative: bool,
+}
+
+/// A part of a column.
+struct Part {
+    class: usize,
+    /// Between what values it stands; the first is the one nearer to zero.
+    from: f64,
+    to: f64,
+    text: String,
+    tooltip: String,
+}
+
+impl Stacks {
+    /// Where columns begin when they stand.
+    fn left(&self) -> f64 {
+        MARGIN + marks_width(&self.scale) + 10.0
+    }
+
+    /// How much room there is for columns that stand.
+    fn room(&self) -> f64 {
+        WIDTH - MARGIN - self.left()
+    }
+
+    /// The parts of a column, from the zero outwards.
+    fn parts(&self, index: usize, column: &Column) -> Vec<Part> {
+        let (mut up, mut down) = (0.0, 0.0);
+        let whole: f64 = column.iter().map(|part| part.abs()).sum();
+        let there = self.upwards.iter().map(|&class| (class, column[class])).filter(|(_, part)| *part != 0.0);
+        there
+            .map(|(class, part)| {
+                let end = if part > 0.0 { &mut up } else { &mut down };
+                let from = *end;
+                *end += part;
+                // Shares of one column with as many digits each.
+                let text = if self.relative { format!("{part:.1} %") } else { self.quantity.text(part) };
+                let share = match self.relative {
+                    true => String::new(),
+                    false => format!(", {:.1} % of its column", 100.0 * part.abs() / whole),
+                };
+                let tooltip = format!("{}, {}: {text}{share}", self.labels[index], self.class_names[class]);
+                Part { class, from, to: *end, text, tooltip }
+            })
+            .collect()
+    }
+
+    /// Columns beside each other.
+    fn standing(&self, sheet: &Sheet, ordered: bool) -> String {
+        let named = self.panels.iter().any(|(name, _)| name.is_some());
+        let (height, name_height) = if named { (HEIGHT[1], NAME) } else { (HEIGHT[0], 0.0) };
+        let top = sheet.top() + 24.0;
+        let step_of = |left: f64| ((WIDTH - MARGIN - left) / self.labels.len() as f64).min(STEP_MAX);
+        let names_of = |left: f64| Categories::new(&self.labels, step_of(left), ordered);
+        // The first names reach to the left of their columns.
+        let left = self.left().max(MARGIN + names_of(self.left()).reach(step_of(self.left())));
+        let (step, names) = (step_of(left), names_of(left));
+        let right = left + step * self.labels.len() as f64;
+        let plots: Vec<Plot> = (0..self.panels.len())
+            .map(|index| {
+                let top = top + name_height + index as f64 * (height + name_height);
+                Plot { left, right, top, bottom: top + height }
+            })
+            .collect();
+        let bottom = top + self.panels.len() as f64 * (height + name_height);
+        let names_height = names.height();
+        sheet.draw(bottom + names_height + 20.0, &style(), |svg| {
+            // Above the name of the first panel.
+            let titled = Plot { top, ..plots[0] };
+            titled.y_title(svg, &self.heights_title);
+            let gap = if step >= 6.0 { (step * 0.15).min(10.0) } else { 0.0 };
+            for (plot, (name, columns)) in plots.iter().zip(&self.panels) {
+                if let Some(name) = name {
+                    svg.words("ink bold", left, plot.top - 8.0, "start", &fitted_middle(name, WIDTH - MARGIN - left));
+                }
+                Plot { right: WIDTH - MARGIN, ..*plot }.y_axis(svg, &self.scale);
+                for (index, column) in columns.iter().enumerate() {
+                    let x = plot.left + index as f64 * step + gap / 2.0;
+                    for part in self.parts(index, column) {
+                        let (a, b) = (plot.y(&self.scale, part.from), plot.y(&self.scale, part.to));
+                        let height = (a - b).abs();
+                        if height < 0.05 {
+                            continue;
+                        }
+                        let rectangle = Rectangle { x, y: a.min(b), width: step - gap, height };
+                        svg.bar(&format!("f{}", part.class), rectangle, &part.tooltip);
+                        if height >= FONT_SIZE + 3.0 && text_width(&part.text) + 4.0 <= step - gap {
+                            let base = a.min(b) + height / 2.0 + FONT_SIZE * 0.35;
+                            svg.words(&format!("t{}", part.class), x + (step - gap) / 2.0, base, "middle", &part.text);
+                        }
                     }
                 }
             }
-        }
-        names.draw(svg, bottom, |index| left + (index as f64 + 0.5) * step);
-        plots[0].x_title(svg, bottom + names_height + 14.0, &in_words(&categories.name));
-    }))
+            names.draw(svg, bottom, |index| left + (index as f64 + 0.5) * step);
+            plots[0].x_title(svg, bottom + names_height + 14.0, &self.categories_title);
+        })
+    }
+
+    /// Columns below each other, which fill the width where there are few.
+    fn lying(&self, sheet: &Sheet) -> String {
+        const ROW: f64 = 26.0;
+        const GAP: f64 = 4.0;
+        const LABEL_MAX: f64 = 260.0;
+        let labels = fitted_apart(&self.labels, LABEL_MAX);
+        let widest = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
+        let left = MARGIN + widest + 8.0;
+        let is_there = |column: &Column| column.iter().any(|part| *part != 0.0);
+        let mut top = sheet.top() + 6.0;
+        // Of several panels, each has the columns that something is in.
+        let panels: Vec<(Plot, Option<&String>, Vec<usize>)> = (self.panels.iter())
+            .map(|(name, columns)| {
+                let rows = (0..columns.len()).filter(|&index| name.is_none() || is_there(&columns[index]));
+                let rows: Vec<usize> = rows.collect();
+                top += if name.is_some() { NAME - 6.0 } else { 0.0 };
+                let bottom = top + rows.len() as f64 * ROW;
+                let plot = Plot { left, right: WIDTH - MARGIN - 20.0, top, bottom };
+                top = bottom + 6.0;
+                (plot, name.as_ref(), rows)
+            })
+            .collect();
+        let bottom = top - 6.0;
+        sheet.draw(bottom + 36.0, &style(), |svg| {
+            let axis = Plot { bottom, ..panels[0].0 };
+            axis.x_axis(svg, &self.scale);
+            axis.x_title(svg, bottom + 33.0, &self.heights_title);
+            for ((plot, name, rows), (_, columns)) in panels.iter().zip(&self.panels) {
+                if let Some(name) = name {
+                    svg.words("ink bold", left, plot.top - 5.0, "start", &fitted_middle(name, plot.width()));
+                }
+                for (place, &index) in rows.iter().enumerate() {
+                    let (y, height) = (plot.top + place as f64 * ROW + GAP / 2.0, ROW - GAP);
+                    let base = y + height / 2.0 + FONT_SIZE * 0.35;
+                    svg.words("ink", left - 8.0, base, "end", &labels[index]);
+                    for part in self.parts(index, &columns[index]) {
+                        let (a, b) = (plot.x(&self.scale, part.from), plot.x(&self.scale, part.to));
+                        let width = (b - a).abs();
+                        if width < 0.05 {
+                            continue;
+                        }
+                        let rectangle = Rectangle { x: a.min(b), y, width, height };
+                        svg.bar(&format!("f{}", part.class), rectangle, &part.tooltip);
+                        if text_width(&part.text) + 6.0 <= width {
+                            svg.words(&format!("t{}", part.class), a.min(b) + width / 2.0, base, "middle", &part.text);
+                        }
+                    }
+                }
+            }
+        })
+    }
 }
 
 /// Neighbours as their mean.

@@ -128,7 +128,7 @@ fn columns_that_are_missing_or_wrong_are_named() {
 }
 
 /// A picture of names, runs and counts, where these runs are open.
-fn of_runs(line: &str, runs: [&str; 2], rows: &[(&str, &str, i64)]) -> String {
+fn of_runs(line: &str, runs: &[&str], rows: &[(&str, &str, i64)]) -> String {
     let texts = |text: fn(&(&str, &str, i64)) -> String| {
         Arc::new(rows.iter().map(|row| Some(text(row))).collect::<StringArray>())
     };
@@ -138,7 +138,7 @@ fn of_runs(line: &str, runs: [&str; 2], rows: &[(&str, &str, i64)]) -> String {
         ("count", Arc::new(rows.iter().map(|row| row.2).collect::<Int64Array>()) as ArrayRef),
     ])
     .unwrap();
-    let (schema, names) = (batch.schema(), Names::of_runs(runs.map(str::to_owned).into_iter()));
+    let (schema, names) = (batch.schema(), Names::of_runs(runs.iter().map(|run| (*run).to_owned())));
     let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &names };
     Chart::parse(line).unwrap().draw("", &data).unwrap()
 }
@@ -146,7 +146,7 @@ fn of_runs(line: &str, runs: [&str; 2], rows: &[(&str, &str, i64)]) -> String {
 /// The largest name may be one that only the second run has.
 #[test]
 fn of_two_runs_the_one_that_was_opened_first_is_paler() {
-    let draw = |rows: &[(&str, &str, i64)]| of_runs("bar x=count y=name color=run", ["base", "new"], rows);
+    let draw = |rows: &[(&str, &str, i64)]| of_runs("bar x=count y=name color=run", &["base", "new"], rows);
     let svg = draw(&[("added", "new", 9), ("kept", "new", 5), ("kept", "base", 4)]);
     // The bar of base and its square in the legend.
     assert_eq!(svg.matches(" before\"").count(), 2, "{svg}");
@@ -166,7 +166,7 @@ fn runs_stand_in_the_order_in_which_they_were_opened() {
         "heatmap x=name y=name value=count panel=run",
     ] {
         for runs in [["base", "new"], ["base/10 p=1 r=0", "new/10 p=1 r=0"]] {
-            let svg = of_runs(line, runs, &rows);
+            let svg = of_runs(line, &runs, &rows);
             assert!(svg.find(">base<").unwrap() < svg.find(">new<").unwrap(), "{line}: {svg}");
         }
     }
@@ -175,16 +175,67 @@ fn runs_stand_in_the_order_in_which_they_were_opened() {
 #[test]
 fn as_many_bars_are_drawn_as_the_chart_says() {
     let rows: Vec<_> = (0..30).map(|count| ("a", "base", count)).collect();
-    let svg = of_runs("bar x=count y=name most=20", ["base", "new"], &rows);
+    let svg = of_runs("bar x=count y=name most=20", &["base", "new"], &rows);
     assert!(svg.contains("The first 20 of 30 rows are drawn; 10 more follow."), "{svg}");
     assert_eq!(svg.matches("class=\"f").count(), 20, "{svg}");
 }
 
-/// Sizes of two studies, the larger ones first.
+/// Sizes of two studies that have one in common, the larger ones first.
 #[test]
 fn rows_that_ascend_in_each_panel_ascend_in_all() {
-    let rows = [("100", "base", 1), ("200", "base", 2), ("1", "new", 1), ("4", "new", 2)];
-    let svg = of_runs("heatmap x=count y=name value=count panel=run", ["base", "new"], &rows);
+    let rows = [("100", "base", 1), ("200", "base", 2), ("1", "new", 1), ("4", "new", 2), ("100", "new", 3)];
+    let svg = of_runs("heatmap x=count y=name value=count panel=run", &["base", "new"], &rows);
     let place = |label: &str| svg.find(&format!(">{label}<")).unwrap_or_else(|| panic!("{label}: {svg}"));
     assert!(place("4") < place("100") && place("100") < place("200"), "{svg}");
+}
+
+#[test]
+fn panels_have_the_rows_of_those_that_they_share_some_with() {
+    let draw =
+        |rows: &[(&str, &str, i64)]| of_runs("heatmap x=run y=name value=count panel=run", &["base", "new"], rows);
+    let label_count = |svg: &str, label: &str| svg.matches(&format!(">{label}</text>")).count();
+    let apart = draw(&[("100", "base", 1), ("200", "base", 2), ("7", "new", 1), ("9", "new", 2)]);
+    for label in ["100", "200", "7", "9"] {
+        assert_eq!(label_count(&apart, label), 1, "{label}: {apart}");
+    }
+    let shared = draw(&[("100", "base", 1), ("200", "base", 2), ("7", "new", 1), ("200", "new", 2)]);
+    for label in ["100", "200", "7"] {
+        assert_eq!(label_count(&shared, label), 2, "{label}: {shared}");
+    }
+}
+
+#[test]
+fn few_columns_fill_the_width() {
+    let draw = |count: usize| {
+        let names: Vec<String> = (0..count).map(|n| format!("a name that takes some room {n}")).collect();
+        let rows: Vec<_> = names.iter().map(|name| (name.as_str(), "base", 7)).collect();
+        of_runs("stacked x=name y=count color=run relative=true", &["base", "new"], &rows)
+    };
+    let widest = |svg: &str| {
+        let bars = svg.lines().filter(|line| line.starts_with("<rect class=\"f"));
+        let width = |bar: &str| bar.split("width=\"").nth(1)?.split('"').next()?.parse::<f64>().ok();
+        bars.filter_map(width).fold(0.0, f64::max)
+    };
+    let few = draw(3);
+    assert!(widest(&few) > 700.0 && !few.contains("rotate"), "{few}");
+    assert!(few.contains(">a name that takes some room 0<"), "{few}");
+    let many = draw(20);
+    assert!(widest(&many) < 80.0 && many.contains("rotate"), "{many}");
+    // Also where they are turned, the first names are whole.
+    assert!(many.contains(">a name that takes some room 0<"), "{many}");
+}
+
+#[test]
+fn the_only_run_needs_no_name_above_its_panel() {
+    for line in [
+        "heatmap x=name y=name value=count panel=run",
+        "stacked x=name y=count color=name panel=run",
+        "occupancy x=count y=count panel=run",
+    ] {
+        let rows = [("a", "new", 9), ("b", "new", 5)];
+        let of_two_open_ones = of_runs(line, &["base", "new"], &rows);
+        assert!(of_two_open_ones.contains(">new</text>"), "{line}: {of_two_open_ones}");
+        let alone = of_runs(line, &["new"], &rows);
+        assert!(!alone.contains(">new</text>"), "{line}: {alone}");
+    }
 }

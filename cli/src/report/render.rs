@@ -288,11 +288,17 @@ impl Renderer<'_> {
         }
     }
 
-    /// The first sentences of several queries, as a list. A query that cannot be answered leaves its place to the next.
+    /// The first sentences of several queries, as a list. A query that cannot be answered leaves its place to the next. The last
+    /// place is kept for what to look at next, where a query (`…-next`) knows it: what several runs are about must not push it out.
     fn facts(&mut self, questions: &[Question]) -> Result<Piece, Failure> {
-        let mut facts = Vec::new();
+        let mut facts: Vec<String> = Vec::new();
+        let says_next = |facts: &[String]| facts.iter().any(|fact| fact.starts_with("Look next"));
         for question in questions {
-            if facts.len() >= FACTS {
+            let is_next = question.query.name.ends_with("-next");
+            if facts.len() >= FACTS && !is_next {
+                continue;
+            }
+            if facts.len() >= FACTS && says_next(&facts) {
                 break;
             }
             if !self.connection.unmet(&question.query)?.is_empty() {
@@ -301,12 +307,16 @@ impl Renderer<'_> {
             let params = self.params(question)?;
             let answer = self.answer(&question.query, &params)?;
             let sentences = self.sentences(&answer)?;
-            if !sentences.is_empty() {
-                self.note(question);
+            if sentences.is_empty() {
+                continue;
+            }
+            self.note(question);
+            if is_next && !says_next(&facts) {
+                facts.truncate(FACTS - 1);
             }
             facts.extend(sentences);
+            facts.truncate(FACTS);
         }
-        facts.truncate(FACTS);
         if facts.is_empty() {
             return Ok(Piece::LeftOut("there is nothing to say".to_owned()));
         }

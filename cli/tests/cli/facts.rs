@@ -289,6 +289,25 @@ fn a_tie_has_no_most() {
     );
 }
 
+/// Pairs have more to be said of; what to look at next stays the third sentence.
+#[test]
+fn pages_about_two_runs_say_what_to_look_at_next() {
+    let place = Place::new();
+    place.write(
+        "facts.md",
+        "```sql facts\nfacts-messages\nfacts-actors-cycles\nfacts-aggregation\nfacts-actors-next\n```\n",
+    );
+    let actors = fixture("actorprof/triangle_range");
+    check(
+        &place,
+        &["report", &format!("a={actors}"), &format!("b={actors}"), "--template", "facts.md"],
+        &expect![[""]],
+    );
+    place.write("facts.md", "```sql facts\nfacts-scalability\nfacts-scalability-steps\nfacts-scalability-next\n```\n");
+    let (a, b) = (fixture("pascal/regions.json"), fixture("pascal/repetitions_3.json"));
+    check(&place, &["report", &format!("a={a}"), &format!("b={b}"), "--template", "facts.md"], &expect![[""]]);
+}
+
 #[test]
 fn samples_leave_out_what_needs_an_order_in_time() {
     let place = Place::new();

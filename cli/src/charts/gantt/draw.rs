@@ -9,7 +9,7 @@ use super::{Bar, Gantt, Lane, LaneOrder, Row};
 use crate::charts::Names;
 use crate::charts::axis::axis;
 use crate::charts::data::natural;
-use crate::charts::label::{Cuts, fitted_apart};
+use crate::charts::label::{Cuts, fitted_apart, fitted_middle};
 use crate::charts::palette::{HUES, style};
 use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, hues_legend, shown};
 use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, number, text_width};
@@ -39,6 +39,8 @@ struct Layout<'a> {
     gantt: &'a Gantt,
     /// Drawn lanes with the y of their first row, in order.
     lanes: Vec<(usize, f64)>,
+    /// Of several runs: the baseline of the name of each, above its lanes.
+    headings: Vec<(&'a str, f64)>,
     /// Rows that are drawn of each lane, at most.
     rows_cap: usize,
     row_height: f64,
@@ -122,12 +124,19 @@ impl<'a> Layout<'a> {
         let row_height = (ROWS_HEIGHT / rows(rows_cap).max(1) as f64).clamp(ROW_MIN, ROW_MAX);
         let lane_gap = if row_height >= 6.0 { 6.0 } else { 2.0 };
         let label_width =
-            lanes.iter().map(|&lane| text_width(&label(gantt, &gantt.lanes[lane]))).fold(0.0, f64::max).min(LABELS_MAX);
+            lanes.iter().map(|&lane| text_width(label(&gantt.lanes[lane]))).fold(0.0, f64::max).min(LABELS_MAX);
         let left = MARGIN + label_width + 8.0;
         let mut y = top;
+        let has_runs = gantt.lanes.iter().any(|lane| lane.run != gantt.lanes[0].run);
+        let mut headings: Vec<(&str, f64)> = Vec::new();
         let lanes = lanes
             .into_iter()
             .map(|lane| {
+                let run = gantt.lanes[lane].run.as_str();
+                if has_runs && headings.last().is_none_or(|(last, _)| *last != run) {
+                    y += if headings.is_empty() { 0.0 } else { 6.0 } + 16.0;
+                    headings.push((run, y - 4.0));
+                }
                 let first = y;
                 y += gantt.lanes[lane].rows.len().min(rows_cap) as f64 * row_height + lane_gap;
                 (lane, first + lane_gap / 2.0)
@@ -136,6 +145,7 @@ impl<'a> Layout<'a> {
         Layout {
             gantt,
             lanes,
+            headings,
             rows_cap,
             row_height,
             lane_gap,
@@ -191,8 +201,11 @@ impl<'a> Layout<'a> {
     }
 
     fn labels(&self, svg: &mut Svg) {
+        for (run, base) in &self.headings {
+            svg.words("ink bold", self.left, *base, "start", &fitted_middle(shown(run), self.plot_width / 1.12));
+        }
         let mut free_from = f64::MIN;
-        let labels: Vec<String> = self.drawn().map(|(lane, _)| label(self.gantt, lane)).collect();
+        let labels: Vec<String> = self.drawn().map(|(lane, _)| label(lane).to_owned()).collect();
         for ((lane, y), label) in self.drawn().zip(fitted_apart(&labels, LABELS_MAX)) {
             let middle = y + lane.rows.len().min(self.rows_cap) as f64 * self.row_height / 2.0;
             // Lines of text need some air between them.
@@ -368,10 +381,8 @@ fn in_order(lanes: &[Lane], order: &LaneOrder) -> Vec<usize> {
     numbers
 }
 
-fn label(gantt: &Gantt, lane: &Lane) -> String {
-    let several = gantt.lanes.iter().any(|other| other.run != gantt.lanes[0].run);
-    let location = if lane.location.is_empty() { "(no location)" } else { &lane.location };
-    if several && !lane.run.is_empty() { format!("{} · {location}", lane.run) } else { location.to_owned() }
+fn label(lane: &Lane) -> &str {
+    if lane.location.is_empty() { "(no location)" } else { &lane.location }
 }
 
 /// The names with a hue, longest first, with their share of the time in which lanes were busy, then the others, then what is outlined.

@@ -134,6 +134,22 @@ fn lanes_follow_the_given_order_and_then_their_numbers() {
 }
 
 #[test]
+fn of_several_runs_each_has_its_name_above_its_lanes() {
+    let draw = |runs: &[&str]| {
+        let mut gantt = Gantt::new(Tick::Nanosecond);
+        for (run, location) in runs.iter().flat_map(|run| [(*run, "w1"), (*run, "w2")]) {
+            gantt.add(Span { run, location, name: "a", kind: "", times: Some((0, 5)), on_path: false });
+        }
+        gantt.draw("runs", &LaneOrder::default(), &Names::default())
+    };
+    let of_two = draw(&["a_long_name_of_a_run", "another_long_name_of_a_run"]);
+    let count = |label: &str| of_two.matches(&format!(">{label}</text>")).count();
+    assert_eq!((count("a_long_name_of_a_run"), count("another_long_name_of_a_run")), (1, 1), "{of_two}");
+    assert_eq!((count("w1"), count("w2")), (2, 2), "{of_two}");
+    assert!(!draw(&["a_long_name_of_a_run"]).contains("a_long_name_of_a_run"));
+}
+
+#[test]
 fn the_same_tasks_give_the_same_bytes() {
     let spans = spans(5_000, 20, 77);
     let draw = || chart(&spans).draw("same", &LaneOrder::default(), &Names::default());
