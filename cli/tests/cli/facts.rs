@@ -301,11 +301,25 @@ fn pages_about_two_runs_say_what_to_look_at_next() {
     check(
         &place,
         &["report", &format!("a={actors}"), &format!("b={actors}"), "--template", "facts.md"],
-        &expect![[""]],
+        &expect![[r#"
+            - In a, 1663 messages were sent, 26608 bytes; most, 62, from PE6 to PE2. In b, 1663 messages were sent, 26608 bytes; most, 62, from PE6 to PE2.
+            - Sending, and waiting for what others send (T_COMM), took 78.3 % of the cycles of a, from 57.5 % in PE0 to 88.8 % in PE15, handlers of messages 7.6 %; 78.3 % of the cycles of b, from 57.5 % in PE0 to 88.8 % in PE15, handlers of messages 7.6 %.
+            - Look next at PE0 of a (see How evenly the messages are spread): it received 484 messages, 4.66 times the mean.
+            --- exit 0
+        "#]],
     );
     place.write("facts.md", "```sql facts\nfacts-scalability\nfacts-scalability-steps\nfacts-scalability-next\n```\n");
     let (a, b) = (fixture("pascal/regions.json"), fixture("pascal/repetitions_3.json"));
-    check(&place, &["report", &format!("a={a}"), &format!("b={b}"), "--template", "facts.md"], &expect![[""]]);
+    check(
+        &place,
+        &["report", &format!("a={a}"), &format!("b={b}"), "--template", "facts.md"],
+        &expect![[r#"
+        - a, measured at 4 sizes from 100 to 800 on 1 to 8 cores, uses 90.2 % of 8 cores at its largest size; least, 49.5 % of 8, at size 100.
+        - b, measured at 3 sizes from 1 to 4 on 1 to 4 cores, uses 50.0 % of 4 cores at its largest size; least, 22.2 % of 4, at size 1.
+        - Look next at size 1 (see Does the program scale), where the efficiency of b falls most when cores are added: from 75.0 % of 2 cores to 22.2 % of 4.
+        --- exit 0
+    "#]],
+    );
 }
 
 #[test]

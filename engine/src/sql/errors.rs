@@ -475,10 +475,14 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
     let hint = match (near, nearest(given, names.relation_functions())) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, Some(function)) => format!("did you mean the function `{function}()`?"),
-        (None, None) => match list(&known) {
-            Some(known) => format!("there is {known}"),
-            None => return (message, None),
-        },
+        (None, None) => {
+            let schema = given.rfind('.').map_or("", |end| &given[..=end]);
+            let of_schema: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(schema)).collect();
+            match list(if of_schema.is_empty() { &known } else { &of_schema }) {
+                Some(known) => format!("there is {known}"),
+                None => return (message, None),
+            }
+        }
     };
     (message, Some(hint))
 }
@@ -562,6 +566,7 @@ const INSTEAD: &[(&str, &str)] = &[
     ("create macro", "write a view, or a CTE"),
     ("rlike", "write `name ~ 'a.*'`"),
     ("show databases", "`SHOW TABLES` lists the tables"),
+    ("show tables filter", "ask `information_schema.tables`: `WHERE table_name LIKE 'ta%'`"),
 ];
 
 fn not_supported(text: &str) -> (String, Option<String>) {
@@ -573,6 +578,10 @@ fn not_supported(text: &str) -> (String, Option<String>) {
         let hint =
             "a frame from UNBOUNDED PRECEDING on can; `array_agg(x) OVER (… ROWS …)` has the values of any frame";
         return (format!("{function} cannot follow a frame whose beginning moves"), Some(hint.to_owned()));
+    }
+    if let Some(word) = text.strip_prefix("Unsupported SQL type ") {
+        let hint = "`x::type` converts to a type; texts stand in quotes: `name = 'aten::mm'`";
+        return (format!("`{word}` is no type"), Some(hint.to_owned()));
     }
     let lower = text.to_lowercase();
     let hint = match lower.as_str() {

@@ -107,7 +107,8 @@ const COLUMNS: &[&str] = &[
 
 /// What tools call one table.
 const TABLES: &[&str] = &[
-    "tasks spans span regions activities functions kernels intervals",
+    "tasks spans span regions activities functions kernels kernel intervals nvtx_events cupti_activity_kind_kernel cupti_activity_kind_runtime \
+     cupti_activity_kind_memcpy cupti_activity_kind_memset cupti_activity_kind_synchronization osrt_api",
     "locations threads processes ranks workers devices streams cores nodes lanes pes resources tracks",
     "links edges dependencies deps flows arrows",
     "messages comms communications communication sends packets",

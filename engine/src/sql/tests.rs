@@ -556,6 +556,24 @@ fn errors_of_the_rest_of_sql() {
         "tasks",
         "sample by a condition, for example `WHERE task % 10 = 0`",
     );
+    check_error(
+        "SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL",
+        "no table `cupti_activity_kind_kernel`",
+        "CUPTI_ACTIVITY_KIND_KERNEL",
+        "did you mean `tasks`?",
+    );
+    check_error(
+        "SELECT run FROM tasks WHERE location = aten::mm",
+        "`mm` is no type",
+        "mm",
+        "`x::type` converts to a type; texts stand in quotes: `name = 'aten::mm'`",
+    );
+    check_error(
+        "SHOW TABLES LIKE 'ta%'",
+        "not supported: SHOW TABLES FILTER not supported",
+        "SHOW",
+        "ask `information_schema.tables`: `WHERE table_name LIKE 'ta%'`",
+    );
     let pivot = error(&small(), "SELECT * FROM tasks PIVOT(sum(duration) FOR location IN ('w0', 'w1'))");
     assert!(pivot.message.starts_with("not supported: ") && pivot.message.len() < 200, "{pivot}");
     assert!(pivot.hint.unwrap().contains("FILTER"));
