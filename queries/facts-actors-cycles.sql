@@ -7,7 +7,7 @@ WITH parts AS (
   SELECT c.run, c.location AS pe, l.sort_index,
     sum(c.value) FILTER (WHERE c.name = 'T_MAIN') AS main, sum(c.value) FILTER (WHERE c.name = 'T_COMM') AS communication,
     sum(c.value) FILTER (WHERE c.name = 'T_PROC') AS handlers
-  FROM counters c JOIN locations l ON l.run = c.run AND l.location = c.location
+  FROM counters c JOIN program_locations l ON l.run = c.run AND l.location = c.location
   WHERE c.kind = 'total' AND c.name IN ('T_MAIN', 'T_COMM', 'T_PROC')
   GROUP BY c.run, c.location, l.sort_index
 ), shares AS (
