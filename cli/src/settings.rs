@@ -33,7 +33,7 @@ pub(crate) const SETTINGS: [(&str, &str, &str); 6] = [
 /// The line of `\set` about the memory of the session.
 pub(crate) fn memory(bytes: usize) -> String {
     let (_, values, meaning) = SETTINGS[SETTINGS.len() - 1];
-    format!("  {:<10}{:<8}{meaning} ({values})\n", "memory", bytes_text(bytes))
+    format!("  {:<11}{:<8}{meaning} ({values})\n", "memory", bytes_text(bytes))
 }
 
 impl Default for Settings {
@@ -82,7 +82,7 @@ impl Settings {
             _ => word(self.timing),
         };
         let line = |(name, values, meaning): &(&str, &str, &str)| {
-            format!("  {name:<10}{:<8}{meaning} ({values})\n", value(name))
+            format!("  {name:<11}{:<8}{meaning} ({values})\n", value(name))
         };
         SETTINGS.iter().filter(|(name, ..)| *name != "memory").map(line).collect()
     }
@@ -101,6 +101,6 @@ mod tests {
         for (name, value) in [("rows", "-1"), ("pager", "yes"), ("row", "5")] {
             assert!(settings.set(name, value).is_err(), "{name} {value}");
         }
-        assert!(settings.list().contains("rows      all"));
+        assert!(settings.list().contains("rows       all"));
     }
 }

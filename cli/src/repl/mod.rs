@@ -450,9 +450,9 @@ impl Prompt {
             }
             _ => {
                 let session = self.connection.session();
-                let value = session.max_value() / 1_000_000;
-                let of_value =
-                    format!("  max-value   {value}MB    the longest text or list that a function makes (bytes)\n");
+                let value = format!("{}MB", session.max_value() / 1_000_000);
+                let meaning = "the longest text or list that a function makes";
+                let of_value = format!("  {:<11}{value:<8}{meaning} (bytes)\n", "max-value");
                 print(&format!("{}{}{of_value}", self.settings.list(), settings::memory(session.memory_limit())))
             }
         }

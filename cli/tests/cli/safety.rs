@@ -194,7 +194,7 @@ fn the_prompt_changes_its_own_memory() {
     small.refused("not enough memory");
     let raised = place.tq_with("run.json --memory 8MB", &format!("\\set memory 2GB\n{join}\n\\set\n"));
     raised.is_fine();
-    assert!(raised.stdout.contains("1000000") && raised.stdout.contains("memory    2.0GB"), "{}", raised.stdout);
+    assert!(raised.stdout.contains("1000000") && raised.stdout.contains("memory     2.0GB"), "{}", raised.stdout);
     let lowered = place.tq_with("run.json --memory 2GB", &format!("\\set memory 8MB\n{join}\n"));
     lowered.refused("not enough memory");
     place.tq_with("run.json", "\\set memory lots\n").refused("`memory` is not `lots`");
