@@ -25,6 +25,7 @@ use tq_udfs::centroids::within_centroids;
 use tq_udfs::distinct_order::in_its_order;
 use tq_udfs::domains::{WITH_DOMAINS, known_or_not};
 use tq_udfs::exact_aggregates::{EXACT, exactly};
+use tq_udfs::interval_trunc::of_intervals;
 use tq_udfs::keeps_time::keeps_time;
 use tq_udfs::parts::within_parts;
 use tq_udfs::percentile::{PRECISE, precisely};
@@ -437,6 +438,8 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
         let function = beside_times(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
+    let date_trunc = of_intervals(context.state().udf("date_trunc")?);
+    context.register_udf(Arc::new(date_trunc))?;
     let round = to_places(context.state().udf("round")?);
     context.register_udf(Arc::new(round))?;
     for name in WIDER {

@@ -55,7 +55,7 @@ fn begins_and_ends_nest_by_name_and_location() {
             a t2 15000 25000 0 {"bytes":7}
             c t2 26000 - 0
             end_rows info x3 the ends of tasks, which give them their finish
-            end_value_not_kept lost x1 DIR/log.csv:2 and later: an end has another value than its begin, whose value stays
+            end_value_not_kept lost x1 DIR/log.csv:3: its end has another value, and the value of the begin stays
             other_phase lost x1 DIR/log.csv:10: `Mark` is neither `Enter` nor `Leave`
             unfinished info x1 DIR/log.csv:7: begins and never ends
             unmatched_end lost x1 DIR/log.csv:9: ends nothing that is open

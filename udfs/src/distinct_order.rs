@@ -1,10 +1,11 @@
-//! Makes `array_agg` and `string_agg` of DISTINCT values honour their ORDER BY.
+//! Makes `array_agg` and `string_agg` honour the order of their rows.
 //!
-//! Where aggregates of one query ask for opposite orders, DataFusion (55.2) reverses one of them: it is to read the rows in the
-//! other's order and to reverse its result. With DISTINCT the accumulator sorts by itself and does not reverse the result, so that
-//! `array_agg(DISTINCT s ORDER BY s DESC)` ascends beside `array_agg(s ORDER BY s)`. [`in_its_order`] wraps such a function so that
-//! a DISTINCT aggregate is never reversed. Both sort by themselves, so that one query may use any number of orders, which
-//! DataFusion refuses for `string_agg`. Everything else is delegated to the wrapped function.
+//! Where aggregates of one query ask for opposite orders, or windows do, DataFusion (55.2) reverses one of them: it is to read the rows in
+//! the other's order and to reverse its result. With DISTINCT the accumulator sorts by itself and does not reverse the result, so that
+//! `array_agg(DISTINCT s ORDER BY s DESC)` ascends beside `array_agg(s ORDER BY s)`; in a window nothing reverses the result, and
+//! `array_agg(a) OVER (ORDER BY a)` descends beside `rank() OVER (ORDER BY a DESC)`. [`in_its_order`] wraps such a function so that it is never
+//! reversed. Both sort by themselves, so that one query may use any number of orders, which DataFusion refuses for `string_agg`.
+//! Everything else is delegated to the wrapped function.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use datafusion_expr::{
 
 use crate::wrapped::of_wrapped;
 
-/// The same aggregate, whose distinct values follow its ORDER BY.
+/// The same aggregate, whose values follow the order that is asked for.
 pub fn in_its_order(function: Arc<AggregateUDF>) -> AggregateUDF {
     AggregateUDF::from(InItsOrder { function })
 }
@@ -29,15 +30,6 @@ struct InItsOrder {
 }
 
 impl AggregateUDFImpl for InItsOrder {
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        if !(args.is_distinct && args.is_reversed) {
-            return self.function.accumulator(args);
-        }
-        let asked: Vec<_> = args.order_bys.iter().map(|order| order.reverse()).collect();
-        let args = AccumulatorArgs { order_bys: &asked, is_reversed: false, ..args };
-        self.function.accumulator(args)
-    }
-
     fn with_beneficial_ordering(
         self: Arc<Self>,
         beneficial_ordering: bool,
@@ -53,10 +45,7 @@ impl AggregateUDFImpl for InItsOrder {
     }
 
     fn reverse_expr(&self) -> ReversedUDAF {
-        match self.function.reverse_udf() {
-            ReversedUDAF::Reversed(function) => ReversedUDAF::Reversed(Arc::new(in_its_order(function))),
-            other => other,
-        }
+        ReversedUDAF::NotSupported
     }
 
     of_wrapped! {
@@ -68,6 +57,7 @@ impl AggregateUDFImpl for InItsOrder {
         fn return_field(&self, arguments: &[FieldRef]) -> Result<FieldRef>;
         fn is_nullable(&self) -> bool;
         fn default_value(&self, data_type: &DataType) -> Result<ScalarValue>;
+        fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>>;
         fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>>;
         fn groups_accumulator_supported(&self, args: AccumulatorArgs) -> bool;
         fn create_groups_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn GroupsAccumulator>>;

@@ -38,6 +38,7 @@ pub mod glob;
 pub mod graph;
 pub mod imbalance;
 pub mod intersect;
+pub mod interval_trunc;
 pub mod keeps_time;
 pub mod lanes;
 pub mod max_concurrency;

@@ -7,7 +7,7 @@ use tq_engine::queries::{Library, Origin, QueryError, SavedQuery, library as fil
 use super::{Outcome, Verdict};
 use crate::args::CheckArgs;
 use crate::errors::{Failure, Problem, did_you_mean};
-use crate::{library, terminal};
+use crate::{library, terminal, timeout};
 
 /// The checks of a command line in their order. A file that cannot be read is a check that could not run.
 pub(super) struct Suite {
@@ -44,19 +44,26 @@ impl Suite {
             return Err(Problem::new(format!("there is no `.sql` file in `{}`", folder.display())).into());
         }
         for (_, path) in found {
-            self.take(&path, SavedQuery::read_in(folder, &path), false);
+            let (folder, file) = (folder.to_owned(), path.clone());
+            self.take(&path, move || SavedQuery::read_in(&folder, &file), false);
         }
         Ok(())
     }
 
     fn add_file(&mut self, path: &Path, named: bool) {
-        self.take(path, SavedQuery::read(path), named);
+        let file = path.to_owned();
+        self.take(path, move || SavedQuery::read(&file), named);
     }
 
-    fn take(&mut self, path: &Path, read: Result<SavedQuery, QueryError>, named: bool) {
-        match read {
-            Ok(query) => self.add(query, named),
-            Err(error) => self.entries.push(Err(broken(path, error))),
+    /// Reading has the limit of a question: a file that takes longer is a check that could not run.
+    fn take<R>(&mut self, path: &Path, read: R, named: bool)
+    where
+        R: FnOnce() -> Result<SavedQuery, QueryError> + Send + 'static,
+    {
+        match timeout::bounded(read) {
+            Ok(Ok(query)) => self.add(query, named),
+            Ok(Err(error)) => self.entries.push(Err(broken(path, error))),
+            Err(late) => self.entries.push(Err(not_run(&stem(path), path.display().to_string(), 1, late))),
         }
     }
 
@@ -112,12 +119,15 @@ fn broken(path: &Path, error: QueryError) -> Outcome {
         QueryError::Sql { error, .. } => error.place.as_ref().map_or(1, |place| place.line as usize),
         QueryError::Io { .. } => 1,
     };
-    let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let problem = match Failure::from(error) {
         Failure::Told(problem) => *problem,
         _ => Problem::new("it cannot be read"),
     };
-    not_run(&name, path.display().to_string(), line, problem)
+    not_run(&stem(path), path.display().to_string(), line, problem)
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 fn not_run(name: &str, file: String, line: usize, problem: Problem) -> Outcome {

@@ -75,6 +75,18 @@ fn a_late_check_could_not_run_and_the_others_go_on() {
 }
 
 #[test]
+fn a_file_that_takes_long_to_read_is_late_too() {
+    let place = Place::new();
+    // Nobody writes into it.
+    assert!(Command::new("mkfifo").arg(place.0.path().join("a-long.sql")).status().unwrap().success());
+    place.write("b-holds.sql", "-- title: holds\n-- expect no rows\nSELECT task FROM tasks WHERE duration < 0;\n");
+    let answer = place.tq("check run.json --timeout 300ms --query a-long.sql b-holds.sql");
+    assert_eq!(answer.status, Some(2));
+    assert!(answer.stdout.contains("a-long: reading the SQL took longer than 300 ms"), "{}", answer.stdout);
+    assert!(answer.stdout.contains("b-holds"), "{}", answer.stdout);
+}
+
+#[test]
 fn a_query_has_its_time_together_with_its_conditions() {
     let place = Place::new();
     let conditions = format!("-- expect every row: ({ENDLESS}) IS NOT NULL\n-- expect every row: a > 0\n");

@@ -129,7 +129,8 @@ impl CheckedArithmetic {
                 }
                 Ok(Transformed::no(Expr::BinaryExpr(BinaryExpr { left, op, right })))
             }
-            Expr::Negative(argument) if argument.get_type(schema)?.is_integer() => {
+            // Also of what cannot overflow: DataFusion looks for the range of the argument, and finds none where a function computes it.
+            Expr::Negative(argument) if !argument.get_type(schema)?.is_null() => {
                 Ok(Transformed::yes(call(&self.negate, vec![*argument])))
             }
             expr if let Some(plain) = nullable::truth(&expr, schema)? => Ok(Transformed::yes(plain)),

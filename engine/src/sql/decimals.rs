@@ -110,9 +110,12 @@ pub(super) fn check(data_type: &SqlType, span: Span) -> Result<()> {
     if !has_room {
         let message = match scale {
             ..0 => format!("`{data_type}`: a DECIMAL has {most} digits at most, with those that are rounded away"),
-            _ => format!("`{data_type}`: more digits behind the point than there are"),
+            _ => format!("`{data_type}`: of {digits} digits, {scale} cannot stand behind the point"),
         };
-        return Err(error_at(span, message, hint));
+        let wide = u64::try_from(scale).ok().filter(|scale| *scale <= most);
+        let hint =
+            wide.map_or(hint.to_owned(), |scale| format!("`DECIMAL({scale},{scale})` holds all that is below 1"));
+        return Err(error_at(span, message, &hint));
     }
     Ok(())
 }

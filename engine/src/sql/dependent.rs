@@ -11,7 +11,7 @@
 //! filter                  the same, over the domain × its input: the optimizer makes a join of both
 //! projection, DISTINCT    with the domain's columns
 //! GROUP BY, PARTITION BY  also by the domain's columns
-//! aggregate, one row      domain LEFT JOIN its input, GROUP BY the domain, FILTER (WHERE there is a row)
+//! aggregate, one row      domain LEFT JOIN its input, GROUP BY the domain, FILTER (WHERE there is a row); so is a set `()` of groups
 //! join                    on the domain's columns too, where both sides have them
 //! LIMIT                   row_number() for each value of the domain
 //! ```
@@ -24,8 +24,9 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Column, DFSchema, DataFusionError, Result, plan_datafusion_err, plan_err};
+use datafusion::functions_aggregate::expr_fn::count;
 use datafusion::functions_window::expr_fn::row_number;
-use datafusion::logical_expr::expr::Sort as SortExpr;
+use datafusion::logical_expr::expr::{AggregateFunction, Sort as SortExpr};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction};
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, Distinct, DistinctOn, Expr, ExprFunctionExt, FetchType, Filter, GroupingSet, Join, JoinType,
@@ -157,17 +158,7 @@ impl<'a> Unnesting<'a> {
                 Ok(LogicalPlan::Projection(Projection::try_new(columns, Arc::new(unnested.plan.clone()))?))
             })?,
             LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => self.one_row(aggregate)?,
-            LogicalPlan::Aggregate(aggregate) => {
-                if aggregate.group_expr.iter().any(|expr| expr.contains_outer() || has_total(expr)) {
-                    return Err(refused("ROLLUP, CUBE or GROUPING SETS with an empty set"));
-                }
-                self.over(&aggregate.input, |unnested, replace| {
-                    let groups = aggregate.group_expr.iter().map(replace).collect::<Result<Vec<_>>>()?;
-                    let groups = groups.into_iter().chain(unnested.columns()).collect();
-                    let calls = aggregate.aggr_expr.iter().map(replace).collect::<Result<Vec<_>>>()?;
-                    Ok(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(unnested.plan.clone()), groups, calls)?))
-                })?
-            }
+            LogicalPlan::Aggregate(aggregate) => self.groups(aggregate)?,
             LogicalPlan::Distinct(Distinct::All(input)) => {
                 let (plan, domain) = self.narrow(input)?;
                 Unnested { plan: LogicalPlan::Distinct(Distinct::All(Arc::new(plan))), domain }
@@ -301,7 +292,70 @@ impl<'a> Unnesting<'a> {
 
     /// An aggregate without GROUP BY has a row where its input has none.
     fn one_row(&mut self, aggregate: &Aggregate) -> Result<Unnested> {
-        let unnested = self.unnest(&aggregate.input)?;
+        let (Unnested { plan, domain }, found) = self.rows_or_none(&aggregate.input)?;
+        let calls = self.calls(aggregate, &domain, Some(&found))?;
+        let groups = domain.iter().cloned().map(Expr::Column).collect();
+        let plan = LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(plan), groups, calls)?);
+        Ok(Unnested { plan, domain })
+    }
+
+    /// Groups of each value of the domain. A group of all rows is there without a row, the others are not: a key that is true in each of these
+    /// tells them apart.
+    fn groups(&mut self, aggregate: &Aggregate) -> Result<Unnested> {
+        let has_total = aggregate.group_expr.iter().any(has_total);
+        let (Unnested { mut plan, domain }, found) = if has_total {
+            let (rows, found) = self.rows_or_none(&aggregate.input)?;
+            (rows, Some(found))
+        } else {
+            (self.unnest(&aggregate.input)?, None)
+        };
+        *self.names += 1;
+        let (is_some, rows) = (format!("__group_{}", self.names), format!("__rows_{}", self.names));
+        let mut keys: Vec<Expr> = vec![];
+        let mut key = |expr: &Expr| -> Result<Expr> {
+            if !expr.contains_outer() {
+                return Ok(expr.clone());
+            }
+            let computed = self.replace(expr, &domain)?.unalias().alias(expr.schema_name().to_string());
+            if !keys.contains(&computed) {
+                keys.push(computed);
+            }
+            Ok(in_its_place(expr))
+        };
+        let by_domain = || domain.iter().cloned().map(Expr::Column);
+        let groups = match aggregate.group_expr.as_slice() {
+            [Expr::GroupingSet(sets)] => {
+                let marked = |set: Vec<Expr>| -> Result<Vec<Expr>> {
+                    let mark = found.is_some() && !set.is_empty();
+                    let mark = mark.then(|| Expr::Column(Column::from_name(&is_some)));
+                    let set = set.iter().map(&mut key).collect::<Result<Vec<_>>>()?;
+                    Ok(set.into_iter().chain(mark).chain(by_domain()).collect())
+                };
+                let sets = sets_of(sets).into_iter().map(marked).collect::<Result<_>>()?;
+                vec![Expr::GroupingSet(GroupingSet::GroupingSets(sets))]
+            }
+            groups => {
+                let groups = groups.iter().map(&mut key).collect::<Result<Vec<_>>>()?;
+                groups.into_iter().chain(by_domain()).collect()
+            }
+        };
+        let below = keys.into_iter().chain(found.iter().map(|_| lit(true).alias(&is_some)));
+        let columns = plan.schema().columns().into_iter().map(Expr::Column).chain(below).collect();
+        plan = LogicalPlan::Projection(Projection::try_new(columns, Arc::new(plan))?);
+        let mut calls = self.calls(aggregate, &domain, found.as_ref())?;
+        calls.extend(found.iter().map(|found| count(found.clone()).alias(&rows)));
+        plan = LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(plan), groups, calls)?);
+        let holds = |column: &str| Expr::Column(Column::from_name(column));
+        if found.is_some() && plan.schema().has_column_with_unqualified_name(&is_some) {
+            let is_there = holds(&is_some).is_null().or(holds(&rows).gt(lit(0_i64)));
+            plan = LogicalPlan::Filter(Filter::try_new(is_there, Arc::new(plan))?);
+        }
+        Ok(Unnested { plan, domain })
+    }
+
+    /// The rows of an input, and one for each value of the domain without any; with what is true in the former and NULL in the latter.
+    fn rows_or_none(&mut self, input: &LogicalPlan) -> Result<(Unnested, Expr)> {
+        let unnested = self.unnest(input)?;
         let found = format!("__found_{}", self.names);
         let columns = unnested.plan.schema().columns().into_iter().map(Expr::Column);
         let rows = LogicalPlanBuilder::from(unnested.plan.clone())
@@ -310,22 +364,37 @@ impl<'a> Unnesting<'a> {
         let Unnested { plan: all, domain } = self.domain()?;
         let plan =
             LogicalPlanBuilder::from(all).join_on(rows, JoinType::Left, equal(&domain, &unnested.domain))?.build()?;
-        let found = Expr::Column(Column::from_name(found));
+        Ok((Unnested { plan, domain }, Expr::Column(Column::from_name(found))))
+    }
+
+    /// The calls of an aggregate over the domain, of rows that are `found`.
+    fn calls(&self, aggregate: &Aggregate, domain: &[Column], found: Option<&Expr>) -> Result<Vec<Expr>> {
         let of_rows = |expr: &Expr| {
-            self.replace(expr, &domain)?
+            let asks_groups = |call: &AggregateFunction| call.func.name() == "grouping";
+            let expr_of_keys = expr.clone().transform_up(|expr| match expr {
+                Expr::AggregateFunction(mut call) if asks_groups(&call) => {
+                    call.params
+                        .args
+                        .iter_mut()
+                        .filter(|key| key.contains_outer())
+                        .for_each(|key| *key = in_its_place(key));
+                    Ok(Transformed::yes(Expr::AggregateFunction(call)))
+                }
+                other => Ok(Transformed::no(other)),
+            });
+            self.replace(&expr_of_keys.data()?, domain)?
                 .transform_up(|expr| {
                     let Expr::AggregateFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
-                    let filter = call.params.filter.take().map(|filter| *filter);
-                    call.params.filter = conjunction([found.clone()].into_iter().chain(filter)).map(Box::new);
+                    if !asks_groups(&call) {
+                        let filter = call.params.filter.take().map(|filter| *filter);
+                        call.params.filter = conjunction(found.cloned().into_iter().chain(filter)).map(Box::new);
+                    }
                     Ok(Transformed::yes(Expr::AggregateFunction(call)))
                 })
                 .data()
                 .map(|call| call.alias(expr.schema_name().to_string()))
         };
-        let calls = aggregate.aggr_expr.iter().map(of_rows).collect::<Result<Vec<_>>>()?;
-        let groups = domain.iter().cloned().map(Expr::Column).collect();
-        let plan = LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(plan), groups, calls)?);
-        Ok(Unnested { plan, domain })
+        aggregate.aggr_expr.iter().map(of_rows).collect()
     }
 
     /// LIMIT and OFFSET for each value of the domain, in the order of a sort below them.
@@ -451,6 +520,24 @@ fn has_total(group: &Expr) -> bool {
         Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => sets.iter().any(Vec::is_empty),
         Expr::GroupingSet(GroupingSet::Rollup(_) | GroupingSet::Cube(_)) => true,
         _ => false,
+    }
+}
+
+/// The column that a key has become.
+fn in_its_place(key: &Expr) -> Expr {
+    Expr::Column(Column::from_name(key.schema_name().to_string()))
+}
+
+/// The sets that ROLLUP and CUBE stand for.
+fn sets_of(groups: &GroupingSet) -> Vec<Vec<Expr>> {
+    match groups {
+        GroupingSet::GroupingSets(sets) => sets.clone(),
+        GroupingSet::Rollup(keys) => (0..=keys.len()).rev().map(|first| keys[..first].to_vec()).collect(),
+        GroupingSet::Cube(keys) => {
+            let is_in = |set: usize, at: usize| set & (1 << (keys.len() - 1 - at)) != 0;
+            let of_set = |set| (0..keys.len()).filter(|at| is_in(set, *at)).map(|at| keys[at].clone()).collect();
+            (0..1_usize << keys.len()).rev().map(of_set).collect()
+        }
     }
 }
 

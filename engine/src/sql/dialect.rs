@@ -74,7 +74,7 @@ impl Dialect for TqDialect {
             return Some(Ok(self.prec_value(Precedence::Like)));
         }
         match parser.peek_token_ref().token {
-            Token::StringConcat | Token::CaretAt => Some(Ok(self.prec_value(Precedence::PgOther))),
+            Token::StringConcat | Token::CaretAt | Token::Sharp => Some(Ok(self.prec_value(Precedence::PgOther))),
             Token::Tilde
             | Token::TildeAsterisk
             | Token::ExclamationMarkTilde
@@ -105,6 +105,15 @@ impl Dialect for TqDialect {
             let negated = |between| Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(between) };
             return Some(symmetric(parser, left, precedence).map(negated));
         }
+        if parser.peek_token_ref().token == Token::Sharp {
+            parser.advance_token();
+            let (left, op) = (Box::new(left.clone()), BinaryOperator::PGBitwiseXor);
+            return Some(parser.parse_subexpr(precedence).map(|right| Expr::BinaryOp {
+                left,
+                op,
+                right: Box::new(right),
+            }));
+        }
         if parser.peek_token_ref().token == Token::DuckIntDiv {
             let name = Ident::with_span(parser.next_token().span, "integer_divide");
             return Some(parser.parse_subexpr(precedence).map(|divisor| call(name, [left.clone(), divisor])));
@@ -126,6 +135,11 @@ impl Dialect for TqDialect {
     /// EXISTS.
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {
         let is = |at: usize, keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
+        if parser.peek_token_ref().token == Token::Tilde {
+            parser.advance_token();
+            let flipped = parser.parse_subexpr(self.prec_value(Precedence::PgOther));
+            return Some(flipped.map(|expr| Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: Box::new(expr) }));
+        }
         if !is(0, Keyword::NOT) || !is(1, Keyword::EXISTS) {
             return None;
         }

@@ -246,6 +246,9 @@ fn of_years(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     if is_part && name == "epoch" && matches!(time.get_type(schema)?, DataType::Timestamp(..)) {
         return Ok(Transformed::yes(OfInterval::EpochOfTime.of([std::mem::take(time)])));
     }
+    if !is_part && matches!(time.get_type(schema)?, DataType::Interval(_) | DataType::Duration(_)) {
+        return Ok(Transformed::no(Expr::ScalarFunction(call)));
+    }
     let Some((years, first)) = years_of(&name) else {
         let singular = name.strip_suffix('s').filter(|_| !is_part).map(lit);
         let is_plural = singular.is_some();

@@ -579,9 +579,11 @@ fn not_supported(text: &str) -> (String, Option<String>) {
             "a frame from UNBOUNDED PRECEDING on can; `array_agg(x) OVER (… ROWS …)` has the values of any frame";
         return (format!("{function} cannot follow a frame whose beginning moves"), Some(hint.to_owned()));
     }
-    if let Some(word) = text.strip_prefix("Unsupported SQL type ") {
-        let hint = "`x::type` converts to a type; texts stand in quotes: `name = 'aten::mm'`";
-        return (format!("`{word}` is no type"), Some(hint.to_owned()));
+    if text.contains("Multiple recursive references") {
+        let message = "the recursive term of WITH RECURSIVE reads the rows of the step before more than once";
+        let hint = "a subquery or LATERAL that speaks of them reads them again, as a join with themselves does: \
+                    join the other table instead, and take what is wanted of it there";
+        return (message.to_owned(), Some(hint.to_owned()));
     }
     let lower = text.to_lowercase();
     let hint = match lower.as_str() {

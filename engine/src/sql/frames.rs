@@ -11,6 +11,7 @@
 //! ORDER BY time RANGE INTERVAL …                  nanoseconds; days of the distance count for nothing, as in PostgreSQL
 //! ORDER BY interval RANGE INTERVAL …              their length
 //! ORDER BY list                                   GROUPS in place of RANGE: without a distance both are of peers
+//! ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING        FILTER (WHERE false): no rows
 //! ORDER BY sqrt(n)                                ORDER BY itself(sqrt(n)): rows sorted by n are not taken for sorted by it
 //! ```
 //! Intervals are sorted by their length (`interval_keys.rs`) in any frame.
@@ -25,9 +26,11 @@ use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, Window, WindowFrame, WindowFrameBound, WindowFrameUnits, cast,
 };
+use datafusion::sql::sqlparser::ast::helpers::attached_token::AttachedToken;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType as SqlType, Expr as SqlExpr, Interval, Spanned, UnaryOperator, Value,
-    WindowFrame as SqlFrame, WindowFrameBound as SqlBound,
+    BinaryOperator, CaseWhen, CastKind, DataType as SqlType, Expr as SqlExpr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArguments, Interval, Spanned, UnaryOperator, Value, WindowFrame as SqlFrame, WindowFrameBound as SqlBound,
+    WindowFrameUnits as SqlFrameUnits, WindowType,
 };
 use tq_udfs::checked::intervals::INTERVAL;
 
@@ -325,6 +328,83 @@ pub(super) fn compute_bounds(frame: &mut SqlFrame) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Functions that do not look at frames.
+const WITHOUT_FRAMES: [&str; 8] =
+    ["row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"];
+
+/// A frame that ends before it begins, `ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING`, has no rows; DataFusion (55.2) refuses it. Here a condition that
+/// no row meets says so. In a RANGE, rows whose key is NULL have no distance: they are a frame of their own, as in PostgreSQL.
+pub(super) fn without_rows(call: &mut Function) -> Result<()> {
+    let name = call.name.to_string().to_lowercase();
+    let Some(WindowType::WindowSpec(window)) = &mut call.over else { return Ok(()) };
+    let Some(frame) = window.window_frame.as_mut().filter(|frame| ends_before_it_begins(frame)) else { return Ok(()) };
+    if WITHOUT_FRAMES.contains(&name.as_str()) {
+        window.window_frame = None;
+        return Ok(());
+    }
+    let is_in_frame = match (frame.units, window.order_by.first()) {
+        (SqlFrameUnits::Range, Some(key)) => SqlExpr::IsNull(Box::new(SqlExpr::Nested(Box::new(key.expr.clone())))),
+        (SqlFrameUnits::Range, None) => return Ok(()),
+        _ => SqlExpr::Value(Value::Boolean(false).into()),
+    };
+    (frame.start_bound, frame.end_bound) = (SqlBound::CurrentRow, Some(SqlBound::CurrentRow));
+    if ["first_value", "last_value", "nth_value"].contains(&name.as_str()) {
+        let FunctionArguments::List(list) = &mut call.args else { return Ok(()) };
+        if let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(value))) = list.args.first_mut() {
+            let of_frame = CaseWhen { condition: is_in_frame, result: value.clone() };
+            let (case_token, end_token) = (AttachedToken::empty(), AttachedToken::empty());
+            *value =
+                SqlExpr::Case { case_token, end_token, operand: None, conditions: vec![of_frame], else_result: None };
+        }
+        return Ok(());
+    }
+    call.filter = Some(Box::new(match call.filter.take() {
+        None => is_in_frame,
+        Some(filter) => SqlExpr::BinaryOp {
+            left: Box::new(SqlExpr::Nested(filter)),
+            op: BinaryOperator::And,
+            right: Box::new(is_in_frame),
+        },
+    }));
+    Ok(())
+}
+
+fn ends_before_it_begins(frame: &SqlFrame) -> bool {
+    let (before, after) = match (&frame.start_bound, &frame.end_bound) {
+        (SqlBound::Preceding(Some(start)), Some(SqlBound::Preceding(Some(end)))) => (end, start),
+        (SqlBound::Following(Some(start)), Some(SqlBound::Following(Some(end)))) => (start, end),
+        _ => return false,
+    };
+    distance(before).zip(distance(after)).is_some_and(|(before, after)| before > after)
+}
+
+/// A distance as a number that others of its kind compare with; `None` for what is refused later.
+fn distance(expr: &SqlExpr) -> Option<i128> {
+    let literal = |expr: &SqlExpr| match expr {
+        SqlExpr::Value(literal) => match &literal.value {
+            Value::Number(text, _) | Value::SingleQuotedString(text) => Some(text.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    match expr {
+        SqlExpr::Interval(written) => {
+            let text = literal(&written.value)?;
+            let unit = written.leading_field.as_ref().map(|unit| format!(" {unit}")).unwrap_or_default();
+            interval(&format!("{text}{unit}")).ok().map(|(_, length)| length)
+        }
+        other => {
+            let text = literal(other)?;
+            match number(&text) {
+                Ok((unscaled, scale)) => {
+                    unscaled.checked_mul(10_i128.checked_pow((18 - i32::from(scale)).try_into().ok()?)?)
+                }
+                Err(_) => interval(&text).ok().map(|(_, length)| length),
+            }
+        }
+    }
 }
 
 enum Constant {

@@ -34,6 +34,7 @@ mod errors;
 mod expanded;
 mod fractions;
 mod frames;
+mod group_keys;
 mod guards;
 mod headings;
 mod immutable;
@@ -210,7 +211,7 @@ async fn try_plan(
 async fn with_keys(context: &SessionContext, parsed: &ParsedStatement) -> DataFusionResult<LogicalPlan> {
     let mut aliases = HashSet::new();
     while let Some((ordered, named)) = sorted::by_columns(parsed, &aliases) {
-        match from_text(context, ordered).await {
+        match from_text(context, &ordered).await {
             Err(error) if sorted::is_not_grouped(&error) => break,
             Err(error) => match sorted::not_found(&error).filter(|name| named.contains(name)) {
                 Some(alias) => aliases.insert(alias),
@@ -219,10 +220,39 @@ async fn with_keys(context: &SessionContext, parsed: &ParsedStatement) -> DataFu
             planned => return planned,
         };
     }
-    from_text(context, parsed.clone()).await
+    from_text(context, parsed).await
 }
 
-async fn from_text(context: &SessionContext, mut parsed: ParsedStatement) -> DataFusionResult<LogicalPlan> {
+async fn from_text(context: &SessionContext, parsed: &ParsedStatement) -> DataFusionResult<LogicalPlan> {
+    let mut named: Option<ParsedStatement> = None;
+    loop {
+        let statement = named.as_ref().unwrap_or(parsed);
+        let error = match rewritten(context, statement.clone()).await {
+            Err(error) => error,
+            planned => return planned,
+        };
+        let Some((relation, column)) = group_keys::named_twice(&error) else { return Err(error) };
+        // The refusal does not say of which SELECT it is: that one whose keys it is gone with.
+        let mut next = None;
+        for place in 0.. {
+            let Some(other) = group_keys::with_one_name(statement, (&relation, &column), place) else { break };
+            match rewritten(context, other.clone()).await {
+                Err(again) if again.to_string() == error.to_string() => {}
+                Err(_) => next = Some(other),
+                planned => return planned,
+            }
+            if next.is_some() {
+                break;
+            }
+        }
+        match next {
+            Some(other) => named = Some(other),
+            None => return Err(error),
+        }
+    }
+}
+
+async fn rewritten(context: &SessionContext, mut parsed: ParsedStatement) -> DataFusionResult<LogicalPlan> {
     rewrite::rewrite(&mut parsed, &rewrite::Known::of(context))?;
     expanded::check(&parsed)?;
     using::plan(context.state(), &parsed).await

@@ -9,10 +9,10 @@
 //! ROLLUP (a, (b, c)), ROLLUP (1)  GROUPING SETS ((a, b, c), (a), ()), ROLLUP (a)
 //! a LIKE ANY (ARRAY[x, y])        (a LIKE x OR a LIKE y), and with ALL: AND
 //! bool_and(a) OVER (… ROWS …)     min(a) OVER (… ROWS …)
-//! variance(a), every(a)           var(a), bool_and(a); and ceiling(a): ceil(a)
+//! variance(a), every(a)           var(a), bool_and(a); and ceiling(a): ceil(a), div(a, b): a // b
 //! ~a                              (a # -1)
 //! a[2:], a[:2]                    a[2:2147483647], a[1:2]
-//! ROLLUP (a, t.a)                 ROLLUP (t.a, t.a), where FROM is one table
+//! substring(a from 'x(.)')        (regexp_match(a, 'x(.)'))[1]
 //! DISTINCT ON (a, b) ORDER BY b   DISTINCT ON (b, a) … ORDER BY b: DataFusion wants one order of the keys
 //! x::json                         CAST(x AS VARCHAR): a text is JSON as it stands
 //! SELECT DISTINCT ON (1) a        SELECT DISTINCT ON (a) a
@@ -47,7 +47,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::sql::diagnostic::error_at;
-use crate::sql::{decimals, dialect, frames, interval_text, joined, shifts, times};
+use crate::sql::{decimals, dialect, frames, group_keys, interval_text, joined, shifts, times};
 
 /// Rewrites the spellings of a SELECT itself, not of what stands within it.
 pub(super) fn rewrite(select: &mut Select) -> Result<()> {
@@ -73,7 +73,7 @@ pub(super) fn rewrite(select: &mut Select) -> Result<()> {
     group_of_having(select);
     if let GroupByExpr::Expressions(groups, _) = &mut select.group_by {
         columns_of_groupings(groups, &select.projection);
-        one_name(groups, &select.from, &select.projection);
+        group_keys::one_name(groups, &select.from);
         groupings(groups)?;
     }
     positions(select)?;
@@ -146,34 +146,6 @@ fn one_chain(from: &mut Vec<TableWithJoins>) {
 
 /// Columns of a CUBE within GROUPING SETS: 2¹² groupings.
 const CUBE: usize = 12;
-
-/// `ROLLUP (a, t.a)` names one column twice, where FROM is one table.
-fn one_name(groups: &mut [Expr], from: &[TableWithJoins], items: &[SelectItem]) {
-    if !matches!(from, [only] if only.joins.is_empty()) {
-        return;
-    }
-    let is_alias = |name: &Ident| {
-        let is_it = |item: &SelectItem| matches!(item, SelectItem::ExprWithAlias { alias, .. } if alias == name);
-        items.iter().any(is_it)
-    };
-    let mut keys: Vec<&mut Expr> = groups
-        .iter_mut()
-        .filter_map(|group| match group {
-            Expr::Rollup(sets) | Expr::Cube(sets) | Expr::GroupingSets(sets) => Some(sets),
-            _ => None,
-        })
-        .flat_map(|sets| sets.iter_mut().flatten())
-        .collect();
-    let qualified: Vec<Expr> =
-        keys.iter().filter(|key| matches!(key, Expr::CompoundIdentifier(_))).map(|key| (**key).clone()).collect();
-    for key in &mut keys {
-        let Expr::Identifier(name) = &**key else { continue };
-        let of_table = |known: &&Expr| matches!(known, Expr::CompoundIdentifier(parts) if parts.last() == Some(name));
-        if let Some(column) = qualified.iter().find(of_table).filter(|_| !is_alias(name)) {
-            **key = column.clone();
-        }
-    }
-}
 
 /// DISTINCT ON in the order of ORDER BY, which may begin with its keys in any order.
 pub(super) fn order_of_distinct(query: &mut Query) {
@@ -652,6 +624,9 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
             }
         }
     }
+    if let Expr::Function(call) = expr {
+        frames::without_rows(call)?;
+    }
     any_or_all(expr)?;
     if let Expr::Like { pattern, escape_char, .. } | Expr::ILike { pattern, escape_char, .. } = expr {
         escaped(pattern, escape_char);
@@ -687,7 +662,8 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
 }
 
 /// Other names of functions.
-const OTHER_NAMES: [(&str, &str); 3] = [("variance", "var"), ("every", "bool_and"), ("ceiling", "ceil")];
+const OTHER_NAMES: [(&str, &str); 4] =
+    [("variance", "var"), ("every", "bool_and"), ("ceiling", "ceil"), ("div", "integer_divide")];
 
 /// `~a` of whole numbers, and slices of lists without one of their ends.
 fn operators(expr: &mut Expr) {
@@ -700,6 +676,14 @@ fn operators(expr: &mut Expr) {
             let left = std::mem::replace(value, Box::new(Expr::Identifier("".into())));
             let flipped = Expr::BinaryOp { left, op: BinaryOperator::PGBitwiseXor, right: Box::new(number(-1)) };
             *expr = Expr::Nested(Box::new(flipped));
+        }
+        // A text in the place of a number is a regular expression.
+        Expr::Substring { expr: text, substring_from: Some(pattern), substring_for: None, .. } if matches!(pattern.as_ref(), Expr::Value(literal) if matches!(literal.value, Value::SingleQuotedString(_))) =>
+        {
+            let of = [text, pattern].map(|part| std::mem::replace(part.as_mut(), Expr::Identifier("".into())));
+            let root = Box::new(Expr::Nested(Box::new(dialect::call(Ident::new("regexp_match"), of))));
+            let access_chain = vec![AccessExpr::Subscript(Subscript::Index { index: number(1) })];
+            *expr = Expr::CompoundFieldAccess { root, access_chain };
         }
         Expr::CompoundFieldAccess { access_chain, .. } => {
             for access in access_chain {

@@ -129,6 +129,18 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT count(*) FILTER (WHERE n > 100) FROM (SELECT count(*) AS n FROM (VALUES (1)) t(x)) q",
         "error: aggregate_statistics",
     ),
+    (
+        "distinct_order",
+        "SELECT rank() OVER (ORDER BY a DESC) AS r, array_agg(a) OVER (ORDER BY a ROWS 1 PRECEDING) FROM (VALUES (1), (2)) t(a) ORDER BY r",
+        "1 [2, 1]; 2 [1]",
+    ),
+    ("group_keys", "SELECT count(*) FROM (VALUES (1)) t(a) GROUP BY ROLLUP (a, t.a)", "error: "),
+    (
+        "frames",
+        "SELECT count(*) OVER (ORDER BY a ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING) FROM (VALUES (1)) t(a)",
+        "error: ",
+    ),
+    ("interval_trunc", "SELECT date_trunc('hour', INTERVAL '90 minutes')", "error: "),
     ("scope", "WITH a AS (SELECT 1 AS x) SELECT * FROM (WITH a AS (SELECT 2 AS x) SELECT x FROM a)", "error: "),
     ("scope", "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT 2 LIMIT 1) SELECT count(*) FROM t", "2"),
     ("numbers", "SELECT 0b101", "0"),

@@ -76,16 +76,16 @@ pub struct CheckedMultiply {
     signature: Signature,
 }
 
-/// `checked_negate(a)`: what `-a` is for integers. Shape: one integer of the argument's type per row.
+/// `checked_negate(a)`: what `-a` is. Shape: one value of the argument's type per row.
 #[user_doc(
     doc_section(label = "Checked arithmetic"),
-    description = "Negative of an integer, or an error when it does not fit: what `-a` does.\n\n\
+    description = "Negative of a number or an interval, or an error when it does not fit: what `-a` does.\n\n\
         Rows: one per row. Units: the negative of a time is a time. NULL gives NULL.\n\n\
         Errors: an integer overflow: the least integer has no negative. Cost: O(1).\n\n\
         Source: SQL:2023 asks for an error (22003) where the engine underneath wraps.",
     syntax_example = "checked_negate(a)",
     sql_example = "SELECT checked_negate(a) AS the_function, -a AS the_operator FROM (VALUES (42)) AS t(a)",
-    argument(name = "a", description = "An integer.")
+    argument(name = "a", description = "A number or an interval.")
 )]
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct CheckedNegate {
@@ -257,7 +257,12 @@ impl ScalarUDFImpl for CheckedNegate {
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        integers(self.name(), types, 1)
+        use DataType::{Duration, Interval};
+        match types {
+            [other] if other.is_floating() || other.is_decimal() => Ok(vec![other.clone()]),
+            [length @ (Interval(_) | Duration(_))] => Ok(vec![length.clone()]),
+            _ => integers(self.name(), types, 1),
+        }
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {

@@ -212,7 +212,7 @@ impl<'a> Pairing<'a> {
         let Some(first) = batches.first() else { return Err(self.tasks.internal("spans of no batch")) };
         let time = self.columns.as_ref().map_or(0, |columns| columns.time);
         let phase = self.columns.as_ref().map_or(0, |columns| columns.phase);
-        let mut differing = 0;
+        let mut differing = Differing::default();
         let mut columns = Vec::with_capacity(first.columns.len() + 1);
         let mut end_times = None;
         for column in 0..first.columns.len() {
@@ -225,7 +225,10 @@ impl<'a> Pairing<'a> {
             }
             if column != phase {
                 // Nested types have no order; their ends are not compared.
-                differing += neq(&begins, &ends).map_or(0, |differ| differ.true_count() as u64);
+                if let Ok(differ) = neq(&begins, &ends) {
+                    let first = (0..differ.len()).find(|&at| differ.is_valid(at) && differ.value(at));
+                    differing.count(differ.true_count() as u64, first);
+                }
             }
             let has_own = is_not_null(&begins).map_err(|error| self.tasks.arrow(error))?;
             columns.push(zip(&has_own, &begins, &ends).map_err(|error| self.tasks.arrow(error))?);
@@ -234,30 +237,32 @@ impl<'a> Pairing<'a> {
         let rest = first.rest.is_some().then(|| self.rest(spans, &mut differing));
         let places = self.places(spans);
         let cells = first.cells;
-        if differing > 0 {
-            let place = self.tasks.place(&self.batches[spans[0].begin.0 as usize], spans[0].begin.1 as usize);
-            let example = || format!("{place} and later: an end has another value than its begin, whose value stays");
-            self.tasks.stats().note(findings::END_VALUE_NOT_KEPT, differing, example);
+        if let Some(first) = differing.first {
+            let (batch, row) = spans[first].begin;
+            let place = self.tasks.place(&self.batches[batch as usize], row as usize);
+            let example = || format!("{place}: its end has another value, and the value of the begin stays");
+            self.tasks.stats().note(findings::END_VALUE_NOT_KEPT, differing.count, example);
         }
         Ok(Batch { rows: spans.len(), columns, cells, rest, places })
     }
 
     /// Further members of JSON records: those of the begin, then those that only the end has.
-    fn rest(&self, spans: &[Span], differing: &mut u64) -> StringArray {
+    fn rest(&self, spans: &[Span], differing: &mut Differing) -> StringArray {
         let text = |(batch, row): At| {
             let rest = self.batches[batch as usize].rest.as_ref()?;
             let row = row as usize;
             (rest.is_valid(row) && !rest.value(row).is_empty()).then(|| rest.value(row))
         };
         let mut merged = StringBuilder::new();
-        for span in spans {
+        for (at, span) in spans.iter().enumerate() {
             match (text(span.begin), span.end.and_then(text)) {
                 (Some(begin), Some(end)) if begin != end => {
                     let (own, others) = (members(begin), members(end));
                     let mut all = begin.to_owned();
                     for (key, value) in others {
                         match own.iter().find(|(known, _)| *known == key) {
-                            Some((_, known)) => *differing += u64::from(known.get() != value.get()),
+                            Some((_, known)) if known.get() != value.get() => differing.count(1, Some(at)),
+                            Some(_) => {}
                             None => all.push_str(&format!(",{}:{}", serde_json::Value::from(key), value.get())),
                         }
                     }
@@ -289,6 +294,21 @@ impl<'a> Pairing<'a> {
 /// A text that says something.
 fn word_at(texts: Option<&StringArray>, row: usize) -> Option<&str> {
     texts.and_then(|texts| texts.is_valid(row).then(|| texts.value(row))).filter(|text| !text.is_empty())
+}
+
+/// Values of ends that are others than those of their begins.
+#[derive(Default)]
+struct Differing {
+    count: u64,
+    /// The first span that has one.
+    first: Option<usize>,
+}
+
+impl Differing {
+    fn count(&mut self, values: u64, first: Option<usize>) {
+        self.count += values;
+        self.first = self.first.into_iter().chain(first).min();
+    }
 }
 
 /// The stack of rows that name no location.
