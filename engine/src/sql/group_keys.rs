@@ -13,8 +13,8 @@ use std::ops::ControlFlow;
 use datafusion::common::{DataFusionError, SchemaError};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
-    Expr, GroupByExpr, Ident, Select, Spanned, TableFactor, TableWithJoins, VisitMut, VisitorMut, visit_expressions,
-    visit_expressions_mut,
+    Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, Select, Spanned, TableFactor, TableWithJoins,
+    VisitMut, VisitorMut, visit_expressions, visit_expressions_mut,
 };
 
 use crate::sql::scope::normal;
@@ -48,15 +48,23 @@ pub(super) fn named_twice(error: &DataFusionError) -> Option<(String, String)> {
     }
 }
 
-/// A statement in which one SELECT, the one at this place among those whose keys have the column with and without its relation, has it with
-/// its relation only. `None` if there are not so many.
+/// Which of the SELECTs whose keys have a column with and without its relation.
+#[derive(Clone, Copy)]
+pub(super) enum Which {
+    /// The one at this place among them.
+    At(usize),
+    /// All whose FROM merges no columns: there the column without a relation is the one with it.
+    AllUnmerged,
+}
+
+/// A statement in which these SELECTs have the column with its relation only. `None` if there is none.
 pub(super) fn with_one_name(
     statement: &ParsedStatement,
     (relation, column): (&str, &str),
-    place: usize,
+    which: Which,
 ) -> Option<ParsedStatement> {
     let mut statement = statement.clone();
-    let mut pass = Pass { relation, column, before: place, done: false };
+    let mut pass = Pass { relation, column, which, found: 0, done: false };
     visit(&mut statement, &mut pass);
     pass.done.then_some(statement)
 }
@@ -76,7 +84,8 @@ fn visit(statement: &mut ParsedStatement, pass: &mut Pass<'_>) {
 struct Pass<'a> {
     relation: &'a str,
     column: &'a str,
-    before: usize,
+    which: Which,
+    found: usize,
     done: bool,
 }
 
@@ -93,14 +102,42 @@ impl VisitorMut for Pass<'_> {
         if !with_relation(&mut named, &column) {
             return ControlFlow::Continue(());
         }
-        if self.before > 0 {
-            self.before -= 1;
-            return ControlFlow::Continue(());
+        self.found += 1;
+        let is_meant = match self.which {
+            Which::At(place) => place + 1 == self.found,
+            Which::AllUnmerged => !select.from.iter().any(merges),
+        };
+        if is_meant {
+            *groups = named;
+            self.done = true;
         }
-        *groups = named;
-        self.done = true;
-        ControlFlow::Break(())
+        ControlFlow::Continue(())
     }
+}
+
+/// Whether a part of FROM has a column that is of two tables.
+fn merges(from: &TableWithJoins) -> bool {
+    let of_table = |table: &TableFactor| match table {
+        TableFactor::NestedJoin { table_with_joins, .. } => merges(table_with_joins),
+        _ => false,
+    };
+    let is_merged = |join: &Join| {
+        use JoinConstraint::{None as NoCondition, On};
+        use JoinOperator::{CrossJoin, FullOuter, Inner, Left, LeftOuter, Right, RightOuter};
+        let is_plain = match &join.join_operator {
+            JoinOperator::Join(condition)
+            | Inner(condition)
+            | Left(condition)
+            | LeftOuter(condition)
+            | Right(condition)
+            | RightOuter(condition)
+            | FullOuter(condition)
+            | CrossJoin(condition) => matches!(condition, On(_) | NoCondition),
+            _ => false,
+        };
+        !is_plain || of_table(&join.relation)
+    };
+    of_table(&from.relation) || from.joins.iter().any(is_merged)
 }
 
 /// The columns of a relation that keys name with it, as they are written.

@@ -108,6 +108,7 @@ use datafusion::sql::parser::Statement as ParsedStatement;
 pub use bounded::{WithinBounds, bind};
 pub use charged::ChargeWindows;
 pub use errors::SqlError;
+use group_keys::Which;
 pub use nearest::nearest;
 pub use parse::{parse, parse_first};
 pub use query::execute;
@@ -232,10 +233,10 @@ async fn from_text(context: &SessionContext, parsed: &ParsedStatement) -> DataFu
             planned => return planned,
         };
         let Some((relation, column)) = group_keys::named_twice(&error) else { return Err(error) };
-        // The refusal does not say of which SELECT it is: that one whose keys it is gone with.
+        // The refusal does not say of which SELECT it is: that one whose keys it is gone with. Several may be refused alike.
         let mut next = None;
-        for place in 0.. {
-            let Some(other) = group_keys::with_one_name(statement, (&relation, &column), place) else { break };
+        for which in (0..).map(Which::At) {
+            let Some(other) = group_keys::with_one_name(statement, (&relation, &column), which) else { break };
             match rewritten(context, other.clone()).await {
                 Err(again) if again.to_string() == error.to_string() => {}
                 Err(_) => next = Some(other),
@@ -245,6 +246,7 @@ async fn from_text(context: &SessionContext, parsed: &ParsedStatement) -> DataFu
                 break;
             }
         }
+        let next = next.or_else(|| group_keys::with_one_name(statement, (&relation, &column), Which::AllUnmerged));
         match next {
             Some(other) => named = Some(other),
             None => return Err(error),
