@@ -3,7 +3,9 @@
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
-use datafusion::arrow::array::{ArrayRef, StringBuilder};
+use datafusion::arrow::array::{ArrayRef, StringArray};
+use datafusion::arrow::buffer::{Buffer, OffsetBuffer, ScalarBuffer};
+use datafusion::arrow::error::ArrowError;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// The dictionary of one column while it is built. Keys count from 0 in the order of first appearance, so that the same
@@ -59,16 +61,23 @@ impl Words {
 
     /// Bytes held.
     pub fn memory(&self) -> usize {
-        self.text.capacity() + self.ends.capacity() * size_of::<usize>() + self.keys.capacity() * size_of::<i32>()
+        self.text.capacity() + self.ends.capacity() * size_of::<usize>() + self.keys.allocation_size()
     }
 
-    /// The values of the dictionary array.
-    pub fn values(&self) -> ArrayRef {
-        let mut values = StringBuilder::with_capacity(self.ends.len(), self.text.len());
-        for key in 0..self.ends.len() {
-            values.append_value(slice(&self.text, &self.ends, key as i32));
+    /// The values of the dictionary array: the text moves, so that it is never there twice.
+    ///
+    /// # Errors
+    /// More text than an array of text can hold.
+    pub fn into_values(self) -> Result<ArrayRef, ArrowError> {
+        let Words { mut text, ends, keys, .. } = self;
+        drop(keys);
+        if i32::try_from(text.len()).is_err() {
+            return Err(ArrowError::OffsetOverflowError(text.len()));
         }
-        Arc::new(values.finish())
+        text.shrink_to_fit();
+        let offsets: Vec<i32> = std::iter::once(0).chain(ends.iter().map(|end| *end as i32)).collect();
+        let offsets = OffsetBuffer::new(ScalarBuffer::from(offsets));
+        Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(text.into_bytes()), None)?))
     }
 }
 
@@ -81,6 +90,7 @@ fn slice<'a>(text: &'a str, ends: &[usize], key: i32) -> &'a str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use datafusion::arrow::array::AsArray;
 
     #[test]
     fn keys_count_in_order_of_appearance() {
@@ -89,5 +99,7 @@ mod tests {
         assert_eq!(keys, [0, 1, 2, 0, 1, 3]);
         assert_eq!((words.word(1), words.word(3), words.len()), ("", "c", 4));
         assert_eq!((words.find("a"), words.find("d")), (Some(2), None));
+        let values = words.into_values().expect("little text");
+        assert_eq!(values.as_string::<i32>().iter().flatten().collect::<Vec<_>>(), ["b", "", "a", "c"]);
     }
 }

@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, new_null_array};
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, Int32Array, Int64Array, StringArray, StringBuilder, new_null_array,
+};
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
@@ -26,8 +28,8 @@ use super::reach;
 use super::rows::Rows;
 use super::run::{ROWS_PER_BATCH, Run, RunInfo, first_identity};
 use super::stats::Stats;
-use crate::cells::Values;
 use crate::cells::kind::Word;
+use crate::cells::{Cells, Values};
 use crate::error::ImportError;
 use crate::tables::{Column, ColumnType, Locations, Place, Table, Tasks};
 use crate::words::Words;
@@ -44,7 +46,22 @@ pub struct RunBuilder {
     source: PathBuf,
     run_number: i64,
     tables: BTreeMap<Table, TableBuilder>,
+    /// Locations that were given one by one and are no chunk yet.
+    locations: WaitingLocations,
     memory: MemoryReservation,
+}
+
+/// Rows of `locations` as columns, so that a million of them are not a million arrays of one value.
+#[derive(Default)]
+struct WaitingLocations {
+    locations: Vec<i32>,
+    parents: Vec<Option<i32>>,
+    kinds: Vec<i32>,
+    names: StringBuilder,
+    processes: Vec<Option<i32>>,
+    sort_indexes: Vec<i64>,
+    roles: Vec<i32>,
+    clocks: Vec<Option<i32>>,
 }
 
 /// One of the runs that a builder holds one after the other (see [`RunBuilder::finish_in_parts`]).
@@ -94,6 +111,7 @@ impl RunBuilder {
             source: source.to_owned(),
             run_number,
             tables: BTreeMap::new(),
+            locations: WaitingLocations::default(),
             memory: MemoryConsumer::new(format!("tables of {}", source.display())).register(pool),
         }
     }
@@ -121,7 +139,8 @@ impl RunBuilder {
 
     /// Number of rows appended to a table so far: the position of the next one.
     pub fn rows(&self, table: Table) -> u64 {
-        self.tables.get(&table).map_or(0, |table| table.rows)
+        let waiting = if table == Table::Locations { self.locations.locations.len() as u64 } else { 0 };
+        self.tables.get(&table).map_or(0, |table| table.rows) + waiting
     }
 
     /// Appends rows to a table: `tables::Tasks { name: keys.into(), ..Default::default() }` or [`Rows`]. Columns that are not given
@@ -152,6 +171,10 @@ impl RunBuilder {
     /// Appends rows; how many they were.
     fn append_rows(&mut self, given: Rows) -> Result<usize, ImportError> {
         let table = given.table;
+        if table == Table::Locations {
+            // What was given before stands before.
+            self.append_waiting_locations()?;
+        }
         let Some(rows) = given.count() else {
             return Err(self.internal(format!("rows for {table}: none of their columns says how many they are")));
         };
@@ -178,17 +201,32 @@ impl RunBuilder {
         if table.has_identity() {
             grown += rows * size_of::<i64>();
         }
-        let builder = self.tables.entry(table).or_default();
-        let words: usize = builder.words.values().map(Words::memory).sum();
-        grown += words.saturating_sub(builder.words_charged);
-        builder.words_charged = words;
-        self.memory
-            .try_grow(grown)
-            .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
+        self.charge_words()?;
+        self.charge(grown)?;
         let builder = self.tables.entry(table).or_default();
         builder.rows += rows as u64;
         builder.chunks.push(Chunk { rows, columns });
         Ok(rows)
+    }
+
+    /// Asks the pool for the words that came since the last time, of all columns: importers intern them by themselves.
+    ///
+    /// # Errors
+    /// [`ImportError::Memory`] when the pool is exhausted.
+    pub(crate) fn charge_words(&mut self) -> Result<(), ImportError> {
+        let mut grown = 0;
+        for builder in self.tables.values_mut() {
+            let words: usize = builder.words.values().map(Words::memory).sum();
+            grown += words.saturating_sub(builder.words_charged);
+            builder.words_charged = words.max(builder.words_charged);
+        }
+        self.charge(grown)
+    }
+
+    fn charge(&self, bytes: usize) -> Result<(), ImportError> {
+        self.memory
+            .try_grow(bytes)
+            .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })
     }
 
     /// Appends one location. `parent`, `process` and `clock` may be absent.
@@ -197,18 +235,40 @@ impl RunBuilder {
     /// As [`RunBuilder::append`].
     pub fn location(&mut self, location: &Location<'_>) -> Result<(), ImportError> {
         let place = self.rows(Table::Locations) as i64;
-        let row = Locations {
-            location: location.location.into(),
-            parent: location.parent.into(),
-            kind: location.kind.into(),
-            name: location.name.map(|name| StringArray::from(vec![name])).into(),
-            process: location.process.into(),
-            sort_index: location.sort_index.unwrap_or(place).into(),
-            role: location.role.into(),
-            clock: location.clock.into(),
+        let mut key = |column: Place<Word>, word: Option<&str>| word.map(|word| self.word(column, word));
+        let parent = key(Locations::parent, location.parent);
+        let (process, clock) = (key(Locations::process, location.process), key(Locations::clock, location.clock));
+        let name = self.word(Locations::location, location.location);
+        let (kind, role) = (self.word(Locations::kind, location.kind), self.word(Locations::role, location.role));
+        let waiting = &mut self.locations;
+        waiting.locations.push(name);
+        waiting.parents.push(parent);
+        waiting.kinds.push(kind);
+        waiting.names.append_option(location.name);
+        waiting.processes.push(process);
+        waiting.sort_indexes.push(location.sort_index.unwrap_or(place));
+        waiting.roles.push(role);
+        waiting.clocks.push(clock);
+        if waiting.locations.len() < ROWS_PER_BATCH { Ok(()) } else { self.append_waiting_locations() }
+    }
+
+    /// Makes a chunk of the locations that were given one by one.
+    fn append_waiting_locations(&mut self) -> Result<(), ImportError> {
+        let mut waiting = std::mem::take(&mut self.locations);
+        if waiting.locations.is_empty() {
+            return Ok(());
+        }
+        self.append_derived(Locations {
+            location: waiting.locations.into(),
+            parent: waiting.parents.into(),
+            kind: Cells::one_or_many(waiting.kinds),
+            name: waiting.names.finish().into(),
+            process: waiting.processes.into(),
+            sort_index: waiting.sort_indexes.into(),
+            role: Cells::one_or_many(waiting.roles),
+            clock: waiting.clocks.into(),
             ..Locations::default()
-        };
-        self.append_derived(Rows::from(row).repeated(1))
+        })
     }
 
     /// Assembles the tables on up to `threads` threads and checks that records and rows add up.
@@ -216,6 +276,7 @@ impl RunBuilder {
     /// # Errors
     /// [`ImportError::Internal`] when a key has no word; [`ImportError::Memory`] when the pool is exhausted.
     pub fn finish(mut self, threads: usize) -> Result<Run, ImportError> {
+        self.append_waiting_locations()?;
         let mut rows_from_records = 0;
         let mut identities_later = false;
         let mut tables = BTreeMap::new();
@@ -227,9 +288,7 @@ impl RunBuilder {
                 .map_err(DataFusionError::from)
                 .and_then(|(chunks, shared)| assemble(chunks, &shared, threads))
                 .map_err(|error| ImportError::internal(&self.source, error))?;
-            self.memory
-                .try_grow(assembled.copied)
-                .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
+            self.charge(assembled.copied)?;
             if let Some((position, start, finish)) = assembled.backwards.first {
                 self.stats.note(findings::FINISH_BEFORE_START, assembled.backwards.count, || {
                     format!("task {position}: start {start}, finish {finish}; finish is NULL")
@@ -256,6 +315,7 @@ impl RunBuilder {
     /// # Errors
     /// As [`RunBuilder::finish`]; [`ImportError::Internal`] when the parts have other rows than were appended.
     pub fn finish_in_parts(mut self, mut parts: Vec<Part>) -> Result<Vec<Run>, ImportError> {
+        self.append_waiting_locations()?;
         if let Some(first) = parts.first_mut() {
             first.stats.absorb(std::mem::take(&mut self.stats));
         }
@@ -424,9 +484,10 @@ impl TableBuilder {
             .iter()
             .map(|column| {
                 (column.column_type == ColumnType::Word)
-                    .then(|| WordColumn::new(self.words.remove(column.name).unwrap_or_default().values()))
+                    .then(|| self.words.remove(column.name).unwrap_or_default().into_values().map(WordColumn::new))
+                    .transpose()
             })
-            .collect();
+            .collect::<Result<_, _>>()?;
         let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);
         let later = identity::is_later(table, self.rows).then(|| {
             let longest = self.chunks.iter().map(|chunk| chunk.rows).max().unwrap_or(0);
