@@ -72,7 +72,11 @@ fn parse(text: &str, path: &Path) -> Result<Config, Failure> {
         Problem { place: Some(format!("{}:{line}", path.display())), ..Problem::new(message) }
     })?;
     let place = |key: &str| {
-        let is_key = |line: &str| line.trim_start().trim_start_matches('[').starts_with(key);
+        let is_key = |line: &str| {
+            let rest = line.trim_start().trim_start_matches(['[', '"', '\'']).strip_prefix(key);
+            // `cache` is not `cache-size`.
+            rest.is_some_and(|rest| !rest.starts_with(|next: char| next.is_alphanumeric() || "-_".contains(next)))
+        };
         let line = text.lines().position(is_key).map_or(1, |line| line + 1);
         Some(format!("{}:{line}", path.display()))
     };
@@ -155,6 +159,7 @@ mod tests {
                 "config.toml:2: `memroy` is no key of the configuration; did you mean `memory`?",
             ),
             ("cache-size = 5", "config.toml:1: `cache-size` is a text like \"10GB\""),
+            ("cache-size = \"1MB\"\ncache = 5", "config.toml:2: `cache` is true or false"),
             ("threads = 0", "config.toml:1: `threads` is a whole number from 1 to 1024"),
             ("[prompt]\nrow = 5", "config.toml:2: no setting `row`; did you mean `rows`?"),
             ("[prompt]\npager = true\nrows = -5", "config.toml:3: `rows` is a number, or all, not `-5`"),

@@ -586,6 +586,13 @@ fn damaged_files_are_named_and_never_answer() {
         let error = refused(&store);
         assert!(error.contains("00000002.json"), "byte {place}: {error}");
     }
+    // A store without any commit is no empty one, and no folder of traces.
+    for file in files_of(&store.join("log")) {
+        std::fs::remove_file(store.join("log").join(file)).unwrap();
+    }
+    let error = refused(&store);
+    assert!(error.contains("damaged") && error.contains("no commit"), "{error}");
+    assert!(store::list(&store).unwrap_err().to_string().contains("no commit"));
 }
 
 #[cfg(unix)]

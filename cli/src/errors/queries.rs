@@ -54,6 +54,11 @@ pub(crate) fn unmet(query: &SavedQuery, needs: &[Need], there: Option<Vec<String
     } else {
         "that is not in these traces"
     };
+    if needs.iter().any(|need| runs_wanted(need).is_some()) {
+        let name = &query.name;
+        return Problem::new(format!("`{name}` needs {}: fewer are open", needs_in_words(needs)))
+            .hint(format!("name several traces, `tq query TRACE TRACE {name}`, or runs of a store, `tq query STORE --run 'night/*' {name}`"));
+    }
     let problem = Problem::new(format!("`{}` needs {}: {why}", query.name, needs_in_words(needs)));
     let wanted = needs.iter().find(|need| !need.absent);
     let problem = match wanted.and_then(|need| Some((need, &need.with.as_ref()?.0))).zip(there) {
@@ -71,6 +76,16 @@ pub(crate) fn unmet(query: &SavedQuery, needs: &[Need], there: Option<Vec<String
     let traces: Vec<String> =
         query.header.needs.iter().filter_map(run_wanted).map(|name| format!("{name}=TRACE")).collect();
     problem.hint(format!("name the runs: `tq query {} {}`", traces.join(" "), query.name))
+}
+
+/// How many runs a need wants: they are numbered from 0.
+fn runs_wanted(need: &Need) -> Option<u64> {
+    match &need.with {
+        Some((column, values)) if need.table == "runs" && column == "run_number" && !need.absent => {
+            values.first()?.parse::<u64>().ok()?.checked_add(1)
+        }
+        _ => None,
+    }
 }
 
 /// The name of a run that a need wants.
@@ -91,6 +106,9 @@ pub(crate) fn needs_in_words(needs: &[Need]) -> String {
             let rows = if need.absent { "no rows" } else { "rows" };
             match &need.with {
                 None => format!("{rows} in `{}`", need.table),
+                Some(_) if runs_wanted(need).is_some() => {
+                    format!("at least {} runs", runs_wanted(need).unwrap_or_default())
+                }
                 Some((column, values)) if values.is_empty() => format!("{rows} in `{}` with a {column}", need.table),
                 Some((column, values)) => format!("{rows} in `{}` with {column} = {}", need.table, values.join(" or ")),
             }

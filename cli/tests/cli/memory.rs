@@ -344,6 +344,25 @@ fn a_pipe_without_an_end_is_refused_within_the_limit() {
     }
 }
 
+/// Readers ask the pool for what a location costs, so that it refuses before the process is ended by its own watch.
+#[test]
+fn a_trace_of_a_million_places_is_answered_or_refused_by_the_pool() {
+    let place = Place::new();
+    let worker = |worker: usize| {
+        format!(r#"{{"worker":{worker},"level":0,"data":[{{"span":[1,2],"name":"a","type":"static"}}]}}"#)
+    };
+    let workers: Vec<String> = (0..50_000).map(worker).collect();
+    let data = workers.join(",\n");
+    let executor = |executor: usize| format!("{{\"executor\":\"{executor}\",\"data\":[{data}]}}\n");
+    let executors: Vec<String> = (0..20).map(executor).collect();
+    place.write("places.tfp.json", &format!("[\n{}]", executors.join(",")));
+    let query = "SELECT count(*) AS places FROM (SELECT location, count(*) AS n FROM tasks GROUP BY location)";
+    let (answer, peak) = measured(&place, &["query", "places.tfp.json", "-c", query], nothing());
+    assert!(peak <= LIMIT + LIMIT / 4 + 100_000_000, "{} MB", peak / 1_000_000);
+    let is_refused = answer.status == Some(2) && answer.stderr.contains("MB are left of --memory 256.0 MB");
+    assert!(is_refused || answer.stdout == "places\n1000000\n", "{}{}", answer.stdout, answer.stderr);
+}
+
 #[test]
 fn a_little_memory_is_enough_for_a_trace_and_too_little_says_so() {
     let place = Place::with_links();

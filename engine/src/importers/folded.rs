@@ -279,6 +279,7 @@ impl Stacks {
             role: "compute",
             clock: None,
             sort_index: None,
+            args: None,
         })
     }
 }

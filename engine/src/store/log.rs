@@ -19,7 +19,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{UNLINKED, check_folder, damaged, failed, log_folder, open_plain, parts_of, sync_folder};
+use super::layout::{
+    UNLINKED, check_folder, damaged, failed, is_id, log_folder, open_plain, parts_of, runs_folder, sync_folder,
+};
 use crate::error::ImportError;
 use crate::tables::Table;
 use crate::trace::Deadline;
@@ -308,6 +310,12 @@ pub(super) fn is_store(root: &Path) -> bool {
     names.next().is_some()
 }
 
+/// Whether a folder was a store: it has a log, and files of runs that no commit knows.
+pub(super) fn has_lost_its_commits(root: &Path) -> bool {
+    let entries = || fs::read_dir(runs_folder(root)).into_iter().flatten().flatten();
+    log_folder(root).is_dir() && entries().any(|entry| entry.file_name().to_str().is_some_and(is_id)) && !is_store(root)
+}
+
 /// The state after the last commit.
 pub(super) fn read(root: &Path, deadline: Deadline) -> Result<State, ImportError> {
     let folder = log_folder(root);
@@ -321,6 +329,9 @@ pub(super) fn read(root: &Path, deadline: Deadline) -> Result<State, ImportError
             Some((number, false)) => commits.push(number),
             None => {}
         }
+    }
+    if commits.is_empty() && checkpoint.is_none() {
+        return Err(damaged(&folder, "it has no commit: which runs the store has is not known"));
     }
     commits.sort_unstable();
     let from = checkpoint.unwrap_or(0);

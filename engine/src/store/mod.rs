@@ -103,13 +103,15 @@ pub struct Listed {
 
 /// The store that a path names: its folder, or a run in it (`STORE/night/3`), which is no file.
 pub fn find(path: &Path) -> Option<Place> {
+    // One without commits is refused when it is read, and not taken for a folder of traces.
+    let is_store = |root: &Path| log::is_store(root) || log::has_lost_its_commits(root);
     if path.exists() {
-        return log::is_store(path).then(|| Place { root: path.to_owned(), pattern: None });
+        return is_store(path).then(|| Place { root: path.to_owned(), pattern: None });
     }
     // What is there and is no store ends the search.
     let root = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists())?;
     let pattern = path.strip_prefix(root).ok()?.to_str()?.to_owned();
-    log::is_store(root).then(|| Place { root: root.to_owned(), pattern: Some(pattern) })
+    is_store(root).then(|| Place { root: root.to_owned(), pattern: Some(pattern) })
 }
 
 /// Lists the runs of a store.
@@ -139,7 +141,7 @@ pub fn list(root: &Path) -> Result<Vec<Listed>, ImportError> {
 
 /// The state of a store that must be there.
 fn existing(root: &Path) -> Result<State, ImportError> {
-    if log::is_store(root) {
+    if log::is_store(root) || log::has_lost_its_commits(root) {
         return log::read(root, Deadline::default());
     }
     if !root.exists() {

@@ -62,6 +62,7 @@ struct WaitingLocations {
     sort_indexes: Vec<i64>,
     roles: Vec<i32>,
     clocks: Vec<Option<i32>>,
+    args: StringBuilder,
 }
 
 /// One of the runs that a builder holds one after the other (see [`RunBuilder::finish_in_parts`]).
@@ -249,6 +250,7 @@ impl RunBuilder {
         waiting.sort_indexes.push(location.sort_index.unwrap_or(place));
         waiting.roles.push(role);
         waiting.clocks.push(clock);
+        waiting.args.append_option(location.args);
         if waiting.locations.len() < ROWS_PER_BATCH { Ok(()) } else { self.append_waiting_locations() }
     }
 
@@ -267,6 +269,7 @@ impl RunBuilder {
             sort_index: waiting.sort_indexes.into(),
             role: Cells::one_or_many(waiting.roles),
             clock: waiting.clocks.into(),
+            args: waiting.args.finish().into(),
             ..Locations::default()
         })
     }
@@ -473,6 +476,8 @@ pub struct Location<'a> {
     pub clock: Option<&'a str>,
     /// The order in which to show it; `None` = order of appending.
     pub sort_index: Option<i64>,
+    /// More about it, a JSON object.
+    pub args: Option<&'a str>,
 }
 
 impl TableBuilder {
@@ -606,6 +611,53 @@ mod tests {
         assert!(sizes[4] - sizes[0] <= 14_010 * 17, "{sizes:?} bytes");
         let run = trace.finish(1).expect("finishes");
         assert_eq!(run.tables[&Table::Tasks].iter().map(RecordBatch::num_rows).sum::<usize>(), 15_010);
+    }
+
+    #[test]
+    fn locations_given_one_by_one_share_batches_and_keep_their_order() {
+        let mut trace = builder(0);
+        let rows = 2 * ROWS_PER_BATCH + 5;
+        for row in 0..rows {
+            assert_eq!(trace.rows(Table::Locations), row as u64);
+            let location = Location { kind: "thread", role: "compute", ..Location::default() };
+            trace.location(&Location { location: &format!("t{row}"), ..location }).expect("appends");
+            if row == 9 {
+                let given = Locations { location: "between".into(), ..Locations::default() };
+                trace.append_derived(Rows::from(given).repeated(1)).expect("appends");
+                assert_eq!(trace.rows(Table::Locations), 11);
+                trace.location(&Location { location: "behind", args: Some("{}"), ..location }).expect("appends");
+                break;
+            }
+        }
+        for row in 12..rows {
+            let location =
+                Location { location: &format!("t{row}"), kind: "thread", role: "compute", ..Default::default() };
+            trace.location(&location).expect("appends");
+        }
+        let run = trace.finish(1).expect("finishes");
+        let batches = &run.tables[&Table::Locations];
+        assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), rows);
+        assert!(batches.len() <= 5, "{} batches", batches.len());
+        let indexes = column(&run, Table::Locations, "sort_index");
+        assert_eq!(
+            (indexes[9], indexes[10], indexes[11], indexes[rows - 1]),
+            (Some(9), None, Some(11), Some(rows as i64 - 1))
+        );
+        let first = batches[1]["location"].as_dictionary::<Int32Type>().downcast_dict::<StringArray>().expect("text");
+        assert_eq!(first.into_iter().next().flatten(), Some("between"));
+    }
+
+    #[test]
+    fn words_that_importers_intern_are_asked_of_the_pool() {
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(100_000));
+        let mut trace = RunBuilder::new(Path::new("names.sqlite"), 0, &pool);
+        for word in 0..9000 {
+            trace.word(Tasks::name, &format!("a name of some length {word}"));
+        }
+        // Also where the rows are those of another table.
+        let events = Events { time: 1.into(), ..Events::default() };
+        let error = trace.append(Rows::from(events).repeated(1)).expect_err("too much");
+        assert!(error.to_string().starts_with("names.sqlite: not enough memory"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 mod assemble;
 mod blocks;
-mod budget;
+pub(crate) mod budget;
 mod builder;
 mod clocks;
 mod deadline;

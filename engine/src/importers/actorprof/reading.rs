@@ -20,7 +20,7 @@ use crate::cells::kind::{Integer, Time, Word};
 use crate::error::ImportError;
 use crate::importers::importer::ImportContext;
 use crate::tables::{self, Place, Table};
-use crate::trace::{Location, Rows, RunBuilder, findings, in_order};
+use crate::trace::{Location, ROWS_PER_BATCH, Rows, RunBuilder, findings, in_order};
 
 /// Rows that wait for the origin.
 struct Waiting {
@@ -344,13 +344,13 @@ impl Reading {
         self.builder.info.origin = origin;
         self.builder.info.started_at = origin;
         self.builder.info.time_unit = "s";
-        self.intern_pes();
+        self.intern_pes()?;
         self.locations()?;
         let base = origin.unwrap_or(0);
-        // The tables account for the columns as they take them over.
-        self.memory.free();
         let waiting = std::mem::take(&mut self.waiting);
         for Waiting { rows, of_records, .. } in in_order(waiting, context.threads, |waiting| waiting.since(base)) {
+            // The tables account for the columns as they take them over.
+            self.memory.shrink(rows.memory().min(self.memory.size()));
             match of_records {
                 true => self.builder.append(rows)?,
                 false => self.builder.append_derived(rows)?,
@@ -360,19 +360,22 @@ impl Reading {
     }
 
     /// Interns PEs in the order of their numbers, so that a number is its key.
-    fn intern_pes(&mut self) {
-        for pe in 0..self.pes {
-            let name = location(pe);
-            for column in [
-                tables::Messages::source,
-                tables::Messages::target,
-                tables::Counters::location,
-                tables::Events::location,
-            ] {
-                let key = self.builder.word(column, &name);
+    fn intern_pes(&mut self) -> Result<(), ImportError> {
+        for column in
+            [tables::Messages::source, tables::Messages::target, tables::Counters::location, tables::Events::location]
+        {
+            if !self.waiting.iter().any(|waiting| waiting.rows.table() == column.table) {
+                continue;
+            }
+            for pe in 0..self.pes {
+                let key = self.builder.word(column, &location(pe));
                 debug_assert_eq!(key, pe);
+                if pe as usize % ROWS_PER_BATCH == 0 {
+                    self.builder.charge_words()?;
+                }
             }
         }
+        self.builder.charge_words()
     }
 
     fn locations(&mut self) -> Result<(), ImportError> {
@@ -391,22 +394,23 @@ impl Reading {
                 role: "compute",
                 clock: Some(&location),
                 sort_index: None,
+                args: None,
             })?;
         }
-        // Columns, not a location at a time: there may be hundreds of thousands.
-        let nodes = &self.nodes;
-        let node = |pe: i32| nodes.node(pe).map(node_location);
-        let first = self.builder.rows(Table::Locations) as i64;
-        self.builder.append_derived(tables::Locations {
-            location: pes.clone().map(location).collect(),
-            parent: pes.clone().map(node).collect(),
-            kind: "pe".into(),
-            name: pes.clone().map(location).collect(),
-            process: pes.clone().map(|pe| pe.to_string()).collect(),
-            sort_index: pes.clone().map(|pe| first + i64::from(pe)).collect(),
-            role: "compute".into(),
-            clock: pes.map(node).collect(),
-            ..Default::default()
+        pes.into_iter().try_for_each(|pe| {
+            let (location, process) = (location(pe), pe.to_string());
+            let node = self.nodes.node(pe).map(node_location);
+            self.builder.location(&Location {
+                location: &location,
+                parent: node.as_deref(),
+                kind: "pe",
+                name: Some(&location),
+                process: Some(&process),
+                role: "compute",
+                clock: node.as_deref(),
+                sort_index: None,
+                args: None,
+            })
         })
     }
 

@@ -11,6 +11,8 @@
 //! ^^^^^^^ head  ^^^^^^^^^^^^^^^^^ middle: these bytes again; what is left are a node, a PE, so many decimals and the end
 //! ```
 
+use hashbrown::HashSet;
+
 use super::line::{Fields, Lines, NO_TIME, PE_MAX, Tally};
 use crate::time::REACH;
 use crate::trace::Block;
@@ -64,6 +66,8 @@ impl<T: Copy + PartialEq> Mostly<T> {
 pub(super) struct Nodes {
     of: Vec<Option<i32>>,
     conflict: Vec<i32>,
+    /// The same, to look them up.
+    conflicting: HashSet<i32>,
 }
 
 impl Nodes {
@@ -85,7 +89,7 @@ impl Nodes {
         match self.of[place] {
             None => self.of[place] = Some(node),
             Some(_) => {
-                if self.conflict.last() != Some(&pe) && !self.conflict.contains(&pe) {
+                if self.conflict.last() != Some(&pe) && self.conflicting.insert(pe) {
                     self.conflict.push(pe);
                 }
             }
@@ -106,7 +110,7 @@ impl Nodes {
             }
         }
         for pe in &other.conflict {
-            if !self.conflict.contains(pe) {
+            if self.conflicting.insert(*pe) {
                 self.conflict.push(*pe);
             }
         }

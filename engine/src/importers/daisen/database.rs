@@ -30,6 +30,13 @@ const STRETCHES_MAX: i64 = 4096;
 const ARG_BYTES: usize = 64 << 10;
 /// Segments that `runs.args` takes.
 const SEGMENTS_MAX: usize = 10_000;
+/// What a row costs beside its text: of a table of metrics, of `exec_info`, of what lists locations, of their names by key.
+const METRIC_BYTES: usize = 112;
+const PROPERTY_BYTES: usize = 256;
+const LOCATION_BYTES: usize = 256;
+const NAME_BYTES: usize = 64;
+/// How many times its text JSON takes when it is parsed.
+const JSON_FACTOR: usize = 48;
 /// Tables that are read elsewhere, or that hold nothing of interest.
 const KNOWN_TABLES: [&str; 10] = [
     "trace",
@@ -86,12 +93,15 @@ impl Reader<'_> {
                 };
                 chunk.push(&task, unit, stats, place);
                 if chunk.rows() == CHUNK_ROWS {
-                    chunks.push(std::mem::take(&mut chunk).finish());
+                    let chunk = std::mem::take(&mut chunk).finish();
+                    self.reserve(chunk.memory())?;
+                    chunks.push(chunk);
                 }
                 Ok(())
             })?;
-            chunks.push(chunk.finish());
-            self.reserve(chunks.iter().map(Chunk::memory).sum())?;
+            let chunk = chunk.finish();
+            self.reserve(chunk.memory())?;
+            chunks.push(chunk);
             Ok(chunks)
         })?;
         let mut chunks = Vec::new();
@@ -109,7 +119,14 @@ impl Reader<'_> {
             let stretches = self.stretches(source, |rows, stats: &mut Stats| {
                 let mut chunk = EventChunk::default();
                 let mut scratch = String::new();
+                let (mut count, mut charged) = (0, 0);
                 rows(&mut |row, place| {
+                    count += 1;
+                    if count % CHUNK_ROWS == 0 {
+                        let grown = chunk.memory() - charged;
+                        self.reserve(grown)?;
+                        charged += grown;
+                    }
                     stats.records(1);
                     let cells = [0, 1, 2, 3, 4].map(|index| row.get_ref(index));
                     let [task, time, kind, what, location] = cells;
@@ -123,7 +140,7 @@ impl Reader<'_> {
                     );
                     Ok(())
                 })?;
-                self.reserve(chunk.memory())?;
+                self.reserve(chunk.memory() - charged)?;
                 Ok(chunk)
             })?;
             for (chunk, stats) in stretches {
@@ -154,10 +171,13 @@ impl Reader<'_> {
                         .note(findings::BAD_VALUE, 1, || format!("{}: {value:?} is no number; taken as NULL", place()));
                 }
                 values.push(number);
+                self.reserve(METRIC_BYTES)?;
                 let mut word = |index: usize| -> rusqlite::Result<Option<String>> {
                     Ok(text(row.get_ref(index)?, &mut String::new(), stats, place).map(str::to_owned))
                 };
-                words.push([word(0)?, word(1)?, word(3)?]);
+                let row = [word(0)?, word(1)?, word(3)?];
+                self.reserve(row.iter().flatten().map(String::len).sum())?;
+                words.push(row);
                 Ok(())
             })?;
             builder.append(tables::Counters {
@@ -182,6 +202,7 @@ impl Reader<'_> {
                 let property = text(row.get_ref(0)?, &mut String::new(), stats, place).unwrap_or("").to_owned();
                 let value =
                     text(row.get_ref(1)?, &mut String::new(), stats, place).map(|value| clipped(value).to_owned());
+                self.reserve(PROPERTY_BYTES + property.len() + value.as_ref().map_or(0, String::len))?;
                 properties.insert(property, value.into());
                 Ok(())
             })?;
@@ -195,6 +216,9 @@ impl Reader<'_> {
             let (unit, stats) = (self.schema.unit, &mut builder.stats);
             let mut segments = Vec::new();
             self.each(connection, "daisen$segments", sql, &mut |row, place| {
+                if segments.len() == SEGMENTS_MAX {
+                    return Ok(());
+                }
                 let mut segment = Vec::with_capacity(2);
                 for index in [0, 1] {
                     segment.push(Value::from(times::ticks(row.get_ref(index)?, unit, stats, place)));
@@ -202,7 +226,6 @@ impl Reader<'_> {
                 segments.push(Value::from(segment));
                 Ok(())
             })?;
-            segments.truncate(SEGMENTS_MAX);
             builder.info.args.insert("segments".to_owned(), segments.into());
         }
         for table in &self.schema.tables {
@@ -230,7 +253,11 @@ impl Reader<'_> {
                     Ok(text(row.get_ref(index)?, &mut String::new(), &mut stats, place)
                         .map(|word| clipped(word).to_owned()))
                 };
-                known.extend(make([word(0)?, word(1)?, word(2)?]));
+                let words = [word(0)?, word(1)?, word(2)?];
+                // A specification is parsed: JSON of numbers takes many times its text.
+                let [name, others @ ..] = words.each_ref().map(|word| word.as_ref().map_or(0, String::len));
+                self.reserve(LOCATION_BYTES + name + JSON_FACTOR * others.iter().sum::<usize>())?;
+                known.extend(make(words));
                 Ok(())
             })
         };
@@ -254,6 +281,7 @@ impl Reader<'_> {
                 if let (ValueRef::Integer(key), Some(name)) =
                     (row.get_ref(0)?, text(row.get_ref(1)?, &mut String::new(), &mut stats, place))
                 {
+                    self.reserve(NAME_BYTES + name.len())?;
                     names.insert(key, name.to_owned());
                 }
                 Ok(())
@@ -275,7 +303,7 @@ impl Reader<'_> {
         row: &mut RowReader<'_>,
     ) -> Result<(), ImportError> {
         let mut number = 0u64;
-        let mut all = || -> rusqlite::Result<()> {
+        let mut all = || -> Result<(), Stop> {
             let mut statement = connection.prepare(sql)?;
             let mut rows = statement.query([])?;
             while let Some(found) = rows.next()? {
@@ -285,7 +313,10 @@ impl Reader<'_> {
             Ok(())
         };
         let read = all();
-        read.map_err(|error| self.file.damaged(format!("table `{table}`, row {number}"), &error))
+        read.map_err(|stop| match stop {
+            Stop::Database(error) => self.file.damaged(format!("table `{table}`, row {number}"), &error),
+            Stop::Import(error) => error,
+        })
     }
 
     /// Reads a table stretch by stretch on several threads: `read` is given a function that walks over the rows of one
@@ -354,8 +385,26 @@ impl Reader<'_> {
     }
 }
 
+/// Why a table is read no further.
+enum Stop {
+    Database(rusqlite::Error),
+    Import(ImportError),
+}
+
+impl From<rusqlite::Error> for Stop {
+    fn from(error: rusqlite::Error) -> Stop {
+        Stop::Database(error)
+    }
+}
+
+impl From<ImportError> for Stop {
+    fn from(error: ImportError) -> Stop {
+        Stop::Import(error)
+    }
+}
+
 /// What is done with a row and its place.
-type RowReader<'a> = dyn FnMut(&Row<'_>, &dyn Fn() -> String) -> rusqlite::Result<()> + 'a;
+type RowReader<'a> = dyn FnMut(&Row<'_>, &dyn Fn() -> String) -> Result<(), Stop> + 'a;
 /// Walks over the rows of a stretch.
 type Walk<'a> = dyn FnMut(&mut RowReader<'_>) -> Result<(), ImportError> + 'a;
 

@@ -8,15 +8,15 @@
 //! ```
 //! They are sorted as Daisen lists them: numbers by their value, so that `CU[2]` comes before `CU[10]`.
 
-use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
-
+use datafusion::execution::memory_pool::MemoryReservation;
+use hashbrown::HashMap;
 use serde_json::{Map, Value};
+use std::cmp::Ordering;
 
-use super::tasks::Tasks;
+use super::tasks::{Tasks, reserve};
 use crate::error::ImportError;
 use crate::tables;
-use crate::trace::RunBuilder;
+use crate::trace::{Location, RunBuilder};
 
 /// A location that the trace lists.
 #[derive(Debug)]
@@ -70,57 +70,88 @@ impl Known {
     }
 }
 
-/// A location with its name, kind and arguments.
-type Row = (String, Kind, Map<String, Value>);
+/// What is known of a location; few have arguments.
+#[derive(Clone)]
+struct Place {
+    kind: Kind,
+    args: Option<Box<Map<String, Value>>>,
+    /// Whether a task names it.
+    ran: bool,
+}
+
+/// What a location costs here beside its text: in the map, which doubles when it grows, and in the sorted rows.
+const PLACE_BYTES: usize = 4 * size_of::<(&str, Place)>();
 
 /// Rows for all locations: those that are listed, those that tasks, events and counters name, and all above them.
-pub(super) fn append(listed: Vec<Known>, tasks: &Tasks, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let mut all: HashMap<String, (Kind, Map<String, Value>)> = HashMap::new();
-    for Known { name, kind, args } in listed {
-        let known = all.entry(name).or_insert_with(|| (kind, Map::new()));
-        known.0 = known.0.max(kind);
-        known.1.extend(args);
-    }
-    let mut named: Vec<String> =
-        (0..tasks.locations.len()).map(|key| tasks.locations.word(key as i32).to_owned()).collect();
+pub(super) fn append(
+    mut listed: Vec<Known>,
+    tasks: &Tasks,
+    memory: &MemoryReservation,
+    builder: &mut RunBuilder,
+) -> Result<(), ImportError> {
+    // Words of the builder cannot be borrowed while it takes rows; nearly all of them are those of tasks.
+    let mut others: Vec<String> = Vec::new();
     for column in [tables::Events::location, tables::Counters::location] {
         let words = builder.words(column);
-        named.extend((0..words.len()).map(|key| words.word(key as i32).to_owned()));
+        let words = (0..words.len()).map(|key| words.word(key as i32));
+        others.extend(words.filter(|word| tasks.locations.find(word).is_none()).map(str::to_owned));
     }
-    let ran: HashSet<&str> = (0..tasks.locations.len()).map(|key| tasks.locations.word(key as i32)).collect();
-    let around: HashSet<&str> =
-        ran.iter().flat_map(|name| std::iter::successors(above(name), |name| above(name))).collect();
-    for (name, (kind, _)) in &mut all {
-        // A component that is listed, and whose parts do what it does, executes no more than other containers.
-        if *kind == Kind::Component && around.contains(name.as_str()) && !ran.contains(name.as_str()) {
-            *kind = Kind::Scope;
+    let held = memory.new_empty();
+    let charge = |bytes: usize| reserve(&held, bytes, builder.source());
+    charge(others.iter().map(|other| other.len() + size_of::<String>()).sum())?;
+    let is_listed = !listed.is_empty();
+    let mut all: HashMap<&str, Place> = HashMap::new();
+    for Known { name, kind, args } in &mut listed {
+        charge(PLACE_BYTES)?;
+        let place = all.entry(name).or_insert(Place { kind: *kind, args: None, ran: false });
+        place.kind = place.kind.max(*kind);
+        if !args.is_empty() {
+            place.args.get_or_insert_default().append(args);
         }
     }
-    for name in named {
-        all.entry(name).or_insert_with(|| (Kind::Component, Map::new()));
+    for word in (0..tasks.locations.len()).map(|key| tasks.locations.word(key as i32)) {
+        charge(PLACE_BYTES)?;
+        all.entry(word).or_insert(Place { kind: Kind::Component, args: None, ran: false }).ran = true;
     }
-    let names: Vec<String> = all.keys().cloned().collect();
-    for name in &names {
-        let mut above = above(name);
-        while let Some(scope) = above.filter(|scope| !all.contains_key(*scope)) {
-            all.insert(scope.to_owned(), (Kind::Scope, Map::new()));
-            above = self::above(scope);
+    // A component that is listed, and whose parts do what it does, executes no more than other containers.
+    if is_listed {
+        let ran: Vec<&str> = all.iter().filter(|(_, place)| place.ran).map(|(name, _)| *name).collect();
+        for name in ran.into_iter().flat_map(scopes) {
+            if let Some(place) = all.get_mut(name).filter(|place| place.kind == Kind::Component && !place.ran) {
+                place.kind = Kind::Scope;
+            }
+        }
+    }
+    for other in &others {
+        all.entry(other).or_insert(Place { kind: Kind::Component, args: None, ran: false });
+    }
+    let below: Vec<&str> = all.keys().copied().collect();
+    for scope in below.into_iter().flat_map(scopes) {
+        if !all.contains_key(scope) {
+            charge(PLACE_BYTES)?;
+            all.insert(scope, Place { kind: Kind::Scope, args: None, ran: false });
         }
     }
     all.remove("");
-    let mut rows: Vec<Row> = all.into_iter().map(|(name, (kind, args))| (name, kind, args)).collect();
-    rows.sort_by(|(one, ..), (other, ..)| natural(one, other));
-    let args = |(.., args): &Row| (!args.is_empty()).then(|| Value::from(args.clone()).to_string());
-    builder.append_derived(tables::Locations {
-        location: rows.iter().map(|(name, ..)| name.as_str()).collect(),
-        parent: rows.iter().map(|(name, ..)| above(name)).collect(),
-        kind: rows.iter().map(|(_, kind, _)| kind.name()).collect(),
-        process: rows.iter().map(|(name, ..)| name.split('.').next()).collect(),
-        sort_index: (0..rows.len() as i64).collect(),
-        role: "compute".into(),
-        args: rows.iter().map(args).collect(),
-        ..Default::default()
+    let mut rows: Vec<(&str, Place)> = all.into_iter().collect();
+    rows.sort_by(|(one, _), (other, _)| natural(one, other));
+    rows.into_iter().try_for_each(|(name, place)| {
+        let args = place.args.map(|args| Value::Object(*args).to_string());
+        builder.location(&Location {
+            location: name,
+            parent: above(name),
+            kind: place.kind.name(),
+            process: name.split('.').next(),
+            role: "compute",
+            args: args.as_deref(),
+            ..Location::default()
+        })
     })
+}
+
+/// What lies above a name, from below.
+fn scopes(name: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(above(name), |name| above(name))
 }
 
 /// The name without its last dotted segment.

@@ -103,16 +103,16 @@ impl Importer for Daisen {
             let reader = Reader { file: &file, schema: &schema, threads: context.threads, memory: &memory };
             let mut tasks = Tasks::new(reader.tasks(&mut builder)?, context.threads, &memory, source)?;
             let events = reader.events(&tasks, &mut builder)?;
-            tasks.append(&mut builder)?;
+            tasks.append(&memory, &mut builder)?;
             events::append(events, &mut builder)?;
             reader.metrics(&connection, &mut builder)?;
             reader.describe(&connection, &mut builder)?;
-            locations::append(reader.known_locations(&connection)?, &tasks, &mut builder)?;
+            locations::append(reader.known_locations(&connection)?, &tasks, &memory, &mut builder)?;
         } else {
             let chunks = csv::read(source, unit.unwrap_or(Unit::Seconds), &mut builder.stats, &memory)?;
             let mut tasks = Tasks::new(chunks, context.threads, &memory, source)?;
-            tasks.append(&mut builder)?;
-            locations::append(Vec::new(), &tasks, &mut builder)?;
+            tasks.append(&memory, &mut builder)?;
+            locations::append(Vec::new(), &tasks, &memory, &mut builder)?;
         }
         context.finish(builder)
     }

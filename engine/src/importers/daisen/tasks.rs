@@ -80,11 +80,17 @@ impl Tasks {
     ) -> Result<Tasks, ImportError> {
         let (mut names, mut kinds, mut locations) = (Words::default(), Words::default(), Words::default());
         let mut firsts = Vec::with_capacity(chunks.len());
-        let mut rows = 0;
+        let (mut rows, mut charged) = (0, 0);
         for chunk in &mut chunks {
+            let own = chunk.memory();
             chunk.names.map_to(&mut names);
             chunk.kinds.map_to(&mut kinds);
             chunk.locations.map_to(&mut locations);
+            // Words move from the chunks to the whole.
+            memory.shrink((own - chunk.memory()).min(memory.size()));
+            let words = names.memory() + kinds.memory() + locations.memory();
+            reserve(memory, words - charged, source.path())?;
+            charged = words;
             firsts.push(rows);
             rows += chunk.rows();
         }
@@ -123,13 +129,17 @@ impl Tasks {
     }
 
     /// Moves the tasks into the builder, then the messages.
-    pub(super) fn append(&mut self, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    pub(super) fn append(&mut self, memory: &MemoryReservation, builder: &mut RunBuilder) -> Result<(), ImportError> {
         self.note(&mut builder.stats);
-        let messages = self.messages(builder);
-        copy_words(&self.names, builder.words(tables::Tasks::name));
-        copy_words(&self.kinds, builder.words(tables::Tasks::kind));
+        let messages = self.messages(builder)?;
+        // The names and kinds are asked for no more.
+        *builder.words(tables::Tasks::name) = std::mem::take(&mut self.names);
+        *builder.words(tables::Tasks::kind) = std::mem::take(&mut self.kinds);
         copy_words(&self.locations, builder.words(tables::Tasks::location));
+        builder.charge_words()?;
         for (chunk, related) in std::mem::take(&mut self.chunks).into_iter().zip(std::mem::take(&mut self.related)) {
+            // The builder asks for what it takes over.
+            memory.shrink(chunk.memory().min(memory.size()));
             builder.append(tables::Tasks {
                 id: chunk.ids.into(),
                 parent: related.parents.into(),
@@ -302,12 +312,16 @@ impl Tasks {
     }
 
     /// Requests as messages: from the location of the `req_out` to that of its `req_in`.
-    fn messages(&self, builder: &mut RunBuilder) -> Vec<tables::Messages> {
+    fn messages(&self, builder: &mut RunBuilder) -> Result<Vec<tables::Messages>, ImportError> {
         let mut all = Vec::new();
+        if self.related.iter().all(|related| related.requests.is_empty()) {
+            return Ok(all);
+        }
         // The same words in the same order: a location has the same key in all three columns.
         copy_words(&self.locations, builder.words(tables::Messages::source));
         copy_words(&self.locations, builder.words(tables::Messages::target));
         copy_words(&self.names, builder.words(tables::Messages::kind));
+        builder.charge_words()?;
         for related in self.related.iter().filter(|related| !related.requests.is_empty()) {
             let pairs = || related.requests.iter();
             let location = |position: u32| {
@@ -330,7 +344,7 @@ impl Tasks {
                 ..Default::default()
             });
         }
-        all
+        Ok(all)
     }
 }
 

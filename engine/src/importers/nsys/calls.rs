@@ -14,6 +14,11 @@ impl Calls {
         self.calls.push((correlation, process, start, task));
     }
 
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.calls.capacity() * size_of::<(i64, Process, i64, u32)>()
+    }
+
     pub(super) fn sort(&mut self) {
         self.calls.sort_unstable();
     }

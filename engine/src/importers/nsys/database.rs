@@ -1,6 +1,7 @@
 //! Read: the rows of a table, with columns found by name, whatever the version of the export.
 
 use std::cell::Cell;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -108,12 +109,15 @@ impl<'a> Reader<'a> {
 
     fn strings(&mut self) -> Result<(), ImportError> {
         let (mut ids, mut words) = (HashMap::new(), Words::default());
+        let (more, mut charged) = (self.more_bytes(), 0);
         self.describe("StringIds", &["id", "value"], |row| {
             if let (Some(id), ValueRef::Text(text)) = (row.integer(0), row.cell(1)) {
                 ids.insert(id, words.intern(&String::from_utf8_lossy(text)));
+                let held = ids.allocation_size() + words.memory();
+                more.set(more.get() + held - charged);
+                charged = held;
             }
         })?;
-        self.reserve(ids.len() * 2 * size_of::<(i64, i32)>() + words.memory())?;
         (self.ids, self.words) = (ids, words);
         Ok(())
     }
@@ -159,7 +163,10 @@ impl<'a> Reader<'a> {
             let (select, _) = self.select(&table, columns)?;
             let read = each(&self.connection, &select, |_, cells| {
                 row(cells);
-                Ok(())
+                match self.more_bytes.take() {
+                    0 => Ok(()),
+                    bytes => self.reserve(bytes),
+                }
             });
             if let Some((number, error)) = read? {
                 self.breaks_off(&table, number, &error)?;
@@ -218,11 +225,18 @@ impl<'a> Reader<'a> {
     }
 
     fn reserve(&self, bytes: usize) -> Result<(), ImportError> {
-        self.memory.try_grow(bytes).map_err(|error| ImportError::Memory {
-            path: self.database.path().to_owned(),
-            what: error.strip_backtrace(),
-        })
+        reserve(&self.memory, bytes, self.database.path())
     }
+
+    /// Ends reading: what is left of the memory that was asked for, which pays for what was made of the rows.
+    pub(super) fn finish(self) -> MemoryReservation {
+        self.memory
+    }
+}
+
+/// Asks for memory.
+pub(super) fn reserve(memory: &MemoryReservation, bytes: usize, path: &Path) -> Result<(), ImportError> {
+    memory.try_grow(bytes).map_err(|error| ImportError::Memory { path: path.to_owned(), what: error.strip_backtrace() })
 }
 
 /// What follows a beginning, in letters of any case, as SQLite compares names.

@@ -76,6 +76,8 @@ pub(super) struct Lanes {
     bytes: Rc<Cell<usize>>,
 }
 
+/// What the name of a thread or process costs.
+const NAME_BYTES: usize = 128;
 /// What a location costs beside its names, with its row.
 const LANE_BYTES: usize = 320;
 
@@ -83,9 +85,11 @@ impl Lanes {
     /// Reads the names that processes and threads have.
     pub(super) fn of(reader: &mut Reader<'_>) -> Result<Lanes, ImportError> {
         let mut lanes = Lanes { bytes: reader.more_bytes(), ..Lanes::default() };
+        let bytes = reader.more_bytes();
         let mut named: Vec<(i64, i64, i64)> = Vec::new();
         reader.describe("ThreadNames", &["globalTid", "priority", "nameId"], |row| {
             if let (Some(thread), Some(name)) = (row.integer(0), row.integer(2)) {
+                bytes.set(bytes.get() + NAME_BYTES);
                 named.push((thread, row.integer(1).unwrap_or(0), name));
             }
         })?;
@@ -96,6 +100,7 @@ impl Lanes {
         }
         reader.describe("PROCESSES", &["globalPid", "name"], |row| {
             if let (Some(process), Some(name)) = (row.integer(0), row.text(1)) {
+                bytes.set(bytes.get() + NAME_BYTES + name.len());
                 lanes.process_names.insert(Process::of(process), name);
             }
         })?;
@@ -173,8 +178,25 @@ impl Lanes {
     }
 
     /// The names of all lanes as keys of a column of locations.
-    pub(super) fn keys(&self, column: Place<Word>, builder: &mut RunBuilder) -> Vec<i32> {
-        self.all.iter().map(|lane| builder.word(column, &lane.location)).collect()
+    pub(super) fn keys(&self, column: Place<Word>, builder: &mut RunBuilder) -> Result<Vec<i32>, ImportError> {
+        let keys = self.all.iter().map(|lane| builder.word(column, &lane.location)).collect();
+        builder.charge_words()?;
+        Ok(keys)
+    }
+
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        let texts = self.all.iter().map(|lane| 2 * lane.location.capacity() + lane.name.capacity()).sum::<usize>();
+        let named = self.thread_names.values().chain(self.process_names.values()).map(String::capacity);
+        self.all.capacity() * size_of::<Lane>()
+            + texts
+            + named.sum::<usize>()
+            + self.by_location.allocation_size()
+            + self.threads.allocation_size()
+            + self.streams.allocation_size()
+            + self.thread_names.allocation_size()
+            + self.process_names.allocation_size()
+            + self.processes.len() * 2 * size_of::<(Process, i32)>()
     }
 
     pub(super) fn append(&self, builder: &mut RunBuilder) -> Result<(), ImportError> {
@@ -188,6 +210,7 @@ impl Lanes {
                 role: lane.role,
                 clock: None,
                 sort_index: None,
+                args: None,
             })
         })
     }

@@ -129,18 +129,23 @@ impl Importer for Nsys {
         let started_at = started_at(&mut reader)?;
         diagnostics(&mut reader)?;
         reader.count_others();
-        drop(reader);
+        let held = reader.finish();
+        // What it asked for each row was an estimate.
+        let kept = tasks.memory() + lanes.memory() + calls.memory() + marks.memory();
+        held.shrink(held.size().saturating_sub(kept));
 
         let launches = joins::launches(&tasks, &calls, &mut builder.stats);
-        let mut held = MemoryConsumer::new(format!("ranges of {}", source.path().display())).register(context.pool());
-        let ranges = joins::ranges(&tasks, &launches, &mut held)
+        drop(calls);
+        let mut of_ranges =
+            MemoryConsumer::new(format!("ranges of {}", source.path().display())).register(context.pool());
+        let ranges = joins::ranges(&tasks, &launches, &mut of_ranges)
             .map_err(|error| ImportError::Memory { path: source.path().to_owned(), what: error.strip_backtrace() })?;
         let origin = tasks.starts.iter().chain(marks.times.iter()).copied().min();
         builder.info.origin = origin;
         builder.info.started_at = started_at.zip(origin).and_then(|(start, origin)| start.checked_add(origin));
         let is_work = |kind: &Kind| matches!(kind, Kind::Kernel | Kind::Graph);
         lanes.tell_carriers(tasks.lanes.iter().copied().zip(tasks.kinds.iter().map(is_work)));
-        tasks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
+        tasks.append(origin.unwrap_or(0), &lanes, &held, &mut builder)?;
         marks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
         joins::append(&launches.links, &ranges, &mut builder)?;
         lanes.append(&mut builder)?;

@@ -31,8 +31,18 @@ pub(super) struct Marks {
 }
 
 impl Marks {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.times.capacity() * (size_of::<i64>() + size_of::<i32>())
+            + self.names.capacity() * size_of::<String>()
+            + self.names.iter().map(String::capacity).sum::<usize>()
+    }
+
     pub(super) fn append(self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        let locations = lanes.keys(tables::Events::location, builder);
+        if self.times.is_empty() {
+            return Ok(());
+        }
+        let locations = lanes.keys(tables::Events::location, builder)?;
         builder.append(tables::Events {
             location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
             name: self.names.into_iter().collect(),
@@ -99,9 +109,12 @@ type NamedDomain = ((Process, i64), Option<String>, Option<i64>);
 
 /// Names of domains by process and number.
 fn domains(reader: &mut Reader<'_>) -> Result<HashMap<(Process, i64), String>, ImportError> {
+    const DOMAIN_BYTES: usize = 128;
+    let more = reader.more_bytes();
     let mut named: Vec<NamedDomain> = Vec::new();
     reader.describe(TABLE, &COLUMNS, |row| {
         if let (Some(75), Some(domain)) = (row.integer(2), row.integer(6)) {
+            more.set(more.get() + size_of::<NamedDomain>() + DOMAIN_BYTES);
             named.push(((Process::of(row.integer(5).unwrap_or(0)), domain), row.text(3), row.integer(4)));
         }
     })?;

@@ -5,11 +5,12 @@ use std::fmt::Write as _;
 
 use datafusion::arrow::array::{Int64Array, StringBuilder};
 use datafusion::arrow::buffer::NullBuffer;
+use datafusion::execution::memory_pool::MemoryReservation;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
 use super::calls::Calls;
-use super::database::{Cells as Row, Reader};
+use super::database::{Cells as Row, Reader, reserve};
 use super::lanes::{Lanes, Process, Stream};
 use crate::error::ImportError;
 use crate::importers::blocking::{waits_for_device, waits_in_system};
@@ -96,8 +97,31 @@ impl Tasks {
         (self.starts.len() - 1) as u32
     }
 
-    /// Hands the columns to the builder, times counted from `origin`.
-    pub(super) fn append(mut self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        (self.starts.capacity() + self.finishes.capacity()) * size_of::<i64>()
+            + self.kinds.capacity() * size_of::<Kind>()
+            + (self.lanes.capacity() + self.names.capacity()) * size_of::<i32>()
+            + self.launched_by.capacity() * size_of::<(u32, Option<Process>, i64)>()
+            + self.ranges.capacity() * size_of::<Range>()
+            + self.words.memory()
+            + self.args.values_slice().len()
+            + size_of_val(self.args.offsets_slice())
+    }
+
+    /// Hands the columns to the builder, times counted from `origin`; `held` is what they are charged to until then.
+    pub(super) fn append(
+        mut self,
+        origin: i64,
+        lanes: &Lanes,
+        held: &MemoryReservation,
+        builder: &mut RunBuilder,
+    ) -> Result<(), ImportError> {
+        // The nesting, and parents and depths from it.
+        const MADE_BYTES: usize = 64;
+        let (own, made) = (self.memory(), self.starts.len() * MADE_BYTES);
+        reserve(held, made, builder.source())?;
+        (self.launched_by, self.ranges) = Default::default();
         let nesting = nest(LaneSpans { lanes: &self.lanes, starts: &self.starts, finishes: &self.finishes });
         if let Some((a, b)) = nesting.example {
             let example = || format!("tasks {a} and {b} overlap, so their lane has no depths");
@@ -114,8 +138,7 @@ impl Tasks {
         let parents: Int64Array = nesting.parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
         let depths: Vec<Option<i64>> =
             nesting.depths.iter().map(|depth| (*depth >= 0).then_some(i64::from(*depth))).collect();
-        let locations = lanes.keys(tables::Tasks::location, builder);
-        let names = builder.words(tables::Tasks::name);
+        let locations = lanes.keys(tables::Tasks::location, builder)?;
         let waits = |does_wait: fn(&str) -> bool| -> Vec<bool> {
             (0..self.words.len() as i32).map(|key| does_wait(self.words.word(key))).collect()
         };
@@ -125,13 +148,15 @@ impl Tasks {
             Kind::System if in_system[name as usize] => "wait",
             _ => kind.words().1,
         };
-        let names_of: Vec<i32> = (0..self.words.len() as i32).map(|key| names.intern(self.words.word(key))).collect();
+        *builder.words(tables::Tasks::name) = self.words;
+        // The builder asks for what it takes over.
+        held.shrink((own + made).min(held.size()));
         builder.append(tables::Tasks {
             parent: parents.clone().into(),
             stack_parent: parents.into(),
-            name: self.names.iter().map(|name| names_of[*name as usize]).collect(),
             kind: self.kinds.iter().map(|kind| kind.words().0).collect(),
             role: self.kinds.iter().zip(&self.names).map(|(kind, name)| role(*kind, *name)).collect(),
+            name: self.names.into(),
             location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
             start: shifted(self.starts).into(),
             finish: finishes.into(),

@@ -17,7 +17,7 @@ use crate::cells::Values;
 use crate::error::ImportError;
 use crate::importers::importer::ImportContext;
 use crate::tables::{self, Table};
-use crate::trace::{LaneSpans, NO_LANE, Nesting, Rows, RunBuilder, Source, Words, findings, nest};
+use crate::trace::{LaneSpans, Location, NO_LANE, Nesting, Rows, RunBuilder, Source, Words, findings, nest};
 
 /// ns since 1970 of the years 2000 and 2100: a least start between them is a date.
 const DATES: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
@@ -115,9 +115,10 @@ impl TaskIndex {
 /// A location that some row names.
 #[derive(Debug, Default)]
 struct Known {
-    process: Option<String>,
-    clock: Option<String>,
-    kind: String,
+    /// Keys of what is said about locations.
+    process: Option<i32>,
+    clock: Option<i32>,
+    kind: i32,
     /// Has a row of its own in a table of locations.
     listed: bool,
 }
@@ -144,6 +145,8 @@ pub(super) struct RunTables {
     chunks: Vec<Chunk>,
     location_words: Words,
     locations: Vec<Known>,
+    /// What is said about locations: processes, clocks and kinds.
+    attributes: Words,
     /// Bytes of the chunks, of the indexes and of the nesting.
     memory: MemoryReservation,
     indexed: usize,
@@ -169,6 +172,7 @@ impl RunTables {
             chunks: Vec::new(),
             location_words: Words::default(),
             locations: Vec::new(),
+            attributes: Words::default(),
             memory: MemoryConsumer::new(format!("reading {}", source.path().display())).register(context.pool()),
             indexed: 0,
             source: source.clone(),
@@ -188,7 +192,9 @@ impl RunTables {
 
     /// Takes a chunk.
     pub(super) fn push(&mut self, chunk: Chunk) -> Result<(), ImportError> {
-        let indexed = self.ids.memory() + self.names.memory();
+        let known = self.locations.capacity() * size_of::<Known>();
+        let words = self.location_words.memory() + self.attributes.memory();
+        let indexed = self.ids.memory() + self.names.memory() + words + known;
         self.reserve(chunk.memory() + indexed.saturating_sub(self.indexed))?;
         self.indexed = indexed;
         if chunk.given.table() == Table::Tasks {
@@ -202,10 +208,11 @@ impl RunTables {
     pub(super) fn meet_location(&mut self, name: &str, process: Option<&str>, clock: Option<&str>, kind: &str) {
         let key = self.location_words.intern(name) as usize;
         if key == self.locations.len() {
+            let mut attribute = |text: &str| self.attributes.intern(text);
             self.locations.push(Known {
-                process: process.map(str::to_owned),
-                clock: clock.map(str::to_owned),
-                kind: kind.to_owned(),
+                process: process.map(&mut attribute),
+                clock: clock.map(&mut attribute),
+                kind: attribute(kind),
                 listed: false,
             });
         }
@@ -273,26 +280,16 @@ impl RunTables {
 
     /// Rows for the locations that have none of their own, in the order in which they were met.
     fn unlisted_locations(&mut self) -> Result<(), ImportError> {
-        let unlisted: Vec<(i32, &Known)> = self
-            .locations
-            .iter()
-            .enumerate()
-            .filter(|(_, known)| !known.listed)
-            .map(|(key, known)| (key as i32, known))
-            .collect();
-        if unlisted.is_empty() {
-            return Ok(());
-        }
-        let listed = self.builder.rows(Table::Locations) as i64;
-        let known = || unlisted.iter().map(|(_, known)| known);
-        self.builder.append_derived(tables::Locations {
-            location: unlisted.iter().map(|(key, _)| self.location_words.word(*key)).collect(),
-            kind: known().map(|known| known.kind.as_str()).collect(),
-            process: known().map(|known| known.process.as_deref()).collect(),
-            sort_index: (listed..listed + unlisted.len() as i64).collect(),
-            role: "compute".into(),
-            clock: known().map(|known| known.clock.as_deref()).collect(),
-            ..Default::default()
+        let attribute = |key: i32| self.attributes.word(key);
+        (0..).zip(&self.locations).filter(|(_, known)| !known.listed).try_for_each(|(key, known)| {
+            self.builder.location(&Location {
+                location: self.location_words.word(key),
+                kind: attribute(known.kind),
+                process: known.process.map(attribute),
+                role: "compute",
+                clock: known.clock.map(attribute),
+                ..Location::default()
+            })
         })
     }
 

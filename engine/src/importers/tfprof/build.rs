@@ -17,7 +17,7 @@ use super::lanes::{Lane, Piece, Trace};
 use super::types::{self, Numbering};
 use crate::error::ImportError;
 use crate::tables;
-use crate::trace::{ROWS_PER_BATCH, RunBuilder, findings};
+use crate::trace::{Location, ROWS_PER_BATCH, RunBuilder, findings};
 
 /// Fills the tables of a run.
 pub(super) fn build(
@@ -220,14 +220,10 @@ fn guess_types(trace: &Trace, encloses: u64, builder: &mut RunBuilder) -> Number
 
 /// Executors, each with the workers that the file mentions.
 fn locations(trace: &Trace, dialect: Dialect, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let mut names: Vec<String> = Vec::new();
-    let mut parents: Vec<Option<String>> = Vec::new();
-    let mut clocks: Vec<String> = Vec::new();
-    let mut args: Vec<Option<String>> = Vec::new();
     for (index, executor) in trace.executors.iter().enumerate() {
         let name = format!("E{index}");
         // JSON counts each executor's times from its own creation, and does not say when that was.
-        let clock = if dialect.one_clock() { "steady".to_owned() } else { name.clone() };
+        let clock = Some(if dialect.one_clock() { "steady" } else { name.as_str() });
         let mut facts = serde_json::Map::new();
         if let Some(uid) = &executor.uid {
             facts.insert("uid".to_owned(), uid.as_str().into());
@@ -235,28 +231,23 @@ fn locations(trace: &Trace, dialect: Dialect, builder: &mut RunBuilder) -> Resul
         if let Some(origin) = executor.origin_ns {
             facts.insert("origin_ns".to_owned(), origin.into());
         }
+        let args = (!facts.is_empty()).then(|| serde_json::Value::Object(facts).to_string());
+        let (kind, role) = ("executor", "compute");
+        builder.location(&Location {
+            location: &name,
+            kind,
+            role,
+            clock,
+            args: args.as_deref(),
+            ..Location::default()
+        })?;
         for worker in &executor.workers {
-            names.push(format!("{name}/W{worker}"));
-            parents.push(Some(name.clone()));
-            clocks.push(clock.clone());
-            args.push(None);
+            let location = &format!("{name}/W{worker}");
+            let parent = Some(name.as_str());
+            builder.location(&Location { location, parent, kind: "worker", role, clock, ..Location::default() })?;
         }
-        let at = names.len() - executor.workers.len();
-        names.insert(at, name);
-        parents.insert(at, None);
-        clocks.insert(at, clock);
-        args.insert(at, (!facts.is_empty()).then(|| serde_json::Value::Object(facts).to_string()));
     }
-    builder.append_derived(tables::Locations {
-        kind: parents.iter().map(|parent| if parent.is_some() { "worker" } else { "executor" }).collect(),
-        sort_index: (0..names.len() as i64).collect(),
-        location: names.into_iter().collect(),
-        parent: parents.into_iter().collect(),
-        role: "compute".into(),
-        clock: clocks.into_iter().collect(),
-        args: args.into_iter().collect(),
-        ..Default::default()
-    })
+    Ok(())
 }
 
 /// Moves the pieces into `tasks`.

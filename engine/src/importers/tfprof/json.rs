@@ -549,7 +549,7 @@ impl<'r> Assembler<'r> {
                     self.trace.executors.push(Executor { uid, ..Executor::default() });
                     self.lane = None;
                 }
-                Part::Lane { worker, level } => self.begin_lane(worker, level),
+                Part::Lane { worker, level } => self.begin_lane(worker, level)?,
                 Part::Tasks(mut rows, guesses) => {
                     let Some(lane) = self.lane else {
                         return Err(self.trace.damaged(0, "tasks outside of any worker"));
@@ -584,13 +584,12 @@ impl<'r> Assembler<'r> {
         }
     }
 
-    fn begin_lane(&mut self, worker: u32, level: u32) {
+    fn begin_lane(&mut self, worker: u32, level: u32) -> Result<(), ImportError> {
         let number = self.trace.executor();
-        if let Some(executor) = self.trace.executors.last_mut() {
-            executor.mention(worker);
-        }
+        self.trace.mention(worker)?;
         self.lane = Some(Lane { executor: number, worker, level });
         self.rows = 0;
+        Ok(())
     }
 }
 

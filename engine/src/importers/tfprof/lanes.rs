@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use hashbrown::HashSet;
 
 use crate::cells::Cells;
 use crate::cells::kind::Word;
@@ -121,9 +122,11 @@ impl Rows {
         self.types.push(row, type_number);
     }
 
-    /// Bytes held.
+    /// Bytes held, with what a piece costs beside its tasks: a file may have a million pieces of one task.
     pub(super) fn memory(&self) -> usize {
-        (self.starts.capacity() + self.finishes.capacity()) * size_of::<i64>()
+        const PIECE_BYTES: usize = size_of::<Piece>() + 128;
+        PIECE_BYTES
+            + (self.starts.capacity() + self.finishes.capacity()) * size_of::<i64>()
             + (self.names.many.capacity() + self.types.many.capacity()) * size_of::<i32>()
     }
 }
@@ -155,15 +158,19 @@ pub(super) struct Executor {
     pub(super) offset: i64,
     /// The workers that the file mentions, in its order.
     pub(super) workers: Vec<u32>,
+    /// The same, to look them up.
+    pub(super) mentioned: HashSet<u32>,
 }
 
 impl Executor {
-    /// Notes a worker that the file mentions.
-    pub(super) fn mention(&mut self, worker: u32) {
+    /// Notes a worker that the file mentions; whether it is a new one.
+    fn mention(&mut self, worker: u32) -> bool {
         // Lanes of one worker stand together, so the last one is nearly always the right one.
-        if self.workers.last() != Some(&worker) && !self.workers.contains(&worker) {
+        let is_new = self.workers.last() != Some(&worker) && self.mentioned.insert(worker);
+        if is_new {
             self.workers.push(worker);
         }
+        is_new
     }
 }
 
@@ -201,6 +208,15 @@ impl Trace {
     /// The number of the executor that was read last.
     pub(super) fn executor(&self) -> u32 {
         self.executors.len().saturating_sub(1) as u32
+    }
+
+    /// Notes a worker that the file mentions, of the executor that was read last.
+    pub(super) fn mention(&mut self, worker: u32) -> Result<(), ImportError> {
+        const WORKER_BYTES: usize = 32;
+        if self.executors.last_mut().is_some_and(|executor| executor.mention(worker)) {
+            self.charge(WORKER_BYTES)?;
+        }
+        Ok(())
     }
 
     pub(super) fn add(&mut self, lane: Lane, rows: Rows) -> Result<(), ImportError> {

@@ -105,9 +105,7 @@ impl Reader<'_, '_> {
             if levels > LEVELS_MAX {
                 return Err(self.damaged(at, format!("{} says it has {levels} levels", inside())));
             }
-            if let Some(executor) = self.trace.executors.last_mut() {
-                executor.workers.push(worker);
-            }
+            self.trace.mention(worker)?;
             for level in 0..levels as u32 {
                 let at = self.window.position();
                 let lane = Lane { executor: number as u32, worker, level };

@@ -112,9 +112,7 @@ impl Reader<'_, '_> {
         if worker >= WORKERS_MAX || level >= LEVELS_MAX {
             return Err(self.damaged(at, format!("a block of worker {worker}, level {level}")));
         }
-        if let Some(executor) = self.trace.executors.last_mut() {
-            executor.mention(worker);
-        }
+        self.trace.mention(worker)?;
         let lane = Lane { executor, worker, level };
         let mut left = tasks as usize;
         let mut begin_us = 0i64;

@@ -22,8 +22,8 @@ use crate::trace::{ROWS_PER_BATCH, Source, Stats, findings};
 const BATCH_BYTES: usize = 8 << 20;
 
 pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Sink) -> Result<(), ImportError> {
-    let failed = |error: rusqlite::Error| damaged(source, "SQLite".to_owned(), error);
     let file = Database::of(source, "table", sink.stats())?;
+    let failed = |error: rusqlite::Error| file.damaged("SQLite".to_owned(), &error);
     let database = file.connect()?;
     let select = match options.query {
         Some(query) => query.to_owned(),
@@ -55,7 +55,7 @@ pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Si
     let mut rows = statement.query([]).map_err(failed)?;
     let (mut first, mut count, mut bytes) = (1, 0, 0);
     loop {
-        let row = rows.next().map_err(|error| damaged(source, format!("row {}", first + count as u64), error))?;
+        let row = rows.next().map_err(|error| file.damaged(format!("row {}", first + count as u64), &error))?;
         let full = count == ROWS_PER_BATCH || bytes > BATCH_BYTES;
         if count > 0 && (full || row.is_none()) {
             let columns = columns.iter_mut().map(|column| Arc::new(column.finish()) as ArrayRef).collect();
