@@ -3,13 +3,20 @@
 -- needs: links.kind=launch
 -- chart: bar x=median_delay_time y=name color=run
 --
-SELECT l.run, c.name, count(*) AS launches, sum(c.duration) AS host_time, sum(d.duration) AS device_time,
-  CAST(median(c.duration) AS BIGINT) AS median_call_time,
-  CAST(median(greatest(d.start - c.finish, 0)) AS BIGINT) AS median_delay_time,
-  CAST(percentile_cont(0.95) WITHIN GROUP (ORDER BY greatest(d.start - c.finish, 0)) AS BIGINT) AS delay_95_time,
-  max(greatest(d.start - c.finish, 0)) AS longest_delay_time,
-  count(*) FILTER (WHERE d.duration < c.duration) AS shorter_than_call
-FROM links l JOIN program_tasks c ON c.task = l.source JOIN program_tasks d ON d.task = l.target
-WHERE l.kind = 'launch'
-GROUP BY l.run, c.name
-ORDER BY sum(count(*)) OVER (PARTITION BY c.name) DESC, c.name, l.run
+-- One call may launch many kernels (`cudaGraphLaunch`): its own time counts once, and its kernels' times together.
+WITH calls AS (
+  SELECT l.run, l.source, c.name, c.duration AS call_time, count(*) AS device_tasks, sum(d.duration) AS device_time,
+    greatest(min(d.start) - c.finish, 0) AS delay_time
+  FROM links l JOIN program_tasks c ON c.task = l.source JOIN program_tasks d ON d.task = l.target
+  WHERE l.kind = 'launch'
+  GROUP BY l.run, l.source, c.name, c.duration, c.finish
+)
+SELECT run, name, count(*) AS launches, sum(device_tasks) AS device_tasks, sum(call_time) AS host_time, sum(device_time) AS device_time,
+  CAST(median(call_time) AS BIGINT) AS median_call_time,
+  CAST(median(delay_time) AS BIGINT) AS median_delay_time,
+  CAST(percentile_cont(0.95) WITHIN GROUP (ORDER BY delay_time) AS BIGINT) AS delay_95_time,
+  max(delay_time) AS longest_delay_time,
+  count(*) FILTER (WHERE device_time < call_time) AS shorter_than_call
+FROM calls
+GROUP BY run, name
+ORDER BY sum(count(*)) OVER (PARTITION BY name) DESC, name, run

@@ -551,12 +551,12 @@ fn what_is_missing_is_said() {
         (
             "query run.json --from 100s -c 'SELECT count(*) FROM tasks'",
             expect![[r#"
-            count(*)
-            0
-            --- stderr
-            note: nothing of run `run` lies within --from/--to
-            --- exit 0
-        "#]],
+                count(*)
+                0
+                --- stderr
+                note: nothing of run `run` lies within --from/--to; it lasts from 0 s to 80.0 µs
+                --- exit 0
+            "#]],
         ),
         (
             "query run.json -c 'SELECT 1 AS one' --format svg",

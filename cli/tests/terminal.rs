@@ -21,7 +21,7 @@ const PATIENCE_MS: u64 = 120_000;
 fn prompt(place: &TempDir) -> PtySession {
     std::fs::write(place.path().join("run.json"), TRACE).unwrap();
     let mut session = started(place, "run.json");
-    session.exp_string("run (tfprof): 3 tasks on 2 locations, makespan 80.0 ").unwrap();
+    session.exp_string("run (tfprof): 3 tasks on 3 locations, 2 of which execute, makespan 80.0 ").unwrap();
     session.exp_string("E0/W1 was busiest, 75 %").unwrap();
     session.exp_string("Worth asking:").unwrap();
     session.exp_string("\\run load-imbalance").unwrap();

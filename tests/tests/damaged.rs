@@ -74,6 +74,9 @@ fn files(folder: &Path, most: usize) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
+/// Larger fixtures are no seeds: most mutations would fall into the same few kinds of bytes.
+const SEED_BYTES: usize = 8192;
+
 /// What a target's mutations begin with.
 fn seeds(target: &str) -> Vec<Vec<u8>> {
     let of = |format: &str, most: usize| files(&fixture(format), most).into_iter().map(|(_, bytes)| bytes);
@@ -82,7 +85,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         "actorprof" => {
             let directory = |folder| {
                 let mut bytes = Vec::new();
-                for (path, content) in files(&fixture(folder), 8192) {
+                for (path, content) in files(&fixture(folder), SEED_BYTES) {
                     let name = path.file_name().expect("a name").to_string_lossy();
                     bytes.extend([format!("=== {name}\n").as_bytes(), &content, b"\n"].concat());
                 }
@@ -106,7 +109,7 @@ fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "query" => library::built_in_names().map(|name| library::built_in(name).expect("built in").into()).collect(),
         "nsys" => of(target, 1 << 20).collect(),
-        _ => of(target, 8192).collect(),
+        _ => of(target, SEED_BYTES).collect(),
     }
 }
 

@@ -260,8 +260,8 @@ fn words(line: &str) -> impl Iterator<Item = String> {
 /// What a format needs beside its reader, and what a fuzz target needs beside its few lines.
 #[test]
 fn formats_have_fixtures_tests_and_fuzz_targets() {
-    let [damaged, manifest, fixtures, docs] =
-        ["tests/tests/damaged.rs", "fuzz/Cargo.toml", "fixtures/README.md", "docs/formats.md"]
+    let [damaged, manifest, fixtures, docs, all] =
+        ["tests/tests/damaged.rs", "fuzz/Cargo.toml", "fixtures/README.md", "docs/formats.md", "tests/tests/all.rs"]
             .map(|path| read(&root().join(path)));
     let mut wanted: Vec<(String, bool)> = Vec::new();
     let mut targets: BTreeSet<String> = BTreeSet::new();
@@ -274,6 +274,10 @@ fn formats_have_fixtures_tests_and_fuzz_targets() {
         wanted.push((format!("`## {name}` in docs/formats.md"), docs.contains(&format!("\n## {name}\n"))));
         let tests = format!("tests/tests/import_{name}.rs");
         wanted.push((tests.clone(), root().join(&tests).exists()));
+        wanted.push((
+            format!("`mod import_{name};` in tests/tests/all.rs"),
+            all.contains(&format!("\nmod import_{name};\n")),
+        ));
     }
     let files = std::fs::read_dir(root().join("fuzz/fuzz_targets")).expect("fuzz targets");
     targets.extend(

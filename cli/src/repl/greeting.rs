@@ -48,10 +48,8 @@ const WORTH_ASKING: &[(&str, &str)] = &[
     ("", "what-was-read"),
 ];
 
-/// The runs; of their tasks and locations those that reports count, where there are any: what locations executed, and those that
-/// could execute tasks.
-const RUNS: &str = "SELECT run, format, coalesce(work, tasks) AS tasks, coalesce(lanes, locations) AS locations, makespan FROM runs \
-     LEFT JOIN (SELECT run, count(*) AS work FROM working_tasks GROUP BY run) USING (run) \
+/// The runs, and on how many of their locations tasks could execute.
+const RUNS: &str = "SELECT run, format, tasks, locations, makespan, lanes FROM runs \
      LEFT JOIN (SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run) USING (run) ORDER BY run_number";
 
 /// What is open. Where somebody sits at a terminal, also what is worth asking, or an example where nothing is open.
@@ -66,6 +64,11 @@ pub(super) fn text(connection: &mut Connection, library: &Library, offers: bool)
         let count = |column, word| Ok::<_, Failure>(counted(cell(column, row)?.parse().unwrap_or(0), word));
         let (run, format) = (cell(0, row)?, cell(1, row)?);
         let mut line = format!("{} ({format}): {} on {}", visible(&run), count(2, "task")?, count(3, "location")?);
+        // Executors, processes and devices stand above those that execute.
+        let lanes = cell(5, row)?;
+        if !lanes.is_empty() && lanes != cell(3, row)? {
+            line.push_str(&format!(", {lanes} of which execute"));
+        }
         let makespan = cell(4, row)?;
         if !makespan.is_empty() {
             // Weights are no time.

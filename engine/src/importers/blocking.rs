@@ -44,6 +44,52 @@ const OF_THE_SYSTEM: [&str; 34] = [
 const OF_XPU: [&str; 6] =
     ["piEventsWait", "piQueueFinish", "sycl::queue::wait", "urEventWait", "urQueueFinish", "zeEventHostWait"];
 
+/// Functions of Python's library that wait, by their files. Those of PyTorch's streams and events of the same names return at once.
+const OF_PYTHON: [(&str, &str); 13] = [
+    ("concurrent/futures/_base.py", "result"),
+    ("concurrent/futures/_base.py", "wait"),
+    ("multiprocessing/connection.py", "poll"),
+    ("multiprocessing/connection.py", "wait"),
+    ("multiprocessing/popen_fork.py", "wait"),
+    ("multiprocessing/queues.py", "get"),
+    ("queue.py", "get"),
+    ("selectors.py", "select"),
+    ("subprocess.py", "wait"),
+    ("threading.py", "_wait_for_tstate_lock"),
+    ("threading.py", "acquire"),
+    ("threading.py", "join"),
+    ("threading.py", "wait"),
+];
+
+/// What Python's built-in functions and methods that wait begin with, as PyTorch's profiler names them.
+const OF_PYTHON_IN_C: [&str; 12] = [
+    "<built-in function sleep>",
+    "<built-in method acquire of _",
+    "<built-in method poll of select.",
+    "<built-in method select of module",
+    "<built-in method sleep of module",
+    "<built-in method wait of _",
+    "<built-in method waitpid of module",
+    "<method 'acquire' of '_multiprocessing.SemLock'",
+    "<method 'acquire' of '_thread.",
+    "<method 'get' of '_queue.SimpleQueue'",
+    "<method 'poll' of 'select.",
+    "<method 'select' of 'select.",
+];
+
+/// Whether a function of Python waits: `threading.py(359): wait`, `<built-in method acquire of _thread.lock object at 0x7f…>`.
+pub(super) fn waits_in_python(function: &str) -> bool {
+    if function.starts_with('<') {
+        return OF_PYTHON_IN_C.iter().any(|begin| function.starts_with(begin));
+    }
+    let Some((place, name)) = function.rsplit_once("): ") else { return false };
+    let Some((file, _line)) = place.rsplit_once('(') else { return false };
+    OF_PYTHON.iter().any(|(waiting_file, waiting)| {
+        *waiting == name
+            && file.strip_suffix(waiting_file).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+    })
+}
+
 /// Whether a call into the runtime or driver of a device waits for it: `cudaStreamSynchronize`, `cuEventSynchronize_ptsz`,
 /// `hipDeviceSynchronize`, `zeCommandQueueSynchronize`.
 pub(super) fn waits_for_device(call: &str) -> bool {
@@ -61,7 +107,7 @@ mod tests {
 
     #[test]
     fn waits_are_told_by_their_names() {
-        assert!(OF_THE_SYSTEM.is_sorted() && OF_XPU.is_sorted());
+        assert!(OF_THE_SYSTEM.is_sorted() && OF_XPU.is_sorted() && OF_PYTHON.is_sorted() && OF_PYTHON_IN_C.is_sorted());
         let waits = ["cudaStreamSynchronize", "cuCtxSynchronize", "cuStreamSynchronize_ptsz", "hipDeviceSynchronize"];
         assert!(waits.into_iter().all(waits_for_device));
         assert!(
@@ -71,5 +117,21 @@ mod tests {
         );
         assert!(waits_in_system("poll") && waits_in_system("waitpid"));
         assert!(!waits_in_system("read") && !waits_in_system("ioctl"));
+        let waits = [
+            "threading.py(359): wait",
+            "/usr/lib/python3.12/queue.py(171): get",
+            "<built-in method acquire of _thread.lock object at 0x7f1bafe38dd0>",
+            "<method 'acquire' of '_thread.lock' objects>",
+        ];
+        assert!(waits.into_iter().all(waits_in_python));
+        let works = [
+            "torch/cuda/streams.py(193): wait",
+            "<built-in method wait of Event object at 0x7f1bafe38dd0>",
+            "<built-in method select of type object at 0x7f61e5026e80>",
+            "my_threading.py(3): wait",
+            "threading.py(1075): _bootstrap_inner",
+            "wait",
+        ];
+        assert!(works.into_iter().all(|function| !waits_in_python(function)));
     }
 }

@@ -475,6 +475,9 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
     let hint = match (near, nearest(given, names.relation_functions())) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, Some(function)) => format!("did you mean the function `{function}()`?"),
+        (None, None) if is_in_no_schema(given, &known) => {
+            "an input of a function is a table, or a subquery that does not look at the rows beside it".to_owned()
+        }
         (None, None) => {
             let schema = given.rfind('.').map_or("", |end| &given[..=end]);
             let of_schema: Vec<&str> = known.iter().copied().filter(|name| name.starts_with(schema)).collect();
@@ -485,6 +488,13 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
         }
     };
     (message, Some(hint))
+}
+
+/// `l.source`, where there are no tables of a schema `l`: rather a column.
+fn is_in_no_schema(name: &str, tables: &[&str]) -> bool {
+    name.rsplit_once('.').is_some_and(|(schema, _)| {
+        !tables.iter().any(|table| table.rsplit_once('.').is_some_and(|(known, _)| known.eq_ignore_ascii_case(schema)))
+    })
 }
 
 /// `foo.csv`, `dir/run.json`.
@@ -578,6 +588,10 @@ fn not_supported(text: &str) -> (String, Option<String>) {
         let hint =
             "a frame from UNBOUNDED PRECEDING on can; `array_agg(x) OVER (… ROWS …)` has the values of any frame";
         return (format!("{function} cannot follow a frame whose beginning moves"), Some(hint.to_owned()));
+    }
+    if let Some(word) = text.strip_prefix("Unsupported SQL type ") {
+        let hint = "`x::type` converts to a type; texts stand in quotes: `name = 'aten::mm'`";
+        return (format!("`{word}` is no type"), Some(hint.to_owned()));
     }
     if text.contains("Multiple recursive references") {
         let message = "the recursive term of WITH RECURSIVE reads the rows of the step before more than once";

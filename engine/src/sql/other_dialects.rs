@@ -87,12 +87,18 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("to_json parse_json json json_parse", "a text is JSON as it stands: `args->>'key'`"),
 ];
 
+/// What does to ticks what a function of this name does to dates.
+pub(super) fn of_ticks(function: &str) -> Option<&'static str> {
+    matches!(function, "date_bin" | "date_trunc")
+        .then_some("times are ticks: write `start / ms(10) * ms(10)`, and group by that")
+}
+
 /// What tools call one thing, in the order in which our own names are offered. Perfetto's are names of ours in its schema.
 const COLUMNS: &[&str] = &[
     "duration dur elapsed length latency runtime time_taken",
     "start time send_time ts begin timestamp start_time begin_time start_ts start_us start_ns t0",
     "finish receive_time end stop end_time finish_time stop_time end_ts finish_ts end_us end_ns t1",
-    "location track_id utid tid pid thread thread_id thread_name process process_id rank worker core cpu gpu device stream lane track node \
+    "location track_id utid tid pid thread thread_id thread_name process process_id rank worker executor core cpu gpu device stream lane track node \
      resource pe",
     "kind category cat type",
     "name cname label function func op event task_name slice_name",

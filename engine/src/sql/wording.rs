@@ -45,8 +45,23 @@ fn unfit_arguments(text: &str) -> Worded {
         .split_once("Candidate functions:")
         .map(|(_, list)| list.lines().map(str::trim).filter(|line| !line.is_empty()).collect())
         .unwrap_or_default();
-    let hint = (!candidates.is_empty()).then(|| format!("there is {}", candidates.join(", ")));
+    let of_ticks = super::other_dialects::of_ticks(name).filter(|_| types.contains("BIGINT"));
+    let hint = of_ticks.map(str::to_owned).or_else(|| (!candidates.is_empty()).then(|| overloads(&candidates)));
     Some((format!("`{name}` does not take {found}"), hint))
+}
+
+/// A few of the ways to call a function: those in the types that people write first.
+fn overloads(candidates: &[&str]) -> String {
+    const SHOWN: usize = 6;
+    let mut shown = candidates.to_vec();
+    // `Timestamp(ns, "+TZ")`, `Interval(DayTime)`: types that have no word in SQL.
+    shown.sort_by_key(|candidate| candidate.matches('(').count() > 1);
+    let more = match shown.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    shown.truncate(SHOWN);
+    format!("there is {}{more}", shown.join(", "))
 }
 
 fn not_grouped(text: &str) -> Worded {

@@ -296,8 +296,12 @@ fn normalise(
     for wanted in spec.columns {
         let Some(column) = find_column(function, spec, &input, wanted.name)? else {
             if wanted.needed {
+                let alias = match schema.fields().len() {
+                    1 => format!("; give it that name: `AS {}`", wanted.name),
+                    _ => String::new(),
+                };
                 return plan_err!(
-                    "{}: input `{}` has no column `{}`; it has {}",
+                    "{}: input `{}` has no column `{}`; it has {}{alias}",
                     function.name(),
                     spec.name,
                     wanted.name,

@@ -338,6 +338,22 @@ fn pythons_ids_count_within_a_process() {
     assert_eq!(parents(&circle), (vec![None, None, None, Some(2)], 2, 1));
 }
 
+#[test]
+fn functions_of_python_that_wait_are_no_work() {
+    let task = |category: &str, name: &str| {
+        format!(r#"{{"ph":"X","cat":"{category}","name":"{name}","pid":1,"tid":1,"ts":1,"dur":1}}"#)
+    };
+    let wait = "threading.py(359): wait";
+    let tasks = [task("python_function", "run.py(3): run"), task("python_function", wait), task("cpu_op", wait)];
+    let run = import(format!("[{}]", tasks.join(",")).as_bytes(), 1).expect("readable");
+    let roles = batches(&run, Table::Tasks).iter().flat_map(|batch| {
+        let roles = batch["role"].as_dictionary::<datafusion::arrow::datatypes::Int32Type>();
+        let words = roles.values().as_string::<i32>();
+        roles.keys().iter().flatten().map(|key| words.value(key as usize).to_owned()).collect::<Vec<_>>()
+    });
+    assert_eq!(roles.collect::<Vec<_>>(), ["work", "wait", "work"]);
+}
+
 /// In traces that a tool merged, correlations of several processes collide.
 #[test]
 fn launches_of_several_processes_are_told_to_be_ambiguous() {
