@@ -209,12 +209,13 @@ struct Meter {
     started: Instant,
     /// Milliseconds since the start at which the line was last drawn; 0 = never.
     drawn: AtomicU64,
-    drawing: Mutex<()>,
+    /// What is being read, and when and at which byte it was seen first.
+    drawing: Mutex<(PathBuf, Duration, u64)>,
 }
 
 impl Meter {
     fn new() -> Meter {
-        Meter { started: Instant::now(), drawn: AtomicU64::new(0), drawing: Mutex::new(()) }
+        Meter { started: Instant::now(), drawn: AtomicU64::new(0), drawing: Mutex::default() }
     }
 
     fn clear(&self) {
@@ -232,7 +233,7 @@ impl Progress for Meter {
             return;
         }
         // Whoever comes while another thread draws has nothing to add.
-        let Ok(_drawing) = self.drawing.try_lock() else { return };
+        let Ok(mut seen) = self.drawing.try_lock() else { return };
         self.drawn.store(elapsed.as_millis() as u64, Ordering::Relaxed);
         let megabytes = |bytes: u64| bytes as f64 / 1e6;
         let done = match total {
@@ -241,6 +242,14 @@ impl Progress for Meter {
             }
             _ => format!("{:.0} MB", megabytes(read)),
         };
-        let _ = write!(io::stderr().lock(), "\r\x1b[Kreading {}: {done}", visible(&source.display().to_string()));
+        if seen.0 != source {
+            *seen = (source.to_owned(), elapsed, read);
+        }
+        let rate = read.saturating_sub(seen.2) as f64 / (elapsed - seen.1).as_secs_f64().max(1e-3);
+        let left = total.filter(|_| rate > 0.0).map(|total| total.saturating_sub(read) as f64 / rate);
+        let left = left.map_or_else(String::new, |seconds| format!(", {seconds:.0} s left"));
+        let speed = if rate > 0.0 { format!(", {:.0} MB/s{left}", rate / 1e6) } else { String::new() };
+        let _ =
+            write!(io::stderr().lock(), "\r\x1b[Kreading {}: {done}{speed}", visible(&source.display().to_string()));
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Int64Type;
 use datafusion::execution::memory_pool::MemoryPool;
-use tq_udfs::ticks::Tick;
+use tq_udfs::ticks::{Tick, time_text};
 
 use crate::error::ImportError;
 use crate::importers::nsys::report;
@@ -19,6 +19,7 @@ use crate::paths::{held_by, with_ending};
 use crate::store;
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
+use crate::trace::kinds::span;
 use crate::trace::{Budget, Deadline, Progress, Run, Slice, Source, Stat, findings, stem};
 
 /// `--option align=messages`: the only option that belongs to no format.
@@ -144,19 +145,28 @@ pub(crate) fn open(
     options: &OpenOptions,
     pool: &Arc<dyn MemoryPool>,
 ) -> Result<Opened, ImportError> {
-    let (mut runs, mut notes) = read(given, options, pool)?;
+    let (mut runs, mut notes) = read(given, options, &budget(options, pool))?;
     let tick = one_tick(&mut runs, &mut notes)?;
     let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
     not_empty(slice, tick)?;
     for named in &mut runs {
         let path = named.run.source.clone();
         let had_rows = !slice.is_whole() && named.run.has_rows();
+        let lasted = if had_rows { span(&named.run) } else { None };
         let is_cut = !slice.is_whole() && store::cut(&mut named.run, slice, Deadline::after(options.read_time))?;
         if !is_cut {
             named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
         }
         if had_rows && !named.run.has_rows() {
-            notes.push(format!("nothing of run `{}` lies within --from/--to", named.name));
+            let at = |ticks| time_text(ticks, tick);
+            let lasted = lasted
+                .map_or_else(String::new, |(first, last)| format!("; it lasts from {} to {}", at(first), at(last)));
+            let given = [options.from, options.to].into_iter().flatten();
+            let bare = match given.into_iter().any(|time| matches!(time, GivenTime::Ticks(_))) {
+                true => format!("; numbers without a unit are {}", tick.symbol()),
+                false => String::new(),
+            };
+            notes.push(format!("nothing of run `{}` lies within --from/--to{lasted}{bare}", named.name));
         }
         note_arguments(&mut named.run, options)?;
     }
@@ -174,11 +184,16 @@ pub(crate) fn note_arguments(run: &mut Run, options: &OpenOptions) -> Result<(),
     Ok(())
 }
 
+/// What reading the traces may consume.
+pub(crate) fn budget(options: &OpenOptions, pool: &Arc<dyn MemoryPool>) -> Budget {
+    Budget::new(Arc::clone(pool), options.max_value).until(Deadline::after(options.read_time))
+}
+
 /// The runs of every trace, each with its final name and in its own tick; and what the user should hear of them.
 pub(crate) fn read(
     given: Vec<NamedRun>,
     options: &OpenOptions,
-    pool: &Arc<dyn MemoryPool>,
+    budget: &Budget,
 ) -> Result<(Vec<NamedRun>, Vec<String>), ImportError> {
     let importers = options.all_importers();
     check_options(&options.import, &importers)?;
@@ -186,8 +201,6 @@ pub(crate) fn read(
     run_arg(options, "cores", 1)?;
     run_arg(options, "repetition", 0)?;
     let stores = stores(options)?;
-    let deadline = Deadline::after(options.read_time);
-    let budget = Budget::new(Arc::clone(pool), options.max_value).until(deadline);
     let aligns = options.import.contains_key(ALIGN_OPTION);
     let mut names = HashSet::new();
     let mut files_of_several = HashSet::new();
@@ -195,19 +208,19 @@ pub(crate) fn read(
     let mut notes = Vec::new();
     for NamedRun { name, format, mut run } in given {
         let path = run.source.clone();
-        run.belong_to(runs.len() as i64, pool)
+        run.belong_to(runs.len() as i64, budget.pool())
             .map_err(|error| ImportError::Memory { path, what: error.strip_backtrace() })?;
         settle_clocks(&mut run, aligns)?;
         runs.push(NamedRun { name: unique(&name, &mut names), format, run });
     }
     for (spec, store) in options.traces.iter().zip(stores) {
         if let Some(place) = store {
-            for named in store::load(&place, spec, options.run_pattern.as_deref(), runs.len(), &budget)? {
+            for named in store::load(&place, spec, options.run_pattern.as_deref(), runs.len(), budget)? {
                 runs.push(NamedRun { name: unique(&named.name, &mut names), ..named });
             }
             continue;
         }
-        for ReadFile { name: file, format, runs: read } in kept_or_read(spec, options, runs.len(), &budget, &mut notes)?
+        for ReadFile { name: file, format, runs: read } in kept_or_read(spec, options, runs.len(), budget, &mut notes)?
         {
             let several = read.len() > 1;
             // Two files of one stem: what is called after the file must be told apart, not only its runs.
@@ -320,13 +333,11 @@ fn stores(options: &OpenOptions) -> Result<Vec<Option<store::Place>>, ImportErro
 
 /// Brings the clocks of a run onto one if that is wanted, and counts what cannot have happened.
 fn settle_clocks(run: &mut Run, aligns: bool) -> Result<(), ImportError> {
-    let clocks = run.clocks();
+    let clocks = run.clocks()?;
     if aligns {
-        let path = run.source.clone();
-        run.align().map_err(|error| ImportError::internal(&path, error))?;
+        run.align()?;
     }
-    run.flag_impossible(&clocks);
-    Ok(())
+    run.flag_impossible(&clocks)
 }
 
 /// A file (or several files of a directory that are one run) with the importer that will read it.

@@ -495,15 +495,13 @@ fn arguments_of(opened: &Opened, pool: &Arc<dyn MemoryPool>) -> perfetto::LoadTa
 }
 
 pub(crate) fn summary(named: &NamedRun) -> RunSummary {
-    let rows = |batches: &Vec<RecordBatch>| batches.iter().map(|batch| batch.num_rows() as u64).sum();
-    let in_memory = named.run.tables.iter().map(|(table, batches)| (*table, rows(batches)));
-    let stored = named.run.stored.iter().flat_map(|stored| Table::ALL.map(|table| (table, stored.rows(table))));
+    let rows = Table::ALL.map(|table| (table, named.run.rows(table)));
     RunSummary {
         name: named.name.clone(),
         own_name: named.run.info.own_name.clone(),
         format: named.format,
         source: named.run.source.display().to_string(),
-        rows: in_memory.chain(stored.filter(|(_, rows)| *rows > 0)).collect(),
+        rows: rows.into_iter().filter(|(_, rows)| *rows > 0).collect(),
         stats: named.run.stats.clone(),
     }
 }
@@ -664,10 +662,7 @@ fn runs_batch(opened: &Opened) -> Result<RecordBatch> {
     };
     let integers =
         |value: &dyn Fn(&NamedRun) -> Option<i64>| Arc::new(runs.iter().map(value).collect::<Int64Array>()) as ArrayRef;
-    let count = |run: &Run, table| match &run.stored {
-        Some(stored) => stored.rows(table) as i64,
-        None => run.tables.get(&table).map_or(0, |batches| batches.iter().map(|batch| batch.num_rows() as i64).sum()),
-    };
+    let count = |run: &Run, table| run.rows(table) as i64;
     let columns: Vec<ArrayRef> = vec![
         texts(&|named| Some(named.name.clone())),
         integers(&|named| Some(named.run.run_number)),

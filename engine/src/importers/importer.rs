@@ -113,12 +113,12 @@ impl<'a> ImportContext<'a> {
 
     /// Starts a run. Finish it before the next one begins.
     pub fn begin(&self, source: &Source) -> RunBuilder {
-        RunBuilder::new(source.path(), self.first_run_number + self.runs.len() as i64, self.budget.pool())
+        self.begin_at(source.path())
     }
 
     /// Starts a run that several files of a directory make up.
     pub fn begin_at(&self, directory: &Path) -> RunBuilder {
-        RunBuilder::new(directory, self.first_run_number + self.runs.len() as i64, self.budget.pool())
+        RunBuilder::new(directory, self.first_run_number + self.runs.len() as i64, &self.budget)
     }
 
     /// Takes a complete run.
@@ -142,6 +142,11 @@ impl<'a> ImportContext<'a> {
     /// The memory pool, for buffers that an importer holds besides the builder's columns.
     pub fn pool(&self) -> &Arc<dyn MemoryPool> {
         self.budget.pool()
+    }
+
+    /// What reading may consume, for readers that can wait on disk.
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// A file that a trace names, within the budget of the trace.

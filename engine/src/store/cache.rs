@@ -223,9 +223,9 @@ fn written(cache: &Cache, key: &Key, runs: &mut [NamedRun]) -> Result<(), Import
     let lock = File::create_new(root.join(USED)).map_err(cannot)?;
     lock.lock().map_err(cannot)?;
     make(root)?;
-    let (placed, files, parts) = write::stage(root, runs)?.place(root)?;
+    let (placed, files, written) = write::stage(root, runs)?.place(root)?;
     let at = log::now();
-    let stored = runs.iter().zip(parts).map(|(named, parts)| StoredRun { parts, ..facts::stored(named, at) });
+    let stored = runs.iter().zip(written).map(|(named, written)| facts::stored(named, at, written));
     let stored: Vec<StoredRun> = stored.collect();
     log::commit(root, |_| {
         Ok(Commit { at, by: log::by(), files: files.clone(), runs: stored.clone(), ..Commit::default() })

@@ -4,19 +4,21 @@ use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use datafusion::arrow::array::AsArray;
+use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::{max, min};
 use datafusion::arrow::datatypes::Int64Type;
 use tq_udfs::ticks::Tick;
 
 use super::log::{Facts, StoredInfo, StoredRun, StoredStat};
+use super::write::WrittenRun;
+use crate::error::ImportError;
 use crate::open::NamedRun;
-use crate::tables::ColumnType;
-use crate::trace::kinds::{has_idle_tasks, has_profiler_rows, has_work_beside, processes, span};
+use crate::tables::{ColumnType, Table};
+use crate::trace::kinds::{beside, look_for_idle, note_processes, rows_of_program, widen, works_elsewhere};
 use crate::trace::{Finding, Run, RunInfo, Severity, Stage, Stat};
 
-/// What a run says of itself, as a commit has it. Its rows are elsewhere.
-pub(super) fn stored(named: &NamedRun, at: i64) -> StoredRun {
+/// What a run says of itself, as a commit has it, and where its rows were written.
+pub(super) fn stored(named: &NamedRun, at: i64, written: WrittenRun) -> StoredRun {
     let info = &named.run.info;
     StoredRun {
         name: named.name.clone(),
@@ -39,8 +41,8 @@ pub(super) fn stored(named: &NamedRun, at: i64) -> StoredRun {
             args: info.args.clone(),
         },
         stats: named.run.stats.iter().map(stored_stat).collect(),
-        facts: facts(&named.run),
-        parts: vec![],
+        facts: written.facts,
+        parts: written.parts,
     }
 }
 
@@ -54,26 +56,66 @@ fn stored_stat(stat: &Stat) -> StoredStat {
     }
 }
 
-fn facts(run: &Run) -> Facts {
-    let (first, last) = span(run).unzip();
-    let (mut least, mut greatest) = (None::<i64>, None::<i64>);
-    for (table, batches) in &run.tables {
+/// What is learned of a run from its rows while they are written.
+#[derive(Default)]
+pub(super) struct Seen {
+    first: Option<i64>,
+    last: Option<i64>,
+    least: Option<i64>,
+    greatest: Option<i64>,
+    processes: HashSet<String>,
+    profiler: bool,
+    /// Locations that execute nothing.
+    beside: HashSet<String>,
+    works_elsewhere: bool,
+    idle: bool,
+    working: bool,
+}
+
+impl Seen {
+    /// Nothing yet of a run with these locations.
+    pub(super) fn with_locations(run: &Run) -> Result<Seen, ImportError> {
+        let mut seen = Seen::default();
+        for batch in run.batches(Table::Locations) {
+            let batch = batch?;
+            seen.beside.extend(beside(std::iter::once(&batch)));
+            note_processes(&batch, &mut seen.processes);
+        }
+        Ok(seen)
+    }
+
+    /// Takes in rows of a table.
+    pub(super) fn add(&mut self, table: Table, batch: &RecordBatch) {
         for column in table.spec().columns.iter().filter(|column| column.column_type == ColumnType::Time) {
-            for times in batches.iter().map(|batch| batch[column.name].as_primitive::<Int64Type>()) {
-                least = least.into_iter().chain(min(times)).min();
-                greatest = greatest.max(max(times));
+            let times = batch[column.name].as_primitive::<Int64Type>();
+            self.least = self.least.into_iter().chain(min(times)).min();
+            self.greatest = self.greatest.max(max(times));
+        }
+        if matches!(table, Table::Tasks | Table::Locations) {
+            self.profiler |= rows_of_program(batch).is_some();
+        }
+        if table == Table::Tasks {
+            widen(batch, &mut self.first, &mut self.last);
+            self.works_elsewhere |= !self.beside.is_empty() && works_elsewhere(batch, &self.beside);
+            if !(self.idle && self.working) {
+                look_for_idle(batch, &mut self.idle, &mut self.working);
             }
         }
     }
-    Facts {
-        first,
-        last,
-        least,
-        greatest,
-        processes: processes(run),
-        profiler: has_profiler_rows(run),
-        beside: has_work_beside(run),
-        idle: has_idle_tasks(run),
+
+    /// What a commit says of them.
+    pub(super) fn facts(self) -> Facts {
+        let (first, last) = self.first.zip(self.last).unzip();
+        Facts {
+            first,
+            last,
+            least: self.least,
+            greatest: self.greatest,
+            processes: (!self.processes.is_empty()).then_some(self.processes.len() as i64),
+            profiler: self.profiler,
+            beside: self.works_elsewhere,
+            idle: self.idle && self.working,
+        }
     }
 }
 

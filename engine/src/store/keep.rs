@@ -174,8 +174,9 @@ fn together_in_one(root: &Path, entries: &[&Entry], budget: &Budget) -> Result<V
         fill(&mut named.run, budget.deadline())?;
         runs.push(named);
     }
-    let (placed, files, parts) = write::stage(root, &runs)?.place(root)?;
-    let moved = entries.iter().zip(parts).map(|(entry, parts)| StoredRun { parts, ..StoredRun::clone(&entry.run) });
+    let (placed, files, written) = write::stage(root, &runs)?.place(root)?;
+    let moved = entries.iter().zip(written);
+    let moved = moved.map(|(entry, now)| StoredRun { parts: now.parts, ..StoredRun::clone(&entry.run) });
     let moved: Vec<StoredRun> = moved.collect();
     let state = log::commit(root, |state| {
         let now: HashMap<&str, &Entry> = state.runs.iter().map(|entry| (entry.run.name.as_str(), entry)).collect();

@@ -41,7 +41,7 @@ use crate::error::ImportError;
 use crate::memory::SessionPool;
 use crate::open::{self, NamedRun, OpenOptions, TraceSpec};
 use crate::tables::Table;
-use crate::trace::{Budget, Deadline, Run, Severity, stem, with_own_words};
+use crate::trace::{Budget, Deadline, Run, Severity, Spill, stem, with_own_words};
 
 pub use cache::Cache;
 pub(crate) use cache::{find as find_kept, keep as keep_read, key as key_of};
@@ -226,6 +226,7 @@ fn run_of(
         source: facts::source_of(stored),
         run_number: number,
         tables: BTreeMap::new(),
+        on_disk: BTreeMap::new(),
         memory: budget.hold(format!("tables of {}", stored.name)),
         identities_later: false,
         stored: Some(Arc::new(StoredRows { groups, facts: stored.facts, factor: 1 })),
@@ -335,6 +336,21 @@ pub fn import_runs(
     replace: &Replace,
     strict: bool,
 ) -> Result<Imported, ImportError> {
+    import_spilling(root, runs, options, replace, strict, (options.memory_limit / 4).min(ENOUGH))
+}
+
+/// However much memory there is, rows wait on disk when so much of it is in use.
+const ENOUGH: usize = 1 << 30;
+
+/// As [`import_runs`]; rows wait on disk from so many bytes in use on.
+fn import_spilling(
+    root: &Path,
+    runs: Vec<NamedRun>,
+    options: &OpenOptions,
+    replace: &Replace,
+    strict: bool,
+    above: usize,
+) -> Result<Imported, ImportError> {
     usable(root)?;
     let deadline = Deadline::after(options.read_time);
     let state = log::read_or_empty(root)?;
@@ -343,7 +359,8 @@ pub fn import_runs(
         check_names(root, &state, &[name], replace)?;
     }
     let pool: Arc<dyn MemoryPool> = Arc::new(SessionPool::new(options.memory_limit));
-    let (mut runs, mut notes) = open::read(runs, options, &pool)?;
+    let spill = Spill::new(nearest_folder(root), &pool, above);
+    let (mut runs, mut notes) = open::read(runs, options, &open::budget(options, &pool).spilling(spill))?;
     for named in &mut runs {
         open::note_arguments(&mut named.run, options)?;
         fill(&mut named.run, deadline)?;
@@ -364,9 +381,9 @@ pub fn import_runs(
     }
     layout::make(root)?;
     let staged = write::stage(root, &runs)?;
-    let (placed, files, parts) = staged.place(root)?;
+    let (placed, files, written) = staged.place(root)?;
     let at = log::now();
-    let stored = runs.iter().zip(parts).map(|(named, parts)| StoredRun { parts, ..facts::stored(named, at) });
+    let stored = runs.iter().zip(written).map(|(named, written)| facts::stored(named, at, written));
     let stored: Vec<StoredRun> = stored.collect();
     let mut replaced = 0;
     let state = log::commit(root, |state| {
@@ -381,6 +398,12 @@ pub fn import_runs(
     let warnings = warning(views::write(root, &state, false));
     let runs = runs.iter().map(crate::session::summary).collect();
     Ok(Imported { runs, replaced, notes, warnings })
+}
+
+/// The folder of a store, or the one in which it will be: what waits on disk is on the disk that needs room anyway.
+fn nearest_folder(root: &Path) -> PathBuf {
+    let folder = root.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new(""));
+    if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() }
 }
 
 fn warning(written: Result<(), ImportError>) -> Vec<String> {

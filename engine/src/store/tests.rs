@@ -1,5 +1,6 @@
 //! Random traces answer the same from a store, whose groups and pages are small in these tests, as from the file.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use datafusion::arrow::array::RecordBatch;
@@ -7,7 +8,7 @@ use datafusion::arrow::util::display::array_value_to_string;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Replace, import};
+use super::{Replace, import, import_spilling, list};
 use crate::open::{OpenOptions, TraceSpec};
 use crate::session::Session;
 use crate::time::GivenTime;
@@ -120,4 +121,58 @@ fn random_traces_answer_the_same() {
             Ok(())
         })
         .unwrap();
+}
+
+/// Traces of `fixtures/` whose rows take different ways: pieces, blocks with texts, words of other columns, several files, parts.
+const FIXTURES: &[&str] = &[
+    "actorprof/quirks",
+    "chrome/addmm_twice.json",
+    "chrome/damaged.json",
+    "chrome/ddp_gloo",
+    "chrome/node20_trace_events.json.gz",
+    "chrome/phases.json",
+    "chrome/torch215_cpu.json.gz",
+    "daisen/queue_v49.sqlite3.zst",
+    "folded/solver.folded",
+    "nsys/two_streams.sqlite",
+    "parsec/chol8-1r",
+    "parsec/synth-1r",
+    "pascal/regions.json",
+    "table/halo.csv",
+    "tfprof/nested_40.tfp",
+    "tfprof/nested_25.json",
+];
+
+/// The bytes of all files of rows, and what is said of the runs.
+fn written(fixture: &str, align: bool, above: usize) -> (BTreeMap<String, Vec<u8>>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(fixture);
+    let mut options = OpenOptions::new(1 << 30, 1);
+    options.traces = vec![TraceSpec { name: None, path }];
+    options.import.extend(align.then(|| ("align".to_owned(), "messages".to_owned())));
+    import_spilling(&store, Vec::new(), &options, &Replace::Nothing, false, above).unwrap();
+    let mut files = BTreeMap::new();
+    for run in std::fs::read_dir(store.join("runs")).unwrap() {
+        for file in std::fs::read_dir(run.unwrap().path()).unwrap() {
+            let path = file.unwrap().path();
+            files.insert(path.file_name().unwrap().to_string_lossy().into_owned(), std::fs::read(path).unwrap());
+        }
+    }
+    let runs = list(&store).unwrap().into_iter().map(|run| (run.name, run.tasks, run.rows));
+    let said: Vec<String> =
+        ["SELECT * FROM runs", "SELECT * FROM import_stats"].map(|sql| ask(&open(&store, None), sql)).concat();
+    (files, format!("{:?} {said:?}", runs.collect::<Vec<_>>()))
+}
+
+#[test]
+fn rows_that_wait_on_disk_are_written_as_those_in_memory() {
+    for fixture in FIXTURES {
+        for align in [false, true] {
+            let (in_memory, on_disk) = (written(fixture, align, usize::MAX), written(fixture, align, 0));
+            assert_eq!(on_disk.1, in_memory.1, "{fixture}");
+            assert!(on_disk.0 == in_memory.0, "{fixture}: other bytes");
+            assert!(in_memory.0.len() > 1, "{fixture}");
+        }
+    }
 }

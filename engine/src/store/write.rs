@@ -27,8 +27,9 @@ use tempfile::TempDir;
 
 use super::blocks::Summed;
 use super::columns::{file_name, file_schema, place, told};
+use super::facts::Seen;
 use super::layout::{ID_LETTERS, STAGING, failed, runs_folder, sync_folder};
-use super::log::{GROUP_ROWS, Part, StoredFile, by};
+use super::log::{Facts, GROUP_ROWS, Part, StoredFile, by};
 use crate::error::ImportError;
 use crate::open::NamedRun;
 use crate::session::one_column;
@@ -57,9 +58,10 @@ pub(super) struct Staged {
     /// Locked as long as it lives, whatever the folder is called.
     lock: File,
     _registered: Registered,
-    pub(super) files: Vec<StoredFile>,
+    files: Vec<StoredFile>,
     /// Of each run.
-    pub(super) parts: Vec<Vec<Part>>,
+    parts: Vec<Vec<Part>>,
+    seen: Vec<Seen>,
 }
 
 /// Files under their final name; removed again unless they are kept. No signal removes them: the commit that names them may be there
@@ -69,8 +71,17 @@ pub(super) struct Placed {
     _lock: File,
 }
 
-/// Files in their place, what a commit says of them, and the parts of each run.
-pub(super) type Written = (Placed, Vec<StoredFile>, Vec<Vec<Part>>);
+/// What a commit says of the rows of a run.
+#[derive(Default)]
+pub(super) struct WrittenRun {
+    /// Where they are.
+    pub(super) parts: Vec<Part>,
+    /// What they are.
+    pub(super) facts: Facts,
+}
+
+/// Files in their place, what a commit says of them, and of each run.
+pub(super) type Written = (Placed, Vec<StoredFile>, Vec<WrittenRun>);
 
 impl Placed {
     /// A commit names them.
@@ -104,8 +115,9 @@ pub(super) fn stage(root: &Path, runs: &[NamedRun]) -> Result<Staged, ImportErro
     let registered = Registered::new(folder.path());
     let name = folder.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let id = name.trim_start_matches(STAGING).to_owned();
-    let mut staged =
-        Staged { folder, id, lock, _registered: registered, files: vec![], parts: vec![vec![]; runs.len()] };
+    let parts = vec![vec![]; runs.len()];
+    let seen = runs.iter().map(|named| Seen::with_locations(&named.run)).collect::<Result<_, _>>()?;
+    let mut staged = Staged { folder, id, lock, _registered: registered, files: vec![], parts, seen };
     for table in stored_tables() {
         staged.write_table(table, runs)?;
     }
@@ -120,6 +132,8 @@ impl Staged {
         for (place, named) in runs.iter().enumerate() {
             let mut part = Part { file: self.files.len(), first: file.as_ref().map_or(0, TableFile::next), groups: 0 };
             for group in groups_of(&named.run, table) {
+                let group = group?;
+                group.iter().for_each(|batch| self.seen[place].add(table, batch));
                 if file.as_ref().is_some_and(|file| file.rows >= FILE_ROWS)
                     && let Some(full) = file.take()
                 {
@@ -158,7 +172,9 @@ impl Staged {
             let _ = fs::remove_dir_all(&from);
             return Err(failed(&target, "write the store", &error));
         }
-        Ok((placed, self.files, self.parts))
+        let runs = self.parts.into_iter().zip(self.seen);
+        let runs = runs.map(|(parts, seen)| WrittenRun { parts, facts: seen.facts() });
+        Ok((placed, self.files, runs.collect()))
     }
 }
 
@@ -244,24 +260,26 @@ fn properties(table: Table) -> WriterProperties {
 }
 
 /// The batches of a table, as many together as make a group.
-fn groups_of(run: &Run, table: Table) -> Vec<Vec<RecordBatch>> {
-    let (mut groups, mut group, mut rows, mut bytes) = (Vec::new(), Vec::new(), 0, 0);
-    for batch in run.tables.get(&table).into_iter().flatten() {
-        let mut from = 0;
-        while from < batch.num_rows() {
-            let length = (batch.num_rows() - from).min(GROUP - rows);
-            let slice = batch.slice(from, length);
-            bytes += text_bytes(&slice);
+fn groups_of(run: &Run, table: Table) -> impl Iterator<Item = Result<Vec<RecordBatch>, ImportError>> {
+    let mut batches = run.batches(table);
+    // What is left of a batch.
+    let mut rest: Option<RecordBatch> = None;
+    std::iter::from_fn(move || {
+        let (mut group, mut rows, mut bytes) = (Vec::new(), 0, 0);
+        while rows < GROUP && bytes < GROUP_TEXT {
+            let batch = match rest.take().map(Ok).or_else(|| batches.next()) {
+                Some(Ok(batch)) => batch,
+                Some(Err(error)) => return Some(Err(error)),
+                None => break,
+            };
+            let length = batch.num_rows().min(GROUP - rows);
+            let slice = batch.slice(0, length);
+            rest = (length < batch.num_rows()).then(|| batch.slice(length, batch.num_rows() - length));
+            (rows, bytes) = (rows + length, bytes + text_bytes(&slice));
             group.push(slice);
-            (from, rows) = (from + length, rows + length);
-            if rows == GROUP || bytes >= GROUP_TEXT {
-                groups.push(std::mem::take(&mut group));
-                (rows, bytes) = (0, 0);
-            }
         }
-    }
-    groups.extend((!group.is_empty()).then_some(group));
-    groups
+        (!group.is_empty()).then_some(Ok(group))
+    })
 }
 
 /// Bytes of free text.

@@ -26,6 +26,7 @@ pub(super) struct Chunk {
 }
 
 /// What all chunks of a table share.
+#[derive(Debug)]
 pub(super) struct Shared {
     pub(super) table: Table,
     /// Without `run`, which is the session's: it knows the run's final name.
@@ -40,6 +41,7 @@ pub(super) struct Shared {
 }
 
 /// A column of words.
+#[derive(Debug)]
 pub(super) struct WordColumn {
     values: ArrayRef,
     /// The column of the chunk that came last. Constants of several chunks are slices of one array, and one check of its
@@ -94,6 +96,14 @@ pub(super) struct Backwards {
     pub(super) first: Option<(u64, i64, i64)>,
 }
 
+impl Backwards {
+    /// Takes in those of later tasks.
+    pub(super) fn add(&mut self, later: Backwards) {
+        self.count += later.count;
+        self.first = self.first.or(later.first);
+    }
+}
+
 /// Assembles the chunks of a table.
 ///
 /// # Errors
@@ -114,8 +124,7 @@ pub(super) fn assemble(chunks: Vec<Chunk>, shared: &Shared, threads: usize) -> R
         let part = part?;
         whole.batches.extend(part.batches);
         whole.copied += part.copied;
-        whole.backwards.count += part.backwards.count;
-        whole.backwards.first = whole.backwards.first.or(part.backwards.first);
+        whole.backwards.add(part.backwards);
     }
     Ok(whole)
 }
@@ -213,7 +222,7 @@ pub(crate) fn in_order<T: Send, R: Send>(items: Vec<T>, threads: usize, map: imp
     done.into_iter().map(|(_, answer)| answer).collect()
 }
 
-fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<Assembled, DataFusionError> {
+pub(super) fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<Assembled, DataFusionError> {
     let spec = shared.table.spec();
     let mut assembled = Assembled::default();
     if shared.table == Table::Tasks {
@@ -250,7 +259,7 @@ fn assemble_chunk(position: u64, mut chunk: Chunk, shared: &Shared) -> Result<As
 }
 
 /// Fills `duration` unless it was given, and takes the finish from spans that end before they start.
-fn complete_spans(position: u64, columns: &mut [ArrayRef]) -> Backwards {
+pub(super) fn complete_spans(position: u64, columns: &mut [ArrayRef]) -> Backwards {
     let at = |name| Table::Tasks.spec().columns.iter().position(|column| column.name == name).unwrap_or(0);
     let (start_at, finish_at, duration_at) = (at("start"), at("finish"), at("duration"));
     let starts = columns[start_at].as_primitive::<Int64Type>().clone();

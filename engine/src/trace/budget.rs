@@ -1,4 +1,4 @@
-//! What reading a trace may consume: the memory pool, the greatest length of a record, and the deadline.
+//! What reading a trace may consume: the memory pool, the greatest length of a record, the deadline, and a disk.
 //!
 //! Readers reserve memory before they allocate: a file may claim any size, and a few kilobytes may decompress to ten
 //! gigabytes. Inside a reader, a refusal is an `io::Error`, which becomes an [`ImportError`](crate::error::ImportError) in
@@ -10,6 +10,7 @@ use std::sync::Arc;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool};
 
 use super::deadline::Deadline;
+use super::spill::Spill;
 
 /// How many values of the longest kind a record may hold.
 const VALUES_PER_RECORD: usize = 4;
@@ -20,18 +21,30 @@ pub struct Budget {
     pool: Arc<dyn MemoryPool>,
     max_value: usize,
     deadline: Deadline,
+    spill: Option<Arc<Spill>>,
 }
 
 impl Budget {
     /// Memory of `pool`, values of at most `max_value` bytes, and any time.
     pub fn new(pool: Arc<dyn MemoryPool>, max_value: usize) -> Budget {
-        Budget { pool, max_value, deadline: Deadline::default() }
+        Budget { pool, max_value, deadline: Deadline::default(), spill: None }
     }
 
     /// The same, until then.
     #[must_use]
     pub fn until(self, deadline: Deadline) -> Budget {
         Budget { deadline, ..self }
+    }
+
+    /// The same, with a disk for rows that nobody needs before the end.
+    #[must_use]
+    pub(crate) fn spilling(self, spill: Spill) -> Budget {
+        Budget { spill: Some(Arc::new(spill)), ..self }
+    }
+
+    /// Where rows may wait, if they may.
+    pub(crate) fn spill(&self) -> Option<&Arc<Spill>> {
+        self.spill.as_ref()
     }
 
     /// Whatever there is: for programs that hold the bytes already, and for tests.

@@ -19,14 +19,17 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation, UnboundedMemoryPool};
+use datafusion::execution::memory_pool::MemoryReservation;
 
-use super::assemble::{self, Chunk, WordColumn, assemble};
+use super::assemble::{self, Backwards, Chunk, WordColumn, assemble, complete_spans};
+use super::budget::Budget;
 use super::findings;
 use super::identity;
+use super::on_disk::{OnDisk, Waiting};
 use super::reach;
 use super::rows::Rows;
 use super::run::{ROWS_PER_BATCH, Run, RunInfo, first_identity};
+use super::spill::Spill;
 use super::stats::Stats;
 use crate::cells::kind::Word;
 use crate::cells::{Cells, Values};
@@ -36,6 +39,8 @@ use crate::words::Words;
 
 /// The rows of a constant column in a table that has no more.
 const FEW_ROWS: usize = 32;
+/// So many bytes of chunks go to disk together.
+const WORTH_SPILLING: usize = if cfg!(test) { 1 } else { 1 << 20 };
 
 /// Builds the tables of one run.
 pub struct RunBuilder {
@@ -49,6 +54,8 @@ pub struct RunBuilder {
     /// Locations that were given one by one and are no chunk yet.
     locations: WaitingLocations,
     memory: MemoryReservation,
+    /// Where chunks wait, when memory is short.
+    spill: Option<Arc<Spill>>,
 }
 
 /// Rows of `locations` as columns, so that a million of them are not a million arrays of one value.
@@ -76,6 +83,15 @@ pub struct Part {
     pub rows: Vec<(Table, usize, u64)>,
 }
 
+/// What a column of a chunk adds to memory.
+#[derive(Default)]
+struct Bytes {
+    /// Of the chunk alone.
+    own: usize,
+    /// Of what chunks share.
+    shared: usize,
+}
+
 #[derive(Default)]
 struct TableBuilder {
     rows: u64,
@@ -86,7 +102,13 @@ struct TableBuilder {
     words_charged: usize,
     /// By column: the array that NULL columns are slices of, and the last constant with its array.
     shared: BTreeMap<&'static str, Shared>,
-    chunks: Vec<Chunk>,
+    chunks: Vec<Waiting>,
+    /// How many of the first chunks are on disk, and their rows.
+    spilled: (usize, u64),
+    /// Bytes asked of the pool for the columns of the other chunks.
+    held: usize,
+    /// What was noticed of the tasks on disk.
+    backwards: Backwards,
 }
 
 /// Arrays of one value in each row. A chunk's column is a slice of them, so a constant costs memory once.
@@ -96,16 +118,27 @@ struct Shared {
     constant: Option<(i64, ArrayRef)>,
 }
 
+impl Shared {
+    fn arrays(&self) -> impl Iterator<Item = &ArrayRef> {
+        self.nulls.iter().chain(self.constant.iter().map(|(_, array)| array))
+    }
+}
+
+/// Whether a column is the beginning of an array that other chunks share.
+fn is_slice(column: &ArrayRef, whole: &ArrayRef) -> bool {
+    let first = |array: &ArrayRef| array.to_data().buffers().first().map(|buffer| buffer.as_ptr());
+    column.offset() == whole.offset() && first(column) == first(whole)
+}
+
 impl RunBuilder {
     /// A builder for a run that the calling program makes itself instead of reading it from a file; `source` describes its origin.
     /// The session that takes the run numbers it and accounts for its memory in its own pool.
     pub fn in_memory(source: &str) -> RunBuilder {
-        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
-        RunBuilder::new(Path::new(source), 0, &pool)
+        RunBuilder::new(Path::new(source), 0, &Budget::unlimited())
     }
 
-    /// A builder for one run of the trace at `source`; its memory is asked from `pool`.
-    pub(crate) fn new(source: &Path, run_number: i64, pool: &Arc<dyn MemoryPool>) -> RunBuilder {
+    /// A builder for one run of the trace at `source`, within that budget.
+    pub(crate) fn new(source: &Path, run_number: i64, budget: &Budget) -> RunBuilder {
         RunBuilder {
             info: RunInfo { time_unit: "ns", ..RunInfo::default() },
             stats: Stats::default(),
@@ -113,7 +146,8 @@ impl RunBuilder {
             run_number,
             tables: BTreeMap::new(),
             locations: WaitingLocations::default(),
-            memory: MemoryConsumer::new(format!("tables of {}", source.display())).register(pool),
+            memory: budget.hold(format!("tables of {}", source.display())),
+            spill: budget.spill().cloned(),
         }
     }
 
@@ -185,10 +219,12 @@ impl RunBuilder {
         let durations_given = given.has(Tasks::duration);
         let spec = table.spec();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(spec.columns.len());
-        let mut grown = 0;
+        // Bytes of the chunk alone, and of what it shares with others.
+        let (mut own, mut shared) = (0, 0);
         for (column, values) in spec.columns.iter().zip(given.columns) {
-            let (array, owned) = self.array(table, column, rows, values)?;
-            grown += owned;
+            let (array, bytes) = self.array(table, column, rows, values)?;
+            own += bytes.own;
+            shared += bytes.shared;
             columns.push(match column.column_type {
                 ColumnType::Time => self.within_reach(table, column.name, array),
                 _ => array,
@@ -196,18 +232,33 @@ impl RunBuilder {
         }
         // What assembling will add.
         if table == Table::Tasks && !durations_given {
-            grown += rows * size_of::<i64>();
+            own += rows * size_of::<i64>();
         }
         // Identities that are filled in later cost nothing here, but how many rows come is not known yet.
         if table.has_identity() {
-            grown += rows * size_of::<i64>();
+            own += rows * size_of::<i64>();
         }
         self.charge_words()?;
-        self.charge(grown)?;
+        self.charge(own + shared)?;
         let builder = self.tables.entry(table).or_default();
         builder.rows += rows as u64;
-        builder.chunks.push(Chunk { rows, columns });
+        builder.held += own;
+        builder.chunks.push(Waiting::held(rows, columns));
+        if self.spill.as_ref().is_some_and(|spill| spill.is_due()) {
+            self.spill_all(WORTH_SPILLING)?;
+        }
         Ok(rows)
+    }
+
+    /// Writes the chunks of all tables that hold so many bytes and more to disk, where there is one for them.
+    fn spill_all(&mut self, least: usize) -> Result<(), ImportError> {
+        let Some(spill) = self.spill.clone() else { return Ok(()) };
+        for (table, builder) in self.tables.iter_mut().filter(|(_, builder)| builder.held > 0 && builder.held >= least)
+        {
+            builder.spill(*table, &spill)?;
+            self.memory.shrink(std::mem::take(&mut builder.held).min(self.memory.size()));
+        }
+        Ok(())
     }
 
     /// Asks the pool for the words that came since the last time, of all columns: importers intern them by themselves.
@@ -224,7 +275,12 @@ impl RunBuilder {
         self.charge(grown)
     }
 
-    fn charge(&self, bytes: usize) -> Result<(), ImportError> {
+    /// Asks the pool; where it has no more, chunks go to disk first, if there is one for them.
+    fn charge(&mut self, bytes: usize) -> Result<(), ImportError> {
+        if self.memory.try_grow(bytes).is_ok() {
+            return Ok(());
+        }
+        self.spill_all(0)?;
         self.memory
             .try_grow(bytes)
             .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })
@@ -280,23 +336,40 @@ impl RunBuilder {
     /// [`ImportError::Internal`] when a key has no word; [`ImportError::Memory`] when the pool is exhausted.
     pub fn finish(mut self, threads: usize) -> Result<Run, ImportError> {
         self.append_waiting_locations()?;
+        if self.spill.as_ref().is_some_and(|spill| spill.is_due()) {
+            self.spill_all(1)?;
+        }
         let mut rows_from_records = 0;
         let mut identities_later = false;
         let mut tables = BTreeMap::new();
-        for (table, builder) in std::mem::take(&mut self.tables) {
+        let mut on_disk = BTreeMap::new();
+        let first = first_identity(self.run_number);
+        for (table, mut builder) in std::mem::take(&mut self.tables) {
             rows_from_records += builder.rows - builder.derived;
+            if let Some(spill) = self.spill.as_ref().filter(|_| builder.spilled.0 > 0) {
+                builder.spill(table, spill)?;
+                self.memory.shrink(builder.held.min(self.memory.size()));
+                note_backwards(&mut self.stats, &builder.backwards);
+                let waiting = builder
+                    .into_parts(table, first, false)
+                    .map(|(chunks, shared)| OnDisk::new(chunks, shared, spill, self.memory.new_empty()))
+                    .map_err(|error| ImportError::internal(&self.source, error))?;
+                on_disk.insert(table, waiting);
+                continue;
+            }
             identities_later |= identity::is_later(table, builder.rows);
             let assembled = builder
-                .into_parts(table, first_identity(self.run_number))
+                .into_parts(table, first, true)
                 .map_err(DataFusionError::from)
-                .and_then(|(chunks, shared)| assemble(chunks, &shared, threads))
+                .and_then(|(chunks, shared)| {
+                    let held = |mut chunk: Waiting| {
+                        Some(Chunk { rows: chunk.rows, columns: std::mem::take(chunk.columns()?) })
+                    };
+                    assemble(chunks.into_iter().filter_map(held).collect(), &shared, threads)
+                })
                 .map_err(|error| ImportError::internal(&self.source, error))?;
             self.charge(assembled.copied)?;
-            if let Some((position, start, finish)) = assembled.backwards.first {
-                self.stats.note(findings::FINISH_BEFORE_START, assembled.backwards.count, || {
-                    format!("task {position}: start {start}, finish {finish}; finish is NULL")
-                });
-            }
+            note_backwards(&mut self.stats, &assembled.backwards);
             tables.insert(table, assembled.batches);
         }
         Ok(Run {
@@ -305,6 +378,7 @@ impl RunBuilder {
             source: self.source,
             run_number: self.run_number,
             tables,
+            on_disk,
             memory: self.memory,
             identities_later,
             stored: None,
@@ -333,6 +407,7 @@ impl RunBuilder {
                 source: self.source.clone(),
                 run_number,
                 tables: BTreeMap::new(),
+                on_disk: BTreeMap::new(),
                 // A session drops the runs of a trace together: all of it is the first one's.
                 memory: match runs.first() {
                     None => self.memory.take(),
@@ -345,7 +420,12 @@ impl RunBuilder {
         for (table, builder) in std::mem::take(&mut self.tables) {
             let counts = rows.iter().map(|rows| rows.iter().find(|row| row.0 == table).map_or(0, |row| row.1));
             let (chunks, shared) =
-                builder.into_parts(table, 0).map_err(|error| ImportError::internal(&self.source, error))?;
+                builder.into_parts(table, 0, true).map_err(|error| ImportError::internal(&self.source, error))?;
+            let on_disk = chunks.iter().map(Waiting::bytes_on_disk).sum();
+            self.memory
+                .try_grow(on_disk)
+                .map_err(|error| ImportError::Memory { path: self.source.clone(), what: error.strip_backtrace() })?;
+            let chunks = chunks.iter().map(|chunk| chunk.read(self.spill.as_deref())).collect::<Result<_, _>>()?;
             let batches = assemble::cut(chunks, &shared, &counts.collect::<Vec<_>>(), |part| {
                 first_identity(self.run_number + part as i64)
             })
@@ -374,7 +454,7 @@ impl RunBuilder {
         column: &'static Column,
         rows: usize,
         values: Values,
-    ) -> Result<(ArrayRef, usize), ImportError> {
+    ) -> Result<(ArrayRef, Bytes), ImportError> {
         let Column { name, column_type, .. } = *column;
         let array = match values {
             Values::Absent => return Ok(self.constant(table, name, column_type, rows, None)),
@@ -399,8 +479,8 @@ impl RunBuilder {
         if array.null_count() == rows {
             return Ok(self.constant(table, name, column_type, rows, None));
         }
-        let bytes = array.get_buffer_memory_size();
-        Ok((array, bytes))
+        let own = array.get_buffer_memory_size();
+        Ok((array, Bytes { own, shared: 0 }))
     }
 
     /// A column with one value (or NULL) in each row, and the bytes that it adds: a slice of the array that earlier
@@ -412,14 +492,14 @@ impl RunBuilder {
         column_type: ColumnType,
         rows: usize,
         value: Option<i64>,
-    ) -> (ArrayRef, usize) {
+    ) -> (ArrayRef, Bytes) {
         let shared = self.tables.entry(table).or_default().shared.entry(name).or_default();
         let known = match value {
             None => shared.nulls.as_ref(),
             Some(value) => shared.constant.as_ref().filter(|(last, _)| *last == value).map(|(_, array)| array),
         };
         if let Some(array) = known.filter(|array| array.len() >= rows) {
-            return (array.slice(0, rows), 0);
+            return (array.slice(0, rows), Bytes::default());
         }
         // A run of few rows pays for few.
         let least = if rows <= FEW_ROWS { FEW_ROWS } else { ROWS_PER_BATCH };
@@ -433,7 +513,7 @@ impl RunBuilder {
             None => shared.nulls = Some(Arc::clone(&array)),
             Some(value) => shared.constant = Some((value, Arc::clone(&array))),
         }
-        (array.slice(0, rows), array.get_buffer_memory_size())
+        (array.slice(0, rows), Bytes { own: 0, shared: array.get_buffer_memory_size() })
     }
 
     fn intern_all(&mut self, table: Table, name: &'static str, texts: &StringArray) -> Int32Array {
@@ -480,9 +560,43 @@ pub struct Location<'a> {
     pub args: Option<&'a str>,
 }
 
+fn note_backwards(stats: &mut Stats, backwards: &Backwards) {
+    if let Some((position, start, finish)) = backwards.first {
+        stats.note(findings::FINISH_BEFORE_START, backwards.count, || {
+            format!("task {position}: start {start}, finish {finish}; finish is NULL")
+        });
+    }
+}
+
 impl TableBuilder {
-    /// The chunks, and what they share.
-    fn into_parts(mut self, table: Table, first_identity: i64) -> Result<(Vec<Chunk>, assemble::Shared), ArrowError> {
+    /// Writes all chunks to disk.
+    fn spill(&mut self, table: Table, spill: &Spill) -> Result<(), ImportError> {
+        let (done, mut position) = self.spilled;
+        let constants: Vec<Vec<&ArrayRef>> = table
+            .spec()
+            .columns
+            .iter()
+            .map(|column| self.shared.get(column.name).into_iter().flat_map(Shared::arrays).collect())
+            .collect();
+        for chunk in &mut self.chunks[done..] {
+            let rows = chunk.rows as u64;
+            if let Some(columns) = chunk.columns().filter(|_| table == Table::Tasks) {
+                self.backwards.add(complete_spans(position, columns));
+            }
+            chunk.spill(spill, |place, column| constants[place].iter().any(|all| is_slice(column, all)))?;
+            position += rows;
+        }
+        self.spilled = (self.chunks.len(), position);
+        Ok(())
+    }
+
+    /// The chunks, and what they share. Where messages are many and `may_be_later`, their identities are filled in when they are read.
+    fn into_parts(
+        mut self,
+        table: Table,
+        first_identity: i64,
+        may_be_later: bool,
+    ) -> Result<(Vec<Waiting>, assemble::Shared), ArrowError> {
         let spec = table.spec();
         let words = spec
             .columns
@@ -494,7 +608,7 @@ impl TableBuilder {
             })
             .collect::<Result<_, _>>()?;
         let schema = Arc::new(table.schema().project(&(1..spec.columns.len()).collect::<Vec<_>>())?);
-        let later = identity::is_later(table, self.rows).then(|| {
+        let later = (may_be_later && identity::is_later(table, self.rows)).then(|| {
             let longest = self.chunks.iter().map(|chunk| chunk.rows).max().unwrap_or(0);
             identity::placeholder(longest)
         });
@@ -516,11 +630,10 @@ mod tests {
     use super::*;
     use crate::tables::Events;
     use datafusion::arrow::datatypes::{Int32Type, Int64Type};
-    use datafusion::execution::memory_pool::{GreedyMemoryPool, UnboundedMemoryPool};
+    use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 
     fn builder(run_number: i64) -> RunBuilder {
-        let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
-        RunBuilder::new(Path::new("trace"), run_number, &pool)
+        RunBuilder::new(Path::new("trace"), run_number, &Budget::unlimited())
     }
 
     fn column(run: &Run, table: Table, name: &str) -> Vec<Option<i64>> {
@@ -650,7 +763,7 @@ mod tests {
     #[test]
     fn words_that_importers_intern_are_asked_of_the_pool() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(100_000));
-        let mut trace = RunBuilder::new(Path::new("names.sqlite"), 0, &pool);
+        let mut trace = RunBuilder::new(Path::new("names.sqlite"), 0, &Budget::from(pool));
         for word in 0..9000 {
             trace.word(Tasks::name, &format!("a name of some length {word}"));
         }
@@ -663,7 +776,7 @@ mod tests {
     #[test]
     fn an_exhausted_pool_is_an_error_that_names_the_trace() {
         let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(1000));
-        let mut trace = RunBuilder::new(Path::new("big.tfp"), 0, &pool);
+        let mut trace = RunBuilder::new(Path::new("big.tfp"), 0, &Budget::from(pool));
         let tasks = Tasks { start: vec![0; 1000].into(), ..Tasks::default() };
         let error = trace.append(tasks).expect_err("too much");
         assert!(error.to_string().starts_with("big.tfp: not enough memory"), "{error}");

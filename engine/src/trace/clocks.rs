@@ -19,6 +19,7 @@ use tq_udfs::clock_offsets::{Delay, align};
 use super::findings::{self, Finding};
 use super::run::Run;
 use super::stats::Stat;
+use crate::error::ImportError;
 use crate::tables::Table;
 use crate::time::REACH;
 
@@ -42,11 +43,12 @@ struct Clocks {
 
 impl Clocks {
     /// `None` when all locations share a clock, or say nothing of it.
-    fn of(run: &Run) -> Option<Clocks> {
+    fn of(run: &Run) -> Result<Option<Clocks>, ImportError> {
         let mut clocks = Clocks { names: Vec::new(), of_location: HashMap::new() };
-        for batch in run.tables.get(&Table::Locations)? {
-            let locations = words(batch, "location");
-            let names = words(batch, "clock");
+        for batch in run.batches(Table::Locations) {
+            let batch = batch?;
+            let locations = words(&batch, "location");
+            let names = words(&batch, "clock");
             for row in 0..batch.num_rows() {
                 let (Some(location), Some(name)) = (locations.text(row), names.text(row)) else { continue };
                 let number = clocks.names.iter().position(|known| known == name).unwrap_or_else(|| {
@@ -56,7 +58,7 @@ impl Clocks {
                 clocks.of_location.insert(location.to_owned(), number as u32);
             }
         }
-        (clocks.names.len() > 1).then_some(clocks)
+        Ok((clocks.names.len() > 1).then_some(clocks))
     }
 
     /// The clock of each row.
@@ -104,9 +106,15 @@ impl Run {
     /// Moves the times of all clocks onto the first one, as far as messages allow.
     ///
     /// # Errors
-    /// None in practice: columns are replaced by others of their types.
-    pub(crate) fn align(&mut self) -> Result<(), DataFusionError> {
-        let Some(clocks) = Clocks::of(self) else { return Ok(()) };
+    /// Rows on disk cannot be read into memory, which moving them needs.
+    pub(crate) fn align(&mut self) -> Result<(), ImportError> {
+        let Some(clocks) = Clocks::of(self)? else { return Ok(()) };
+        self.read_back()?;
+        let path = self.source.clone();
+        self.align_clocks(&clocks).map_err(|error| ImportError::internal(&path, error))
+    }
+
+    fn align_clocks(&mut self, clocks: &Clocks) -> Result<(), DataFusionError> {
         let delays = clocks.delays(self);
         if delays.is_empty() {
             let example = || "no message between two clocks has both times".to_owned();
@@ -158,15 +166,19 @@ impl Run {
     /// Counts messages and links whose times are impossible. `unaligned` are the clocks of the recording; after
     /// [`Run::align`] all times are on one clock, and those that are still impossible contradict each other, whatever
     /// the offsets.
-    pub(crate) fn flag_impossible(&mut self, clocks: &ClocksOfRun) {
-        let Some(clocks) = &clocks.0 else { return };
+    ///
+    /// # Errors
+    /// Rows on disk cannot be read.
+    pub(crate) fn flag_impossible(&mut self, clocks: &ClocksOfRun) -> Result<(), ImportError> {
+        let Some(clocks) = &clocks.0 else { return Ok(()) };
         let (mut early, mut first_early) = (0, None);
-        for batch in self.tables.get(&Table::Messages).into_iter().flatten() {
-            let (sends, receives) = (integers(batch, "send_time"), integers(batch, "receive_time"));
+        for batch in self.batches(Table::Messages) {
+            let batch = batch?;
+            let (sends, receives) = (integers(&batch, "send_time"), integers(&batch, "receive_time"));
             if no_times(sends, receives) {
                 continue;
             }
-            let (sources, targets) = (clocks.by_row(batch, "source"), clocks.by_row(batch, "target"));
+            let (sources, targets) = (clocks.by_row(&batch, "source"), clocks.by_row(&batch, "target"));
             for row in 0..batch.num_rows() {
                 let known = sends.is_valid(row) && receives.is_valid(row) && sources[row] != targets[row];
                 if known && receives.value(row) < sends.value(row) {
@@ -185,29 +197,30 @@ impl Run {
             ),
             None => String::new(),
         });
-        self.flag_early_starts(clocks);
+        self.flag_early_starts(clocks)
     }
 
-    fn flag_early_starts(&mut self, clocks: &Clocks) {
-        let Some(links) = self.tables.get(&Table::Links) else { return };
-        let (mut starts, mut finishes, mut clock_of) = (Vec::new(), Vec::new(), Vec::new());
-        for batch in self.tables.get(&Table::Tasks).into_iter().flatten() {
-            starts.extend(integers(batch, "start").iter().map(|time| time.unwrap_or(i64::MAX)));
-            finishes.extend(integers(batch, "finish").iter().map(|time| time.unwrap_or(i64::MIN)));
-            clock_of.extend(clocks.by_row(batch, "location"));
+    fn flag_early_starts(&mut self, clocks: &Clocks) -> Result<(), ImportError> {
+        if self.rows(Table::Links) == 0 {
+            return Ok(());
         }
+        let (mut starts, mut finishes, mut clock_of) = (Vec::new(), Vec::new(), Vec::new());
         // Rows of an import stand at their positions.
-        let first = self
-            .tables
-            .get(&Table::Tasks)
-            .and_then(|batches| batches.first())
-            .map(|batch| integers(batch, "task").value(0));
+        let mut first = None;
+        for batch in self.batches(Table::Tasks) {
+            let batch = batch?;
+            starts.extend(integers(&batch, "start").iter().map(|time| time.unwrap_or(i64::MAX)));
+            finishes.extend(integers(&batch, "finish").iter().map(|time| time.unwrap_or(i64::MIN)));
+            clock_of.extend(clocks.by_row(&batch, "location"));
+            first = first.or_else(|| integers(&batch, "task").iter().next().flatten());
+        }
         let place = |task: i64| usize::try_from(task - first.unwrap_or(0)).ok().filter(|place| *place < starts.len());
         // Of parallel links and several early predecessors, each task counts once.
         let mut early: Vec<usize> = Vec::new();
-        for batch in links {
-            let (sources, targets) = (integers(batch, "source"), integers(batch, "target"));
-            let kinds = words(batch, "kind");
+        for batch in self.batches(Table::Links) {
+            let batch = batch?;
+            let (sources, targets) = (integers(&batch, "source"), integers(&batch, "target"));
+            let kinds = words(&batch, "kind");
             for row in 0..batch.num_rows() {
                 if sources.is_null(row) || targets.is_null(row) || kinds.text(row) != Some("dependency") {
                     continue;
@@ -231,6 +244,7 @@ impl Run {
             )
         });
         self.found(findings::STARTED_BEFORE_PREDECESSOR, early.len() as u64, || example.unwrap_or_default());
+        Ok(())
     }
 
     fn found(&mut self, finding: Finding, count: u64, example: impl FnOnce() -> String) {
@@ -240,8 +254,11 @@ impl Run {
     }
 
     /// The clocks as they were recorded; to be called before [`Run::align`] merges them.
-    pub(crate) fn clocks(&self) -> ClocksOfRun {
-        ClocksOfRun(Clocks::of(self))
+    ///
+    /// # Errors
+    /// Rows on disk cannot be read.
+    pub(crate) fn clocks(&self) -> Result<ClocksOfRun, ImportError> {
+        Clocks::of(self).map(ClocksOfRun)
     }
 }
 

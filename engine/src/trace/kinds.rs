@@ -128,11 +128,36 @@ pub(crate) fn processes(run: &Run) -> Option<i64> {
     if let Some(stored) = &run.stored {
         return stored.processes();
     }
-    let locations = run.tables.get(&Table::Locations)?;
     let mut seen = HashSet::new();
-    for batch in locations {
-        let process = batch["process"].as_dictionary::<Int32Type>();
-        seen.extend((0..process.len()).filter_map(|row| process.key(row)));
-    }
+    run.tables.get(&Table::Locations)?.iter().for_each(|batch| note_processes(batch, &mut seen));
     (!seen.is_empty()).then_some(seen.len() as i64)
+}
+
+/// Adds the processes of some locations. Batches need not share their words.
+pub(crate) fn note_processes(locations: &RecordBatch, seen: &mut HashSet<String>) {
+    let processes = locations["process"].as_dictionary::<Int32Type>();
+    let words = processes.values().as_string::<i32>();
+    for process in processes.keys().iter().flatten().map(|key| words.value(key as usize)) {
+        if !seen.contains(process) {
+            seen.insert(process.to_owned());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::Locations;
+    use crate::trace::RunBuilder;
+
+    #[test]
+    fn many_processes_are_counted_whatever_words_their_batches_have() {
+        let mut trace = RunBuilder::in_memory("many");
+        let names: Vec<String> = (0..40_000).map(|process| format!("p{}", process / 2)).collect();
+        let locations: Vec<String> = (0..40_000).map(|location| format!("l{location}")).collect();
+        let (location, process) =
+            (locations.iter().map(String::as_str).collect(), names.iter().map(String::as_str).collect());
+        trace.append_derived(Locations { location, process, ..Locations::default() }).expect("appends");
+        assert_eq!(processes(&trace.finish(1).expect("finishes")), Some(20_000));
+    }
 }

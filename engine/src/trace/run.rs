@@ -8,6 +8,7 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
 use tq_udfs::ticks::Tick;
 
+use super::on_disk::OnDisk;
 use super::stats::Stat;
 use crate::store::StoredRows;
 use crate::tables::Table;
@@ -63,6 +64,8 @@ pub struct Run {
     pub run_number: i64,
     /// Batches by table, without `run`, `runs` and `import_stats`, which the session adds.
     pub tables: BTreeMap<Table, Vec<RecordBatch>>,
+    /// Tables that wait on disk, while runs are imported into a store; they are not in `tables`.
+    pub(crate) on_disk: BTreeMap<Table, OnDisk>,
     /// The memory of the batches, given back on drop.
     pub memory: MemoryReservation,
     /// Whether the messages have their identities yet (`identity.rs`).

@@ -41,11 +41,7 @@ impl Slice {
 impl Run {
     /// Whether there is anything with a time.
     pub(crate) fn has_rows(&self) -> bool {
-        let has_rows = |table: &Table| match &self.stored {
-            Some(stored) => stored.rows(*table) > 0,
-            None => self.tables.get(table).is_some_and(|batches| batches.iter().any(|batch| batch.num_rows() > 0)),
-        };
-        [Table::Tasks, Table::Messages, Table::Counters, Table::Events].iter().any(has_rows)
+        [Table::Tasks, Table::Messages, Table::Counters, Table::Events].iter().any(|table| self.rows(*table) > 0)
     }
 
     /// Drops the rows outside of the slice and counts them by table.

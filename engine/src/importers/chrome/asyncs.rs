@@ -14,10 +14,15 @@ use super::event;
 use super::file::{Recording, Shared};
 use super::opened::{ANY, Opened};
 use super::slices::Patches;
+use crate::error::ImportError;
 use crate::trace::findings;
 
 /// Closes asynchronous spans; the answer is (child, parent) of those that nest.
-pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Patches) -> Vec<(u32, u32)> {
+pub(super) fn close(
+    recording: &mut Recording,
+    shared: &Shared,
+    patches: &mut Patches,
+) -> Result<Vec<(u32, u32)>, ImportError> {
     let mut parts = std::mem::take(&mut recording.lists.asyncs);
     parts.sort_unstable_by_key(|part| (part.key, part.time, part.sequence));
     let mut parents = Vec::new();
@@ -47,7 +52,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
             };
             let row = open.close(found) as u32;
             recording.set_finish(row, part.time);
-            if let Some(args) = merged(recording, row, part.args.as_deref()) {
+            if let Some(args) = merged(recording, row, part.args.as_deref())? {
                 patches.insert(row, args);
             }
             continue;
@@ -71,17 +76,17 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
         format!("`{}` has no end", shared.names.word(recording.name(row)))
     });
     recording.stats.note(findings::UNFINISHED, unfinished.len() as u64, || example.unwrap_or_default());
-    parents
+    Ok(parents)
 }
 
 /// The arguments of a span with those of its end laid over them; `None` when nothing changes.
-fn merged(recording: &Recording, row: u32, end: Option<&str>) -> Option<String> {
-    let later = event::members(end?);
+fn merged(recording: &Recording, row: u32, end: Option<&str>) -> Result<Option<String>, ImportError> {
+    let later = end.map(event::members).unwrap_or_default();
     if later.is_empty() {
-        return None;
+        return Ok(None);
     }
-    let own = recording.get(row, |tasks, row| tasks.args.get(row).to_owned());
+    let own = recording.args(row)?;
     let is_replaced = |key: &str| later.iter().any(|(later, _)| *later == key);
     let kept: Vec<(&str, &str)> = event::members(&own).into_iter().filter(|(key, _)| !is_replaced(key)).collect();
-    Some(event::with_members(None, kept.into_iter().chain(later.iter().copied())))
+    Ok(Some(event::with_members(None, kept.into_iter().chain(later.iter().copied()))))
 }

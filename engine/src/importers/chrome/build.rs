@@ -139,8 +139,8 @@ struct Joined {
 
 fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result<Joined, ImportError> {
     let mut patches = Patches::new();
-    let unfinished = slices::close(recording, shared, &mut patches);
-    let mut parents = asyncs::close(recording, shared, &mut patches);
+    let unfinished = slices::close(recording, shared, &mut patches)?;
+    let mut parents = asyncs::close(recording, shared, &mut patches)?;
     for piece in &recording.pieces {
         for (kind, lane) in piece.tasks.kinds.iter().zip(&piece.tasks.lanes) {
             if kinds.is_on_stream(*kind) {
@@ -175,7 +175,7 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result
     if !shared.lanes.are_told() && !recording.origin.written.is_ours() {
         links.extend(launches.links(recording, kinds));
         links.extend(kineto::operator_links(recording, kinds, &launches, &shared.lanes));
-        links.extend(kineto::sync_links(recording, &launches, shared, kinds));
+        links.extend(kineto::sync_links(recording, &launches, shared, kinds)?);
     }
     let flows = flows::links(recording, &nesting, &launches, kinds, &links);
     links.extend(flows);
@@ -183,7 +183,7 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result
     // Any number of tasks may have one id.
     recording.charge(links.capacity() * size_of::<Link>())?;
     // What `tq` wrote has its roles.
-    let own = if recording.origin.written.is_ours() { Vec::new() } else { recorder::own_tasks(recording, shared) };
+    let own = if recording.origin.written.is_ours() { Vec::new() } else { recorder::own_tasks(recording, shared)? };
     Ok(Joined { nesting, parents, links, patches, own })
 }
 
@@ -368,7 +368,7 @@ fn tasks(
         let around = &nesting.parents[range.clone()];
         let nested = !own.is_empty() || around.iter().any(|parent| *parent != NONE);
         let stack = nested.then(|| known(around.iter().map(|&parent| position(parent, first))));
-        let args = patched(args, from, rows, &mut patches);
+        let args = patched(args.fetched()?, from, rows, &mut patches)?;
         let id = (!ids.is_empty()).then(|| {
             let mut column: Vec<Option<String>> = vec![None; rows];
             for (row, id) in ids {
@@ -438,20 +438,20 @@ fn with_declared(stack: &Int64Array, declared: &[(u32, u32)], from: usize, first
     known(parents.into_iter())
 }
 
-fn patched(args: Texts, from: usize, rows: usize, patches: &mut Patches) -> Texts {
+fn patched(args: Texts, from: usize, rows: usize, patches: &mut Patches) -> Result<Texts, ImportError> {
     let has_patch = !patches.is_empty() && (0..rows).any(|row| patches.contains_key(&((from + row) as u32)));
     if !has_patch {
-        return args;
+        return Ok(args);
     }
     let mut anew = Texts::default();
     for row in 0..rows {
         // Rows of one block: what `E` adds does not take them from kilobytes to gigabytes.
         let _ = match patches.remove(&((from + row) as u32)) {
             Some(patch) => anew.push(&patch),
-            None => anew.push(args.get(row)),
+            None => anew.push(&args.get(row)?),
         };
     }
-    anew
+    Ok(anew)
 }
 
 /// Texts as an array; empty ones are NULL.

@@ -4,8 +4,12 @@
 //! Whatever needs another event to make sense (ends, flows, asynchronous parts) waits in a list until the whole file is
 //! known, because the order of the file is not the order of time.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use super::event;
-use crate::trace::{Stats, Words};
+use crate::error::ImportError;
+use crate::trace::{Spill, Stats, Stretch, Words};
 
 /// The finish of a task that has none (yet).
 pub(super) const UNFINISHED: i64 = i64::MIN;
@@ -69,7 +73,20 @@ pub(super) struct Texts {
     pub(super) text: String,
     /// Where the text of each row ends.
     pub(super) ends: Vec<i32>,
+    /// Where both are while they are on disk.
+    away: Option<Away>,
 }
+
+/// Texts on disk, and behind them where each ends.
+#[derive(Debug)]
+struct Away {
+    spill: Arc<Spill>,
+    stretch: Stretch,
+    bytes: usize,
+    rows: usize,
+}
+
+const END_BYTES: usize = size_of::<i32>();
 
 impl Texts {
     /// Appends valid JSON, or nothing; `false` when it does not fit.
@@ -86,10 +103,56 @@ impl Texts {
         fits
     }
 
-    pub(super) fn get(&self, row: usize) -> &str {
-        let from = if row == 0 { 0 } else { self.ends[row - 1] as usize };
-        &self.text[from..self.ends[row] as usize]
+    /// The text of a row.
+    ///
+    /// # Errors
+    /// It is on disk and cannot be read.
+    pub(super) fn get(&self, row: usize) -> Result<Cow<'_, str>, ImportError> {
+        let Some(Away { spill, stretch, bytes, .. }) = &self.away else {
+            let from = if row == 0 { 0 } else { self.ends[row - 1] as usize };
+            return Ok(Cow::Borrowed(&self.text[from..self.ends[row] as usize]));
+        };
+        let first = row.saturating_sub(1);
+        let ends = spill.read(*stretch, (bytes + first * END_BYTES) as u64, (row + 1 - first) * END_BYTES)?;
+        let ends = ends_of(&ends);
+        let from = if row == 0 { 0 } else { ends[0] };
+        let length = (ends[ends.len() - 1] - from) as usize;
+        text_of(spill, spill.read(*stretch, from as u64, length)?).map(Cow::Owned)
     }
+
+    /// Moves the texts to disk.
+    ///
+    /// # Errors
+    /// The disk is full, or cannot be written.
+    pub(super) fn put_away(&mut self, spill: &Arc<Spill>) -> Result<(), ImportError> {
+        if self.text.is_empty() {
+            return Ok(());
+        }
+        let ends: Vec<u8> = self.ends.iter().flat_map(|end| end.to_le_bytes()).collect();
+        let stretch = spill.write(&[self.text.as_bytes(), &ends])?;
+        let away = Away { spill: Arc::clone(spill), stretch, bytes: self.text.len(), rows: self.ends.len() };
+        *self = Texts { away: Some(away), ..Texts::default() };
+        Ok(())
+    }
+
+    /// The texts in memory, wherever they were.
+    ///
+    /// # Errors
+    /// They are on disk and cannot be read.
+    pub(super) fn fetched(self) -> Result<Texts, ImportError> {
+        let Some(Away { spill, stretch, bytes, rows }) = &self.away else { return Ok(self) };
+        let text = text_of(spill, spill.read(*stretch, 0, *bytes)?)?;
+        let ends = ends_of(&spill.read(*stretch, *bytes as u64, rows * END_BYTES)?);
+        Ok(Texts { text, ends, away: None })
+    }
+}
+
+fn ends_of(bytes: &[u8]) -> Vec<i32> {
+    bytes.as_chunks().0.iter().map(|end| i32::from_le_bytes(*end)).collect()
+}
+
+fn text_of(spill: &Spill, bytes: Vec<u8>) -> Result<String, ImportError> {
+    String::from_utf8(bytes).map_err(|error| spill.damaged(&error))
 }
 
 /// `B`: its lane, time and name are those of the task.

@@ -3,17 +3,18 @@
 //! Cheap per task: names, kinds and lanes of a block are renumbered through tables that are filled once per word and
 //! block; all other columns stay as the block made them.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
+use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::chunk::{Fact, Joins, Lists, Records, Renumber, SEPARATOR, Tasks};
 use super::container::Beside;
 use super::event;
 use super::lanes::{Lanes, Origin};
 use crate::error::ImportError;
-use crate::trace::{Source, Stats, Words};
+use crate::trace::{Budget, Source, Spill, Stats, Words};
 
 /// What the files of a run share.
 #[derive(Debug, Default)]
@@ -60,6 +61,9 @@ pub(super) struct Recording {
     memory: MemoryReservation,
     /// Bytes of texts that were asked of the pool.
     texts_charged: usize,
+    spill: Option<Arc<Spill>>,
+    /// How many pieces were looked at by [`Recording::put_away`].
+    away: usize,
 }
 
 /// What lists cost while they grow and are joined, in bytes of their rows.
@@ -75,7 +79,7 @@ pub(super) struct Piece {
 }
 
 impl Recording {
-    pub(super) fn new(source: &Source, origin: Origin, pool: &Arc<dyn MemoryPool>) -> Recording {
+    pub(super) fn new(source: &Source, origin: Origin, budget: &Budget) -> Recording {
         Recording {
             pieces: Vec::new(),
             lists: Lists::default(),
@@ -89,8 +93,10 @@ impl Recording {
             last_times: Vec::new(),
             rows: 0,
             source: source.clone(),
-            memory: MemoryConsumer::new(format!("reading {}", source.path().display())).register(pool),
+            memory: budget.hold(format!("reading {}", source.path().display())),
             texts_charged: 0,
+            spill: budget.spill().cloned(),
+            away: 0,
         }
     }
 
@@ -138,6 +144,20 @@ impl Recording {
             hint: None,
         })?;
         self.pieces.push(Piece { first, tasks, joins });
+        self.put_away()
+    }
+
+    /// Moves arguments to disk when memory is short: hardly anything needs them before the tables are built.
+    fn put_away(&mut self) -> Result<(), ImportError> {
+        let Some(spill) = self.spill.clone().filter(|spill| spill.is_due()) else { return Ok(()) };
+        let mut bytes = 0;
+        for piece in &mut self.pieces[self.away..] {
+            bytes += piece.tasks.memory();
+            piece.tasks.args.put_away(&spill)?;
+            bytes -= piece.tasks.memory();
+        }
+        self.away = self.pieces.len();
+        self.release(bytes);
         Ok(())
     }
 
@@ -193,6 +213,14 @@ impl Recording {
     pub(super) fn get<T>(&self, row: u32, column: impl FnOnce(&Tasks, usize) -> T) -> T {
         let (piece, row) = self.place(row);
         column(&self.pieces[piece].tasks, row)
+    }
+
+    /// The arguments of a task; '' for none.
+    ///
+    /// # Errors
+    /// They are on disk and cannot be read.
+    pub(super) fn args(&self, row: u32) -> Result<String, ImportError> {
+        self.get(row, |tasks, row| tasks.args.get(row).map(Cow::into_owned))
     }
 
     pub(super) fn start(&self, row: u32) -> i64 {

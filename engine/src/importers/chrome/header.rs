@@ -18,6 +18,7 @@ use super::container::{Beside, Container, Form};
 use super::event;
 use super::file::{Recording, Shared};
 use super::lanes::{Lanes, Sort};
+use crate::error::ImportError;
 use crate::trace::{RunBuilder, Source, findings};
 
 /// Unix times between 2001 and 2096, in ns: a clock that shows one is the wall clock.
@@ -197,12 +198,12 @@ fn tell_first_phase(recording: &Recording, facts: &mut Map<String, Value>) {
 /// clang draws totals as tasks on lanes of their own: `{"ts":0,"name":"Total Source","args":{"count":12,"avg ms":3}}`. Under
 /// a kind of their own they do not count twice. Releases 9 to 11 say who they are only by the name of the process; a task of
 /// any other program that is called `Total loss` is work.
-pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) {
+pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) -> Result<(), ImportError> {
     let is_total: Vec<bool> =
         (0..shared.names.len() as i32).map(|name| shared.names.word(name).starts_with("Total ")).collect();
     // What `tq` wrote has its kind already.
     if !is_total.contains(&true) || recording.origin.written.is_ours() {
-        return;
+        return Ok(());
     }
     let by_release_12 = has(&recording.beside, CLANG_BEGIN);
     let processes: HashSet<i32> = clangs(recording).collect();
@@ -218,7 +219,8 @@ pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) {
             if !is_total[tasks.names[row] as usize] {
                 continue;
             }
-            let args = event::members(tasks.args.get(row));
+            let args = tasks.args.get(row)?;
+            let args = event::members(&args);
             let has = |key: &str| args.iter().any(|(name, _)| *name == key);
             let is_summary = has("count") && has("avg ms") && args.len() == 2;
             if is_summary || (of_clang(tasks.lanes[row]) && tasks.starts[row] == 0) {
@@ -226,6 +228,7 @@ pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) {
             }
         }
     }
+    Ok(())
 }
 
 /// What clang from release 12 on writes beside the events.

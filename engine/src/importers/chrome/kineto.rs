@@ -20,7 +20,8 @@ use super::file::{Recording, Shared};
 use super::lanes::Lanes;
 use crate::cells::Cells;
 use crate::cells::kind::Word;
-use crate::importers::blocking::waits_for_device;
+use crate::error::ImportError;
+use crate::importers::blocking::{waits_for_device, waits_in_python};
 use crate::importers::collectives::is_collective;
 use crate::tables::{self, PROFILER};
 use crate::trace::{RunBuilder, Words, findings};
@@ -101,6 +102,8 @@ enum Kind {
     Call,
     /// An operator of the framework.
     Operator,
+    /// A function of Python.
+    Python,
     /// A range of the user, drawn on a stream.
     StreamRange,
     /// What recording cost the program.
@@ -126,6 +129,7 @@ impl Kind {
             | "privateuse1_driver"
             | "Runtime" => Kind::Call,
             "cpu_op" | "user_annotation" | "Operator" => Kind::Operator,
+            "python_function" => Kind::Python,
             "gpu_user_annotation" => Kind::StreamRange,
             "overhead" => Kind::Overhead,
             _ => Kind::Other,
@@ -137,7 +141,7 @@ impl Kind {
             Kind::Copy => "copy",
             Kind::Sync => "wait",
             Kind::Call | Kind::Overhead => "runtime",
-            Kind::Kernel | Kind::Operator | Kind::StreamRange | Kind::Other => "work",
+            Kind::Kernel | Kind::Operator | Kind::Python | Kind::StreamRange | Kind::Other => "work",
         }
     }
 }
@@ -170,10 +174,7 @@ impl Kinds {
             wait: word("wait"),
             profiler: has_own.then(|| word(PROFILER)),
             collectives: self.collectives(names),
-            waits: match self.0.contains(&Kind::Call) {
-                true => (0..names.len() as i32).map(|key| waits_for_device(names.word(key))).collect(),
-                false => Vec::new(),
-            },
+            waits: self.waits(names),
         }
     }
 
@@ -183,6 +184,19 @@ impl Kinds {
             return Vec::new();
         }
         (0..names.len() as i32).map(|key| collective(names.word(key))).collect()
+    }
+
+    /// Of which kind tasks of a name only wait, where there is anything that may.
+    fn waits(&self, names: &Words) -> Vec<Option<Kind>> {
+        let waiting = |name: &str| match () {
+            () if waits_for_device(name) => Some(Kind::Call),
+            () if waits_in_python(name) => Some(Kind::Python),
+            () => None,
+        };
+        match self.0.iter().any(|kind| matches!(kind, Kind::Call | Kind::Python)) {
+            true => (0..names.len() as i32).map(|key| waiting(names.word(key))).collect(),
+            false => Vec::new(),
+        }
     }
 
     /// Which lanes only carry data: something is copied or communicated there, or waits, and nothing else runs. The ranges of a
@@ -226,8 +240,8 @@ pub(super) struct Roles {
     profiler: Option<i32>,
     /// Of which kind tasks of a name are collectives.
     collectives: Vec<Option<Kind>>,
-    /// Whether calls of a name only wait.
-    waits: Vec<bool>,
+    /// Of which kind tasks of a name only wait.
+    waits: Vec<Option<Kind>>,
 }
 
 impl Roles {
@@ -236,7 +250,7 @@ impl Roles {
         let role = |(kind, name): (&i32, &i32)| {
             let (role, kind) = self.by_kind[*kind as usize];
             match kind {
-                Kind::Call if self.waits.get(*name as usize) == Some(&true) => self.wait,
+                _ if self.waits.get(*name as usize) == Some(&Some(kind)) => self.wait,
                 _ if self.collectives.get(*name as usize) == Some(&Some(kind)) => self.communication,
                 _ => role,
             }
@@ -476,11 +490,16 @@ pub(super) fn operator_links(recording: &Recording, kinds: &Kinds, launches: &La
 /// {"name":"Event Sync","args":{"wait_on_stream":7,"wait_on_cuda_event_record_corr_id":1533,…}}
 /// {"name":"Stream Wait Event", the same}                                            the work before that cudaEventRecord
 /// ```
-pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Shared, kinds: &Kinds) -> Vec<Link> {
+pub(super) fn sync_links(
+    recording: &Recording,
+    launches: &Launches,
+    shared: &Shared,
+    kinds: &Kinds,
+) -> Result<Vec<Link>, ImportError> {
     let syncs: Vec<u32> =
         recording.pieces.iter().flat_map(|piece| piece.joins.syncs.iter().map(|row| piece.first + row)).collect();
     if syncs.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     // Work by stream, in the order of its launch.
     let mut work: HashMap<i32, Vec<(i64, u32)>> = HashMap::new();
@@ -500,9 +519,8 @@ pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Sh
         let launched = &stream[..stream.partition_point(|(launch, _)| *launch <= time)];
         launched.iter().rev().find(|(_, row)| is_done(*row, done)).map(|(_, row)| *row)
     };
-    let links = syncs.iter().filter_map(|&row| {
-        let args = recording.get(row, |tasks, row| tasks.args.get(row).to_owned());
-        let number = |key: &str| event::get(&args, key).and_then(|value| event::integer(value.as_bytes()));
+    let link = |row: u32, args: &str| {
+        let number = |key: &str| event::get(args, key).and_then(|value| event::integer(value.as_bytes()));
         let name = shared.names.word(recording.name(row));
         let (start, finish) = (recording.start(row), recording.finish(row));
         let done = if finish == UNFINISHED { i64::MAX } else { finish };
@@ -530,8 +548,12 @@ pub(super) fn sync_links(recording: &Recording, launches: &Launches, shared: &Sh
             _ => Known::StreamSync,
         };
         Some(Link { source, target: row, kind: Label::Word(Known::Sync), name: Label::Word(name), args: Label::None })
-    });
-    links.collect()
+    };
+    let mut links = Vec::new();
+    for row in syncs {
+        links.extend(link(row, &recording.args(row)?));
+    }
+    Ok(links)
 }
 
 impl Lanes {

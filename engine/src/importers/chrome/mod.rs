@@ -144,9 +144,9 @@ fn read_run(
     let mut recordings = Vec::with_capacity(files.len());
     for (source, origin) in files {
         header::name_rank(&mut shared.lanes, origin.rank);
-        let mut recording = Recording::new(source, origin.clone(), context.pool());
+        let mut recording = Recording::new(source, origin.clone(), context.budget());
         region::read(source, context.threads, &mut recording, &mut shared)?;
-        header::mark_summaries(&mut recording, &mut shared);
+        header::mark_summaries(&mut recording, &mut shared)?;
         recordings.push(recording);
     }
     build::build(recordings, shared, builder)

@@ -16,27 +16,30 @@
 use super::chunk::NO_WORD;
 use super::file::{Recording, Shared};
 use super::lanes::{Lane, Lanes};
+use crate::error::ImportError;
 
 /// The tasks of a file that its recorder wrote of itself, by position.
-pub(super) fn own_tasks(recording: &Recording, shared: &Shared) -> Vec<u32> {
+pub(super) fn own_tasks(recording: &Recording, shared: &Shared) -> Result<Vec<u32>, ImportError> {
     let kinds: Vec<Option<Own>> =
         (0..shared.kinds.len() as i32).map(|kind| Own::of_kind(shared.kinds.word(kind))).collect();
+    let mut own = Vec::new();
     if kinds.iter().all(Option::is_none) {
-        return Vec::new();
+        return Ok(own);
     }
-    let pieces = recording.pieces.iter().flat_map(|piece| {
-        piece.tasks.kinds.iter().enumerate().filter_map(|(row, kind)| {
-            let is_own = match kinds[*kind as usize]? {
+    for piece in &recording.pieces {
+        for (row, kind) in piece.tasks.kinds.iter().enumerate() {
+            let Some(kind) = kinds[*kind as usize] else { continue };
+            let is_own = match kind {
                 Own::Span => {
                     let name = shared.names.word(piece.tasks.names[row]);
                     is_span(name, piece.tasks.lanes[row], &shared.lanes)
                 }
-                Own::Sum => piece.tasks.args.get(row).contains("\"avg ms\""),
+                Own::Sum => piece.tasks.args.get(row)?.contains("\"avg ms\""),
             };
-            is_own.then_some(piece.first + row as u32)
-        })
-    });
-    pieces.collect()
+            own.extend(is_own.then_some(piece.first + row as u32));
+        }
+    }
+    Ok(own)
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -20,6 +20,7 @@ use super::chunk::{End, NO_WORD};
 use super::event;
 use super::file::{Recording, Shared};
 use super::opened::{ANY, Opened};
+use crate::error::ImportError;
 use crate::trace::{Words, findings};
 
 /// New arguments of tasks, by row.
@@ -82,9 +83,13 @@ impl Thread {
 }
 
 /// Closes the tasks that `B` began; the answer is those that stay open, by row.
-pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Patches) -> Vec<u32> {
+pub(super) fn close(
+    recording: &mut Recording,
+    shared: &Shared,
+    patches: &mut Patches,
+) -> Result<Vec<u32>, ImportError> {
     if recording.lists.begins.is_empty() && recording.lists.ends.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let ends = std::mem::take(&mut recording.lists.ends);
     let mut outcome = pair(&ends, recording, shared);
@@ -120,8 +125,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
         let duration =
             begin.thread_time.zip(end.thread_time).map(|(begin, end)| microseconds(end.saturating_sub(begin)));
         if end.args.is_some() || duration.is_some() {
-            let own = recording.get(begin.row, |tasks, row| tasks.args.get(row).to_owned());
-            let own = Some(own).filter(|own| !own.is_empty());
+            let own = Some(recording.args(begin.row)?).filter(|own| !own.is_empty());
             if let Some(args) = merged(own.as_deref(), end.args.as_deref(), duration.as_deref()) {
                 patches.insert(begin.row, args);
             }
@@ -136,7 +140,7 @@ pub(super) fn close(recording: &mut Recording, shared: &Shared, patches: &mut Pa
     let stats = &mut recording.stats;
     stats.note(findings::END_MISSING, cut.len() as u64, || cut_example.unwrap_or_default());
     stats.note(findings::UNMATCHED_END, unmatched.len() as u64, || unmatched_example.unwrap_or_default());
-    unfinished
+    Ok(unfinished)
 }
 
 /// Pairs begins and ends, thread by thread.

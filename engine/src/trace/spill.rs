@@ -1,0 +1,188 @@
+//! Spill: what an import has read and does not need before the end waits on disk, so that a trace may be larger than memory.
+//!
+//! ```text
+//! RunBuilder   chunk, chunk, chunk   ->  one temporary file  ->   chunk by chunk into the store
+//! an importer  texts of a block      ->  (the same file)     ->   block by block into the builder
+//! ```
+//! Only `tq import` spills: a session needs its tables in memory. Nothing is written before a quarter of `--memory` is in use, so small
+//! traces never touch the disk twice. The file has no name, so that it is gone whatever ends the process.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::ipc::reader::StreamReader;
+use datafusion::arrow::ipc::writer::StreamWriter;
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
+
+use crate::error::ImportError;
+
+/// A temporary file that all runs of an import share.
+#[derive(Debug)]
+pub(crate) struct Spill {
+    folder: PathBuf,
+    pool: Arc<dyn MemoryPool>,
+    above: usize,
+    file: Mutex<Option<(File, u64)>>,
+}
+
+/// Bytes of the file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Stretch {
+    from: u64,
+    bytes: u64,
+}
+
+/// Columns of a chunk on disk.
+#[derive(Debug)]
+pub(super) struct SpilledColumns {
+    stretch: Stretch,
+    /// Those that cost nothing stay: NULLs and constants, which all chunks share.
+    kept: Vec<Option<ArrayRef>>,
+    /// Bytes that the others need.
+    pub(super) bytes: usize,
+}
+
+impl Spill {
+    /// Rows go into `folder` as soon as `above` bytes of the pool are in use.
+    pub(crate) fn new(folder: PathBuf, pool: &Arc<dyn MemoryPool>, above: usize) -> Spill {
+        Spill { folder, pool: Arc::clone(pool), above, file: Mutex::new(None) }
+    }
+
+    /// Whether memory has become short enough.
+    pub(crate) fn is_due(&self) -> bool {
+        self.pool.reserved() >= self.above
+    }
+
+    /// Writes bytes.
+    ///
+    /// # Errors
+    /// The disk is full, or cannot be written.
+    pub(crate) fn write(&self, parts: &[&[u8]]) -> Result<Stretch, ImportError> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = file.as_ref().map_or(0, |(_, end)| *end);
+        let failed = |error: io::Error| self.failed("written", end, &error);
+        let (file, end) = match &mut *file {
+            Some(file) => file,
+            none => none.insert((tempfile::tempfile_in(&self.folder).map_err(failed)?, 0)),
+        };
+        let stretch = Stretch { from: *end, bytes: parts.iter().map(|part| part.len() as u64).sum() };
+        file.seek(SeekFrom::Start(*end)).map_err(failed)?;
+        parts.iter().try_for_each(|part| file.write_all(part)).map_err(failed)?;
+        *end += stretch.bytes;
+        Ok(stretch)
+    }
+
+    /// Reads a part of what was written: `bytes` bytes, `skip` bytes behind its beginning.
+    ///
+    /// # Errors
+    /// The disk cannot be read.
+    pub(crate) fn read(&self, stretch: Stretch, skip: u64, bytes: usize) -> Result<Vec<u8>, ImportError> {
+        let mut file = self.file.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut read = vec![0; bytes];
+        let found = file.as_mut().map(|(file, _)| {
+            file.seek(SeekFrom::Start(stretch.from + skip))?;
+            file.read_exact(&mut read)
+        });
+        let nothing = || Err(io::Error::other("nothing was written"));
+        found.unwrap_or_else(nothing).map_err(|error| self.failed("read", stretch.from, &error))?;
+        Ok(read)
+    }
+
+    /// Reads all of what was written.
+    ///
+    /// # Errors
+    /// The disk cannot be read.
+    pub(crate) fn read_all(&self, stretch: Stretch) -> Result<Vec<u8>, ImportError> {
+        self.read(stretch, 0, stretch.bytes as usize)
+    }
+
+    /// Asks for so many bytes in all.
+    pub(super) fn hold(&self, memory: &MemoryReservation, bytes: usize) -> Result<(), ImportError> {
+        let refused =
+            |error: DataFusionError| ImportError::Memory { path: self.folder.clone(), what: error.strip_backtrace() };
+        memory.try_resize(bytes).map_err(refused)
+    }
+
+    /// What was read is not what was written.
+    pub(crate) fn damaged(&self, error: &dyn std::error::Error) -> ImportError {
+        self.internal(DataFusionError::Internal(format!("texts that waited on disk: {error}")))
+    }
+
+    /// A defect of ours.
+    pub(super) fn internal(&self, error: impl Into<DataFusionError>) -> ImportError {
+        ImportError::internal(&self.folder, error)
+    }
+
+    fn failed(&self, doing: &str, end: u64, error: &io::Error) -> ImportError {
+        let reason = match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full".to_owned(),
+            io::ErrorKind::FileTooLarge => "the file would be larger than `ulimit -f` allows".to_owned(),
+            _ => error.to_string(),
+        };
+        ImportError::Unusable {
+            path: self.folder.clone(),
+            what: format!(
+                "rows that wait on disk while a large trace is read cannot be {doing} here, {:.1} MB from the first: {reason}",
+                end as f64 / 1e6
+            ),
+            hint: Some("a greater `--memory` keeps more of them in memory".to_owned()),
+        }
+    }
+}
+
+impl SpilledColumns {
+    /// Writes the columns that are not `shared` with other chunks.
+    pub(super) fn write(
+        spill: &Spill,
+        columns: Vec<ArrayRef>,
+        shared: impl Fn(usize, &ArrayRef) -> bool,
+        rows: usize,
+    ) -> Result<SpilledColumns, ImportError> {
+        let (mut kept, mut written, mut fields) = (Vec::with_capacity(columns.len()), Vec::new(), Vec::new());
+        for (place, column) in columns.into_iter().enumerate() {
+            if column.null_count() == rows || shared(place, &column) {
+                kept.push(Some(column));
+                continue;
+            }
+            fields.push(Field::new(place.to_string(), column.data_type().clone(), true));
+            written.push(column);
+            kept.push(None);
+        }
+        let bytes = written.iter().map(|column| column.get_buffer_memory_size()).sum();
+        let encoded = encode(Schema::new(fields), written, rows).map_err(|error| spill.internal(error))?;
+        Ok(SpilledColumns { stretch: spill.write(&[&encoded])?, kept, bytes })
+    }
+
+    /// Reads them.
+    pub(super) fn read(&self, spill: &Spill) -> Result<Vec<ArrayRef>, ImportError> {
+        let encoded = spill.read_all(self.stretch)?;
+        let batch = decode(&encoded).map_err(|error| spill.internal(error))?;
+        let mut read = batch.columns().iter();
+        let all = self.kept.iter().map(|kept| match kept {
+            Some(column) => Some(Arc::clone(column)),
+            None => read.next().cloned(),
+        });
+        let missing = || spill.internal(ArrowError::IpcError("a column is missing".to_owned()));
+        all.collect::<Option<Vec<_>>>().ok_or_else(missing)
+    }
+}
+
+fn encode(schema: Schema, columns: Vec<ArrayRef>, rows: usize) -> Result<Vec<u8>, ArrowError> {
+    let schema = Arc::new(schema);
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let batch = RecordBatch::try_new_with_options(Arc::clone(&schema), columns, &options)?;
+    let mut writer = StreamWriter::try_new(Vec::new(), &schema)?;
+    writer.write(&batch)?;
+    writer.into_inner()
+}
+
+fn decode(encoded: &[u8]) -> Result<RecordBatch, ArrowError> {
+    let mut reader = StreamReader::try_new(encoded, None)?;
+    reader.next().unwrap_or_else(|| Err(ArrowError::IpcError("no rows were written".to_owned())))
+}
