@@ -45,17 +45,24 @@ impl Clocks {
     /// `None` when all locations share a clock, or say nothing of it.
     fn of(run: &Run) -> Result<Option<Clocks>, ImportError> {
         let mut clocks = Clocks { names: Vec::new(), of_location: HashMap::new() };
+        // A million actors have a clock each.
+        let mut numbers: HashMap<String, u32> = HashMap::new();
         for batch in run.batches(Table::Locations) {
             let batch = batch?;
             let locations = words(&batch, "location");
             let names = words(&batch, "clock");
             for row in 0..batch.num_rows() {
                 let (Some(location), Some(name)) = (locations.text(row), names.text(row)) else { continue };
-                let number = clocks.names.iter().position(|known| known == name).unwrap_or_else(|| {
-                    clocks.names.push(name.to_owned());
-                    clocks.names.len() - 1
-                });
-                clocks.of_location.insert(location.to_owned(), number as u32);
+                let number = match numbers.get(name) {
+                    Some(number) => *number,
+                    None => {
+                        clocks.names.push(name.to_owned());
+                        let number = numbers.len() as u32;
+                        numbers.insert(name.to_owned(), number);
+                        number
+                    }
+                };
+                clocks.of_location.insert(location.to_owned(), number);
             }
         }
         Ok((clocks.names.len() > 1).then_some(clocks))
