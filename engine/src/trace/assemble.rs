@@ -89,7 +89,7 @@ pub(super) struct Assembled {
 }
 
 /// Tasks that end before they start.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Backwards {
     pub(super) count: u64,
     /// Position, start and finish of the first one.

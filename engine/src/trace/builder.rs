@@ -326,7 +326,6 @@ impl RunBuilder {
             role: Cells::one_or_many(waiting.roles),
             clock: waiting.clocks.into(),
             args: waiting.args.finish().into(),
-            ..Locations::default()
         })
     }
 

@@ -370,7 +370,7 @@ impl Reading {
             for pe in 0..self.pes {
                 let key = self.builder.word(column, &location(pe));
                 debug_assert_eq!(key, pe);
-                if pe as usize % ROWS_PER_BATCH == 0 {
+                if (pe as usize).is_multiple_of(ROWS_PER_BATCH) {
                     self.builder.charge_words()?;
                 }
             }
