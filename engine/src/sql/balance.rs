@@ -5,23 +5,17 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
-use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, VisitMut, VisitorMut};
+use datafusion::sql::parser::Statement as ParsedStatement;
+use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, Ident, VisitorMut};
+
+use crate::sql::statement::walk;
 
 /// Shorter chains stay as they were written, and so do their names and plans.
 const SHORT: usize = 32;
 
 /// Balances the long chains of a statement.
 pub(super) fn balance(statement: &mut ParsedStatement) {
-    let _never_breaks = match statement {
-        ParsedStatement::Statement(statement) => statement.visit(&mut Balance),
-        ParsedStatement::Explain(explain) => return balance(&mut explain.statement),
-        ParsedStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(&mut Balance),
-            CopyToSource::Relation(_) => return,
-        },
-        ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => return,
-    };
+    walk(statement, &mut Balance);
 }
 
 struct Balance;

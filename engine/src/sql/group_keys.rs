@@ -11,13 +11,14 @@
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, SchemaError};
-use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
+use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, Select, Spanned, TableFactor, TableWithJoins,
-    VisitMut, VisitorMut, visit_expressions, visit_expressions_mut,
+    VisitorMut, visit_expressions, visit_expressions_mut,
 };
 
 use crate::sql::scope::normal;
+use crate::sql::statement::walk;
 
 /// Names the columns of the only table of FROM as keys name them with it.
 pub(super) fn one_name(groups: &mut [Expr], from: &[TableWithJoins]) {
@@ -65,20 +66,8 @@ pub(super) fn with_one_name(
 ) -> Option<ParsedStatement> {
     let mut statement = statement.clone();
     let mut pass = Pass { relation, column, which, found: 0, done: false };
-    visit(&mut statement, &mut pass);
+    walk(&mut statement, &mut pass);
     pass.done.then_some(statement)
-}
-
-fn visit(statement: &mut ParsedStatement, pass: &mut Pass<'_>) {
-    let _breaks_when_done = match statement {
-        ParsedStatement::Statement(statement) => VisitMut::visit(statement.as_mut(), pass),
-        ParsedStatement::Explain(explain) => return visit(&mut explain.statement, pass),
-        ParsedStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => VisitMut::visit(query.as_mut(), pass),
-            CopyToSource::Relation(_) => return,
-        },
-        ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => return,
-    };
 }
 
 struct Pass<'a> {

@@ -41,6 +41,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::annotated::{Said, is_itself, itself};
 use crate::sql::scope::normal;
+use crate::sql::statement::walk;
 
 /// Encloses the number of a tag in a name: invisible, and in no name that somebody types.
 const TAG: char = '\u{2063}';
@@ -78,7 +79,7 @@ pub(super) async fn plan(state: &SessionState, statement: ParsedStatement) -> Re
     }
     // One function may be spelled in two ways: `position(a IN b)` and `strpos(b, a)`, `E'a'` and `'a'`.
     again = original;
-    tell_apart(&mut again, &mut Marker { is_each: true, ..Marker::new(&names) });
+    walk(&mut again, &mut Marker { is_each: true, ..Marker::new(&names) });
     match state.statement_to_plan(again).await {
         Ok(plan) => answer(plan),
         Err(_) => Err(refused),
@@ -176,19 +177,7 @@ fn bare(expr: &SqlExpr, without_casts: bool) -> String {
 
 /// Gives each expression that may become a column a name of its own. `taken` are names that a wildcard is known to have.
 fn distinguish(statement: &mut ParsedStatement, taken: &HashSet<String>) {
-    tell_apart(statement, &mut Marker::new(taken));
-}
-
-fn tell_apart(statement: &mut ParsedStatement, marker: &mut Marker<'_>) {
-    let _never_breaks = match statement {
-        ParsedStatement::Statement(statement) => statement.visit(marker),
-        ParsedStatement::Explain(explain) => return tell_apart(&mut explain.statement, marker),
-        ParsedStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.visit(marker),
-            CopyToSource::Relation(_) => return,
-        },
-        ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => return,
-    };
+    walk(statement, &mut Marker::new(taken));
 }
 
 struct Marker<'a> {

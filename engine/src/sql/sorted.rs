@@ -17,15 +17,16 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::common::{DataFusionError, Result, SchemaError};
-use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
+use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, OrderByExpr, OrderByKind,
-    Query, Select, SelectItem, SetExpr, Value, Visit, VisitMut, Visitor, VisitorMut, WindowType,
+    Query, Select, SelectItem, SetExpr, Value, Visit, Visitor, VisitorMut, WindowType,
 };
 
 use crate::sql::diagnostic::error_at;
 use crate::sql::rows::{over, values_of};
 use crate::sql::scope::normal;
+use crate::sql::statement::walk;
 
 /// What the columns of keys are called; their number follows.
 const KEY: &str = "__key_";
@@ -37,7 +38,7 @@ pub(super) fn by_columns(
 ) -> Option<(ParsedStatement, HashSet<String>)> {
     let mut pass = Pass { aliases, named: HashSet::new() };
     let mut statement = statement.clone();
-    visit(&mut statement, &mut pass);
+    walk(&mut statement, &mut pass);
     (!pass.named.is_empty()).then_some((statement, pass.named))
 }
 
@@ -55,18 +56,6 @@ pub(super) fn not_found(error: &DataFusionError) -> Option<String> {
 /// Whether a name was found that is not grouped by: then only the alias can be meant.
 pub(super) fn is_not_grouped(error: &DataFusionError) -> bool {
     error.find_root().to_string().contains("must appear in the GROUP BY")
-}
-
-fn visit(statement: &mut ParsedStatement, pass: &mut Pass<'_>) {
-    let _never_breaks = match statement {
-        ParsedStatement::Statement(statement) => VisitMut::visit(statement.as_mut(), pass),
-        ParsedStatement::Explain(explain) => return visit(&mut explain.statement, pass),
-        ParsedStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => VisitMut::visit(query.as_mut(), pass),
-            CopyToSource::Relation(_) => return,
-        },
-        ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => return,
-    };
 }
 
 struct Pass<'a> {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use datafusion::sql::parser::{ResetStatement, Statement as ParsedStatement};
+use datafusion::sql::parser::{CopyToSource, ResetStatement, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, Expr, LimitClause, ObjectName, SetExpr, Statement as SqlStatement, Value,
+    BinaryOperator, Expr, LimitClause, ObjectName, SetExpr, Statement as SqlStatement, Value, VisitMut, VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
@@ -106,6 +106,19 @@ impl<'a> Cursor<'a> {
         self.place = place;
         self.offset
     }
+}
+
+/// Visits the query of a statement, of one that is explained, or of one whose rows are copied, until the visitor breaks.
+pub(super) fn walk(statement: &mut ParsedStatement, visitor: &mut impl VisitorMut) {
+    let _breaks_when_done = match statement {
+        ParsedStatement::Statement(statement) => statement.visit(visitor).is_break(),
+        ParsedStatement::Explain(explain) => return walk(&mut explain.statement, visitor),
+        ParsedStatement::CopyTo(copy) => match &mut copy.source {
+            CopyToSource::Query(query) => query.visit(visitor).is_break(),
+            CopyToSource::Relation(_) => return,
+        },
+        ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => return,
+    };
 }
 
 /// Where the lines of a text begin.
