@@ -9,8 +9,8 @@
 //! It reaches every expression of a plan: subqueries, join conditions, window and aggregate arguments, extension nodes.
 //! Chains of many terms become one call ([`tq_udfs::checked::chain`]).
 //!
-//! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`, `interval_keys.rs`), and times without
-//! seconds (`seconds.rs`).
+//! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`, `interval_keys.rs`), those of casts that lose
+//! (`narrowing.rs`), and times without seconds (`seconds.rs`).
 //!
 //! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
 
@@ -29,7 +29,7 @@ use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, C
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::stack::grown;
-use crate::sql::{branches, decimals, equal, interval_keys, nullable, seconds, texts_cast};
+use crate::sql::{branches, decimals, equal, interval_keys, narrowing, nullable, seconds, texts_cast};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -78,7 +78,8 @@ impl CheckedArithmetic {
         }
         let rewritten = grown(|| expr.map_children(|child| self.rewrite_all(child, schema)))?;
         let children = rewritten.transformed;
-        let mut rewritten = self.rewrite(rewritten.data, schema)?;
+        let mut rewritten =
+            self.rewrite(rewritten.data, schema)?.transform_data(|expr| narrowing::kept(expr, schema))?;
         rewritten.transformed |= children;
         Ok(rewritten)
     }

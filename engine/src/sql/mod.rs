@@ -49,6 +49,7 @@ mod limits;
 mod lists;
 mod long_constants;
 pub mod names;
+mod narrowing;
 pub mod nearest;
 mod nullable;
 mod numbers;

@@ -134,6 +134,12 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT rank() OVER (ORDER BY a DESC) AS r, array_agg(a) OVER (ORDER BY a ROWS 1 PRECEDING) FROM (VALUES (1), (2)) t(a) ORDER BY r",
         "1 [2, 1]; 2 [1]",
     ),
+    (
+        "narrowing",
+        "SELECT count(*) FROM (VALUES ('xy'), (NULL)) t(f) WHERE TRY_CAST(f AS BIGINT) IS NOT DISTINCT FROM NULL",
+        "1",
+    ),
+    ("narrowing", "SELECT count(*) FROM (VALUES (100000), (5)) t(n) WHERE TRY_CAST(n AS SMALLINT) > 3", "2"),
     ("group_keys", "SELECT count(*) FROM (VALUES (1)) t(a) GROUP BY ROLLUP (a, t.a)", "error: "),
     (
         "frames",
