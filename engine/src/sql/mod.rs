@@ -62,6 +62,7 @@ mod other_dialects;
 pub mod parse;
 mod perfetto;
 mod place;
+mod plain_keys;
 mod pushed;
 mod quantified;
 pub mod query;
@@ -90,7 +91,6 @@ mod times;
 mod unnested;
 mod unproven;
 mod using;
-mod window_keys;
 mod windows;
 mod wording;
 mod wrapped_rules;
@@ -138,10 +138,10 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     let places: [(&str, Rewrite); 3] = [
         (keys::MAKES_KEYS, keys::of_equations),
         (pushed::PUSHES, pushed::with_held),
-        (window_keys::SHARES, window_keys::without_shared_windows),
+        (plain_keys::SHARES, plain_keys::without_shared_windows),
     ];
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
-    let last: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(window_keys::WindowKeys);
+    let last: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(plain_keys::PlainKeys);
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
         .with_relation_planners(vec![

@@ -43,17 +43,26 @@ const VALUE: &str = "value";
 
 /// Rewrites the subqueries of a plan that was just made of a statement.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let mut rewriter = Rewriter { joins: 0 };
+    let mut rewriter = Rewriter { joins: 0, changed: false };
     plan.transform_up_with_subqueries(|plan| rewriter.node(plan)).data()
 }
 
 struct Rewriter {
     /// How many joins were made.
     joins: usize,
+    /// Whether a node was rewritten: those above it keep what they knew of its columns otherwise, as that they are never NULL.
+    changed: bool,
 }
 
 impl Rewriter {
     fn node(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+        let plan = if self.changed { plan.recompute_schema()? } else { plan };
+        let rewritten = self.rewritten(plan)?;
+        self.changed |= rewritten.transformed;
+        Ok(rewritten)
+    }
+
+    fn rewritten(&mut self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let plan = match plan {
             LogicalPlan::Join(join) => match self.lateral(&join)? {
                 Some(joined) => return Ok(Transformed::yes(joined)),
@@ -687,7 +696,11 @@ fn simple(expr: Expr) -> Result<Transformed<Expr>> {
             let scalar = Expr::ScalarSubquery(subquery);
             Ok(Transformed::yes(if negated { (*expr).not_eq(scalar) } else { (*expr).eq(scalar) }))
         }
-        Expr::ScalarSubquery(subquery) => {
+        Expr::ScalarSubquery(mut subquery) => {
+            // The planner noted what laterals within it said of each other too.
+            if !is_correlated(&subquery) {
+                subquery.outer_ref_columns.clear();
+            }
             let has_a_row = is_one_row(&subquery.subquery);
             let subquery = Expr::ScalarSubquery(subquery);
             if has_a_row {

@@ -9,6 +9,9 @@
 //! WHERE a = 1 GROUP BY ROLLUP (a, b)                a is 1 or NULL; so it is with columns that are equal, and rows dealt out by a
 //! a JOIN b, each sorted, ORDER BY a.x, b.y          rows of b start again with each row of a: only where a.x is unique they are sorted
 //! ```
+//! Windows are planned by what is unique (`GROUP BY a` sorted by `a` is sorted by `a, max(b)`), and end in an error when they look for the order
+//! of their partitions' keys without it.
+//!
 //! [`ForgetUnproven`] puts a [`ForgetExec`] on such an input before sorts are placed: the same rows, of which less is said.
 
 use std::fmt;
@@ -16,7 +19,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{JoinType, Result};
+use datafusion::common::{Constraints, JoinType, Result};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -24,6 +27,7 @@ use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{FilterDescription, FilterPushdownPhase};
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
+use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, Partitioning, PlanProperties,
 };
@@ -60,6 +64,13 @@ fn forgetting(plan: Plan) -> Result<Transformed<Plan>> {
         // A constant as a key (`SELECT 1 AS a … GROUP BY CUBE (a, b)`) is one of the operator itself.
         return Ok(Transformed::yes(ForgetExec::above(aggregate, Kept::Nothing)));
     }
+    if has_partitions(&plan)
+        && let [input] = plan.children()[..]
+        && !input.equivalence_properties().constraints().is_empty()
+    {
+        let input = ForgetExec::above(Arc::clone(input), Kept::EqualsAndOrders);
+        return Ok(Transformed::yes(with_inputs(plan, vec![input])?));
+    }
     let Some((join, loses_orders)) = join_type(&plan) else { return Ok(Transformed::no(plan)) };
     let gets_nulls = match join {
         JoinType::Left => [false, true],
@@ -90,6 +101,16 @@ fn forgetting(plan: Plan) -> Result<Transformed<Plan>> {
     if is_changed { Ok(Transformed::yes(with_inputs(plan, inputs)?)) } else { Ok(Transformed::no(plan)) }
 }
 
+/// Whether a plan computes windows over partitions.
+fn has_partitions(plan: &Plan) -> bool {
+    let windows = match (plan.downcast_ref::<BoundedWindowAggExec>(), plan.downcast_ref::<WindowAggExec>()) {
+        (Some(windows), _) => windows.window_expr(),
+        (_, Some(windows)) => windows.window_expr(),
+        _ => return false,
+    };
+    windows.iter().any(|window| !window.partition_by().is_empty())
+}
+
 /// Of a join its type, and whether it says of the rows of a side whose order it does not keep that they are sorted within each row of the
 /// other one. A merge of sorted sides asks for their orders.
 fn join_type(plan: &Plan) -> Option<(JoinType, bool)> {
@@ -112,6 +133,8 @@ fn with_inputs(plan: Plan, inputs: Vec<Plan>) -> Result<Plan> {
 /// What is still said of the rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
+    /// All but which columns are unique.
+    EqualsAndOrders,
     /// Which columns are constant or equal, not their order.
     Equals,
     /// Their order, not which columns are constant or equal.
@@ -133,13 +156,14 @@ struct ForgetExec {
 impl ForgetExec {
     fn above(input: Plan, kept: Kept) -> Plan {
         let mut equivalences = match kept {
+            Kept::EqualsAndOrders => input.equivalence_properties().clone().with_constraints(Constraints::default()),
             Kept::Equals => input.equivalence_properties().clone(),
             _ => EquivalenceProperties::new(input.schema()),
         };
         match kept {
             Kept::Equals => equivalences.clear_orderings(),
             Kept::Orders => equivalences.add_orderings(input.equivalence_properties().oeq_class().iter().cloned()),
-            Kept::Partitions | Kept::Nothing => {}
+            Kept::EqualsAndOrders | Kept::Partitions | Kept::Nothing => {}
         }
         let partitioning = match kept {
             Kept::Nothing => Partitioning::UnknownPartitioning(input.output_partitioning().partition_count()),

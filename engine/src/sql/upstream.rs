@@ -140,6 +140,11 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "1",
     ),
     ("narrowing", "SELECT count(*) FROM (VALUES (100000), (5)) t(n) WHERE TRY_CAST(n AS SMALLINT) > 3", "2"),
+    (
+        "unproven",
+        "SELECT count(*) OVER (PARTITION BY a, b) FROM (SELECT a, max(b) AS b FROM (VALUES (1, 2)) t(a, b) GROUP BY a ORDER BY a LIMIT 1)",
+        "error: ",
+    ),
     ("group_keys", "SELECT count(*) FROM (VALUES (1)) t(a) GROUP BY ROLLUP (a, t.a)", "error: "),
     (
         "frames",

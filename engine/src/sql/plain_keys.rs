@@ -1,8 +1,11 @@
-//! Keys of windows without names of their own.
+//! Keys of windows without names of their own, and keys of aggregates that are there once.
 //!
 //! Windows of one node of a plan have the same keys: DataFusion (55.2) sorts once for them, and compares the keys as expressions. Its rule
 //! for common subexpressions writes `__common_expr_1 AS upper(s)` for a key, and rules behind it take such names off, but only of the
 //! windows that they change: `sum(coalesce(x, 0)) OVER w` and `count(*) OVER w` end with other keys, and in an internal error.
+//!
+//! Of two keys of an aggregate that become equal (`first_value(x ORDER BY a, CASE WHEN a = a THEN a ELSE a END)`) its rows are sorted by one,
+//! and its state has two: a panic.
 
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
@@ -39,13 +42,13 @@ pub(super) fn without_shared_windows(
     Ok(if is_shared { Transformed::no(plan) } else { rewritten })
 }
 
-/// Takes the names off all keys.
+/// Takes the names off the keys of windows, and the second of equal keys off aggregates.
 #[derive(Debug)]
-pub(super) struct WindowKeys;
+pub(super) struct PlainKeys;
 
-impl OptimizerRule for WindowKeys {
+impl OptimizerRule for PlainKeys {
     fn name(&self) -> &str {
-        "plain_window_keys"
+        "plain_keys"
     }
 
     fn apply_order(&self) -> Option<ApplyOrder> {
@@ -57,7 +60,7 @@ impl OptimizerRule for WindowKeys {
     }
 
     fn rewrite(&self, plan: LogicalPlan, _: &dyn OptimizerConfig) -> Result<Transformed<LogicalPlan>> {
-        if !matches!(plan, LogicalPlan::Window(_)) {
+        if !matches!(plan, LogicalPlan::Window(_) | LogicalPlan::Aggregate(_)) {
             return Ok(Transformed::no(plan));
         }
         let names = NamePreserver::new_for_projection();
@@ -70,14 +73,30 @@ impl OptimizerRule for WindowKeys {
 }
 
 fn plain(expr: Expr) -> Result<Transformed<Expr>> {
-    let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
-    let WindowFunction { params, .. } = call.as_mut();
-    let is_named = |key: &Expr| matches!(key, Expr::Alias(_));
-    if !params.partition_by.iter().chain(params.order_by.iter().map(|sort| &sort.expr)).any(is_named) {
-        return Ok(Transformed::no(Expr::WindowFunction(call)));
+    match expr {
+        Expr::WindowFunction(mut call) => {
+            let WindowFunction { params, .. } = call.as_mut();
+            let is_named = |key: &Expr| matches!(key, Expr::Alias(_));
+            if !params.partition_by.iter().chain(params.order_by.iter().map(|sort| &sort.expr)).any(is_named) {
+                return Ok(Transformed::no(Expr::WindowFunction(call)));
+            }
+            for key in params.partition_by.iter_mut().chain(params.order_by.iter_mut().map(|sort| &mut sort.expr)) {
+                *key = key.clone().unalias();
+            }
+            Ok(Transformed::yes(Expr::WindowFunction(call)))
+        }
+        Expr::AggregateFunction(mut call) => {
+            let mut keys: Vec<Expr> = vec![];
+            let before = call.params.order_by.len();
+            call.params.order_by.retain(|sort| {
+                let key = sort.expr.clone().unalias();
+                let is_new = !keys.contains(&key);
+                keys.push(key);
+                is_new
+            });
+            let changed = call.params.order_by.len() < before;
+            Ok(Transformed::new_transformed(Expr::AggregateFunction(call), changed))
+        }
+        other => Ok(Transformed::no(other)),
     }
-    for key in params.partition_by.iter_mut().chain(params.order_by.iter_mut().map(|sort| &mut sort.expr)) {
-        *key = key.clone().unalias();
-    }
-    Ok(Transformed::yes(Expr::WindowFunction(call)))
 }
