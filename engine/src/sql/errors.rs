@@ -415,6 +415,9 @@ fn no_column(
                 field.name
             )
         }
+        _ if is_alone && statement.tables().contains(&field.name) => {
+            format!("`{}` is a table, whose columns stand here: `busy(start, finish)`", field.name)
+        }
         (Some(near), _) if near.to_lowercase() != *near => {
             format!("did you mean `\"{near}\"`, with its double quotes?")
         }

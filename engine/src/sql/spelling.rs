@@ -25,6 +25,7 @@
 //! PREWHERE, CONNECT BY            an error: all rows would be answered
 //! FORMAT x, SETTINGS x, FOR XML   an error: it would be as if it were not there
 //! any_value(x ORDER BY y)         an error: the order would not matter
+//! busy(start, duration)           an error: a duration is no end
 //! to_char(t, 'YYYY-MM-DD')        an error: a format without % is answered as it stands
 //! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
 //! INTERVAL '1 day 02:00'          INTERVAL '1 day 02 hours 00 minutes'
@@ -548,6 +549,19 @@ fn check_arguments(call: &Function) -> Result<()> {
         "nth_value" if list.args.len() != 2 => {
             let hint = "`nth_value(x, 2)` is the second value";
             Err(error_at(call.name.span(), "`nth_value` takes a value and a number", hint))
+        }
+        "busy" | "max_concurrency" | "mean_concurrency" | "occupancy" => {
+            let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(finish))) = list.args.get(1) else { return Ok(()) };
+            let name_of_column = match finish {
+                Expr::Identifier(column) => Some(column),
+                Expr::CompoundIdentifier(parts) => parts.last(),
+                _ => None,
+            };
+            if name_of_column.is_none_or(|column| !column.value.eq_ignore_ascii_case("duration")) {
+                return Ok(());
+            }
+            let hint = format!("`{name}(start, finish)`, or `start + duration`");
+            Err(error_at(finish.span(), format!("`{name}` takes the end of each span, and no duration"), &hint))
         }
         _ => Ok(()),
     }
