@@ -29,6 +29,7 @@ mod dependencies;
 mod dependent;
 mod diagnostic;
 pub mod dialect;
+mod doubles;
 mod equal;
 mod errors;
 mod expanded;
@@ -181,6 +182,7 @@ async fn try_plan(
     let planned = with_keys(context, &statement.parsed).await?;
     let passes = [
         decimals::settle,
+        doubles::rewrite,
         lists::rewrite,
         times::texts,
         frames::rewrite,
