@@ -2,7 +2,7 @@
 //!
 //! The pool counts what operators and readers reserve in it, but not every allocation is reserved. So with
 //! `--memory 256MB` or more a thread reads every few milliseconds how much anonymous memory the process has
-//! (`/proc/self/statm`: resident − shared). At 1.25 × the limit + 60 MB it *rings*, so that the process stays below
+//! (`/proc/self/statm`: resident − shared). At 1.25 × the limit + 60 MB it *rings* (earlier with many threads), so that the process stays below
 //! 1.25 × the limit + 100 MB while it stops: the running query ends with an error, and the command goes on to its next query or ends with status 2. If memory still grows (an operator that
 //! never awaits cannot be stopped, nor can an import), or is not released after the query was stopped, the process
 //! ends, with the same message and status.
@@ -28,6 +28,11 @@ use crate::errors::{Failure, Problem};
 const WATCHED_FROM: u64 = 256_000_000;
 /// What is allowed beside a quarter more than the limit: the program itself, and what allocators keep.
 const ALLOWANCE: u64 = 60_000_000;
+/// Each thread beyond so many has values in its hands, and keeps the watch from its core: it rings so much earlier for each, and so much
+/// for all.
+const FEW_THREADS: u64 = 8;
+const FOR_A_THREAD: u64 = 1_500_000;
+const FOR_THREADS: u64 = 60_000_000;
 /// How much more a query may take while it is being stopped.
 const WHILE_STOPPING: u64 = 32_000_000;
 /// Memory grows by some megabytes in this time.
@@ -39,6 +44,8 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 const NO_ANSWER: i32 = 2;
 
 static WATCH: OnceLock<Watch> = OnceLock::new();
+/// How many threads queries run on.
+static THREADS: AtomicU64 = AtomicU64::new(0);
 
 /// What a command still writes when its process is ended halfway, in place of the message on stderr.
 pub(crate) type LastWords = Box<dyn FnOnce(Problem) + Send>;
@@ -80,6 +87,11 @@ struct Watch {
     idle: AtomicBool,
     /// Rings with the bytes that the process had.
     bell: watch::Sender<u64>,
+}
+
+/// From now on queries run on so many threads.
+pub(crate) fn on_threads(threads: usize) {
+    THREADS.store(threads as u64, Ordering::Relaxed);
 }
 
 /// From now on the process is watched with this limit, which replaces an earlier one. On systems that do not report
@@ -200,7 +212,8 @@ impl Watch {
 
 /// Where the bell rings.
 fn line(limit: u64) -> u64 {
-    limit + limit / 4 + ALLOWANCE
+    let many = THREADS.load(Ordering::Relaxed).saturating_sub(FEW_THREADS);
+    (limit + limit / 4 + ALLOWANCE).saturating_sub((many * FOR_A_THREAD).min(FOR_THREADS))
 }
 
 fn too_much(bytes: u64) -> Problem {

@@ -59,6 +59,7 @@ pub(crate) fn reading<T: Send + 'static>(
     options.from = args.from;
     options.to = args.to;
     options.read_only = args.read_only || config::get().read_only;
+    memory::on_threads(options.threads);
     memory::over(options.memory_limit);
     let meter = io::stderr().is_terminal().then(|| Arc::new(Meter::new()));
     options.progress = meter.clone().map(|meter| meter as Arc<dyn Progress>);
@@ -180,7 +181,6 @@ fn nothing_lost(runs: &[RunSummary]) -> Result<(), Failure> {
     }
 }
 
-/// Three quarters of the machine's memory.
 /// From now on the process is watched, before there is a session: a stranger's query takes memory when it is read, too.
 pub(crate) fn watch_memory(args: &OpenArgs) {
     memory::over(memory_limit(args));

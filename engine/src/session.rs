@@ -19,6 +19,7 @@ use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReser
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF, WindowUDF};
 use datafusion::prelude::{SessionConfig, SessionContext};
+use tq_udfs::arguments::{WITH_ARGUMENTS, looked_at};
 use tq_udfs::bits::{BITS, over_frames};
 use tq_udfs::bounded::Bounds;
 use tq_udfs::centroids::within_centroids;
@@ -31,6 +32,7 @@ use tq_udfs::parts::within_parts;
 use tq_udfs::percentile::{PRECISE, precisely};
 use tq_udfs::plain_results::plainly;
 use tq_udfs::ranks::{RANKS, signed};
+use tq_udfs::regular_expressions::{REGULAR, as_in_postgresql};
 use tq_udfs::relation::RelationFunction;
 use tq_udfs::rounded::{WIDER, to_places, wider};
 use tq_udfs::shifts::{SHIFTS, shifted};
@@ -434,6 +436,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
         let function = within_parts(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
     }
+    for name in WITH_ARGUMENTS {
+        let function = looked_at(context.state().udf(name)?);
+        context.register_udf(Arc::new(function))?;
+    }
     for name in BESIDE_TIMES {
         let function = beside_times(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;
@@ -442,6 +448,10 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
     context.register_udf(Arc::new(date_trunc))?;
     let round = to_places(context.state().udf("round")?);
     context.register_udf(Arc::new(round))?;
+    for name in REGULAR {
+        let function = as_in_postgresql(context.state().udf(name)?);
+        context.register_udf(Arc::new(function))?;
+    }
     for name in WIDER {
         let function = wider(context.state().udf(name)?);
         context.register_udf(Arc::new(function))?;

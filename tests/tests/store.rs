@@ -612,7 +612,8 @@ fn gc_follows_no_link_and_deletes_nothing_of_others() {
     std::fs::write(runs.join("mystuffmystuff12/thesis.tex"), "x").unwrap();
     // A file of a number that no store reaches is none of the log.
     std::fs::write(store.join("log/18446744073709551615.checkpoint.json"), "x").unwrap();
-    // Left by an import that was killed.
+    // Left by imports that were killed.
+    std::fs::write(store.join(".views-abcdef"), "x").unwrap();
     std::fs::create_dir(runs.join(".import-abcdefghij012345")).unwrap();
     std::fs::write(runs.join(".import-abcdefghij012345/tasks-000.parquet"), "x").unwrap();
     let held = runs.join(".import-bbcdefghij012345");
@@ -620,7 +621,8 @@ fn gc_follows_no_link_and_deletes_nothing_of_others() {
     std::fs::write(held.join("tasks-000.parquet"), "x").unwrap();
     let lock = std::fs::File::open(&held).unwrap();
     lock.lock().unwrap();
-    assert_eq!(store::gc(&store, Duration::from_secs(3600)).unwrap().0.files, 1);
+    assert_eq!(store::gc(&store, Duration::from_secs(3600)).unwrap().0.files, 2);
+    assert!(!store.join(".views-abcdef").exists());
     assert!(outside.join("precious").exists() && runs.join("mine/file").exists() && runs.join("note").exists());
     assert!(held.join("tasks-000.parquet").exists(), "somebody writes it");
     drop(lock);

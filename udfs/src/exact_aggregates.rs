@@ -7,7 +7,7 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, IntervalUnit, UInt64Type};
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field, FieldRef, Int64Type, IntervalUnit, UInt64Type};
 use datafusion_common::{Result, plan_err};
 use datafusion_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion_expr::type_coercion::functions::fields_with_udf;
@@ -18,7 +18,7 @@ use datafusion_expr::{
 
 use crate::aggregate::{Accumulators, Row};
 use crate::checked::intervals::IntervalMean;
-use crate::checked::whole::{DecimalMean, WholeMean};
+use crate::checked::whole::{DecimalMean, MORE_DECIMALS, WholeMean, WideDecimalMean};
 use crate::exact::Double;
 use crate::exact::moments::{
     AvgX, AvgY, Correlation, CovarPop, CovarSample, Intercept, Moments, Pairs, Quantity, R2, Slope, StddevPop,
@@ -67,12 +67,9 @@ impl Exactly {
             [DataType::Int64] if self.name() == "avg" => Some(Accumulators::of::<WholeMean<Int64Type>>(is_distinct)),
             [DataType::UInt64] if self.name() == "avg" => Some(Accumulators::of::<WholeMean<UInt64Type>>(is_distinct)),
             [DataType::Decimal128(precision, scale)] if self.name() == "avg" => {
-                Some(match more_decimals(*precision, *scale) {
-                    0 => Accumulators::of::<DecimalMean<0>>(is_distinct),
-                    1 => Accumulators::of::<DecimalMean<1>>(is_distinct),
-                    2 => Accumulators::of::<DecimalMean<2>>(is_distinct),
-                    3 => Accumulators::of::<DecimalMean<3>>(is_distinct),
-                    _ => Accumulators::of::<DecimalMean<4>>(is_distinct),
+                Some(match type_of_mean(*precision, *scale) {
+                    DataType::Decimal128(..) => Accumulators::of::<DecimalMean>(is_distinct),
+                    _ => Accumulators::of::<WideDecimalMean>(is_distinct),
                 })
             }
             [DataType::Interval(IntervalUnit::MonthDayNano)] if self.name() == "avg" => {
@@ -123,11 +120,13 @@ impl Exactly {
     }
 }
 
-/// How many more decimals a mean has than its numbers: four, as in DataFusion, but no more than leave room for all whole
-/// digits of the numbers. DataFusion always takes four and refuses means of large numbers.
-fn more_decimals(precision: u8, scale: i8) -> u8 {
-    // Scales end with the precision, too.
-    4.min(38 - precision.min(38)).min((38 - scale.clamp(0, 38)) as u8)
+/// Decimals of a mean: it has four more than its numbers, and their digits before the point.
+fn type_of_mean(precision: u8, scale: i8) -> DataType {
+    let (precision, scale) = (precision + MORE_DECIMALS, scale + MORE_DECIMALS as i8);
+    match precision <= DECIMAL128_MAX_PRECISION {
+        true => DataType::Decimal128(precision, scale),
+        false => DataType::Decimal256(precision, scale),
+    }
 }
 
 impl AggregateUDFImpl for Exactly {
@@ -162,10 +161,7 @@ impl AggregateUDFImpl for Exactly {
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {
-            [DataType::Decimal128(precision, scale)] if self.name() == "avg" => {
-                let more = more_decimals(*precision, *scale);
-                Ok(DataType::Decimal128(precision + more, scale + more as i8))
-            }
+            [DataType::Decimal128(precision, scale)] if self.name() == "avg" => Ok(type_of_mean(*precision, *scale)),
             [DataType::Interval(_)] => Ok(types[0].clone()),
             _ if types.iter().all(DataType::is_integer) => Ok(DataType::Float64),
             _ => self.function.return_type(types),

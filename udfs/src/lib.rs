@@ -9,6 +9,7 @@
 //! wrap functions that DataFusion provides.
 
 mod aggregate;
+pub mod arguments;
 pub mod bits;
 pub mod bounded;
 pub mod busy;
@@ -53,6 +54,7 @@ pub mod permutation;
 pub mod plain_results;
 pub mod ranks;
 pub mod ready;
+pub mod regular_expressions;
 pub mod relation;
 mod retyped;
 pub mod rounded;

@@ -1,7 +1,7 @@
 //! Accumulators whose result type is known only when a query is planned: decimals of any precision and scale.
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
-use arrow::datatypes::{DataType, Decimal128Type};
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type};
 use datafusion_common::{Result, ScalarValue};
 use datafusion_expr::{Accumulator, EmitTo, GroupsAccumulator};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// The accumulator, its answers of this type.
 pub(crate) fn one(accumulator: Box<dyn Accumulator>, data_type: &DataType) -> Box<dyn Accumulator> {
     match data_type {
-        DataType::Decimal128(precision, scale) => {
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
             Box::new(Decimals { inner: accumulator, precision: *precision, scale: *scale })
         }
         _ => accumulator,
@@ -19,7 +19,7 @@ pub(crate) fn one(accumulator: Box<dyn Accumulator>, data_type: &DataType) -> Bo
 /// The accumulator of groups, its answers of this type.
 pub(crate) fn groups(accumulator: Box<dyn GroupsAccumulator>, data_type: &DataType) -> Box<dyn GroupsAccumulator> {
     match data_type {
-        DataType::Decimal128(precision, scale) => {
+        DataType::Decimal128(precision, scale) | DataType::Decimal256(precision, scale) => {
             Box::new(Decimals { inner: accumulator, precision: *precision, scale: *scale })
         }
         _ => accumulator,
@@ -41,6 +41,7 @@ impl Accumulator for Decimals<dyn Accumulator> {
     fn evaluate(&mut self) -> Result<ScalarValue> {
         Ok(match self.inner.evaluate()? {
             ScalarValue::Decimal128(value, _, _) => ScalarValue::Decimal128(value, self.precision, self.scale),
+            ScalarValue::Decimal256(value, _, _) => ScalarValue::Decimal256(value, self.precision, self.scale),
             other => other,
         })
     }
@@ -82,6 +83,10 @@ impl GroupsAccumulator for Decimals<dyn GroupsAccumulator> {
         match answers.data_type() {
             DataType::Decimal128(..) => {
                 let answers = answers.as_primitive::<Decimal128Type>().clone();
+                Ok(Arc::new(answers.with_precision_and_scale(self.precision, self.scale)?))
+            }
+            DataType::Decimal256(..) => {
+                let answers = answers.as_primitive::<Decimal256Type>().clone();
                 Ok(Arc::new(answers.with_precision_and_scale(self.precision, self.scale)?))
             }
             _ => Ok(answers),

@@ -92,6 +92,15 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             .hint("`tq check NEW --baseline BASE` compares several runs a side; `tq query … runs-side-by-side` shows them")
             .into());
     }
+    for (side, given) in [("base", base), ("new", new)] {
+        let prefix = format!("{side}/");
+        if let Some(run) = runs.iter().find_map(|run| run.name.strip_prefix(&prefix)) {
+            let message = format!("`{}` holds runs, of which `{run}` is one today", path_of(given));
+            return Err(Problem::new(message)
+                .hint(format!("`tq diff` takes the run itself: a file, or `STORE/{run}`"))
+                .into());
+        }
+    }
     let library = library::open(&args.library)?;
     let (mut measures, mut not_compared) = (Vec::new(), Vec::new());
     for (name, query) in STANDARD {

@@ -94,6 +94,14 @@ fn a_store_answers_as_its_traces() {
     assert!(said && answer.status == Some(2), "{}", answer.stderr);
     let answer = place.tq("gc runs.store --older-than 0s");
     assert!(answer.status == Some(0) && !answer.stdout.starts_with("0 files"), "{}{}", answer.stdout, answer.stderr);
+    // A run of a store is compared as its file is, and one in a folder is asked for itself.
+    let of_files = place.tq("diff run.json run.json");
+    let of_runs = place.tq("diff runs.store/night/1 runs.store/night/1");
+    let below_names = |answer: &str| answer.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!((of_runs.status, below_names(&of_runs.stdout)), (Some(0), below_names(&of_files.stdout)));
+    assert!(of_runs.stdout.contains("makespan"), "{}", of_runs.stdout);
+    place.tq("diff runs.store/night/1 'runs.store/night/1*'").check(&expect![[r#""#]]);
+    place.tq("import run.json --into runs.store/log/other").check(&expect![[r#""#]]);
     place.tq("runs run.json").check(&expect![[r#"
         --- stderr
         error: run.json: it is no store: it has no folder `log` with commits

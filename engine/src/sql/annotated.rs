@@ -11,6 +11,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+use tq_udfs::arguments::without_what_was;
 
 /// What is said of a value.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -86,6 +87,8 @@ impl ScalarUDFImpl for Itself {
     }
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        args.args.pop().map_or_else(|| internal_err!("{} has one argument", self.name()), Ok)
+        let Some(value) = args.args.pop() else { return internal_err!("{} has one argument", self.name()) };
+        // A CASE that is NULL has the list of its branch beneath.
+        if self.said == Said::MayBeNull && value.data_type().is_nested() { without_what_was(value) } else { Ok(value) }
     }
 }

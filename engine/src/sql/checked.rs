@@ -28,6 +28,7 @@ use datafusion::optimizer::AnalyzerRule;
 use tq_udfs::checked::arithmetic::{CheckedAdd, CheckedMultiply, CheckedNegate, CheckedSubtract};
 use tq_udfs::checked::chain::{CheckedChain, Link};
 
+use crate::sql::annotated::{Said, itself};
 use crate::sql::stack::grown;
 use crate::sql::{branches, decimals, equal, interval_keys, narrowing, nullable, seconds, texts_cast};
 
@@ -80,6 +81,7 @@ impl CheckedArithmetic {
         let children = rewritten.transformed;
         let mut rewritten =
             self.rewrite(rewritten.data, schema)?.transform_data(|expr| narrowing::kept(expr, schema))?;
+        rewritten = rewritten.transform_data(|expr| equal::computed_apart(expr))?;
         rewritten.transformed |= children;
         Ok(rewritten)
     }
@@ -112,6 +114,13 @@ impl CheckedArithmetic {
             {
                 let chain = CheckedChain::new(vec![link]);
                 Ok(Transformed::yes(call(&Arc::new(ScalarUDF::from(chain)), vec![*left, *right])))
+            }
+            // DataFusion takes `a # a` for 0, also where `a` is NULL.
+            Expr::BinaryExpr(BinaryExpr { left, op: Operator::BitwiseXor, right })
+                if !matches!((left.as_ref(), right.as_ref()), (Expr::Literal(..), _) | (_, Expr::Literal(..))) =>
+            {
+                let right = Box::new(itself(*right, Said::NoColumn));
+                Ok(Transformed::yes(Expr::BinaryExpr(BinaryExpr { left, op: Operator::BitwiseXor, right })))
             }
             Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
                 let function = match op {

@@ -18,7 +18,7 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, internal_err, plan_err};
 use datafusion::functions::datetime::date_part;
 use datafusion::logical_expr::expr::{
     AggregateFunction, Case, InList, InSubquery, ScalarFunction, Sort, WindowFunction, WindowFunctionDefinition,
@@ -123,6 +123,21 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
         }
         other => Transformed::no(other),
     })
+}
+
+/// `1 IN (2, CASE WHEN b THEN 1 END)` as `1 IN (2) OR 1 = CASE …`: DataFusion takes a CASE among the elements for its constant where the
+/// value is one, also where the CASE is NULL.
+pub(super) fn computed_apart(expr: Expr) -> Result<Transformed<Expr>> {
+    let Expr::InList(InList { expr: value, list, negated }) = expr else { return Ok(Transformed::no(expr)) };
+    let is_plain = |item: &Expr| matches!(item, Expr::Literal(..) | Expr::Column(_));
+    if list.len() < 2 || list.iter().all(is_plain) || !value.column_refs().is_empty() || value.is_volatile() {
+        return Ok(Transformed::no(Expr::InList(InList { expr: value, list, negated })));
+    }
+    let (plain, computed): (Vec<Expr>, Vec<Expr>) = list.into_iter().partition(is_plain);
+    let of_plain = (!plain.is_empty()).then(|| value.as_ref().clone().in_list(plain, false));
+    let found = of_plain.into_iter().chain(computed.into_iter().map(|item| value.as_ref().clone().eq(item)));
+    let Some(found) = found.reduce(Expr::or) else { return internal_err!("IN without elements") };
+    Ok(Transformed::yes(if negated { Expr::Not(Box::new(found)) } else { found }))
 }
 
 /// Functions that compare their arguments, or take them apart.

@@ -7,7 +7,8 @@
 //! array_remove(a, x), array_replace(a, x, y)     all occurrences, not the first one; a NULL finds NULLs
 //! a || NULL                                      a: no list is added. CAST(NULL AS BIGINT) is an element
 //! a @> b                                         false where `b` has a NULL, which is in no list
-//! a && b                                         whether they share an element; a NULL is equal to none
+//! a && b                                         whether they share an element; a NULL is equal to none. NULL where a list is (it was false
+//!                                                where all lists of a batch are NULL), and so for array_has_any, array_has_all
 //! ```
 
 use datafusion::arrow::datatypes::DataType;
@@ -69,6 +70,10 @@ fn of_list(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
                 Expr::Literal(value, _) if !value.is_null() => rest,
                 _ => when(element.clone().is_null(), array_compact(list.clone())).otherwise(rest)?,
             }));
+        }
+        ("array_has_any" | "array_has_all", [list, other]) => {
+            let is_null = list.clone().is_null().or(other.clone().is_null());
+            return Ok(Transformed::yes(when(is_null, lit(ScalarValue::Boolean(None))).otherwise(expr)?));
         }
         ("array_replace", [list, from, to]) => {
             return Ok(Transformed::yes(array_replace_all(list.clone(), from.clone(), to.clone())));

@@ -23,6 +23,7 @@ pub(crate) mod charged;
 pub mod checked;
 mod column_aliases;
 mod correlated;
+mod created;
 mod decimal_text;
 mod decimals;
 mod dependencies;

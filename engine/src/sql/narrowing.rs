@@ -1,7 +1,7 @@
 //! Comparisons of casts that lose: `CAST(x AS DECIMAL(5, 0)) = 2`, `TRY_CAST(n AS SMALLINT) > 3`, `TRY_CAST(s AS BIGINT) IS NOT DISTINCT FROM NULL`.
 //!
 //! DataFusion (55.2) compares the value under the cast with the literal instead, whatever the cast does to the value: 2.4 was not 2, 100000 was more
-//! than 3 as a SMALLINT, and a text that is no number was no NULL. Here such a cast stands within [`itself`], through which nothing is concluded.
+//! than 3 as a SMALLINT, a text that is no number was no NULL, and a time in seconds was equal to 00:00:01.5. Here such a cast stands within [`itself`], through which nothing is concluded.
 //! Casts that keep every value stay as they are: scans leave out rows by them.
 
 use std::ops::RangeInclusive;
@@ -54,8 +54,8 @@ fn loses(from: &DataType, to: &DataType) -> bool {
         (None, Some(_)) => true,
         (None, None) => match (decimal(from), decimal(to)) {
             (Some(from), Some(to)) => from.0 > to.0 || from.1 > to.1,
-            // Of times and dates DataFusion knows which casts lose.
-            _ => is_text(from),
+            // A finer literal would be cut to the unit of what is cast.
+            _ => is_text(from) || from.is_temporal() && to.is_temporal(),
         },
     }
 }
@@ -92,6 +92,8 @@ fn decimal(data_type: &DataType) -> Option<(usize, i8)> {
 
 #[cfg(test)]
 mod tests {
+    use datafusion::arrow::datatypes::TimeUnit;
+
     use super::*;
 
     #[test]
@@ -120,6 +122,7 @@ mod tests {
             (Decimal128(5, 2), Int64),
             (Utf8, Int64),
             (Utf8, DataType::Date32),
+            (DataType::Date32, DataType::Timestamp(TimeUnit::Nanosecond, None)),
         ];
         for (from, to) in losing {
             assert!(loses(&from, &to), "{from} to {to}");

@@ -44,8 +44,9 @@ fn open(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let Expr::Case(Case { when_then_expr, else_expr, .. }) = &expr else { return Ok(Transformed::no(expr)) };
     let is_nullable = |expr: &Expr| expr.nullable(schema).unwrap_or(true);
     let has_nulls = when_then_expr.iter().map(|(_, then)| then).chain(else_expr).any(|value| is_nullable(value));
+    let is_nested = expr.get_type(schema).is_ok_and(|data_type| data_type.is_nested());
     // What both planners conclude in the end is not known yet: types are brought together later.
-    Ok(if has_nulls { Transformed::yes(nullable(expr)) } else { Transformed::no(expr) })
+    Ok(if has_nulls || is_nested { Transformed::yes(nullable(expr)) } else { Transformed::no(expr) })
 }
 
 /// `IS TRUE` and the like as the physical plan has it, where that is nullable.

@@ -32,6 +32,7 @@ use datafusion::sql::sqlparser::tokenizer::{Span, Token, Tokenizer};
 use tq_udfs::relation::{Omitted, Parameter, RelationFunction};
 
 use crate::sql::arrays;
+use crate::sql::created;
 use crate::sql::decimals;
 use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
@@ -57,7 +58,7 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
         ParsedStatement::Statement(statement) => {
             refuse_changes(statement)?;
             if let Statement::CreateTable(create) = statement.as_ref() {
-                decimals::check_columns(&create.columns)?;
+                created::check(&create.columns, &create.constraints, false)?;
             }
             if let Statement::ShowVariable { variable } = statement.as_ref()
                 && let Some(query) = settings::show(variable)?
@@ -71,7 +72,8 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
             CopyToSource::Query(query) => visit(query.as_mut(), known),
             CopyToSource::Relation(_) => Ok(()),
         },
-        ParsedStatement::CreateExternalTable(_) | ParsedStatement::Reset(_) => Ok(()),
+        ParsedStatement::CreateExternalTable(create) => created::check(&create.columns, &create.constraints, true),
+        ParsedStatement::Reset(_) => Ok(()),
     }
 }
 

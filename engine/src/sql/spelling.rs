@@ -30,7 +30,6 @@
 //! args #>> '{a,b}'                args -> 'a' ->> 'b': a text was no path, but a key
 //! INTERVAL '1 day 02:00'          INTERVAL '1 day 02 hours 00 minutes'
 //! FROM t, LATERAL (…) l JOIN u …  FROM t CROSS JOIN LATERAL (…) l JOIN u …: DataFusion joins `l` with `u` first, where `t` is not known
-//! regexp_replace(a, '(b)', '$1')  regexp_replace(a, '(b)', '$$1'): `$1` was a group; `\1` is, and `\&` all that matched
 //! SELECT 'a' 'b'                  an error: `b` would be a name
 //! OVER (ORDER BY NULL …)          OVER (ORDER BY CAST(NULL AS BIGINT) …): RANGE n PRECEDING asks for a type that has distances
 //! ```
@@ -664,7 +663,6 @@ pub(super) fn rewrite_expression(expr: &mut Expr) -> Result<()> {
         *text = interval_text::with_units(text).into_owned();
     }
     times::rewrite(expr);
-    replacement(expr);
     if let Some(steps) = path_of_json(expr) {
         *expr = steps;
     }
@@ -708,26 +706,6 @@ fn operators(expr: &mut Expr) {
             }
         }
         _ => {}
-    }
-}
-
-/// What `regexp_replace` puts, as PostgreSQL writes it, for the functions beneath: they take `$1` for a group, and know `\1`.
-fn replacement(expr: &mut Expr) {
-    let Expr::Function(call) = expr else { return };
-    if !call.name.to_string().eq_ignore_ascii_case("regexp_replace") {
-        return;
-    }
-    let FunctionArguments::List(list) = &mut call.args else { return };
-    let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(replacement))) = list.args.get_mut(2) else { return };
-    match replacement {
-        Expr::Value(ValueWithSpan { value: Value::SingleQuotedString(text), .. }) => {
-            *text = text.replace('$', "$$").replace(r"\&", r"\0");
-        }
-        other => {
-            let text = |text: &str| Expr::Value(Value::SingleQuotedString(text.to_owned()).into());
-            let computed = std::mem::replace(other, Expr::Identifier("".into()));
-            *other = dialect::call(Ident::new("replace"), [computed, text("$"), text("$$")]);
-        }
     }
 }
 

@@ -23,7 +23,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::cast::as_int64_array;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, plan_err};
+use datafusion::common::{Column, DFSchema, ExprSchema, Result, ScalarValue, internal_err, plan_err};
 use datafusion::functions_aggregate::expr_fn::{count, first_value};
 use datafusion::logical_expr::expr::{Exists, InSubquery, SetComparison, SetQuantifier, Sort as SortExpr};
 use datafusion::logical_expr::expr_rewriter::{NamePreserver, replace_col};
@@ -31,7 +31,7 @@ use datafusion::logical_expr::utils::{conjunction, merge_schema, split_conjuncti
 use datafusion::logical_expr::{
     Aggregate, BinaryExpr, ColumnarValue, Distinct, DistinctOn, Expr, ExprSchemable, FetchType, Filter, Join, JoinType,
     LogicalPlan, LogicalPlanBuilder, Operator, Projection, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    SkipType, Sort, Subquery, Volatility, lit, when,
+    SkipType, Sort, Subquery, Values, Volatility, lit, when,
 };
 use datafusion::optimizer::decorrelate::PullUpCorrelatedExpr;
 
@@ -81,6 +81,9 @@ impl Rewriter {
         if !has_subquery(&plan)? {
             return Ok(Transformed::no(plan));
         }
+        if let LogicalPlan::Values(values) = &plan {
+            return self.rows(values).map(Transformed::yes);
+        }
         if let LogicalPlan::Distinct(Distinct::On(distinct)) = &plan {
             return self.distinct_on(distinct).map(Transformed::yes);
         }
@@ -108,6 +111,37 @@ impl Rewriter {
             other => other,
         };
         rewritten.recompute_schema().map(Transformed::yes)
+    }
+
+    /// `VALUES (1), ((SELECT …))`: a row with a subquery is one of a projection.
+    fn rows(&mut self, Values { schema, values }: &Values) -> Result<LogicalPlan> {
+        let asks = |row: &Vec<Expr>| -> Result<bool> {
+            let mut found = false;
+            for value in row {
+                found |= value.exists(|expr| Ok(matches!(expr, Expr::ScalarSubquery(_)) || is_question(expr)))?;
+            }
+            Ok(found)
+        };
+        let mut branches: Vec<LogicalPlan> = vec![];
+        let mut plain = vec![];
+        let of_plain = |rows: &mut Vec<Vec<Expr>>| {
+            let values = std::mem::take(rows);
+            (!values.is_empty()).then(|| LogicalPlan::Values(Values { schema: Arc::clone(schema), values }))
+        };
+        for row in values {
+            if !asks(row)? {
+                plain.push(row.clone());
+                continue;
+            }
+            branches.extend(of_plain(&mut plain));
+            let named = row.iter().zip(schema.fields()).map(|(value, field)| value.clone().alias(field.name()));
+            let row = LogicalPlanBuilder::empty(true).project(named)?.build()?;
+            branches.push(self.node(row)?.data);
+        }
+        branches.extend(of_plain(&mut plain));
+        let mut branches = branches.into_iter();
+        let Some(first) = branches.next() else { return internal_err!("VALUES without rows") };
+        branches.try_fold(first, |all, branch| LogicalPlanBuilder::from(all).union(branch)?.build())
     }
 
     /// `SELECT DISTINCT ON (a) (SELECT …) …`: subqueries stand in a projection, and what is distinct are its columns.

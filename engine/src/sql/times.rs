@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! DATE ± INTERVAL               CAST(date AS TIMESTAMP) ± interval           hours would be left out without a word
+//! TIMESTAMP(0) ± INTERVAL       CAST(… AS TIMESTAMP(9)) ± interval           what is finer than the unit would be left out without a word
 //! INTERVAL * n, INTERVAL / n    interval_times(interval, n), interval_over   also of `t2 - t1`, which is an interval then
 //! - INTERVAL '1 hour 5 minutes'   -1 * interval                            DataFusion negates the hour only
 //! -(t2 - t1)                    interval_times(…, -1)                      DataFusion refuses it
@@ -117,7 +118,23 @@ impl ExprPlanner for OfTimes {
                 PlannerResult::Original(RawBinaryExpr { op, left: cast(left, INTERVAL), right })
             }
             Plus if matches!(left_type, DataType::Timestamp(..)) && is_text(&right) => {
-                of_dates(left, Operator::Plus, cast(right, INTERVAL))
+                of_dates(finest(left, &left_type), Operator::Plus, cast(right, INTERVAL))
+            }
+            // What is written finer than the column is would be cut to its unit.
+            _ if compares && is_coarse(&left_type) && is_text(&right) => {
+                PlannerResult::Original(RawBinaryExpr { op, left: finest(left, &left_type), right })
+            }
+            _ if compares && is_text(&left) && is_coarse(&right_type) => {
+                PlannerResult::Original(RawBinaryExpr { op, left, right: finest(right, &right_type) })
+            }
+            Plus if is_coarse(&left_type) && is_span(&right_type) => {
+                of_dates(finest(left, &left_type), Operator::Plus, right)
+            }
+            Minus if is_coarse(&left_type) && is_span(&right_type) => {
+                of_dates(finest(left, &left_type), Operator::Minus, right)
+            }
+            Plus if is_span(&left_type) && is_coarse(&right_type) => {
+                of_dates(left, Operator::Plus, finest(right, &right_type))
             }
             Plus if is_date(&left_type) && is_span(&right_type) => of_dates(timestamp(left), Operator::Plus, right),
             Minus if is_date(&left_type) && is_span(&right_type) => of_dates(timestamp(left), Operator::Minus, right),
@@ -206,6 +223,21 @@ fn is_date(data_type: &DataType) -> bool {
 /// Whether a type is that of intervals or of differences of times.
 fn is_span(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Interval(_) | DataType::Duration(_))
+}
+
+/// Whether a type is that of times without nanoseconds.
+fn is_coarse(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Timestamp(unit, _) if *unit != TimeUnit::Nanosecond)
+}
+
+/// A time of that type with nanoseconds.
+fn finest(time: Expr, data_type: &DataType) -> Expr {
+    match data_type {
+        DataType::Timestamp(unit, zone) if *unit != TimeUnit::Nanosecond => {
+            cast(time, DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()))
+        }
+        _ => time,
+    }
 }
 
 fn timestamp(date: Expr) -> Expr {

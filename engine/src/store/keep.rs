@@ -97,9 +97,11 @@ pub fn gc(root: &Path, older_than: Duration) -> Result<(Collected, Vec<String>),
             let _ = fs::remove_dir(&path);
         }
     }
-    for entry in entries(&log_folder(root))? {
+    let of_log = entries(&log_folder(root))?.into_iter().map(|entry| (entry, UNLINKED));
+    let of_views = entries(root)?.into_iter().map(|entry| (entry, views::UNFINISHED));
+    for (entry, unfinished) in of_log.chain(of_views) {
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-        let is_left = entry.file_name().to_str().is_some_and(|name| name.starts_with(UNLINKED));
+        let is_left = entry.file_name().to_str().is_some_and(|name| name.starts_with(unfinished));
         if !is_file || !is_left {
             continue;
         }

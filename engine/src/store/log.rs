@@ -235,6 +235,9 @@ impl State {
             places.extend(entry.iter().map(|entry| (entry.run.name.clone(), place)));
         }
         let (mut number, mut left) = (self.number, self.left);
+        let of_run =
+            |entry: &Entry| entry.files.iter().map(|file| (file.path.clone(), Arc::clone(file))).collect::<Vec<_>>();
+        let mut known: HashMap<String, Arc<StoredFile>> = slots.iter().flatten().flat_map(of_run).collect();
         for (path, commit) in commits {
             let mut free: HashMap<String, usize> = HashMap::new();
             for name in commit.removed {
@@ -247,6 +250,15 @@ impl State {
                 free.insert(name, place);
             }
             let files: Arc<Vec<Arc<StoredFile>>> = Arc::new(commit.files.into_iter().map(Arc::new).collect());
+            for file in files.iter() {
+                let before = known.entry(file.path.clone()).or_insert_with(|| Arc::clone(file));
+                if before != file {
+                    return Err(damaged(
+                        &path,
+                        format!("it says of `{}` something else than a commit before", file.path),
+                    ));
+                }
+            }
             for run in commit.runs {
                 let place = free.remove(&run.name).unwrap_or(slots.len());
                 if places.insert(run.name.clone(), place).is_some() {
@@ -463,13 +475,26 @@ pub(super) fn commit(
         let mut commit = make(&state)?;
         commit.number = state.number + 1;
         let path = commit_path(root, commit.number);
+        if commit.number > LAST_NUMBER {
+            return Err(ImportError::Unusable {
+                path,
+                what: format!("the log has its last commit already: their numbers end with {LAST_NUMBER}"),
+                hint: Some("import its traces into a store of another name".to_owned()),
+            });
+        }
         check(&commit).map_err(|what| ImportError::internal(&path, super::internal(what)))?;
         let next = state.apply(vec![(path.clone(), commit.clone())])?;
         match link(root, &path, &commit)? {
             false => continue,
             true if next.number % CHECKPOINT_EVERY == 0 => {
-                // The commits say the same: without the checkpoint, opening is slower.
-                let _ = link(root, &checkpoint_path(root, next.number), &next.checkpoint());
+                // The commits say the same: without the checkpoint, opening is slower. One that could not be read would hide them.
+                let checkpoint = next.checkpoint();
+                let path = checkpoint_path(root, next.number);
+                if check(&checkpoint).is_ok()
+                    && State::default().apply(vec![(path.clone(), checkpoint.clone())]).is_ok()
+                {
+                    let _ = link(root, &path, &checkpoint);
+                }
             }
             true => {}
         }
@@ -570,6 +595,16 @@ mod tests {
         fs::remove_file(commit_path(store.path(), 7)).unwrap();
         let missing = read(store.path(), Deadline::default()).unwrap_err().to_string();
         assert!(missing.contains("00000007.json"), "{missing}");
+    }
+
+    #[test]
+    fn a_log_ends_with_its_last_number() {
+        let store = store();
+        let last = Commit { number: LAST_NUMBER, runs: vec![run("a")], ..Commit::default() };
+        fs::write(checkpoint_path(store.path(), LAST_NUMBER), encoded(&last).unwrap()).unwrap();
+        assert_eq!(names(&read(store.path(), Deadline::default()).unwrap()), ["a"]);
+        let refused = commit(store.path(), |_| Ok(Commit { runs: vec![run("b")], ..Commit::default() }));
+        assert!(refused.unwrap_err().to_string().contains("the log has its last commit already"));
     }
 
     #[test]

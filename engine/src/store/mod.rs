@@ -188,6 +188,13 @@ pub(crate) fn load(
         budget.deadline().check(&place.root)?;
         let mut named = run_of(&place.root, entry, (first + runs.len()) as i64, &mut files, budget)?;
         if let Some(prefix) = &spec.name {
+            // A run that is meant by itself is called as a file would be.
+            if place.pattern.as_ref() == Some(&named.name) && wanted.len() == 1 {
+                named.name.clone_from(prefix);
+                named.run.info.study = named.run.info.study.map(|_| prefix.clone());
+                runs.push(named);
+                continue;
+            }
             named.name = format!("{prefix}/{}", named.name);
             named.run.info.study = named.run.info.study.map(|study| format!("{prefix}/{study}"));
         }
@@ -445,6 +452,15 @@ fn check_names(root: &Path, state: &State, names: &[String], replace: &Replace) 
 fn usable(root: &Path) -> Result<(), ImportError> {
     if log::is_store(root) {
         return Ok(());
+    }
+    if let Some(around) =
+        root.ancestors().skip(1).find(|folder| !folder.as_os_str().is_empty() && log::is_store(folder))
+    {
+        return Err(ImportError::Unusable {
+            path: root.to_owned(),
+            what: format!("it would lie in the store `{}`", around.display()),
+            hint: Some("name a folder beside it".to_owned()),
+        });
     }
     let Ok(entries) = std::fs::read_dir(root) else {
         return match root.exists() {

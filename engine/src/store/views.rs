@@ -13,6 +13,8 @@ use crate::tables::{ColumnType, Table};
 
 /// The file, in the store.
 const NAME: &str = "views.sql";
+/// How files begin that become [`NAME`] when they are whole; their writers hold a lock on them.
+pub(super) const UNFINISHED: &str = ".views-";
 /// A larger text is written by `gc` only.
 const LARGEST: usize = 1 << 20;
 
@@ -23,8 +25,9 @@ pub(super) fn write(root: &Path, state: &State, always: bool) -> Result<(), Impo
         return Ok(());
     }
     let path = root.join(NAME);
-    let written = tempfile::Builder::new().prefix(".views-").make_in(root, |path| std::fs::File::create_new(path));
+    let written = tempfile::Builder::new().prefix(UNFINISHED).make_in(root, |path| std::fs::File::create_new(path));
     let written = written.and_then(|mut file| {
+        file.as_file().lock()?;
         std::io::Write::write_all(file.as_file_mut(), text.as_bytes())?;
         file.as_file().sync_all()?;
         file.persist(&path).map_err(|error| error.error)?;

@@ -263,9 +263,16 @@ impl<T> Default for WholeMean<T> {
     }
 }
 
-/// A sum of decimals and their number, for a mean with `MORE` decimals.
+/// How many more decimals a mean has than its numbers, as a quotient.
+pub(crate) const MORE_DECIMALS: u8 = 4;
+
+/// A sum of decimals and their number, for a mean with [`MORE_DECIMALS`] that 38 digits hold.
 #[derive(Debug, Default)]
-pub(crate) struct DecimalMean<const MORE: u32>(WholeSum<Decimal128Type>);
+pub(crate) struct DecimalMean(WholeSum<Decimal128Type>);
+
+/// The same where they do not.
+#[derive(Debug, Default)]
+pub(crate) struct WideDecimalMean(WholeSum<Decimal128Type>);
 
 /// What means share: they differ in the answer.
 macro_rules! mean {
@@ -337,22 +344,30 @@ macro_rules! mean {
 }
 
 mean!([T: Whole], WholeMean<T>, T, Float64Type, |total: WholeTotal, count| mean_of_whole(total.low, count));
-mean!([const MORE: u32], DecimalMean<MORE>, Decimal128Type, Decimal128Type, |total, count| {
-    decimal_mean(total, count, MORE)
+mean!([], DecimalMean, Decimal128Type, Decimal128Type, |total, count| {
+    // It fits: it is no larger than the numbers.
+    decimal_mean(total, count).to_i128().unwrap_or(0)
 });
+mean!([], WideDecimalMean, Decimal128Type, Decimal256Type, decimal_mean);
 
-/// The sum with so many more decimals ÷ the number, halves away from 0. It fits: it is no larger than the numbers.
-fn decimal_mean(total: WholeTotal, count: u64, more: u32) -> i128 {
-    let up = 10i128.pow(more);
+/// The sum with more decimals ÷ the number, halves away from 0.
+fn decimal_mean(total: WholeTotal, count: u64) -> i256 {
+    let up = 10i128.pow(MORE_DECIMALS.into());
     if let Some(dividend) = total.value().and_then(|sum| sum.checked_mul(up)) {
         let (quotient, rest) = (dividend / i128::from(count), (dividend % i128::from(count)).unsigned_abs());
-        return quotient + if 2 * rest >= u128::from(count) { dividend.signum() } else { 0 };
+        return i256::from_i128(quotient + if 2 * rest >= u128::from(count) { dividend.signum() } else { 0 });
     }
     let dividend = BigInt::from_signed_bytes_le(&total.in_256_bits().to_le_bytes()) * up;
     let doubled: BigInt =
         &dividend * 2 + if total.in_256_bits().is_negative() { -i128::from(count) } else { count.into() };
     // Whole division of big numbers cuts towards 0, as that of small ones does.
-    i128::try_from(doubled / (i128::from(count) * 2)).unwrap_or(0)
+    let mean = (doubled / (i128::from(count) * 2)).to_signed_bytes_le();
+    let sign = if mean.last().is_some_and(|byte| byte & 0x80 != 0) { 0xff } else { 0 };
+    let mut bytes = [sign; 32];
+    for (byte, of_mean) in bytes.iter_mut().zip(mean) {
+        *byte = of_mean;
+    }
+    i256::from_le_bytes(bytes)
 }
 
 #[cfg(test)]
@@ -428,10 +443,11 @@ mod tests {
                 Ok(other) => panic!("{other:?}"),
                 Err(error) => prop_assert!(!fits && error.to_string().contains("does not fit DECIMAL(38)"), "{error}"),
             }
-            let mean = testing::cut::<DecimalMean<0>>(&column, &cuts).unwrap();
-            let ScalarValue::Decimal128(Some(mean), ..) = mean else { panic!("{mean:?}") };
+            let mean = testing::cut::<WideDecimalMean>(&column, &cuts).unwrap();
+            let ScalarValue::Decimal256(Some(mean), ..) = mean else { panic!("{mean:?}") };
             // Nearest: twice the distance to the true mean is at most 1.
-            let apart: BigInt = (BigInt::from(mean) * values.len() - &sum) * 2;
+            let mean = BigInt::from_signed_bytes_le(&mean.to_le_bytes());
+            let apart: BigInt = (mean * values.len() - &sum * 10_000) * 2;
             prop_assert!(apart.magnitude() <= BigInt::from(values.len()).magnitude());
         }
     }
