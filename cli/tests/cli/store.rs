@@ -100,8 +100,18 @@ fn a_store_answers_as_its_traces() {
     let below_names = |answer: &str| answer.lines().skip(2).map(str::to_owned).collect::<Vec<_>>();
     assert_eq!((of_runs.status, below_names(&of_runs.stdout)), (Some(0), below_names(&of_files.stdout)));
     assert!(of_runs.stdout.contains("makespan"), "{}", of_runs.stdout);
-    place.tq("diff runs.store/night/1 'runs.store/night/1*'").check(&expect![[r#""#]]);
-    place.tq("import run.json --into runs.store/log/other").check(&expect![[r#""#]]);
+    place.tq("diff runs.store/night/1 'runs.store/night/1*'").check(&expect![[r#"
+        --- stderr
+        error: `runs.store/night/1*` holds runs, of which `night/1` is one today
+        hint: `tq diff` takes the run itself: a file, or `STORE/night/1`
+        --- exit 2
+    "#]]);
+    place.tq("import run.json --into runs.store/log/other").check(&expect![[r#"
+        --- stderr
+        error: runs.store/log/other: it would lie in the store `runs.store`
+        hint: name a folder beside it
+        --- exit 2
+    "#]]);
     place.tq("runs run.json").check(&expect![[r#"
         --- stderr
         error: run.json: it is no store: it has no folder `log` with commits
