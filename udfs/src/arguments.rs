@@ -78,7 +78,12 @@ impl ScalarUDFImpl for LookedAt {
 
 fn within_reach(seconds: &ColumnarValue) -> Result<()> {
     let seconds = cast(&seconds.to_array(1)?, &DataType::Float64)?;
-    match seconds.as_primitive::<Float64Type>().iter().flatten().find(|second| !(second.abs() <= LAST_SECOND)) {
+    match seconds
+        .as_primitive::<Float64Type>()
+        .iter()
+        .flatten()
+        .find(|second| second.is_nan() || second.abs() > LAST_SECOND)
+    {
         Some(beyond) => {
             exec_err!("to_timestamp({beyond}): a time with nanoseconds lies between the years 1677 and 2262")
         }

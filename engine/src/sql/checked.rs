@@ -81,7 +81,7 @@ impl CheckedArithmetic {
         let children = rewritten.transformed;
         let mut rewritten =
             self.rewrite(rewritten.data, schema)?.transform_data(|expr| narrowing::kept(expr, schema))?;
-        rewritten = rewritten.transform_data(|expr| equal::computed_apart(expr))?;
+        rewritten = rewritten.transform_data(equal::computed_apart)?;
         rewritten.transformed |= children;
         Ok(rewritten)
     }

@@ -121,11 +121,12 @@ impl ExprPlanner for OfTimes {
                 of_dates(finest(left, &left_type), Operator::Plus, cast(right, INTERVAL))
             }
             // What is written finer than the column is would be cut to its unit.
-            _ if compares && is_coarse(&left_type) && is_text(&right) => {
-                PlannerResult::Original(RawBinaryExpr { op, left: finest(left, &left_type), right })
-            }
-            _ if compares && is_text(&left) && is_coarse(&right_type) => {
-                PlannerResult::Original(RawBinaryExpr { op, left, right: finest(right, &right_type) })
+            _ if compares
+                && (is_coarse(&left_type) || is_coarse(&right_type))
+                && (is_text(&left) || is_text(&right) || is_of_day(&left_type) && is_of_day(&right_type)) =>
+            {
+                let (left, right) = (finest(left, &left_type), finest(right, &right_type));
+                PlannerResult::Original(RawBinaryExpr { op, left, right })
             }
             Plus if is_coarse(&left_type) && is_span(&right_type) => {
                 of_dates(finest(left, &left_type), Operator::Plus, right)
@@ -227,16 +228,29 @@ fn is_span(data_type: &DataType) -> bool {
 
 /// Whether a type is that of times without nanoseconds.
 fn is_coarse(data_type: &DataType) -> bool {
-    matches!(data_type, DataType::Timestamp(unit, _) if *unit != TimeUnit::Nanosecond)
+    with_nanoseconds(data_type).is_some()
+}
+
+/// Whether a type is that of times of a day.
+fn is_of_day(data_type: &DataType) -> bool {
+    matches!(data_type, DataType::Time32(_) | DataType::Time64(_))
 }
 
 /// A time of that type with nanoseconds.
 fn finest(time: Expr, data_type: &DataType) -> Expr {
+    match with_nanoseconds(data_type) {
+        Some(fine) => cast(time, fine),
+        None => time,
+    }
+}
+
+fn with_nanoseconds(data_type: &DataType) -> Option<DataType> {
     match data_type {
         DataType::Timestamp(unit, zone) if *unit != TimeUnit::Nanosecond => {
-            cast(time, DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()))
+            Some(DataType::Timestamp(TimeUnit::Nanosecond, zone.clone()))
         }
-        _ => time,
+        DataType::Time32(_) | DataType::Time64(TimeUnit::Microsecond) => Some(DataType::Time64(TimeUnit::Nanosecond)),
+        _ => None,
     }
 }
 
