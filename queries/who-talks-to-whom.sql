@@ -5,9 +5,16 @@
 -- chart: heatmap x=target y=source value=count totals=true panel=run
 --
 -- Those that never sent or received are there when others of their kind did and the kind has no more than $most. Where more than that
--- talk, those whose names differ in [numbers] only stand together: CU[*].
-WITH pairs AS (
-  SELECT run, source, target, sum(count) AS count, sum(bytes) AS bytes FROM messages GROUP BY run, source, target
+-- talk, those whose names differ in [numbers] only stand together: CU[*]. Where a trace has messages as they are sent, as they are handled and the
+-- buffers that carry them, only the first of these count: each message once.
+WITH layers AS (
+  SELECT run, source, target, CASE kind WHEN 'logical' THEN 1 WHEN 'handled' THEN 2 WHEN 'local_send' THEN 3 WHEN 'nonblock_send' THEN 3 END AS layer,
+    sum(count) AS count, sum(bytes) AS bytes
+  FROM messages
+  GROUP BY run, source, target, layer
+  QUALIFY layer IS NULL OR layer = min(layer) OVER (PARTITION BY run)
+), pairs AS (
+  SELECT run, source, target, sum(count) AS count, sum(bytes) AS bytes FROM layers GROUP BY run, source, target
 ), ends AS (
   SELECT run, source AS location FROM pairs UNION SELECT run, target FROM pairs
 ), members AS (

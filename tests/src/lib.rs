@@ -66,6 +66,13 @@ pub fn open(path: &Path) -> Session {
     try_open(path, &[]).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// A session over several traces that can be read.
+pub fn open_together(paths: &[&Path]) -> Session {
+    let mut options = OpenOptions::new(2 << 30, 2);
+    options.traces.extend(paths.iter().map(|path| TraceSpec { name: None, path: path.to_path_buf() }));
+    Session::open(&options).unwrap_or_else(|error| panic!("{paths:?}: {error}"))
+}
+
 /// Waits for work, on a runtime of its own.
 pub fn wait<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime").block_on(work)

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+mod agree;
 mod chrome_dialects;
 mod damaged;
 mod embedding;

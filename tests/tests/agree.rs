@@ -1,0 +1,55 @@
+//! What pages say: figures of one page agree with each other and with a count by hand.
+
+use tq_tests::{ask_saved, cells, folder_of, lines, open, rows};
+
+/// Every message is in the recording as it was sent, as it was handled, and in two buffers.
+fn two_nodes() -> tempfile::TempDir {
+    let send = |from: usize, to: usize| format!("{}, {from}, {}, {to}, 16\n", from / 2, to / 2);
+    folder_of(&[
+        ("PE0_send.csv", [send(0, 1), send(0, 2), send(0, 3)].concat()),
+        ("PE1_send.csv", send(1, 2)),
+        ("PE2_send.csv", send(2, 0)),
+        ("PE3_send.csv", String::new()),
+        (
+            "physical.txt",
+            "local_send, 60, 0, 1\nlocal_send, 40, 2, 3\nnonblock_send, 60, 0, 2\nnonblock_send, 40, 1, 3\n".into(),
+        ),
+    ])
+}
+
+#[test]
+fn a_message_counts_once_whatever_it_travels_in() {
+    let folder = two_nodes();
+    let session = open(folder.path());
+    let pairs: Vec<String> = cells(&ask_saved(&session, "who-talks-to-whom", &[]), "-")
+        .into_iter()
+        .filter(|row| row[3] != "0")
+        .map(|row| row[1..5].join("|"))
+        .collect();
+    assert_eq!(pairs, ["PE0|PE1|1|16", "PE0|PE2|1|16", "PE0|PE3|1|16", "PE1|PE2|1|16", "PE2|PE0|1|16"]);
+    let fact = lines(&ask_saved(&session, "facts-messages", &[]));
+    assert!(fact[0].starts_with("5 messages were sent, 80 bytes;"), "{fact:?}");
+    // Where some run has no messages of the program itself, what carried them counts.
+    let buffers = folder_of(&[("physical.txt", "local_send, 60, 0, 1\nlocal_send, 40, 1, 0\n")]);
+    let session = tq_tests::open_together(&[folder.path(), buffers.path()]);
+    let sums = rows(&session, "SELECT run_number FROM runs ORDER BY run_number");
+    assert_eq!(sums.len(), 2);
+    let fact = lines(&ask_saved(&session, "facts-messages", &[])).remove(0);
+    assert!(
+        fact.contains("5 messages were sent, 80 bytes") && fact.contains("2 messages were sent, 100 bytes"),
+        "{fact}"
+    );
+}
+
+/// 5 messages of 20 bytes on the wire, each of them in two of the 4 buffers.
+#[test]
+fn messages_in_a_buffer_are_as_many_as_its_bytes_hold() {
+    let folder = two_nodes();
+    let session = open(folder.path());
+    let answer: Vec<String> =
+        cells(&ask_saved(&session, "actorprof-aggregation", &[]), "-").iter().map(|row| row[1..6].join("|")).collect();
+    assert_eq!(answer[0], "all|5|4|2.5|50.0");
+    assert_eq!(answer[1..3], ["PE0|3|2|3.0|60.0", "PE1|1|1|2.0|40.0"]);
+    let fact = lines(&ask_saved(&session, "facts-aggregation", &[])).remove(0);
+    assert!(fact.contains("5 messages of the program left in 4 buffers, each message in two of them: 2.5 "), "{fact}");
+}
