@@ -3,7 +3,8 @@
 //! The box reaches from the first to the third quartile with a line at the median (linear interpolation between order statistics,
 //! as R's type 7 and NumPy have it); whiskers reach to the last values within 1.5 times the height of the box (Tukey), what lies
 //! beyond is an outlier. Outliers that share a pixel are drawn as one dot. Without `scale`, the axis is logarithmic where most
-//! boxes would be flat on a linear one. With `color`, a box has the colour of the text in its first row.
+//! boxes would be flat on a linear one; values of zero or less are drawn at its lower end, and count as all others do. With
+//! `color`, a box has the colour of the text in its first row.
 
 use super::ChartError;
 use super::data::{Data, Words, in_words};
@@ -39,10 +40,11 @@ struct Summary {
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
     let categories = data.words(chart.column("x"))?;
     let values = data.numbers(chart.column("y"))?;
-    let is_log = match chart.get("scale") {
-        Some(scale) => scale == "log",
-        None => are_flat(&categories, &values.values),
-    };
+    let is_log = values.values.iter().any(|&value| value > 0.0)
+        && match chart.get("scale") {
+            Some(scale) => scale == "log",
+            None => are_flat(&categories, &values.values),
+        };
     let subtitle = format!(
         "{} by {}, {}{}; box: quartiles, line: median, whiskers: 1.5 × the box",
         in_words(&values.name),
@@ -56,9 +58,8 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     for (&code, &value) in categories.codes.iter().zip(&values.values) {
         if value.is_nan() {
             missing += 1;
-        } else if is_log && value <= 0.0 {
-            without_log += 1;
         } else {
+            without_log += usize::from(is_log && value <= 0.0);
             by_category[code as usize].push(value);
         }
     }
@@ -76,7 +77,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }
     if without_log > 0 {
         sheet.notes.push(format!(
-            "Without a place on a logarithmic scale: {} of zero or less.",
+            "Drawn at the lower end of the logarithmic axis: {} of zero or less.",
             counted(without_log, "value")
         ));
     }
@@ -105,10 +106,13 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let boxes: Vec<(usize, Summary)> =
         order.iter().map(|&code| (code as usize, summary(std::mem::take(&mut by_category[code as usize])))).collect();
     let all: usize = boxes.iter().map(|(_, summary)| summary.count).sum();
-    let least = boxes
-        .iter()
-        .map(|(_, summary)| summary.outliers.first().copied().unwrap_or(summary.low).min(summary.low))
-        .fold(f64::INFINITY, f64::min);
+    // What has no logarithm counts as a value, but does not stretch the axis.
+    let drawn = |(_, summary): &(usize, Summary)| {
+        let of_boxes = [summary.low, summary.first, summary.median, summary.third, summary.high];
+        let is_drawn = |value: &f64| !is_log || *value > 0.0;
+        of_boxes.into_iter().chain(summary.outliers.iter().copied()).filter(is_drawn).fold(f64::INFINITY, f64::min)
+    };
+    let least = boxes.iter().map(drawn).fold(f64::INFINITY, f64::min);
     let most = boxes
         .iter()
         .map(|(_, summary)| summary.outliers.last().copied().unwrap_or(summary.high).max(summary.high))
@@ -118,7 +122,11 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     } else {
         Scale::from_zero(values.quantity, least, most, 7)
     };
-    let at = |value: f64| if is_log { value.log10() } else { value };
+    let at = |value: f64| match (is_log, value > 0.0) {
+        (true, true) => value.log10(),
+        (true, false) => scale.from,
+        (false, _) => value,
+    };
 
     let top = sheet.top() + 22.0;
     let labels: Vec<String> = boxes.iter().map(|(code, _)| categories.labels[*code].clone()).collect();
@@ -190,7 +198,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }))
 }
 
-/// Whether most boxes would be lines on a linear scale, and hardly a value has no place on a logarithmic one.
+/// Whether most boxes would be lines on a linear scale, and hardly a value has no logarithm.
 fn are_flat(categories: &Words, values: &[f64]) -> bool {
     let mut by_category: Vec<Vec<f64>> = vec![Vec::new(); categories.words.len()];
     let mut positive = 0;
