@@ -5,11 +5,12 @@
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH idle AS (
   SELECT g.run, g.location, g.duration, before.name AS name_before, after.name AS name_after
-  FROM gaps(working_spans, from => slice_from(), to => slice_to(), ends => true) g
+  FROM idle_stretches g
   JOIN runs r ON r.run = g.run
   LEFT JOIN working_tasks before ON before.task = g.task_before
   LEFT JOIN working_tasks after ON after.task = g.task_after
-  WHERE g.duration > 0
+  -- A location that was never busy is counted below.
+  WHERE g.duration > 0 AND (g.task_before IS NOT NULL OR g.task_after IS NOT NULL)
   ORDER BY g.duration DESC, r.run_number, g.location, g.start
   LIMIT 1
 ), collectives AS (
@@ -20,8 +21,8 @@ WITH idle AS (
 ), never AS (
   SELECT count(*) AS lanes, min(l.location) AS location FROM busy_lanes l JOIN runs r ON r.run = l.run WHERE l.busy_time = 0 AND r.makespan > 0
 )
-SELECT 'No link says what waits for what; ' || CASE n.lanes WHEN 0 THEN 'the' WHEN 1 THEN n.location || ' never ran, and of the others the'
-    ELSE n.lanes || ' locations never ran, and of the others the' END || ' longest idle stretch is ' || time_text(i.duration) || ' on ' || i.location
+SELECT 'No link says what waits for what; ' || CASE n.lanes WHEN 0 THEN 'the' WHEN 1 THEN n.location || ' was never busy, and of the others the'
+    ELSE n.lanes || ' locations were never busy, and of the others the' END || ' longest idle stretch is ' || time_text(i.duration) || ' on ' || i.location
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || i.run ELSE '' END
   || CASE
        WHEN coalesce(name_before, '') <> '' AND coalesce(name_after, '') <> '' THEN ', between ' || name_before || ' and ' || name_after || '.'
@@ -36,8 +37,8 @@ WHERE c.ranks < 2
 UNION ALL
 SELECT CASE n.lanes
     WHEN 0 THEN 'Nothing waited: no location ever idled, so the run is as long as its work.'
-    WHEN 1 THEN 'No link says what waits for what; ' || n.location || ' never ran, and the others never idled.'
-    ELSE 'No link says what waits for what; ' || n.lanes || ' locations never ran, and the others never idled.'
+    WHEN 1 THEN 'No link says what waits for what; ' || n.location || ' was never busy, and the others never idled.'
+    ELSE 'No link says what waits for what; ' || n.lanes || ' locations were never busy, and the others never idled.'
   END AS fact, NULL AS name_before, NULL AS name_after
 FROM (SELECT count(*) AS stretches FROM idle) CROSS JOIN (SELECT count(*) AS tasks FROM working_tasks WHERE duration > 0)
 CROSS JOIN never n

@@ -10,7 +10,7 @@ WITH spread AS (
   GROUP BY run
 ), idle AS (
   SELECT g.run, g.location, g.start, g.duration, after.name
-  FROM gaps(working_spans, from => slice_from(), to => slice_to(), ends => true) g
+  FROM idle_stretches g
   LEFT JOIN working_tasks after ON after.task = g.task_after
   QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY g.duration DESC, g.location, g.start) = 1
 ), spans AS (

@@ -313,7 +313,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, parent_links, program_locations, … (47 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, idle_stretches, parent_links, … (48 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -673,6 +673,10 @@ fn the_prompt_reads_a_pipe_without_prompting() {
               counters           0  Values over time, or totals.
               events             0  Instants: milestones, marks, tags.
               executions         0  Scalability studies: one row per run, region and repetition.
+              idle_stretches     3  When locations ran nothing: the gaps between their `working_spans`, from the
+                                    first start to the last finish of their run, as its makespan, or of the
+                                    slice. Locations without spans have none. Saved queries about idle time read
+                                    it.
               import_stats       2  What was skipped, repaired, rounded or guessed while reading: nothing is
                                     dropped silently.
               links              1  Directed links between tasks.

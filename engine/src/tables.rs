@@ -487,7 +487,7 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 10] = [
+pub static VIEWS: [ViewSpec; 11] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler); \
@@ -581,6 +581,30 @@ pub static VIEWS: [ViewSpec; 10] = [
             ("run", "The recording."),
             ("location", "The location."),
             ("busy_time", "Ticks during which at least one of its `working_spans` ran; 0 where it has none."),
+        ],
+    },
+    ViewSpec {
+        name: "idle_stretches",
+        description: "When locations ran nothing: the gaps between their `working_spans`, from the first start to the last finish of \
+                      their run, as its makespan, or of the slice. Locations without spans have none. Saved queries about idle time read it.",
+        // Spans without length bound no gap, but the window of all locations reaches them.
+        sql: "SELECT run, location, start, finish, duration, task_before, task_after FROM gaps(( \
+              SELECT run, location, start, finish, task FROM working_spans UNION ALL \
+              SELECT run, location, unnest(make_array(first_start, last_finish)) AS start, \
+                unnest(make_array(first_start, last_finish)) AS finish, NULL AS task FROM ( \
+                SELECT w.run, w.location, r.first_start, r.last_finish FROM ( \
+                  SELECT run, min(location) AS location FROM working_tasks WHERE finish IS NOT NULL GROUP BY run) w \
+                JOIN (SELECT run, min(start) AS first_start, max(finish) AS last_finish FROM program_tasks GROUP BY run) r ON r.run = w.run \
+                WHERE w.location IS NOT NULL)), \
+              from => slice_from(), to => slice_to(), ends => true)",
+        columns: &[
+            ("run", "The recording."),
+            ("location", "Where nothing ran."),
+            ("start", "First tick of the stretch."),
+            ("finish", "First tick after it."),
+            ("duration", "finish - start."),
+            ("task_before", "The task that ran last before it; NULL where none did."),
+            ("task_after", "The task that runs first after it; NULL where none does."),
         ],
     },
     ViewSpec {

@@ -1,6 +1,6 @@
 //! What pages say: figures of one page agree with each other and with a count by hand.
 
-use tq_tests::{ask_saved, cells, folder_of, lines, open, rows};
+use tq_tests::{ask_saved, cells, fixture, folder_of, lines, open, rows};
 
 /// Every message is in the recording as it was sent, as it was handled, and in two buffers.
 fn two_nodes() -> tempfile::TempDir {
@@ -52,4 +52,43 @@ fn messages_in_a_buffer_are_as_many_as_its_bytes_hold() {
     assert_eq!(answer[1..3], ["PE0|3|2|3.0|60.0", "PE1|1|1|2.0|40.0"]);
     let fact = lines(&ask_saved(&session, "facts-aggregation", &[])).remove(0);
     assert!(fact.contains("5 messages of the program left in 4 buffers, each message in two of them: 2.5 "), "{fact}");
+}
+
+/// The run begins with a collective, which its one location does not execute.
+const LATE: &str = r#"[{"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","pid":1,"tid":1,"ts":0,"dur":1000},
+{"ph":"X","cat":"cpu_op","name":"first","pid":1,"tid":1,"ts":900,"dur":10},
+{"ph":"X","cat":"cpu_op","name":"second","pid":1,"tid":1,"ts":930,"dur":20}]"#;
+
+#[test]
+fn idle_stretches_reach_to_the_ends_of_the_run() {
+    let folder = folder_of(&[("late.json", LATE)]);
+    let session = open(&folder.path().join("late.json"));
+    let gaps: Vec<String> =
+        cells(&ask_saved(&session, "idle-gaps", &[]), "-").iter().map(|row| row[3..].join("|")).collect();
+    assert_eq!(gaps, ["900000|-|first", "50000|second|-", "20000|first|second"]);
+    let fact = lines(&ask_saved(&session, "facts-idle", &[])).remove(0);
+    assert!(fact.contains("the longest idle stretch is 900 µs on 1/1, before its first task, first."), "{fact}");
+    // Idle and busy time of a location that ran anything fill the makespan.
+    for trace in
+        ["chrome/ddp_gloo", "nsys/two_streams.sqlite", "chrome/kineto_tiny.json", "daisen/virtualmem_v5.sqlite3.zst"]
+    {
+        let session = open(&fixture(trace));
+        let apart = "SELECT count(*) FROM busy_lanes b JOIN runs r ON r.run = b.run
+            LEFT JOIN (SELECT run, location, sum(duration) AS idle FROM idle_stretches GROUP BY run, location) i
+                ON i.run = b.run AND i.location = b.location
+            WHERE b.busy_time > 0 AND b.busy_time + coalesce(i.idle, 0) <> r.makespan";
+        assert_eq!(rows(&session, apart), ["0"], "{trace}");
+        assert_ne!(rows(&session, "SELECT count(*) FROM busy_lanes WHERE busy_time > 0"), ["0"], "{trace}");
+    }
+}
+
+/// A task without length makes no location busy, and a location is not one of those that never were and another at once.
+#[test]
+fn the_longest_idle_stretch_is_of_a_location_that_ran() {
+    let trace = r#"[{"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},{"ph":"X","name":"b","pid":1,"tid":1,"ts":90,"dur":10},
+        {"ph":"X","name":"c","pid":1,"tid":2,"ts":50,"dur":0},{"ph":"X","name":"c","pid":1,"tid":2,"ts":60,"dur":0}]"#;
+    let folder = folder_of(&[("points.json", trace)]);
+    let fact = lines(&ask_saved(&open(&folder.path().join("points.json")), "facts-idle", &[])).remove(0);
+    let expected = "1/2 was never busy, and of the others the longest idle stretch is 80.0 µs on 1/1, between a and b.";
+    assert!(fact.contains(expected), "{fact}");
 }

@@ -73,6 +73,10 @@ fn lists_describe_themselves() {
                              execute, and ports, which only hand on.
           busy_lanes         (view) How long each of the `working_lanes` was busy, those that never ran
                              included.
+          idle_stretches     (view) When locations ran nothing: the gaps between their `working_spans`, from
+                             the first start to the last finish of their run, as its makespan, or of the
+                             slice. Locations without spans have none. Saved queries about idle time read
+                             it.
           parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
                              task can have both.
           executions         (view) Scalability studies: one row per run, region and repetition.
