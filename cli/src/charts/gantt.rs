@@ -88,6 +88,8 @@ struct Lane {
     location: String,
     rows: Vec<Row>,
     tasks: u64,
+    /// For how long something ran.
+    busy: i128,
     /// Names and kinds of what runs.
     open: Open<(u32, u32)>,
 }
@@ -155,9 +157,11 @@ impl Gantt {
         self.first_start = self.first_start.min(first);
         self.last_finish = self.last_finish.max(last);
         let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
-        self.lanes[lane].open.begin((name, kind), first, last, |(name, kind), ticks| {
+        let Lane { open, busy, .. } = &mut self.lanes[lane];
+        open.begin((name, kind), first, last, |(name, kind), ticks| {
             names[name as usize] += ticks;
             kinds[kind as usize] += ticks;
+            *busy += ticks;
         });
         let rows_before = self.lanes[lane].rows.len();
         let Some(row) = self.lanes[lane].place(start, finish) else {
@@ -188,9 +192,11 @@ impl Gantt {
     pub(crate) fn draw(mut self, title: &str, order: &LaneOrder, page: &super::Names) -> String {
         let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
         for lane in &mut self.lanes {
-            lane.open.until(i64::MAX, |(name, kind), ticks| {
+            let Lane { open, busy, .. } = lane;
+            open.until(i64::MAX, |(name, kind), ticks| {
                 names[name as usize] += ticks;
                 kinds[kind as usize] += ticks;
+                *busy += ticks;
             });
         }
         if self.bars.is_some() {
@@ -210,7 +216,7 @@ impl Gantt {
         let key = (run.to_owned(), location.to_owned());
         *self.lane_numbers.entry(key).or_insert_with(|| {
             let (run, location) = (run.to_owned(), location.to_owned());
-            self.lanes.push(Lane { run, location, rows: Vec::new(), tasks: 0, open: Open::default() });
+            self.lanes.push(Lane { run, location, rows: Vec::new(), tasks: 0, busy: 0, open: Open::default() });
             self.lanes.len() - 1
         })
     }

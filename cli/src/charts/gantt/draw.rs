@@ -1,5 +1,6 @@
 //! The picture of a [`Gantt`]: layout, axis, lanes, legend.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
 
@@ -21,7 +22,7 @@ const ROW_MIN: f64 = 2.0;
 const ROW_MAX: f64 = 18.0;
 /// Rows of all lanes that are drawn.
 const ROWS_DRAWN_MAX: usize = 900;
-const LANES_DRAWN_MAX: usize = 300;
+pub(super) const LANES_DRAWN_MAX: usize = 300;
 /// Stretches of one colour that are drawn: about ten bytes each.
 const STRETCHES_MAX: usize = 32_000;
 /// Shades of a colour for how much of a bin was busy.
@@ -90,6 +91,12 @@ fn subtitle(gantt: &Gantt) -> String {
 fn notes(layout: &Layout<'_>) -> Vec<String> {
     let gantt = layout.gantt;
     let mut notes = Vec::new();
+    if layout.classes.len() > 1 {
+        notes.push(
+            "Shares: of the time of all tasks, waits and transfers among them; of nested tasks, the innermost counts."
+                .to_owned(),
+        );
+    }
     let others = layout.classes.iter().filter(|class| **class == HUES).count();
     if others > 1 && gantt.lanes.iter().any(|lane| lane.rows.len() > 1) {
         notes.push("Grey: names with little time of their own; what runs inside of them does not count.".to_owned());
@@ -103,7 +110,7 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
     }
     let hidden = gantt.lanes.len() - layout.lanes.len();
     if hidden > 0 {
-        notes.push(format!("Not drawn: {}.", counted(hidden, "further location")));
+        notes.push(format!("Not drawn: {}, where least ran.", counted(hidden, "further location")));
     }
     let deep_rows: usize = layout.drawn().map(|(lane, _)| lane.rows.len().saturating_sub(layout.rows_cap)).sum();
     if deep_rows > 0 || gantt.too_deep > 0 {
@@ -117,8 +124,7 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
 
 impl<'a> Layout<'a> {
     fn new(gantt: &'a Gantt, order: &LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
-        let mut lanes = in_order(&gantt.lanes, order);
-        lanes.truncate(LANES_DRAWN_MAX);
+        let lanes = busiest(&gantt.lanes, in_order(&gantt.lanes, order));
         let rows = |cap: usize| lanes.iter().map(|&lane| gantt.lanes[lane].rows.len().min(cap)).sum::<usize>();
         let rows_cap = (1..=super::ROWS_MAX).rev().find(|&cap| rows(cap) <= ROWS_DRAWN_MAX).unwrap_or(1);
         let row_height = (ROWS_HEIGHT / rows(rows_cap).max(1) as f64).clamp(ROW_MIN, ROW_MAX);
@@ -378,6 +384,18 @@ fn in_order(lanes: &[Lane], order: &LaneOrder) -> Vec<usize> {
         let place = places.get(&(lane.run.as_str(), lane.location.as_str())).copied().unwrap_or(usize::MAX);
         (place, natural(&lane.run), natural(&lane.location))
     });
+    numbers
+}
+
+/// As many as are drawn of these lanes, in the same order: where there are more, those on which most ran.
+fn busiest(lanes: &[Lane], mut numbers: Vec<usize>) -> Vec<usize> {
+    if numbers.len() > LANES_DRAWN_MAX {
+        let mut by_work: Vec<usize> = (0..numbers.len()).collect();
+        by_work.sort_by_key(|&place| Reverse(lanes[numbers[place]].busy));
+        by_work.truncate(LANES_DRAWN_MAX);
+        by_work.sort_unstable();
+        numbers = by_work.into_iter().map(|place| numbers[place]).collect();
+    }
     numbers
 }
 

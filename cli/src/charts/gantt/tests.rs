@@ -1,5 +1,6 @@
 //! Tests of rows, bins and the bounds of a picture.
 
+use super::draw::LANES_DRAWN_MAX;
 use super::*;
 use crate::charts::Names;
 
@@ -39,8 +40,8 @@ fn tasks_take_the_first_free_row() {
     // b     [---)
     // c         [-)        touches b: the same row
     // d         |          stands where b ends: another row
-    let mut lane =
-        Lane { run: String::new(), location: String::new(), rows: Vec::new(), tasks: 0, open: Open::default() };
+    let (run, location) = (String::new(), String::new());
+    let mut lane = Lane { run, location, rows: Vec::new(), tasks: 0, busy: 0, open: Open::default() };
     assert_eq!(lane.place(0, 6), Some(0));
     assert_eq!(lane.place(1, 3), Some(1));
     assert_eq!(lane.place(3, 4), Some(1));
@@ -131,6 +132,28 @@ fn lanes_follow_the_given_order_and_then_their_numbers() {
     let picture = chart(&spans).draw("order", &order, &Names::default());
     let at = |label: &str| picture.find(&format!(">{label}</text>")).unwrap();
     assert!(at("main") < at("w2") && at("w2") < at("w9") && at("w9") < at("w10"));
+}
+
+/// 400 banks with hardly any work come first by name.
+#[test]
+fn of_too_many_lanes_those_with_most_work_are_drawn() {
+    let mut spans: Vec<_> = (0..400).map(|bank| span(&format!("bank{bank}"), "read", 0, 1)).collect();
+    spans.extend([span("core1", "run", 0, 900), span("core2", "wait", 0, 800)]);
+    let picture = chart(&spans).draw("lanes", &LaneOrder::default(), &Names::default());
+    assert!(picture.contains("run: 900 ns") && picture.contains("wait: 800 ns"), "{picture}");
+    assert_eq!(picture.matches("read: 1 ns").count(), LANES_DRAWN_MAX - 2);
+    assert!(picture.contains("Not drawn: 102 further locations, where least ran."), "{picture}");
+}
+
+#[test]
+fn the_legend_says_what_its_shares_are_of() {
+    let picture = |names: &[&str]| {
+        let spans: Vec<_> = names.iter().map(|name| span("w", name, 0, 10)).collect();
+        chart(&spans).draw("shares", &LaneOrder::default(), &Names::default())
+    };
+    let note = "Shares: of the time of all tasks, waits and transfers among them;";
+    assert!(picture(&["a", "b"]).contains(note));
+    assert!(!picture(&["a"]).contains(note));
 }
 
 #[test]
