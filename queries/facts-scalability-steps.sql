@@ -14,7 +14,7 @@ WITH cells AS (
   FROM cells
   GROUP BY run
 )
-SELECT 'Efficiency' || CASE WHEN count(*) OVER () > 1 THEN ' of ' || run ELSE '' END || ' falls in '
+SELECT 'Efficiency' || CASE WHEN count(*) OVER () > 1 THEN ' of ' || run ELSE '' END || ' falls by more than 0.005 in '
   || array_to_string(array_remove_all(make_array(CASE WHEN cores_steps > 0 THEN cores_falls || ' of ' || cores_steps || ' steps to more cores' ELSE '' END,
     CASE WHEN size_steps > 0 THEN size_falls || ' of ' || size_steps || ' to a larger problem' ELSE '' END,
     CASE WHEN both_steps > 0 THEN both_falls || ' of ' || both_steps || ' to both' ELSE '' END), ''), ', ') || ' (see Does the program scale).' AS fact

@@ -2,23 +2,26 @@
 -- topic: facts
 -- needs: executions
 --
+-- As in pascal-weakest-region.
 WITH cells AS (
-  SELECT * FROM efficiency_diffs() WHERE efficiency IS NOT NULL
+  SELECT * FROM efficiency_diffs(executions, method => 'median_of_ratios') WHERE efficiency IS NOT NULL
 ), parents AS (
   SELECT DISTINCT study, parent_region FROM executions WHERE parent_region IS NOT NULL
 ), innermost AS (
-  SELECT w.run, r.region, w.argument, w.cores, r.efficiency, w.efficiency AS program_efficiency,
-    w.efficiency * w.time / (w.time - r.time * (1 - least(r.efficiency, 1))) - w.efficiency AS lost,
-    row_number() OVER (PARTITION BY w.run, r.region ORDER BY w.size_order DESC, w.cores DESC) AS place
+  SELECT w.run, r.region, w.argument, w.size_order, w.cores, w.efficiency AS program_efficiency,
+    w.efficiency * w.time / nullif(greatest(w.time - r.time * (1 - least(r.efficiency, 1)), 0), 0) - w.efficiency AS lost
   FROM cells w
   JOIN cells r ON (r.run IS NOT DISTINCT FROM w.run) AND (r.argument IS NOT DISTINCT FROM w.argument) AND r.cores = w.cores
   LEFT ANTI JOIN parents p ON (p.study IS NOT DISTINCT FROM r.run) AND p.parent_region = r.region
-  WHERE w.region = '' AND r.region <> '' AND r.time <= w.time AND w.time > r.time * (1 - least(r.efficiency, 1))
+  WHERE w.region = '' AND r.region <> ''
+  QUALIFY NOT bool_or(r.time > 1.01 * w.time) OVER (PARTITION BY w.run, r.region, w.argument)
+), places AS (
+  SELECT *, row_number() OVER (PARTITION BY run, region ORDER BY size_order DESC, cores DESC) AS place FROM innermost
 )
 SELECT 'Of the innermost regions, ' || region || CASE WHEN (SELECT count(DISTINCT study) FROM executions) > 1 THEN ' of ' || run ELSE '' END || ' costs most: if it scaled perfectly, the program would use '
   || round(100 * (program_efficiency + lost), 1) || ' % of ' || cores || ' cores instead of ' || round(100 * program_efficiency, 1)
   || ' % at size ' || coalesce(argument, 'of the only one') || '.' AS fact
-FROM innermost
+FROM places
 WHERE place = 1 AND lost > 0
 ORDER BY lost DESC, run, region
 LIMIT 1

@@ -15,5 +15,6 @@ WITH cells AS (
 )
 SELECT diagram, run, argument, cores, round(value, 6) AS value,
   CASE WHEN min(run) OVER () < max(run) OVER () THEN run || ': ' ELSE '' END || diagram AS panel
-FROM diagrams
-ORDER BY place, run, size_order, cores
+FROM (SELECT *, dense_rank() OVER (ORDER BY run) AS study_place FROM diagrams)
+-- A picture has 24 panels at most: of many studies, all of the first ones.
+ORDER BY CASE WHEN max(study_place) OVER () > 6 THEN run END, place, run, size_order, cores

@@ -1,17 +1,19 @@
 -- title: Which inner region drags the program down: the efficiency that the program loses to it (1 = all of it)
 -- topic: scalability
 -- needs: executions
--- param method: TEXT = 'ratio_of_medians' -- how repetitions become one efficiency; or 'median_of_ratios'
+-- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
 -- chart: bar x=lost_efficiency y=region color=run
 --
+-- Sizes at which a region took longer than the program that it is part of are left out, on all cores: pascal-impossible-regions has them.
 WITH cells AS (
   SELECT * FROM efficiency_diffs(executions, method => $method) WHERE efficiency IS NOT NULL
 ), inner_cells AS (
   SELECT w.run, r.region, w.argument, w.size_order, w.cores, w.efficiency AS program_efficiency, r.efficiency AS region_efficiency,
-    w.efficiency * w.time / (w.time - r.time * (1 - least(r.efficiency, 1))) - w.efficiency AS lost
+    w.efficiency * w.time / nullif(greatest(w.time - r.time * (1 - least(r.efficiency, 1)), 0), 0) - w.efficiency AS lost
   FROM cells w
   JOIN cells r ON (r.run IS NOT DISTINCT FROM w.run) AND (r.argument IS NOT DISTINCT FROM w.argument) AND r.cores = w.cores
-  WHERE w.region = '' AND r.region <> '' AND r.time <= w.time AND w.time > r.time * (1 - least(r.efficiency, 1))
+  WHERE w.region = '' AND r.region <> ''
+  QUALIFY NOT bool_or(r.time > 1.01 * w.time) OVER (PARTITION BY w.run, r.region, w.argument)
 ), largest AS (
   SELECT *, row_number() OVER (PARTITION BY run, region ORDER BY size_order DESC, cores DESC) AS place,
     avg(lost) OVER (PARTITION BY run, region) AS mean_lost

@@ -92,3 +92,48 @@ fn the_longest_idle_stretch_is_of_a_location_that_ran() {
     let expected = "1/2 was never busy, and of the others the longest idle stretch is 80.0 µs on 1/1, between a and b.";
     assert!(fact.contains(expected), "{fact}");
 }
+
+/// A study of a program and its regions: per argument and repetition the times on 1 and 2 cores.
+fn study(regions: &[(&str, &[&[(&str, f64, f64)]])]) -> String {
+    let runs = |&(argument, one, two): &(&str, f64, f64)| {
+        format!(r#"{{"argument":"{argument}","runs":[{{"threads":1,"time":{one}}},{{"threads":2,"time":{two}}}]}}"#)
+    };
+    let repetition =
+        |sizes: &&[(&str, f64, f64)]| format!("[{}]", sizes.iter().map(runs).collect::<Vec<_>>().join(","));
+    let region = |(region, repetitions): &(&str, &[&[(&str, f64, f64)]])| {
+        let executions = repetitions.iter().map(repetition).collect::<Vec<_>>().join(",");
+        format!(r#"{{"region":"{region}","filename":"a.c","executions":[{executions}]}}"#)
+    };
+    format!("[{}]", regions.iter().map(region).collect::<Vec<_>>().join(","))
+}
+
+/// Of two repetitions: the median of 4/6 and 8/10, not 6/8.
+#[test]
+fn all_queries_about_a_study_use_one_method() {
+    let text = study(&[
+        ("0, 9999", &[&[("1", 4.0, 3.0)], &[("1", 8.0, 5.0)]]),
+        ("1, 5", &[&[("1", 1.0, 1.0)], &[("1", 1.0, 1.0)]]),
+    ]);
+    let folder = folder_of(&[("study.json", text)]);
+    let session = open(&folder.path().join("study.json"));
+    assert!(lines(&ask_saved(&session, "pascal-weakest-region", &[]))[0].contains("|0.733333|0.5|"));
+    let fact = lines(&ask_saved(&session, "facts-weakest-region", &[])).remove(0);
+    assert!(fact.contains(" instead of 73.3 % "), "{fact}");
+}
+
+/// At size 2 the first region took longer on one core than the whole program, so it has no efficiency that could be compared.
+#[test]
+fn regions_longer_than_the_program_are_shown_apart() {
+    let text = study(&[
+        ("0, 9999", &[&[("1", 4.0, 3.0), ("2", 8.0, 6.0)]]),
+        ("1, 5", &[&[("1", 2.0, 2.0), ("2", 9.0, 5.0)]]),
+        ("7, 9", &[&[("1", 1.0, 1.0), ("2", 1.0, 1.0)]]),
+    ]);
+    let folder = folder_of(&[("study.json", text)]);
+    let session = open(&folder.path().join("study.json"));
+    let weakest: Vec<String> =
+        cells(&ask_saved(&session, "pascal-weakest-region", &[]), "-").iter().map(|row| row[1..5].join("|")).collect();
+    assert_eq!(weakest, ["a.c: 1-5||1|2", "a.c: 7-9||2|2"]);
+    let impossible = lines(&ask_saved(&session, "pascal-impossible-regions", &[]));
+    assert_eq!(impossible, ["study|a.c: 1-5|1|2|2|1|9000000000|8000000000|1.13"]);
+}

@@ -16,7 +16,11 @@ use super::svg::{FONT_SIZE, Rectangle, Svg, text_width};
 
 /// Columns and rows of a matrix, and where there are several panels.
 const CELLS_MAX: [(usize, usize); 2] = [(160, 128), (60, 48)];
+/// Panels that are drawn, and those of few cells: as many as have room in the same picture.
 const PANELS_MAX: usize = 12;
+const SMALL_PANELS_MAX: usize = 24;
+/// What all panels share.
+const CELLS_OF_PANELS_MAX: usize = PANELS_MAX * CELLS_MAX[1].0 * CELLS_MAX[1].1;
 const CELL_WIDTH_MAX: f64 = 76.0;
 const CELL_HEIGHT_MAX: f64 = 24.0;
 const HEIGHT: f64 = 520.0;
@@ -77,9 +81,11 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             ));
         }
     }
-    if matrices.len() > PANELS_MAX {
-        sheet.notes.push(format!("Not drawn: {}.", counted(matrices.len() - PANELS_MAX, "further panel")));
-        matrices.truncate(PANELS_MAX);
+    let cells = matrices.iter().map(|matrix| matrix.rows.len() * matrix.columns.len()).max().unwrap_or(0);
+    let panels_max = (CELLS_OF_PANELS_MAX / cells.max(1)).clamp(PANELS_MAX, SMALL_PANELS_MAX);
+    if matrices.len() > panels_max {
+        sheet.notes.push(format!("Not drawn: {}.", counted(matrices.len() - panels_max, "further panel")));
+        matrices.truncate(panels_max);
     }
     let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));
     let named = panels.is_some();

@@ -180,6 +180,34 @@ fn as_many_bars_are_drawn_as_the_chart_says() {
     assert_eq!(svg.matches("class=\"f").count(), 20, "{svg}");
 }
 
+/// Four diagrams of six studies fit; more cells than in twelve large panels do not.
+#[test]
+fn small_panels_are_drawn_up_to_two_dozen() {
+    let names: Vec<String> = (10..36).map(|panel| format!("panel{panel}")).collect();
+    let draw = |count: usize| {
+        let rows: Vec<(&str, &str, i64)> = names[..count].iter().map(|name| (name.as_str(), "base", 1)).collect();
+        of_runs("heatmap x=run y=count value=count panel=name", &["base"], &rows)
+    };
+    assert!(draw(24).contains(">panel33<") && !draw(24).contains("Not drawn"));
+    assert!(draw(26).contains("Not drawn: 2 further panels."), "{}", draw(26));
+}
+
+/// numpy.percentile([0, 0, 0, 10, 1000], [25, 50, 75]) = 0, 0, 10, on any axis.
+#[test]
+fn zeros_count_in_the_quartiles_of_a_logarithmic_box() {
+    let rows = [0, 0, 0, 10, 1000].map(|count| ("a", "base", count));
+    for scale in ["log", "linear"] {
+        let svg = of_runs(&format!("box x=name y=count scale={scale}"), &["base"], &rows);
+        assert!(svg.contains("a: median 0, quartiles 0 and 10, whiskers 0 and 10, 1 outlier, 5 values"), "{svg}");
+        let note = "Drawn at the lower end of the logarithmic axis: 3 values of zero or less.";
+        assert_eq!(svg.contains(note), scale == "log", "{svg}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+    // Nothing has a logarithm: the axis is linear.
+    let svg = of_runs("box x=name y=count scale=log", &["base"], &rows[..3]);
+    assert!(svg.contains("a: median 0") && !svg.contains("logarithmic"), "{svg}");
+}
+
 /// Sizes of two studies that have one in common, the larger ones first.
 #[test]
 fn rows_that_ascend_in_each_panel_ascend_in_all() {
