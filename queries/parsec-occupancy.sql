@@ -1,4 +1,4 @@
--- title: How busy the worker threads are with task bodies: all ranks and each, whole run and quarters
+-- title: How busy the worker threads are with task bodies, from the first body to the last: all ranks and each, the whole and its quarters
 -- topic: parsec
 -- needs: tasks, locations
 -- chart: bar x=occupancy y=label color=run

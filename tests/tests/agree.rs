@@ -93,6 +93,14 @@ fn the_longest_idle_stretch_is_of_a_location_that_ran() {
     assert!(fact.contains(expected), "{fact}");
 }
 
+#[test]
+fn a_stretch_in_which_nothing_ran_is_named() {
+    let fact = |trace: &str| lines(&ask_saved(&open(&fixture(trace)), "facts-long-gap", &[]));
+    let gap = "Nothing ran on any location for 181 µs in one stretch, 40.8 % of the run, between ";
+    assert!(fact("parsec/async-1r")[0].starts_with(gap), "{:?}", fact("parsec/async-1r"));
+    assert!(fact("tfprof/wavefront_40.tfp").is_empty());
+}
+
 /// A study of a program and its regions: per argument and repetition the times on 1 and 2 cores.
 fn study(regions: &[(&str, &[&[(&str, f64, f64)]])]) -> String {
     let runs = |&(argument, one, two): &(&str, f64, f64)| {

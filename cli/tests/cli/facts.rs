@@ -377,3 +377,12 @@ fn samples_leave_out_what_needs_an_order_in_time() {
         "#]],
     );
 }
+
+#[test]
+fn a_page_about_clocks_asks_the_messages_too() {
+    let place = Place::new();
+    let page = place.tq_args(&["report", &fixture("parsec/chol24-4r")]).stdout;
+    let section = page.split("### Do the clocks agree").nth(1).and_then(|rest| rest.split("\n## ").next());
+    let section = section.unwrap_or_else(|| panic!("{page}"));
+    assert!(section.contains("min_delay_time") && section.contains("lower_time"), "{section}");
+}
