@@ -2,7 +2,7 @@
 -- topic: comparison
 -- needs: runs.run_number=1, tasks, no runs.time_unit=weights
 -- param window: BIGINT = 10 -- so many runs before each are its past
--- chart: line x=run_number y=makespan
+-- chart: line x=run_number y=makespan bound=past_time
 --
 -- For runs of one kind, as a store has of every night: `--run 'night/*'` chooses them. `commit` is what `--run-arg commit=…` noted.
 WITH ordered AS (

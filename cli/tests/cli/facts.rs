@@ -379,6 +379,17 @@ fn samples_leave_out_what_needs_an_order_in_time() {
 }
 
 #[test]
+fn a_trend_draws_the_median_of_the_past() {
+    let place = Place::new();
+    let runs = ["wavefront_40.tfp", "wavefront_41.tfp", "nested_40.tfp"].map(|name| fixture(&format!("tfprof/{name}")));
+    let picture = place.tq_args(&["query", &runs[0], &runs[1], &runs[2], "trend", "--format", "svg"]).stdout;
+    let line =
+        picture.lines().find(|line| line.contains("<path class=\"bound\"")).unwrap_or_else(|| panic!("{picture}"));
+    assert!(line.matches('L').count() + line.matches('l').count() > 0, "{line}");
+    assert!(picture.contains(">past time<"), "{picture}");
+}
+
+#[test]
 fn a_page_about_clocks_asks_the_messages_too() {
     let place = Place::new();
     let page = place.tq_args(&["report", &fixture("parsec/chol24-4r")]).stdout;
