@@ -93,6 +93,15 @@ fn the_longest_idle_stretch_is_of_a_location_that_ran() {
     assert!(fact.contains(expected), "{fact}");
 }
 
+/// Modules leave no trace: what is drawn between them and the tasks is lost, and the chain is cut there.
+#[test]
+fn a_chain_with_lost_edges_says_so() {
+    let fact = |trace: &str| lines(&ask_saved(&open(&fixture(trace)), "facts-what-bounds", &[])).remove(0);
+    let lost = " The recording names 5 dependencies more that could not be joined to tasks (see Is the trace sound): the real chain may be longer.";
+    assert!(fact("tfprof/nested_40.tfp").contains(lost));
+    assert!(!fact("tfprof/wavefront_40.tfp").contains("The recording names"));
+}
+
 #[test]
 fn a_stretch_in_which_nothing_ran_is_named() {
     let fact = |trace: &str| lines(&ask_saved(&open(&fixture(trace)), "facts-long-gap", &[]));

@@ -72,7 +72,7 @@ fn a_report_is_a_page_with_pictures() {
         ## What bounds the makespan
 
         The longest chain of tasks that wait for each other by `dependency` links, by name of task: at most this much of it goes away if all steps
-        of a name take no time.
+        of a name take no time. It is the longest of those that were read: where dependencies were lost (see Is the trace sound), the real one may be longer.
 
         ![What the critical path is made of, by name of task](page.critical-path-by-name.svg)
 
