@@ -4,10 +4,11 @@
 -- chart: bar x=idle_time y=name_after color=run
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
+-- From the first start to the last finish of its run, as idle-gaps: what a location waited for its first task counts too, and nothing came after its last one.
 WITH names AS (
   SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
     max(g.duration) AS longest_time
-  FROM gaps(working_spans) g
+  FROM idle_stretches g
   LEFT JOIN working_tasks after ON after.task = g.task_after
   GROUP BY g.run, after.name
 ), shares AS (

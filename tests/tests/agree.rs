@@ -68,6 +68,9 @@ fn idle_stretches_reach_to_the_ends_of_the_run() {
     assert_eq!(gaps, ["900000|-|first", "50000|second|-", "20000|first|second"]);
     let fact = lines(&ask_saved(&session, "facts-idle", &[])).remove(0);
     assert!(fact.contains("the longest idle stretch is 900 µs on 1/1, before its first task, first."), "{fact}");
+    let by_next: Vec<String> =
+        cells(&ask_saved(&session, "idle-by-next-task", &[]), "-").iter().map(|row| row[1..4].join("|")).collect();
+    assert_eq!(by_next, ["first|1|900000", "(nothing came)|1|50000", "second|1|20000"]);
     // Idle and busy time of a location that ran anything fill the makespan.
     for trace in
         ["chrome/ddp_gloo", "nsys/two_streams.sqlite", "chrome/kineto_tiny.json", "daisen/virtualmem_v5.sqlite3.zst"]
@@ -110,14 +113,19 @@ fn a_stretch_in_which_nothing_ran_is_named() {
     assert!(fact("tfprof/wavefront_40.tfp").is_empty());
 }
 
-/// A study of a program and its regions: per argument and repetition the times on 1 and 2 cores.
-fn study(regions: &[(&str, &[&[(&str, f64, f64)]])]) -> String {
-    let runs = |&(argument, one, two): &(&str, f64, f64)| {
-        format!(r#"{{"argument":"{argument}","runs":[{{"threads":1,"time":{one}}},{{"threads":2,"time":{two}}}]}}"#)
-    };
-    let repetition =
-        |sizes: &&[(&str, f64, f64)]| format!("[{}]", sizes.iter().map(runs).collect::<Vec<_>>().join(","));
-    let region = |(region, repetitions): &(&str, &[&[(&str, f64, f64)]])| {
+/// A size with the times on 1 and 2 cores.
+type Size = (&'static str, f64, f64);
+/// A region with its repetitions.
+type Region = (&'static str, &'static [&'static [Size]]);
+
+fn size_of_study((argument, one, two): &Size) -> String {
+    format!(r#"{{"argument":"{argument}","runs":[{{"threads":1,"time":{one}}},{{"threads":2,"time":{two}}}]}}"#)
+}
+
+/// A study of a program and its regions.
+fn study(regions: &[Region]) -> String {
+    let repetition = |sizes: &&[Size]| format!("[{}]", sizes.iter().map(size_of_study).collect::<Vec<_>>().join(","));
+    let region = |(region, repetitions): &Region| {
         let executions = repetitions.iter().map(repetition).collect::<Vec<_>>().join(",");
         format!(r#"{{"region":"{region}","filename":"a.c","executions":[{executions}]}}"#)
     };
