@@ -18,8 +18,8 @@ WITH longest AS (
       WHEN g.duration < us(30) THEN 'the start of a kernel that was launched already' ELSE 'other streams or what is not recorded, not for a launch' END AS waits_for
   FROM gaps(work) g LEFT JOIN launches l ON l.task = g.task_after
 )
-SELECT 'Idle streams ' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'of ' || (SELECT run FROM longest) || ' ' ELSE '' END || 'waited mostly for ' || waits_for || ': ' || time_text(sum(duration)) || ' in ' || count(*)
-  || CASE WHEN count(*) = 1 THEN ' gap' ELSE ' gaps' END || CASE WHEN count(DISTINCT location) > 1 THEN ' on ' || count(DISTINCT location) || ' streams together, ' ELSE ', ' END || round(100.0 * sum(duration) / sum(sum(duration)) OVER (), 1)
+SELECT 'Idle streams ' || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'of ' || (SELECT run FROM longest) || ' ' ELSE '' END || 'waited mostly for ' || waits_for || ': ' || time_text(sum(duration)) || CASE WHEN count(*) = 1 THEN ' in one gap' ELSE ', added up over ' || count(*) || ' gaps' END
+  || CASE WHEN count(DISTINCT location) > 1 THEN ' on ' || count(DISTINCT location) || ' streams, ' ELSE ', ' END || round(100.0 * sum(duration) / sum(sum(duration)) OVER (), 1)
   || ' % of the time between their tasks.' AS fact
 FROM named
 GROUP BY waits_for

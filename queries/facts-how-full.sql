@@ -25,7 +25,7 @@ SELECT CASE
          || CASE f.idle_lanes WHEN 0 THEN '' ELSE ' (' || f.idle_lanes || ' of them never)' END
      END
   || CASE
-       WHEN n.total_time > 0 THEN ', most of all with ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ': '
+       WHEN n.total_time > 0 THEN '; ' || CASE WHEN n.name = '' THEN 'tasks without a name' ELSE n.name END || ' took most: '
          || time_text(n.total_time) || ' in ' || n.tasks || CASE WHEN n.tasks = 1 THEN ' task, ' ELSE ' tasks, ' END
          || round(100.0 * n.total_time / n.all_time, 1) || ' % of the time of tasks themselves.'
        ELSE '.'

@@ -16,8 +16,8 @@ WITH cells AS (
 )
 SELECT 'Efficiency' || CASE WHEN count(*) OVER () > 1 THEN ' of ' || run ELSE '' END || ' falls by more than 0.005 in '
   || array_to_string(array_remove_all(make_array(CASE WHEN cores_steps > 0 THEN cores_falls || ' of ' || cores_steps || ' steps to more cores' ELSE '' END,
-    CASE WHEN size_steps > 0 THEN size_falls || ' of ' || size_steps || ' to a larger problem' ELSE '' END,
-    CASE WHEN both_steps > 0 THEN both_falls || ' of ' || both_steps || ' to both' ELSE '' END), ''), ', ') || ' (see Does the program scale).' AS fact
+    CASE WHEN size_steps > 0 THEN size_falls || ' of ' || size_steps || CASE WHEN cores_steps > 0 THEN '' ELSE ' steps' END || ' to a larger problem' ELSE '' END,
+    CASE WHEN both_steps > 0 THEN both_falls || ' of ' || both_steps || CASE WHEN cores_steps + size_steps > 0 THEN ' to both' ELSE ' steps to both' END ELSE '' END), ''), ', ') || ' (see Does the program scale).' AS fact
 FROM steps
 WHERE size_steps + cores_steps + both_steps > 0 AND (SELECT count(*) FROM executions WHERE region <> '') = 0
 ORDER BY run

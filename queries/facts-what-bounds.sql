@@ -20,9 +20,9 @@ SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The' ELSE 'Wi
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || p.run ELSE '' END || ' (' || p.steps || CASE WHEN p.steps = 1 THEN ' step) takes ' ELSE ' steps) takes ' END
   || time_text(p.path_time) || ', ' || round(100.0 * p.path_time / r.makespan, 1) || CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN ' % of the makespan' ELSE ' % of its time' END
   || CASE
-       WHEN w.waited_time IS NULL THEN ', and no task was ready before it started.'
-       ELSE '; tasks that were ready waited most before they started between ' || w.released_by_name || ' and ' || w.name || ': '
-         || time_text(w.waited_time) || ' in ' || w.tasks || CASE WHEN w.tasks = 1 THEN ' task.' ELSE ' tasks together.' END
+       WHEN w.waited_time IS NULL THEN ', and every task began as soon as those before it were done.'
+       ELSE '; tasks that could have started waited most between ' || w.released_by_name || ' and ' || w.name || ': '
+         || time_text(w.waited_time) || CASE WHEN w.tasks = 1 THEN ' in one task.' ELSE ', added up over ' || w.tasks || ' tasks.' END
      END
   || CASE WHEN l.lost > 0 THEN ' The recording names ' || l.lost || CASE l.lost WHEN 1 THEN ' dependency' ELSE ' dependencies' END
          || ' more that could not be joined to tasks (see Is the trace sound): the real chain may be longer.' ELSE '' END AS fact, w.name, w.released_by_name

@@ -696,9 +696,9 @@ fn the_prompt_reads_a_pipe_without_prompting() {
               tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
               work_by_name       3  The work of each name of task: its `working_spans` without what started
                                     later on their location.
-              working_lanes      2  The locations that could execute tasks at a time: `working_locations`
-                                    without executors, processes, ranks, nodes, devices and scopes, whose parts
-                                    execute, and ports, which only hand on.
+              working_lanes      2  Locations that run tasks themselves: `working_locations` without those that
+                                    hold others (executors, processes, ranks, nodes, devices, scopes) and
+                                    without ports.
               working_locations  3  The locations that execute tasks: `program_locations` without those of kind
                                     async and state and of role communication (all of them where there are no
                                     others).
@@ -706,12 +706,11 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     them (`cudaStreamSynchronize` in an operator). A task that waits is there
                                     once for each piece that is left of it; all others are there once. Saved
                                     queries about busy and idle time read it.
-              working_tasks      3  The tasks that locations executed: `program_tasks` without spans on
-                                    locations of kind async and state, which describe what runs elsewhere or
-                                    waits, and of role communication, which transfer; and without tasks of role
-                                    wait and the steps of PyTorch's profiler (`ProfilerStep#…`), which hold all
-                                    that runs meanwhile (all of them where there are no others). Saved queries
-                                    about busy locations, parallelism and idle time read it.
+              working_tasks      3  Tasks that kept a location busy. Left out of `program_tasks` are
+                                    asynchronous spans and states of threads (locations of kind async and
+                                    state), transfers (role communication of the location), waits, and the steps
+                                    of PyTorch's profiler (`ProfilerStep#…`). Saved queries about busy
+                                    locations, parallelism and idle time read it.
             name,duration
             a,40000
             b,60000

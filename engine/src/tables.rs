@@ -505,10 +505,9 @@ pub static VIEWS: [ViewSpec; 11] = [
     },
     ViewSpec {
         name: WORKING_TASKS,
-        description: "The tasks that locations executed: `program_tasks` without spans on locations of kind async and state, which \
-                      describe what runs elsewhere or waits, and of role communication, which transfer; and without tasks of role \
-                      wait and the steps of PyTorch's profiler (`ProfilerStep#…`), which hold all that runs meanwhile (all of them \
-                      where there are no others). Saved queries about busy locations, parallelism and idle time read it.",
+        description: "Tasks that kept a location busy. Left out of `program_tasks` are asynchronous spans and states of threads (locations \
+                      of kind async and state), transfers (role communication of the location), waits, and the steps of PyTorch's \
+                      profiler (`ProfilerStep#…`). Saved queries about busy locations, parallelism and idle time read it.",
         sql: "SELECT * FROM program_tasks AS o WHERE (o.role = 'wait' OR o.kind = 'gpu_user_annotation' \
               OR (o.kind = 'user_annotation' AND o.name LIKE 'ProfilerStep#%')) IS NOT TRUE AND NOT EXISTS (SELECT 1 FROM locations AS l \
               WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)",
@@ -567,8 +566,8 @@ pub static VIEWS: [ViewSpec; 11] = [
     },
     ViewSpec {
         name: "working_lanes",
-        description: "The locations that could execute tasks at a time: `working_locations` without executors, processes, ranks, \
-                      nodes, devices and scopes, whose parts execute, and ports, which only hand on.",
+        description: "Locations that run tasks themselves: `working_locations` without those that hold others (executors, processes, \
+                      ranks, nodes, devices, scopes) and without ports.",
         sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node', 'device', 'scope', 'port')",
         columns: &LOCATION_COLUMNS,
     },

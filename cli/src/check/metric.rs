@@ -20,7 +20,7 @@ use super::{Evidence, Pairs, Side, Verdict, type_in_words};
 use crate::errors::{Failure, Problem, did_you_mean};
 use crate::figures::{Figure, figures};
 use crate::output::Cells;
-use crate::text::words::counted;
+use crate::text::words::{counted, signed_percent};
 
 /// A change less probable than this among splits of noise is none.
 const SIGNIFICANT: f64 = 0.05;
@@ -258,7 +258,7 @@ impl Change {
 
     /// The change in percent, or as it is from nothing.
     fn size(&self) -> String {
-        self.percent().map_or_else(|| format!("{:+}", round(self.change())), |percent| format!("{percent:+.1} %"))
+        self.percent().map_or_else(|| format!("{:+}", round(self.change())), signed_percent)
     }
 
     fn in_words(&self, metric: &Metric, is_time: bool, tick: Tick) -> String {

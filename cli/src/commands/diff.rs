@@ -30,7 +30,7 @@ use crate::figures::{Figure, figures};
 use crate::output::print;
 use crate::report::with_labels;
 use crate::text::visible::visible;
-use crate::text::words::{counted, more_rows};
+use crate::text::words::{counted, more_rows, signed_percent};
 use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
@@ -272,7 +272,7 @@ fn cells(measure: &Measure, tick: Tick) -> [String; 4] {
         measure.base.time(tick),
         measure.new.time(tick),
         format!("{sign}{}", change.time(tick)),
-        measure.percent().map(|percent| format!("{percent:+.1} %")).unwrap_or_default(),
+        measure.percent().map(signed_percent).unwrap_or_default(),
     ]
 }
 

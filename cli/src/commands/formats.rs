@@ -6,7 +6,7 @@ use std::fmt::Write;
 use tq_engine::importers::{FormatDoc, importers};
 
 use crate::args::DocsArgs;
-use crate::errors::{Failure, unknown_name};
+use crate::errors::{Failure, Problem, unknown_name};
 use crate::output::print;
 use crate::terminal;
 use crate::text::words::{listed, wrapped};
@@ -26,8 +26,26 @@ pub(crate) fn run(args: &DocsArgs) -> Result<(), Failure> {
     };
     match formats.iter().find(|format| format.name == name) {
         Some(format) => print(&describe(format)),
-        None => Err(unknown_name("format", name, formats.iter().map(|format| format.name), "tq formats")),
+        None => match that_reads(name) {
+            Some(format) => Err(Problem::new(format!("no format `{name}`"))
+                .hint(format!("`{format}` reads it: `tq formats {format}`"))
+                .into()),
+            None => Err(unknown_name("format", name, formats.iter().map(|format| format.name), "tq formats")),
+        },
     }
+}
+
+/// The format that speaks of a tool or kind of file, if one alone does.
+pub(crate) fn that_reads(tool: &str) -> Option<&'static str> {
+    let tool = tool.to_lowercase();
+    let speaks = |text: &str| text.to_lowercase().split(|c: char| !c.is_alphanumeric()).any(|word| word == tool);
+    let all = importers();
+    let mut found = all
+        .iter()
+        .map(|importer| importer.doc())
+        .filter(|format| speaks(format.title) || format.dialects.iter().any(|dialect| speaks(dialect)));
+    let first = found.next()?;
+    found.next().is_none().then_some(first.name)
 }
 
 fn describe(format: &FormatDoc) -> String {

@@ -45,6 +45,9 @@ pub(crate) fn import(args: &ImportArgs) -> Result<(), Failure> {
         0 => String::new(),
         many => format!(", {} replaced", counted(many, "run")),
     };
+    if terminal::is_quiet() {
+        return Ok(());
+    }
     print(&format!("{} imported into {}{replaced}\n", counted(imported.runs.len(), "run"), shown(&args.into)))
 }
 

@@ -4,10 +4,12 @@ use std::path::Path;
 
 use tq_engine::error::ImportError;
 use tq_engine::open::TraceSpec;
+use tq_engine::queries::Library;
 use tq_engine::sql::nearest;
 
 use super::{Failure, Problem, did_you_mean};
 use crate::args::command_names;
+use crate::commands::formats::that_reads;
 
 /// How many names a hint lists.
 const NAMES_SHOWN: usize = 6;
@@ -49,7 +51,10 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
         }
         ImportError::UnknownFormat { name, known } => {
             let problem = Problem::new(format!("no format `{name}`{}", did_you_mean(name, known.iter().copied())));
-            problem.hint(format!("the formats are {}", known.join(", ")))
+            match that_reads(name) {
+                Some(format) => problem.hint(format!("`{format}` reads it")),
+                None => problem.hint(format!("the formats are {}", known.join(", "))),
+            }
         }
         ImportError::Unusable { hint, .. } | ImportError::Session { hint, .. } => match hint {
             Some(hint) => problem.hint(hint),
@@ -76,8 +81,13 @@ fn not_found(problem: Problem, path: &Path) -> Problem {
         return problem.hint(format!("did you mean the command `tq {command}`?"));
     }
     let is_word = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphabetic() || c == '-');
-    let problem =
-        if is_word { problem.hint("`tq --help` lists the commands, `tq queries` the saved queries") } else { problem };
+    let problem = match is_word {
+        true if Library::default().names().contains(&text.as_ref()) => {
+            problem.hint(format!("`{text}` is a saved query: `tq query TRACE {text}`"))
+        }
+        true => problem.hint("`tq --help` lists the commands, `tq queries` the saved queries"),
+        false => problem,
+    };
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),

@@ -16,6 +16,12 @@ pub(crate) fn counted(count: usize, word: &str) -> String {
     format!("{count} {}", plural(count as u64, word))
 }
 
+/// A change in percent, `+5.1 %`; what rounds to nothing has no minus.
+pub(crate) fn signed_percent(percent: f64) -> String {
+    let tenths = (10.0 * percent).round();
+    format!("{:+.1} %", if tenths == 0.0 { 0.0 } else { percent })
+}
+
 /// How many more rows there are than those shown; no number where the answer they are from is itself cut.
 pub(crate) fn more_rows(count: usize, is_cut: bool) -> String {
     if is_cut { "more rows".to_owned() } else { counted(count, "more row") }
@@ -130,6 +136,11 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn changes_have_a_sign_unless_they_are_nothing() {
+        assert_eq!([5.06, -0.06, -0.04, 0.0].map(signed_percent), ["+5.1 %", "-0.1 %", "+0.0 %", "+0.0 %"]);
+    }
 
     #[test]
     fn bytes_read_as_people_write_them() {

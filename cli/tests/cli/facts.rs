@@ -22,7 +22,7 @@ fn what_transfers_is_told_from_what_executes() {
         &["query", &trace, "facts-how-full", "--format", "csv"],
         &expect![[r#"
             fact,name
-            "The run took 169 ms from the first start to the last finish; its 4 locations that execute tasks were busy with task bodies or the runtime for 30.2 % of that on average, most of all with chol::GEMM: 78.4 ms in 2024 tasks, 38.4 % of the time of tasks themselves.",chol::GEMM
+            "The run took 169 ms from the first start to the last finish; its 4 locations that execute tasks were busy with task bodies or the runtime for 30.2 % of that on average; chol::GEMM took most: 78.4 ms in 2024 tasks, 38.4 % of the time of tasks themselves.",chol::GEMM
             --- exit 0
         "#]],
     );
@@ -96,7 +96,7 @@ fn idle_devices_say_of_what() {
         &["query", "late.json", "facts-gpu", "--format", "csv"],
         &expect![[r#"
             fact,name
-            "The run took 1.00 ms; its device had tasks, from its first to its last, for 5.0 % of that; in this time it computed 100.0 % and idled 0.0 %; of the tasks there, k took most: 50.0 µs in 1 task, 100.0 % of the time of all, added up.",k
+            "The run took 1.00 ms; its device began the first task and ended the last one within 5.0 % of that; in this time it computed 100.0 % and idled 0.0 %; of the tasks there, k took most: 50.0 µs in 1 task, 100.0 % of the time of all, added up.",k
             --- exit 0
         "#]],
     );
@@ -115,7 +115,7 @@ fn idle_devices_say_of_what() {
         &["query", &fixture("chrome/nccl_ranks"), "facts-gpu", "--format", "csv"],
         &expect![[r#"
             fact,name
-            "The run took 2.90 ms; its 2 devices had tasks, from their first to their last, for 92.4 % of that; in this time they computed 58.2 %, communicated without computing 13.4 %, copied without either 2.2 % and idled 26.1 %; of the tasks there, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 % of the time of all, added up and hidden by computing or not.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
+            "The run took 2.90 ms; its 2 devices began the first task and ended the last one within 92.4 % of that; in this time they computed 58.2 %, communicated without computing 13.4 %, copied without either 2.2 % and idled 26.1 %; of the tasks there, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 % of the time of all, added up and hidden by computing or not.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
             --- exit 0
         "#]],
     );
@@ -146,9 +146,9 @@ fn a_slice_counts_what_lies_in_it_everywhere() {
         (
             "facts-how-full",
             expect![[r#"
-                 fact                                                                                                                                                                                                                    │ name
-                ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────┼──────
-                 Within the slice, the run took 25.0 µs from the first start to the last finish; its 2 locations were busy for 70.0 % of that on average, most of all with b: 25.0 µs in 1 task, 71.4 % of the time of tasks themselves. │ b
+                 fact                                                                                                                                                                                                             │ name
+                ──────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────┼──────
+                 Within the slice, the run took 25.0 µs from the first start to the last finish; its 2 locations were busy for 70.0 % of that on average; b took most: 25.0 µs in 1 task, 71.4 % of the time of tasks themselves. │ b
                 (1 row)
                 --- exit 0
             "#]],

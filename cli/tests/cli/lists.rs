@@ -53,12 +53,11 @@ fn lists_describe_themselves() {
           program_locations  (view) The locations of the program: `locations` without those that hold
                              nothing but what the recorder wrote of itself (role profiler). The saved
                              queries read it.
-          working_tasks      (view) The tasks that locations executed: `program_tasks` without spans on
-                             locations of kind async and state, which describe what runs elsewhere or waits,
-                             and of role communication, which transfer; and without tasks of role wait and
-                             the steps of PyTorch's profiler (`ProfilerStep#…`), which hold all that runs
-                             meanwhile (all of them where there are no others). Saved queries about busy
-                             locations, parallelism and idle time read it.
+          working_tasks      (view) Tasks that kept a location busy. Left out of `program_tasks` are
+                             asynchronous spans and states of threads (locations of kind async and state),
+                             transfers (role communication of the location), waits, and the steps of
+                             PyTorch's profiler (`ProfilerStep#…`). Saved queries about busy locations,
+                             parallelism and idle time read it.
           working_spans      (view) The spans in which tasks worked: `working_tasks` without the waits
                              inside them (`cudaStreamSynchronize` in an operator). A task that waits is
                              there once for each piece that is left of it; all others are there once. Saved
@@ -68,9 +67,9 @@ fn lists_describe_themselves() {
           working_locations  (view) The locations that execute tasks: `program_locations` without those of
                              kind async and state and of role communication (all of them where there are no
                              others).
-          working_lanes      (view) The locations that could execute tasks at a time: `working_locations`
-                             without executors, processes, ranks, nodes, devices and scopes, whose parts
-                             execute, and ports, which only hand on.
+          working_lanes      (view) Locations that run tasks themselves: `working_locations` without those
+                             that hold others (executors, processes, ranks, nodes, devices, scopes) and
+                             without ports.
           busy_lanes         (view) How long each of the `working_lanes` was busy, those that never ran
                              included.
           idle_stretches     (view) When locations ran nothing: the gaps between their `working_spans`, from

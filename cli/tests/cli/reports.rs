@@ -16,8 +16,8 @@ fn a_report_is_a_page_with_pictures() {
     expect![[r#"
         # run
 
-        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that on average, most of all with b: 60.0 µs in 1 task, 54.5 % of the time of tasks themselves.
-        - The longest chain of dependent tasks (2 steps) takes 50.0 µs, 62.5 % of the makespan; tasks that were ready waited most before they started between a and c: 10.0 µs in 1 task.
+        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that on average; b took most: 60.0 µs in 1 task, 54.5 % of the time of tasks themselves.
+        - The longest chain of dependent tasks (2 steps) takes 50.0 µs, 62.5 % of the makespan; tasks that could have started waited most between a and c: 10.0 µs in one task.
         - Look next at why locations idle (see Who works and who idles): the longest time, 20.0 µs, E0/W0 had no task until the end.
 
         ![What ran where and when, the longest chain of dependent tasks outlined](page.timeline-with-path.svg)
@@ -159,7 +159,7 @@ fn a_template_of_ones_own() {
     expect![[r#"
         # About run
 
-        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that on average, most of all with b: 60.0 µs in 1 task, 54.5 % of the time of tasks themselves.
+        - The run took 80.0 µs from the first start to the last finish; its 2 locations were busy for 68.8 % of that on average; b took most: 60.0 µs in 1 task, 54.5 % of the time of tasks themselves.
 
         ## Tasks
 
@@ -286,7 +286,7 @@ fn a_slice_is_said_and_the_extension_tells_html() {
 
         Only the time from 45.0 µs to 70.0 µs is here: tasks that stick out of it are cut at its borders, and what else touches it (messages, links) is whole.
 
-        - Within the slice, the run took 25.0 µs from the first start to the last finish; its 2 locations were busy for 70.0 % of that on average, most of all with b: 25.0 µs in 1 task, 71.4 % of the time of tasks themselves.
+        - Within the slice, the run took 25.0 µs from the first start to the last finish; its 2 locations were busy for 70.0 % of that on average; b took most: 25.0 µs in 1 task, 71.4 % of the time of tasks themselves.
         --- exit 0
     "#]]);
     place.tq("report run.json --template facts.md -o facts.html --quiet").check(&expect![[r#"
