@@ -19,8 +19,7 @@ use super::svg::{Rectangle, number};
 
 const HEIGHT: f64 = 340.0;
 const BOXES_MAX: usize = 60;
-const BOX_WIDTH_MAX: f64 = 46.0;
-const STEP_MAX: f64 = 110.0;
+const BOX_WIDTH_MAX: f64 = 72.0;
 
 const STYLE: &str = ".q{fill-opacity:.45}.m{stroke-width:2.4}.k{stroke-width:1.2}.o{fill-opacity:.55}\n";
 
@@ -130,7 +129,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
 
     let top = sheet.top() + 22.0;
     let labels: Vec<String> = boxes.iter().map(|(code, _)| categories.labels[*code].clone()).collect();
-    let step_of = |left: f64| ((WIDTH - MARGIN - left) / boxes.len() as f64).min(STEP_MAX);
+    let step_of = |left: f64| (WIDTH - MARGIN - left) / boxes.len() as f64;
     let names_of = |left: f64| Categories::new(&labels, step_of(left), categories.are_on_a_scale());
     let left = MARGIN + marks_width(&scale) + 10.0;
     // The first names reach to the left of their boxes.

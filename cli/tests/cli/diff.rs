@@ -271,7 +271,7 @@ fn a_baseline_alone_is_enough_for_a_check() {
     "#]]);
     place.tq("check new.csv --baseline base.csv --tolerance many").check(&expect![[r#"
         --- stderr
-        error: invalid value 'many' for '--tolerance <TOLERANCE>': `many` is no tolerance: write 5%, a number or a time like 2ms
+        error: invalid value 'many' for '--tolerance <TOLERANCE>': `many` is no tolerance: write 5% or a time like 2ms
 
         For more information, try '--help'.
         --- exit 2

@@ -30,7 +30,7 @@ use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::annotated::{Said, itself};
 use crate::sql::stack::grown;
-use crate::sql::{branches, decimals, equal, interval_keys, narrowing, nullable, seconds, texts_cast};
+use crate::sql::{branches, decimals, equal, interval_keys, narrowing, nullable, patterns, seconds, texts_cast};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -55,9 +55,13 @@ impl CheckedArithmetic {
     fn rewrite_plan(&self, plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         let schema = visible_columns(&plan)?;
         let names = NamePreserver::new(&plan);
+        let makes_columns = matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
         let rewritten = plan.map_expressions(|expr| {
             let name = names.save(&expr);
-            let rewritten = self.rewrite_all(expr, &schema)?;
+            let mut rewritten = self.rewrite_all(expr, &schema)?;
+            if makes_columns {
+                rewritten = rewritten.transform_data(|expr| narrowing::column(expr, &schema))?;
+            }
             let rewritten = rewritten.map_data(|expr| texts_cast::by_functions(expr, &schema, false))?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
         })?;
@@ -81,7 +85,7 @@ impl CheckedArithmetic {
         let children = rewritten.transformed;
         let mut rewritten =
             self.rewrite(rewritten.data, schema)?.transform_data(|expr| narrowing::kept(expr, schema))?;
-        rewritten = rewritten.transform_data(equal::computed_apart)?;
+        rewritten = rewritten.transform_data(equal::computed_apart)?.transform_data(patterns::kept)?;
         rewritten.transformed |= children;
         Ok(rewritten)
     }

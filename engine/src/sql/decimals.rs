@@ -196,12 +196,21 @@ fn digits_of(expr: &SqlExpr) -> Option<String> {
     }
 }
 
-/// A cast to a DECIMAL without the last digits before the point, rounded.
+/// Digits behind the point that 38 have room for beside all whole numbers of 64 bits.
+const DIGITS_BEHIND: i8 = 18;
+
+/// A cast to a DECIMAL without the last digits before the point, rounded; and one of a DECIMAL with more than 38 digits to a whole number.
 pub(super) fn rounded(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let (value, to) = match &mut expr {
         Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field }) => (expr, field.data_type()),
         _ => return Ok(Transformed::no(expr)),
     };
+    // Arrow (59) takes the last bits of one that does not fit.
+    if let (DataType::Decimal256(_, scale), true) = (value.get_type(schema)?, to.is_integer()) {
+        let scale = scale.clamp(0, DIGITS_BEHIND);
+        **value = cast(std::mem::take(value.as_mut()), DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale));
+        return Ok(Transformed::yes(expr));
+    }
     if !matches!(to, DataType::Decimal128(_, ..0)) || !value.get_type(schema)?.is_integer() {
         return Ok(Transformed::no(expr));
     }

@@ -4,31 +4,59 @@
 //!
 //! ```text
 //! d = n, d < n, d IN (n), d BETWEEN n AND n      1e-20 was 0.00
-//! CASE … THEN d ELSE n END, coalesce(d, n), greatest(d, n), [d, n]
+//! CASE … THEN d ELSE n END, coalesce(d, n), greatest(d, n), [d, n], functions and comparisons of lists
 //! SELECT d UNION SELECT n, VALUES (d), (n), JOIN … USING: likewise, column by column
 //! ```
 //! A number that is written out (`n > 0.5`) stays as exact as it is written.
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::{Case, InList, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
+use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Subquery, Union, Values, cast,
 };
 
-/// Functions whose arguments come to have one type.
-const OF_ONE_TYPE: [&str; 6] = ["coalesce", "nvl", "nullif", "greatest", "least", "make_array"];
+use crate::sql::quantified;
+
+/// Functions whose arguments come to have one type, those of lists that of their elements.
+const OF_ONE_TYPE: [&str; 22] = [
+    "coalesce",
+    "nvl",
+    "nullif",
+    "greatest",
+    "least",
+    "make_array",
+    "array_append",
+    "array_prepend",
+    "array_concat",
+    "array_except",
+    "array_has",
+    "array_has_all",
+    "array_has_any",
+    "array_intersect",
+    "array_position",
+    "array_positions",
+    "array_remove",
+    "array_remove_all",
+    "array_replace",
+    "array_replace_all",
+    "array_union",
+    "arrays_overlap",
+];
 
 /// Digits before and behind the point of the DECIMAL that DataFusion makes of a DOUBLE.
 const OF_DOUBLES: usize = 15;
 
 /// Casts DECIMALs beside DOUBLEs, before types are brought together.
 pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
+    // What is inserted has the types of the table's columns.
+    let inserts = plan.exists(|node| Ok(matches!(node, LogicalPlan::Dml(_))))?;
     let mut has_changed = false;
     plan.transform_up_with_subqueries(|plan| {
         let plan = match plan {
@@ -38,7 +66,10 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
             plan if has_changed => plan.recompute_schema()?,
             plan => plan,
         };
-        let rewritten = node(plan)?;
+        let rewritten = match plan {
+            LogicalPlan::Values(values) if inserts => Transformed::no(LogicalPlan::Values(values)),
+            plan => node(plan)?,
+        };
         has_changed |= rewritten.transformed;
         Ok(rewritten)
     })
@@ -77,11 +108,20 @@ fn rows(Values { schema, mut values }: Values) -> Result<Transformed<LogicalPlan
     let mut has_changed = false;
     for (at, (relation, field)) in schema.iter().enumerate() {
         let to = field.data_type();
-        let loses = |value: &Expr| {
-            matches!(value, Expr::Cast(Cast { expr, field })
-                if field.data_type() == to && !is_exact(expr) && expr.get_type(&none).is_ok_and(|from| is_double(&from)))
+        let loses = |value: &Expr| match value {
+            Expr::Cast(Cast { expr, field }) => {
+                field.data_type() == to && !is_exact(expr) && expr.get_type(&none).is_ok_and(|from| from.is_floating())
+            }
+            value => asked_for(value, to)
+                .is_some_and(|(expr, schema)| expr.get_type(schema).is_ok_and(|from| from.is_floating())),
         };
-        if !is_decimal(to) || !values.iter().filter_map(|row| row.get(at)).any(loses) {
+        // Of what the user casts nothing has another DECIMAL before.
+        let is_brought = |value: &Expr| {
+            matches!(value, Expr::Cast(Cast { expr, field }) if field.data_type() == to
+                && expr.get_type(&none).is_ok_and(|from| from.is_decimal() && &from != to))
+        };
+        let of_column = || values.iter().filter_map(|row| row.get(at));
+        if !to.is_decimal() || !of_column().any(loses) || !of_column().any(is_brought) {
             fields.push((relation.cloned(), Arc::clone(field)));
             continue;
         }
@@ -90,6 +130,7 @@ fn rows(Values { schema, mut values }: Values) -> Result<Transformed<LogicalPlan
         for value in values.iter_mut().filter_map(|row| row.get_mut(at)) {
             let given = match std::mem::take(value) {
                 Expr::Cast(Cast { expr, field }) if field.data_type() == to => *expr,
+                Expr::ScalarSubquery(subquery) => Expr::ScalarSubquery(without_cast(subquery, to)?),
                 other => other,
             };
             *value = cast(given, DataType::Float64);
@@ -102,33 +143,61 @@ fn rows(Values { schema, mut values }: Values) -> Result<Transformed<LogicalPlan
     Ok(Transformed::yes(LogicalPlan::Values(Values { schema: Arc::new(schema), values })))
 }
 
-/// The branches of a UNION, whose columns have one type each.
+/// What a subquery that is a value casts to a type, with the columns that it speaks of: there the planner casts it.
+fn asked_for<'a>(value: &'a Expr, to: &DataType) -> Option<(&'a Expr, &'a DFSchema)> {
+    let Expr::ScalarSubquery(subquery) = value else { return None };
+    let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return None };
+    match projection.expr.as_slice() {
+        [Expr::Cast(Cast { expr, field })] if field.data_type() == to => Some((expr, projection.input.schema())),
+        _ => None,
+    }
+}
+
+fn without_cast(subquery: Subquery, to: &DataType) -> Result<Subquery> {
+    let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return Ok(subquery) };
+    match projection.expr.as_slice() {
+        [Expr::Cast(Cast { expr, field })] if field.data_type() == to => {
+            let rows = LogicalPlanBuilder::from(projection.input.as_ref().clone()).project([expr.as_ref().clone()])?;
+            Ok(subquery.with_plan(Arc::new(rows.build()?)))
+        }
+        _ => Ok(subquery),
+    }
+}
+
+/// The branches of a UNION, whose columns have one type each. It is given to all of them: of a UNION within a UNION the type is asked here,
+/// and is otherwise that of its first branch until types are brought together.
 fn branches(union: Union) -> Result<Transformed<LogicalPlan>> {
-    let mut inputs = Vec::with_capacity(union.inputs.len());
-    let mut has_changed = false;
-    let columns = union.schema.fields().len();
-    let is_mixed: Vec<bool> = (0..columns)
+    let types: Vec<Option<DataType>> = (0..union.schema.fields().len())
         .map(|at| {
-            let types = || union.inputs.iter().filter_map(|input| Some(input.schema().fields().get(at)?.data_type()));
-            types().any(is_double) && types().any(is_decimal)
+            let of = |input: &Arc<LogicalPlan>| Some(input.schema().fields().get(at)?.data_type().clone());
+            let given: Vec<DataType> = union.inputs.iter().map(of).collect::<Option<_>>()?;
+            let is_wanted =
+                given.iter().any(|given| holds(given, DataType::is_decimal) || holds(given, DataType::is_floating));
+            if is_wanted {
+                given.into_iter().map(Some).reduce(|all, one| common_type(&all?, &one?)).flatten()
+            } else {
+                None
+            }
         })
         .collect();
+    let mut inputs = Vec::with_capacity(union.inputs.len());
+    let mut has_changed = false;
     for input in &union.inputs {
         let schema = input.schema();
-        let is_cast = |at: usize| {
-            is_mixed.get(at) == Some(&true)
-                && schema.fields().get(at).is_some_and(|field| is_decimal(field.data_type()))
-        };
-        if !(0..columns).any(is_cast) {
+        let wanted = |at: usize| types.get(at).cloned().flatten();
+        let is_as_wanted = |at: usize| wanted(at).is_none_or(|wanted| schema.field(at).data_type() == &wanted);
+        if (0..schema.fields().len()).all(is_as_wanted) {
             inputs.push(Arc::clone(input));
             continue;
         }
         has_changed = true;
         let values = schema.iter().enumerate().map(|(at, (relation, field))| {
             let column = Expr::Column((relation, field).into());
-            match is_cast(at) {
-                true => cast(column, DataType::Float64).alias_qualified(relation.cloned(), field.name()),
-                false => column,
+            match wanted(at) {
+                Some(wanted) if &wanted != field.data_type() => {
+                    cast(column, wanted).alias_qualified(relation.cloned(), field.name())
+                }
+                _ => column,
             }
         });
         let values: Vec<Expr> = values.collect();
@@ -138,6 +207,38 @@ fn branches(union: Union) -> Result<Transformed<LogicalPlan>> {
         return Ok(Transformed::no(LogicalPlan::Union(union)));
     }
     Ok(Transformed::yes(LogicalPlan::Union(Union::try_new_with_loose_types(inputs)?)))
+}
+
+/// The type that values of two branches have in common.
+pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
+    let meets =
+        |one: &DataType, other: &DataType| holds(one, DataType::is_decimal) && holds(other, DataType::is_floating);
+    match meets(left, right) || meets(right, left) {
+        true => type_union_coercion(&with_doubles(left), &with_doubles(right)),
+        false => type_union_coercion(left, right),
+    }
+}
+
+/// Whether a type, or that of the elements of lists, is of a kind.
+fn holds(data_type: &DataType, is_it: fn(&DataType) -> bool) -> bool {
+    match data_type {
+        DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
+            holds(element.data_type(), is_it)
+        }
+        data_type => is_it(data_type),
+    }
+}
+
+/// A type whose DECIMALs are DOUBLEs.
+fn with_doubles(data_type: &DataType) -> DataType {
+    let of = |element: &FieldRef| Arc::new(element.as_ref().clone().with_data_type(with_doubles(element.data_type())));
+    match data_type {
+        DataType::List(element) => DataType::List(of(element)),
+        DataType::LargeList(element) => DataType::LargeList(of(element)),
+        DataType::FixedSizeList(element, length) => DataType::FixedSizeList(of(element), *length),
+        data_type if data_type.is_decimal() => DataType::Float64,
+        other => other.clone(),
+    }
 }
 
 fn of_one_type(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
@@ -159,7 +260,10 @@ fn of_one_type(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             };
             of(values)? | compares
         }
-        Expr::ScalarFunction(call) if OF_ONE_TYPE.contains(&call.name()) => of(call.args.iter_mut().collect())?,
+        Expr::ScalarFunction(call) if OF_ONE_TYPE.contains(&call.name()) || quantified::compares(&call.func) => {
+            of(call.args.iter_mut().collect())?
+        }
+        Expr::ScalarFunction(call) if call.name() == "nvl2" => of(call.args.iter_mut().skip(1).collect())?,
         Expr::InSubquery(InSubquery { expr, subquery, .. })
         | Expr::SetComparison(SetComparison { expr, subquery, .. }) => asked(expr, subquery, schema)?,
         _ => false,
@@ -190,26 +294,18 @@ fn settle<'a>(values: impl IntoIterator<Item = (&'a mut Expr, &'a DFSchema)>) ->
     for (value, schema) in values {
         // What has no type yet is a parameter.
         let Ok(data_type) = value.get_type(schema) else { continue };
-        has_double |= is_double(&data_type) && !is_exact(value);
-        if is_decimal(&data_type) {
-            decimals.push(value);
+        has_double |= holds(&data_type, DataType::is_floating) && !is_exact(value);
+        if holds(&data_type, DataType::is_decimal) {
+            decimals.push((value, with_doubles(&data_type)));
         }
     }
     let changes = has_double && !decimals.is_empty();
     if changes {
-        for value in decimals {
-            *value = cast(std::mem::take(value), DataType::Float64);
+        for (value, data_type) in decimals {
+            *value = cast(std::mem::take(value), data_type);
         }
     }
     Ok(changes)
-}
-
-fn is_double(data_type: &DataType) -> bool {
-    data_type.is_floating()
-}
-
-fn is_decimal(data_type: &DataType) -> bool {
-    data_type.is_decimal()
 }
 
 /// Whether a number is written out that DataFusion's DECIMAL for it holds.

@@ -62,6 +62,7 @@ mod order;
 mod orders;
 mod other_dialects;
 pub mod parse;
+mod patterns;
 mod perfetto;
 mod place;
 mod plain_keys;

@@ -2,7 +2,7 @@
 //!
 //! DataFusion (55.2) compares the value under the cast with the literal instead, whatever the cast does to the value: 2.4 was not 2, 100000 was more
 //! than 3 as a SMALLINT, a text that is no number was no NULL, and a time in seconds was equal to 00:00:01.5. Here such a cast stands within [`itself`], through which nothing is concluded.
-//! Casts that keep every value stay as they are: scans leave out rows by them.
+//! So does one that is a column of a subquery: conditions on it come down to it later. Casts that keep every value stay as they are: scans leave out rows by them.
 
 use std::ops::RangeInclusive;
 
@@ -26,21 +26,36 @@ pub(super) fn kept(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr
         _ => return Ok(Transformed::no(expr)),
     };
     let mut changed = false;
-    for mut side in sides {
-        // Casts that hold every value are taken away too, and bare what they cast.
-        while let Expr::Cast(Cast { expr: value, field }) | Expr::TryCast(TryCast { expr: value, field }) = &*side {
-            if loses(&value.get_type(schema)?, field.data_type()) {
-                *side = itself(std::mem::take(side), Said::NoColumn);
-                changed = true;
-                break;
-            }
-            let (Expr::Cast(Cast { expr: value, .. }) | Expr::TryCast(TryCast { expr: value, .. })) = side else {
-                break;
-            };
-            side = value;
-        }
+    for side in sides {
+        changed |= hold(side, schema)?;
     }
     Ok(Transformed::new_transformed(expr, changed))
+}
+
+/// A column of a SELECT list or a key of groups: conditions on it come down to where it is computed, and compare what it is made of then.
+pub(super) fn column(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
+    let mut value = &mut expr;
+    while let Expr::Alias(alias) = value {
+        value = alias.expr.as_mut();
+    }
+    let changed = hold(value, schema)?;
+    Ok(Transformed::new_transformed(expr, changed))
+}
+
+/// Keeps a cast that loses together with what it casts; whether there is one.
+fn hold(mut side: &mut Expr, schema: &DFSchema) -> Result<bool> {
+    // Casts that hold every value are taken away too, and bare what they cast.
+    while let Expr::Cast(Cast { expr: value, field }) | Expr::TryCast(TryCast { expr: value, field }) = &*side {
+        if loses(&value.get_type(schema)?, field.data_type()) {
+            *side = itself(std::mem::take(side), Said::NoColumn);
+            return Ok(true);
+        }
+        let (Expr::Cast(Cast { expr: value, .. }) | Expr::TryCast(TryCast { expr: value, .. })) = side else {
+            break;
+        };
+        side = value;
+    }
+    Ok(false)
 }
 
 /// Whether two values may become one, or a value none.

@@ -15,7 +15,6 @@ use std::ops::ControlFlow;
 use datafusion::common::{Column, DataFusionError, NullEquality, Result, TableReference};
 use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::{Expr, ExprFunctionExt, JoinType, LogicalPlan, LogicalPlanBuilder, cast};
 use datafusion::sql::sqlparser::ast::{
     Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned,
@@ -25,6 +24,7 @@ use datafusion::sql::sqlparser::parser::Parser;
 
 use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
+use crate::sql::doubles::common_type;
 
 const EXCEPT: &str = "\u{1}except all";
 const INTERSECT: &str = "\u{1}intersect all";
@@ -144,7 +144,7 @@ impl RelationPlanner for Multisets {
         }
         let mut types = vec![];
         for (left, right) in left.schema().fields().iter().zip(right.schema().fields()) {
-            let Some(both) = type_union_coercion(left.data_type(), right.data_type()) else {
+            let Some(both) = common_type(left.data_type(), right.data_type()) else {
                 let what = format!("`{}` is {} here and {} there", left.name(), left.data_type(), right.data_type());
                 return Err(error_at(span, what, "cast one of them"));
             };

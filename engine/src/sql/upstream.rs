@@ -145,6 +145,8 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT count(*) OVER (PARTITION BY a, b) FROM (SELECT a, max(b) AS b FROM (VALUES (1, 2)) t(a, b) GROUP BY a ORDER BY a LIMIT 1)",
         "error: ",
     ),
+    ("patterns", "SELECT count(*) FROM (VALUES ('a\\b'), ('c')) t(s) WHERE s ~ 'a\\\\b'", "0"),
+    ("patterns", "SELECT count(*) FROM (VALUES ('a'), (NULL)) t(s) WHERE NOT (s ~ '.*')", "1"),
     ("group_keys", "SELECT count(*) FROM (VALUES (1)) t(a) GROUP BY ROLLUP (a, t.a)", "error: "),
     (
         "frames",

@@ -6,9 +6,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, new_empty_array};
+use arrow::array::{Array, ArrayRef, AsArray, Datum, Decimal128Array, Decimal256Array, new_empty_array};
 use arrow::compute::kernels::numeric;
-use arrow::datatypes::{DataType, Decimal128Type, i256};
+use arrow::datatypes::{DataType, Decimal128Type, Decimal256Type, i256};
 use arrow::error::ArrowError;
 
 /// Quotients with the last digit rounded.
@@ -45,7 +45,7 @@ struct Scales {
 
 type Kernel = fn(&dyn Datum, &dyn Datum) -> Result<ArrayRef, ArrowError>;
 
-/// The answers for decimals of 128 bits; `arrow` knows their type, and computes other decimals.
+/// The answers for decimals of 128 and 256 bits; `arrow` knows their type, and computes other decimals.
 fn computed(
     left: &dyn Datum,
     right: &dyn Datum,
@@ -54,31 +54,70 @@ fn computed(
 ) -> Result<ArrayRef, ArrowError> {
     let ((a, a_is_one), (b, b_is_one)) = (left.get(), right.get());
     let none = arrow(&new_empty_array(a.data_type()), &new_empty_array(b.data_type()))?;
-    let (
-        DataType::Decimal128(_, left_scale),
-        DataType::Decimal128(_, right_scale),
-        DataType::Decimal128(digits, scale),
-    ) = (a.data_type(), b.data_type(), none.data_type())
+    let (Some(left_scale), Some(right_scale), Some(scale)) =
+        (scale_of(a.data_type()), scale_of(b.data_type()), scale_of(none.data_type()))
     else {
         return arrow(left, right);
     };
-    let scales = Scales { left: (*left_scale).into(), right: (*right_scale).into(), answer: (*scale).into() };
+    let scales = Scales { left: left_scale, right: right_scale, answer: scale };
     let rows = if a_is_one { b.len() } else { a.len() };
-    let (a, b) = (a.as_primitive::<Decimal128Type>(), b.as_primitive::<Decimal128Type>());
-    let value = |column: &Decimal128Array, is_one: bool, row: usize| {
-        let row = if is_one { 0 } else { row };
-        column.is_valid(row).then(|| column.value(row))
-    };
-    let answers = (0..rows).map(|row| match (value(a, a_is_one, row), value(b, b_is_one, row)) {
-        (Some(_), Some(0)) => Err(ArrowError::DivideByZero),
-        (Some(a), Some(b)) => {
-            let answer = answer(i256::from_i128(a), i256::from_i128(b), &scales).and_then(i256::to_i128);
-            answer.map(Some).ok_or_else(|| ArrowError::ArithmeticOverflow(format!("{a}, {b}")))
+    let (a, b) = (Numbers::of(a), Numbers::of(b));
+    let answers = (0..rows).map(|row| {
+        let (a, b) = (a.at(if a_is_one { 0 } else { row }), b.at(if b_is_one { 0 } else { row }));
+        match (a, b) {
+            (Some(_), Some(i256::ZERO)) => Err(ArrowError::DivideByZero),
+            (Some(a), Some(b)) => {
+                let answer = answer(a, b, &scales);
+                answer.map(Some).ok_or_else(|| ArrowError::ArithmeticOverflow(format!("{a}, {b}")))
+            }
+            _ => Ok(None),
         }
-        _ => Ok(None),
     });
-    let answers: Decimal128Array = answers.collect::<Result<_, _>>()?;
-    Ok(Arc::new(answers.with_precision_and_scale(*digits, *scale)?))
+    match none.data_type() {
+        DataType::Decimal256(digits, scale) => {
+            let answers: Decimal256Array = answers.collect::<Result<_, _>>()?;
+            Ok(Arc::new(answers.with_precision_and_scale(*digits, *scale)?))
+        }
+        DataType::Decimal128(digits, scale) => {
+            let narrow =
+                |answer: i256| answer.to_i128().ok_or_else(|| ArrowError::ArithmeticOverflow(answer.to_string()));
+            let answers: Decimal128Array =
+                answers.map(|answer| answer?.map(narrow).transpose()).collect::<Result<_, _>>()?;
+            Ok(Arc::new(answers.with_precision_and_scale(*digits, *scale)?))
+        }
+        _ => arrow(left, right),
+    }
+}
+
+/// Digits behind the point of a decimal of these widths.
+fn scale_of(data_type: &DataType) -> Option<i32> {
+    match data_type {
+        DataType::Decimal128(_, scale) | DataType::Decimal256(_, scale) => Some((*scale).into()),
+        _ => None,
+    }
+}
+
+/// Decimals of either width.
+enum Numbers<'a> {
+    Narrow(&'a Decimal128Array),
+    Wide(&'a Decimal256Array),
+}
+
+impl<'a> Numbers<'a> {
+    fn of(column: &'a dyn Array) -> Numbers<'a> {
+        match column.data_type() {
+            DataType::Decimal256(..) => Numbers::Wide(column.as_primitive::<Decimal256Type>()),
+            _ => Numbers::Narrow(column.as_primitive::<Decimal128Type>()),
+        }
+    }
+
+    #[inline]
+    fn at(&self, row: usize) -> Option<i256> {
+        match self {
+            Numbers::Narrow(column) => column.is_valid(row).then(|| i256::from_i128(column.value(row))),
+            Numbers::Wide(column) => column.is_valid(row).then(|| column.value(row)),
+        }
+    }
 }
 
 /// A number times a power of ten. What does not fit is the dividend of a quotient that does not fit either.
