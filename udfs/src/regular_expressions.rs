@@ -5,7 +5,7 @@
 //! regexp_replace('abc', 'b', '\\')           a\c: `\1` to `\9` are groups, `\&` is all that matched, `\\` a backslash; `$1` stands for itself
 //! ```
 //! Everything but the computation is delegated. Cost: linear in the text for each pattern; a pattern that is a column is compiled again
-//! where it changes, of [`KNOWN`] the last ones are kept.
+//! where it changes, some dozens of compiled ones are kept.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
