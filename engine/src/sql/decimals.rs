@@ -10,8 +10,7 @@
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, TryCast, cast};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan, TryCast, cast};
 use datafusion::sql::sqlparser::ast::{
     ArrayElemTypeDef, CastKind, ColumnDef, DataType as SqlType, ExactNumberInfo, Expr as SqlExpr, Spanned,
     UnaryOperator, Value,
@@ -23,6 +22,7 @@ use tq_udfs::rounded::settled;
 
 use crate::sql::decimal_text::with_scale;
 use crate::sql::diagnostic::error_at;
+use crate::sql::equal;
 
 /// Writes numbers that no whole type holds, and those below a cast to DECIMAL, as texts that are cast.
 pub(super) fn rewrite(expr: &mut SqlExpr) -> Result<()> {
@@ -220,14 +220,7 @@ pub(super) fn rounded(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<E
 
 /// A comparison whose sides were brought to one type that does not hold all of their digits.
 pub(super) fn compared(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let mut sides: Vec<&mut Expr> = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
-            vec![left, right]
-        }
-        Expr::Between(Between { expr, low, high, .. }) => vec![expr, low, high],
-        Expr::InList(InList { expr, list, .. }) => std::iter::once(expr.as_mut()).chain(list).collect(),
-        _ => return Ok(Transformed::no(expr)),
-    };
+    let mut sides = equal::sides(&mut expr);
     let (mut is_too_wide, mut most) = (false, 0);
     for side in &sides {
         let DataType::Decimal128(_, wanted) = side.get_type(schema)? else { return Ok(Transformed::no(expr)) };

@@ -14,15 +14,15 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::expr::{Case, InList, InSubquery, SetComparison};
+use datafusion::logical_expr::expr::{Case, InSubquery, SetComparison};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::type_coercion::binary::type_union_coercion;
 use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
-    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Subquery, Union, Values, cast,
+    Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Subquery, Union, Values, cast,
 };
 
-use crate::sql::quantified;
+use crate::sql::{equal, quantified};
 
 /// Functions whose arguments come to have one type, those of lists that of their elements.
 const OF_ONE_TYPE: [&str; 22] = [
@@ -112,8 +112,9 @@ fn rows(Values { schema, mut values }: Values) -> Result<Transformed<LogicalPlan
             Expr::Cast(Cast { expr, field }) => {
                 field.data_type() == to && !is_exact(expr) && expr.get_type(&none).is_ok_and(|from| from.is_floating())
             }
-            value => asked_for(value, to)
-                .is_some_and(|(expr, schema)| expr.get_type(schema).is_ok_and(|from| from.is_floating())),
+            Expr::ScalarSubquery(subquery) => cast_within(subquery, to)
+                .is_some_and(|(value, rows)| value.get_type(rows.schema()).is_ok_and(|from| from.is_floating())),
+            _ => false,
         };
         // Of what the user casts nothing has another DECIMAL before.
         let is_brought = |value: &Expr| {
@@ -130,7 +131,13 @@ fn rows(Values { schema, mut values }: Values) -> Result<Transformed<LogicalPlan
         for value in values.iter_mut().filter_map(|row| row.get_mut(at)) {
             let given = match std::mem::take(value) {
                 Expr::Cast(Cast { expr, field }) if field.data_type() == to => *expr,
-                Expr::ScalarSubquery(subquery) => Expr::ScalarSubquery(without_cast(subquery, to)?),
+                Expr::ScalarSubquery(subquery) => Expr::ScalarSubquery(match cast_within(&subquery, to) {
+                    Some((value, rows)) => {
+                        let rows = LogicalPlanBuilder::from(rows.clone()).project([value.clone()])?.build()?;
+                        subquery.with_plan(Arc::new(rows))
+                    }
+                    None => subquery,
+                }),
                 other => other,
             };
             *value = cast(given, DataType::Float64);
@@ -143,24 +150,12 @@ fn rows(Values { schema, mut values }: Values) -> Result<Transformed<LogicalPlan
     Ok(Transformed::yes(LogicalPlan::Values(Values { schema: Arc::new(schema), values })))
 }
 
-/// What a subquery that is a value casts to a type, with the columns that it speaks of: there the planner casts it.
-fn asked_for<'a>(value: &'a Expr, to: &DataType) -> Option<(&'a Expr, &'a DFSchema)> {
-    let Expr::ScalarSubquery(subquery) = value else { return None };
+/// What a subquery that is a value casts to a type, and the rows of which it takes it: the planner puts the cast there.
+fn cast_within<'a>(subquery: &'a Subquery, to: &DataType) -> Option<(&'a Expr, &'a LogicalPlan)> {
     let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return None };
     match projection.expr.as_slice() {
-        [Expr::Cast(Cast { expr, field })] if field.data_type() == to => Some((expr, projection.input.schema())),
+        [Expr::Cast(Cast { expr, field })] if field.data_type() == to => Some((expr, &projection.input)),
         _ => None,
-    }
-}
-
-fn without_cast(subquery: Subquery, to: &DataType) -> Result<Subquery> {
-    let LogicalPlan::Projection(projection) = subquery.subquery.as_ref() else { return Ok(subquery) };
-    match projection.expr.as_slice() {
-        [Expr::Cast(Cast { expr, field })] if field.data_type() == to => {
-            let rows = LogicalPlanBuilder::from(projection.input.as_ref().clone()).project([expr.as_ref().clone()])?;
-            Ok(subquery.with_plan(Arc::new(rows.build()?)))
-        }
-        _ => Ok(subquery),
     }
 }
 
@@ -244,9 +239,6 @@ fn with_doubles(data_type: &DataType) -> DataType {
 fn of_one_type(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let of = |parts: Vec<&mut Expr>| settle(parts.into_iter().map(|part| (part, schema)));
     let changed = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => of(vec![left, right])?,
-        Expr::Between(Between { expr, low, high, .. }) => of(vec![expr, low, high])?,
-        Expr::InList(InList { expr, list, .. }) => of(std::iter::once(expr.as_mut()).chain(list).collect())?,
         Expr::Case(Case { expr, when_then_expr, else_expr }) => {
             let (mut compared, mut values) = (vec![], vec![]);
             for (when, then) in when_then_expr {
@@ -266,7 +258,7 @@ fn of_one_type(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         Expr::ScalarFunction(call) if call.name() == "nvl2" => of(call.args.iter_mut().skip(1).collect())?,
         Expr::InSubquery(InSubquery { expr, subquery, .. })
         | Expr::SetComparison(SetComparison { expr, subquery, .. }) => asked(expr, subquery, schema)?,
-        _ => false,
+        comparison => of(equal::sides(comparison))?,
     };
     Ok(Transformed::new_transformed(expr, changed))
 }

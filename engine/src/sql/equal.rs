@@ -32,6 +32,16 @@ use tq_udfs::computed::computed;
 use crate::sql::lengths::{OfInterval, holds_intervals};
 use crate::sql::quantified;
 
+/// What a comparison compares: the sides of an operator, of BETWEEN, or of IN with a list. Nothing of other expressions.
+pub(super) fn sides(expr: &mut Expr) -> Vec<&mut Expr> {
+    match expr {
+        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => vec![left, right],
+        Expr::Between(Between { expr, low, high, .. }) => vec![expr, low, high],
+        Expr::InList(InList { expr, list, .. }) => std::iter::once(expr.as_mut()).chain(list).collect(),
+        _ => vec![],
+    }
+}
+
 /// An expression that compares what is equal.
 pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     Ok(match expr {

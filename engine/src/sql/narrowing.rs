@@ -9,24 +9,16 @@ use std::ops::RangeInclusive;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
-use datafusion::logical_expr::expr::InList;
-use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, ExprSchemable, TryCast};
+use datafusion::logical_expr::{Cast, Expr, ExprSchemable, TryCast};
 
 use crate::sql::annotated::{Said, itself};
+use crate::sql::equal;
 use crate::sql::seconds::is_text;
 
 /// A comparison whose sides are compared as they were cast.
 pub(super) fn kept(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
-    let sides: Vec<&mut Expr> = match &mut expr {
-        Expr::BinaryExpr(BinaryExpr { left, op, right }) if op.supports_propagation() => {
-            vec![left, right]
-        }
-        Expr::Between(Between { expr, low, high, .. }) => vec![expr, low, high],
-        Expr::InList(InList { expr, list, .. }) => std::iter::once(expr.as_mut()).chain(list).collect(),
-        _ => return Ok(Transformed::no(expr)),
-    };
     let mut changed = false;
-    for side in sides {
+    for side in equal::sides(&mut expr) {
         changed |= hold(side, schema)?;
     }
     Ok(Transformed::new_transformed(expr, changed))
