@@ -7,6 +7,7 @@ use tq_engine::queries::{Library, SavedQuery};
 
 use crate::args::LibraryArgs;
 use crate::errors::{Failure, Problem, did_you_mean};
+use crate::timeout;
 
 /// All saved queries. A directory that the command line names must exist; the others need not.
 pub(crate) fn open(args: &LibraryArgs) -> Result<Library, Failure> {
@@ -21,9 +22,10 @@ pub(crate) fn directories(args: &LibraryArgs) -> Vec<PathBuf> {
     args.directories.iter().cloned().chain(of_project()).chain(of_user()).filter(|folder| folder.is_dir()).collect()
 }
 
-/// The query of a name.
+/// The query of a name, whose file is read within `--timeout`.
 pub(crate) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure> {
-    match library.find(name)? {
+    let (searched, wanted) = (library.clone(), name.to_owned());
+    match timeout::bounded(move || searched.find(&wanted))?? {
         Some(query) => Ok(query),
         None => Err(Problem::new(format!("no saved query `{name}`{}", did_you_mean(name, library.names())))
             .hint("`tq queries` lists the saved queries")

@@ -114,7 +114,6 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
         return Ok((of_file(Path::new(&name), &open)?, open));
     }
     let library = library::open(&args.library)?;
-    let is_saved = |name: &str| Ok::<bool, Failure>(library.find(name)?.is_some());
     if is_sql(&name) {
         return Err(Problem::new(format!("no saved query `{name}`")).hint("SQL is asked with `-c 'SELECT …'`").into());
     }
@@ -122,7 +121,7 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
     if let Some(saved) = open.traces.last()
         && name.contains('=')
         && !Path::new(name.split_once('=').map_or("", |(_, path)| path)).exists()
-        && is_saved(saved)?
+        && library.has(saved)
     {
         return Err(Problem::new(format!("`{name}` is in the place of the question, after `{saved}`"))
             .hint(format!("give the value with `--param {name}`"))
@@ -132,7 +131,7 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
     if let [first, ..] = open.traces.as_slice()
         && Path::new(&name).exists()
         && !Path::new(first).exists()
-        && is_saved(first)?
+        && library.has(first)
     {
         let traces: Vec<&str> = open.traces.iter().skip(1).chain([&name]).map(String::as_str).collect();
         return Err(Problem::new(format!("there is no question after the trace `{name}`"))
@@ -140,7 +139,7 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
             .into());
     }
     // A trace where a question should be: the question was forgotten.
-    if library.find(&name)?.is_none() && (Path::new(&name).exists() || name.contains('=')) {
+    if !library.has(&name) && (Path::new(&name).exists() || name.contains('=')) {
         return Err(Problem::new(format!("there is no question after the trace `{name}`"))
             .hint("give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them")
             .into());

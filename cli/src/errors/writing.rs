@@ -27,6 +27,7 @@ impl From<ArrowError> for Failure {
     fn from(error: ArrowError) -> Self {
         match error {
             ArrowError::IoError(_, error) => error.into(),
+            ArrowError::InvalidArgumentError(what) => Problem::new(format!("cannot write the answer: {what}")).into(),
             error => Problem::new(format!("cannot write the answer: {error}")).into(),
         }
     }

@@ -54,6 +54,7 @@ pub(crate) struct Cells<'a> {
 }
 
 struct Column<'a> {
+    name: &'a str,
     array: &'a ArrayRef,
     kind: Kind,
     formatter: ArrayFormatter<'a>,
@@ -64,11 +65,12 @@ struct Column<'a> {
 impl<'a> Cells<'a> {
     pub(crate) fn new(batch: &'a RecordBatch) -> Result<Cells<'a>, ArrowError> {
         static OPTIONS: FormatOptions<'static> = FormatOptions::new();
-        let schema = batch.schema();
-        let column = |(field, array): (&std::sync::Arc<Field>, &'a ArrayRef)| {
+        let schema = batch.schema_ref();
+        let column = |(field, array): (&'a std::sync::Arc<Field>, &'a ArrayRef)| {
             let kind = Kind::of(field);
             let doubles = field.data_type().is_floating().then(|| cast(array, &DataType::Float64)).transpose()?;
-            Ok(Column { array, kind, formatter: ArrayFormatter::try_new(array, &OPTIONS)?, doubles })
+            let formatter = ArrayFormatter::try_new(array, &OPTIONS)?;
+            Ok(Column { name: field.name(), array, kind, formatter, doubles })
         };
         let columns = schema.fields().iter().zip(batch.columns()).map(column).collect::<Result<_, ArrowError>>()?;
         Ok(Cells { columns })
@@ -96,11 +98,12 @@ impl<'a> Cells<'a> {
         if self.is_null(column, row) {
             return Ok(());
         }
-        self.columns[column]
-            .formatter
-            .value(row)
-            .write(text)
-            .map_err(|_| ArrowError::InvalidArgumentError("a cell has no text".to_owned()))
+        let column = &self.columns[column];
+        // Of all values only times beyond the calendar have none.
+        column.formatter.value(row).write(text).map_err(|_| {
+            let message = format!("a time of column `{}` lies beyond the years that have a date", column.name);
+            ArrowError::InvalidArgumentError(message)
+        })
     }
 
     /// The cell for people: times with units, floats with six decimals. `None` for NULL.

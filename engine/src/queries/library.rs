@@ -46,6 +46,11 @@ impl Library {
         names
     }
 
+    /// Whether there is a query of a name. Its file is not read.
+    pub fn has(&self, name: &str) -> bool {
+        self.files.contains_key(name) || built_in(name).is_some()
+    }
+
     /// The query of a name; `None` when there is none.
     ///
     /// # Errors

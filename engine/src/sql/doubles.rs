@@ -206,33 +206,52 @@ fn branches(union: Union) -> Result<Transformed<LogicalPlan>> {
 
 /// The type that values of two branches have in common.
 pub(super) fn common_type(left: &DataType, right: &DataType) -> Option<DataType> {
-    let meets =
-        |one: &DataType, other: &DataType| holds(one, DataType::is_decimal) && holds(other, DataType::is_floating);
-    match meets(left, right) || meets(right, left) {
-        true => type_union_coercion(&with_doubles(left), &with_doubles(right)),
-        false => type_union_coercion(left, right),
-    }
+    type_union_coercion(&beside(left, right), &beside(right, left))
 }
 
-/// Whether a type, or that of the elements of lists, is of a kind.
+/// Whether a type, or that of what it holds, is of a kind.
 fn holds(data_type: &DataType, is_it: fn(&DataType) -> bool) -> bool {
     match data_type {
-        DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
-            holds(element.data_type(), is_it)
-        }
-        data_type => is_it(data_type),
+        DataType::Struct(fields) => fields.iter().any(|field| holds(field.data_type(), is_it)),
+        data_type => match element(data_type) {
+            Some(element) => holds(element, is_it),
+            None => is_it(data_type),
+        },
     }
 }
 
-/// A type whose DECIMALs are DOUBLEs.
-fn with_doubles(data_type: &DataType) -> DataType {
-    let of = |element: &FieldRef| Arc::new(element.as_ref().clone().with_data_type(with_doubles(element.data_type())));
+fn element(data_type: &DataType) -> Option<&DataType> {
     match data_type {
-        DataType::List(element) => DataType::List(of(element)),
-        DataType::LargeList(element) => DataType::LargeList(of(element)),
-        DataType::FixedSizeList(element, length) => DataType::FixedSizeList(of(element), *length),
-        data_type if data_type.is_decimal() => DataType::Float64,
-        other => other.clone(),
+        DataType::List(element) | DataType::LargeList(element) | DataType::FixedSizeList(element, _) => {
+            Some(element.data_type())
+        }
+        _ => None,
+    }
+}
+
+/// A type whose DECIMALs are DOUBLEs where another has DOUBLEs. Elements of a list are beside those of another list or beside a value;
+/// fields of a struct are beside the field of their name or, where no name is shared, of their place.
+fn beside(data_type: &DataType, other: &DataType) -> DataType {
+    let of = |field: &FieldRef, other: &DataType| {
+        let data_type = beside(field.data_type(), other);
+        Arc::new(field.as_ref().clone().with_data_type(data_type))
+    };
+    let within = element(other).unwrap_or(other);
+    match (data_type, other) {
+        (DataType::List(element), _) => DataType::List(of(element, within)),
+        (DataType::LargeList(element), _) => DataType::LargeList(of(element, within)),
+        (DataType::FixedSizeList(element, length), _) => DataType::FixedSizeList(of(element, within), *length),
+        (DataType::Struct(fields), DataType::Struct(others)) => {
+            let shares_names = fields.iter().any(|field| others.find(field.name()).is_some());
+            let fields = fields.iter().enumerate().map(|(at, field)| {
+                let other =
+                    if shares_names { others.find(field.name()).map(|(_, other)| other) } else { others.get(at) };
+                other.map_or_else(|| Arc::clone(field), |other| of(field, other.data_type()))
+            });
+            DataType::Struct(fields.collect())
+        }
+        (data_type, _) if data_type.is_decimal() && within.is_floating() => DataType::Float64,
+        (data_type, _) => data_type.clone(),
     }
 }
 
@@ -281,23 +300,25 @@ fn asked(value: &mut Expr, subquery: &mut Subquery, schema: &DFSchema) -> Result
 
 /// Casts the DECIMALs among values that come to have one type, if a DOUBLE is among them; whether it was so. Each has its schema.
 fn settle<'a>(values: impl IntoIterator<Item = (&'a mut Expr, &'a DFSchema)>) -> Result<bool> {
-    let mut decimals = vec![];
-    let mut has_double = false;
+    let mut typed = vec![];
+    let mut doubles = vec![];
     for (value, schema) in values {
         // What has no type yet is a parameter.
         let Ok(data_type) = value.get_type(schema) else { continue };
-        has_double |= holds(&data_type, DataType::is_floating) && !is_exact(value);
-        if holds(&data_type, DataType::is_decimal) {
-            decimals.push((value, with_doubles(&data_type)));
+        if holds(&data_type, DataType::is_floating) && !is_exact(value) {
+            doubles.push(data_type.clone());
+        }
+        typed.push((value, data_type));
+    }
+    let mut has_changed = false;
+    for (value, data_type) in typed {
+        let wanted = doubles.iter().fold(data_type.clone(), |data_type, double| beside(&data_type, double));
+        if wanted != data_type {
+            *value = cast(std::mem::take(value), wanted);
+            has_changed = true;
         }
     }
-    let changes = has_double && !decimals.is_empty();
-    if changes {
-        for (value, data_type) in decimals {
-            *value = cast(std::mem::take(value), data_type);
-        }
-    }
-    Ok(changes)
+    Ok(has_changed)
 }
 
 /// Whether a number is written out that DataFusion's DECIMAL for it holds.

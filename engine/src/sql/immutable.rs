@@ -1,17 +1,19 @@
 //! Tables of traces stay what was read: statements that would change, replace or drop one are refused.
 //!
 //! DataFusion's tables in memory take INSERT, UPDATE, DELETE and DROP. That is fine for a user's own tables; answers on a
-//! changed `tasks` would still look like answers on the trace.
+//! changed `tasks` would still look like answers on the trace. They cannot do it where a subquery says which rows (DataFusion 55.2).
+
+use std::ops::ControlFlow;
 
 use datafusion::common::Result;
 use datafusion::sql::sqlparser::ast::{
-    FromTable, ObjectName, Spanned, Statement, TableFactor, TableObject, TableWithJoins,
+    Expr, FromTable, ObjectName, Spanned, Statement, TableFactor, TableObject, TableWithJoins, visit_expressions,
 };
 
 use crate::sql::diagnostic::error_at;
 use crate::tables::{Table, VIEWS};
 
-/// Refuses a statement that changes a table or view which every session has.
+/// Refuses a statement that changes a table or view which every session has, or another one by a subquery.
 pub(super) fn refuse_changes(statement: &Statement) -> Result<()> {
     for name in changed(statement) {
         let Some(table) = of_the_trace(name) else { continue };
@@ -21,7 +23,22 @@ pub(super) fn refuse_changes(statement: &Statement) -> Result<()> {
             &format!("make a table of your own: `CREATE TABLE mine AS SELECT * FROM {table}`"),
         ));
     }
-    Ok(())
+    let word = match statement {
+        Statement::Update(_) => "UPDATE",
+        Statement::Delete(_) => "DELETE",
+        _ => return Ok(()),
+    };
+    let subquery = visit_expressions(statement, |expr| match expr {
+        Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => ControlFlow::Break(expr.span()),
+        _ => ControlFlow::Continue(()),
+    });
+    match subquery {
+        ControlFlow::Break(span) => {
+            let hint = "make a table of the rows that are wanted: `CREATE TABLE kept AS SELECT …`";
+            Err(error_at(span, format!("{word} cannot have a subquery"), hint))
+        }
+        ControlFlow::Continue(()) => Ok(()),
+    }
 }
 
 /// The tables that a statement changes, replaces or drops.

@@ -181,7 +181,10 @@ async fn try_plan(
     if statement.only_asks && !statement.is_question() {
         return Err(question::refused(&question::name_of_statement(&statement.parsed)));
     }
-    let planned = with_keys(context, &statement.parsed).await?;
+    let mut planned = with_keys(context, &statement.parsed).await?;
+    if let Some(params) = params {
+        planned = planned.with_param_values(params)?;
+    }
     let passes = [
         decimals::settle,
         doubles::rewrite,
@@ -196,9 +199,6 @@ async fn try_plan(
         dependencies::rewrite,
     ];
     let mut plan = passes.into_iter().try_fold(planned, |plan, pass| pass(plan))?;
-    if let Some(params) = params {
-        plan = plan.with_param_values(params)?;
-    }
     let prepares = matches!(&plan, LogicalPlan::Statement(PlannedStatement::Prepare(_)));
     if !prepares && let Some(missing) = plan.get_parameter_names()?.into_iter().min() {
         return Err(errors::missing_parameter(&missing));
