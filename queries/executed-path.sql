@@ -3,7 +3,8 @@
 -- needs: tasks
 -- chart: stacked x=name y=time color=part panel=run
 --
--- Work and waiting of a run add up to its makespan.
+-- Work and waiting of a run add up to its makespan. Where ranks have clocks of their own, the path is as wrong as those are
+-- (parsec-clock-offsets; `--option align=messages`); a thread that sends and receives counts as a location like others.
 WITH path AS (SELECT run, name, running, wait FROM executed_path()),
 parts AS (
   SELECT run, name, 'work' AS part, running AS time FROM path

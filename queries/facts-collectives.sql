@@ -19,7 +19,7 @@ WITH collectives AS (
   WHERE ranks > 1
   GROUP BY run, rank
 )
-SELECT 'Ranks waited for each other in collectives, which counts as busy: rank ' || t.rank || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || t.run ELSE '' END
+SELECT 'Ranks waited for each other in collectives, which are recorded as tasks (the threads that wait for those idle): rank ' || t.rank || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || t.run ELSE '' END
   || ' longest, ' || time_text(t.skew_time) || ' in ' || t.collectives || CASE t.collectives WHEN 1 THEN ' collective' ELSE ' collectives' END
   || ', whose transfers then took ' || time_text(t.transfer_time) || ' (see Who waits for whom in collectives).' AS fact
 FROM totals t

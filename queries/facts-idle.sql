@@ -18,10 +18,15 @@ WITH idle AS (
   SELECT count(DISTINCT l.clock) AS ranks
   FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE t.name LIKE 'gloo:%'
+), unlinked AS (
+  SELECT 'No link says what waits for what'
+    || CASE WHEN lost > 0 THEN ' (' || lost || ' of the recording could not be joined to tasks, see Is the trace sound)' ELSE '' END AS said
+  FROM (SELECT coalesce(sum(count), 0) AS lost FROM import_stats
+    WHERE what IN ('dot_edges_not_joined', 'dot_edges_partly_joined', 'dot_spawns_not_joined', 'unknown_reference', 'ambiguous_reference'))
 ), never AS (
   SELECT count(*) AS lanes, min(l.location) AS location FROM busy_lanes l JOIN runs r ON r.run = l.run WHERE l.busy_time = 0 AND r.makespan > 0
 )
-SELECT 'No link says what waits for what; ' || CASE n.lanes WHEN 0 THEN 'the' WHEN 1 THEN n.location || ' was never busy, and of the others the'
+SELECT u.said || '; ' || CASE n.lanes WHEN 0 THEN 'the' WHEN 1 THEN n.location || ' was never busy, and of the others the'
     ELSE n.lanes || ' locations were never busy, and of the others the' END || ' longest idle stretch is ' || time_text(i.duration) || ' on ' || i.location
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || i.run ELSE '' END
   || CASE
@@ -32,15 +37,17 @@ SELECT 'No link says what waits for what; ' || CASE n.lanes WHEN 0 THEN 'the' WH
      END AS fact, name_before, name_after
 FROM idle i
 CROSS JOIN never n
+CROSS JOIN unlinked u
 CROSS JOIN collectives c
 WHERE c.ranks < 2
 UNION ALL
 SELECT CASE n.lanes
     WHEN 0 THEN 'Nothing waited: no location ever idled, so the run is as long as its work.'
-    WHEN 1 THEN 'No link says what waits for what; ' || n.location || ' was never busy, and the others never idled.'
-    ELSE 'No link says what waits for what; ' || n.lanes || ' locations were never busy, and the others never idled.'
+    WHEN 1 THEN u.said || '; ' || n.location || ' was never busy, and the others never idled.'
+    ELSE u.said || '; ' || n.lanes || ' locations were never busy, and the others never idled.'
   END AS fact, NULL AS name_before, NULL AS name_after
 FROM (SELECT count(*) AS stretches FROM idle) CROSS JOIN (SELECT count(*) AS tasks FROM working_tasks WHERE duration > 0)
 CROSS JOIN never n
+CROSS JOIN unlinked u
 CROSS JOIN collectives c
 WHERE stretches = 0 AND tasks > 0 AND c.ranks < 2

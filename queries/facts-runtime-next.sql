@@ -17,6 +17,14 @@ WITH longest AS (
     max(work_time) AS most_time, min(work_time) AS least_time, first_value(location ORDER BY work_time DESC, location) AS most,
     first_value(location ORDER BY work_time, location) AS least
   FROM threads
+), longest_body AS (
+  SELECT t.name, t.location, t.duration, m.median_time
+  FROM program_tasks t
+  JOIN (SELECT name, CAST(median(duration) AS BIGINT) AS median_time FROM program_tasks
+    WHERE kind = 'task' AND run = (SELECT run FROM longest) GROUP BY name) m ON m.name = t.name
+  WHERE t.kind = 'task' AND t.run = (SELECT run FROM longest) AND t.location = (SELECT most FROM spread)
+  ORDER BY t.duration DESC NULLS LAST, t.task
+  LIMIT 1
 ), names AS (
   SELECT t.role, t.name, count(*) AS tasks, sum(s.self_time) AS total_time
   FROM self_time(working_tasks) s JOIN working_tasks t ON t.task = s.task
@@ -31,6 +39,11 @@ WITH longest AS (
 )
 SELECT 'Look next at '
   || CASE
+       -- Without its longest task the location would not stand out.
+       WHEN s.threads > 1 AND s.imbalance >= 1.25 AND s.most_time - b.duration < 1.25 * (s.work_time - b.duration) / s.threads
+         THEN 'one task: ' || b.name || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END || ' took ' || time_text(b.duration)
+         || ' of the ' || time_text(s.most_time) || ' that ' || b.location || ', which did most, spent in task bodies; the median ' || b.name || ' takes '
+         || time_text(b.median_time) || '.'
        WHEN s.threads > 1 AND s.imbalance >= 1.25 THEN 'how the work is spread (see How the work is spread over ranks and threads): in task bodies, '
          || s.most || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END || ' did most, ' || time_text(s.most_time) || ', '
          || round(s.imbalance, 2) || ' times the mean, and ' || s.least || ' least, ' || time_text(s.least_time) || '.'
@@ -44,4 +57,5 @@ SELECT 'Look next at '
 FROM spread s
 CROSS JOIN longest g
 CROSS JOIN n
+LEFT JOIN longest_body b ON true
 WHERE s.work_time > 0

@@ -16,12 +16,13 @@ WITH most AS (
   FROM (SELECT count(*) FILTER (WHERE run = 'base') > 0 AS in_base, count(*) FILTER (WHERE run = 'new') > 0 AS in_new FROM program_tasks
     WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)
 )
-SELECT 'Look next at ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END || ' (see What changed): on the executed path, the chain of waits from the start to the end of '
-  || CASE WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE 'its work' END || ' took ' || time_text(abs(change))
+SELECT 'Look next at ' || CASE WHEN coalesce(most.name, '') = '' THEN 'tasks without a name' ELSE most.name END || ' (see What changed): on the executed path, the chain of waits from the start to the end of '
+  || CASE WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE CASE WHEN waits.name IS NULL THEN 'its work' ELSE 'it, a wait that is recorded as a task,' END END || ' took ' || time_text(abs(change))
             || CASE WHEN change > 0 THEN ' more' ELSE ' less' END
        ELSE CASE WHEN change > 0 THEN 'new' ELSE 'base' END || ' it took ' || time_text(abs(change)) || ', and it is not on that of '
             || CASE WHEN change > 0 THEN 'base' ELSE 'new' END END
-  || '.' AS fact, name
+  || '.' AS fact, most.name
 FROM most
 CROSS JOIN common
+LEFT JOIN (SELECT name FROM program_tasks WHERE run IN ('base', 'new') GROUP BY name HAVING bool_and(role = 'wait')) waits ON waits.name = most.name
 WHERE is_one_program

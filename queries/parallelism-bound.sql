@@ -19,7 +19,7 @@ WITH work AS (
 ), lanes AS (
   SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run
 )
-SELECT r.run, r.makespan, p.path_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
+SELECT r.run, r.makespan, p.path_time, g.graph_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
   round(1.0 * g.graph_time / nullif(p.path_time, 0), 2) AS average_parallelism,
   round(1.0 * greatest(p.path_time, w.work_time / l.lanes) / nullif(r.makespan, 0), 3) AS bound_share
 FROM runs r

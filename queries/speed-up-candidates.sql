@@ -3,6 +3,7 @@
 -- needs: tasks, links.kind=dependency
 -- chart: bar x=at_most_saved_time y=name color=run
 --
+-- At most: where another chain is nearly as long, that one remains (what-if-faster).
 WITH names AS (
   SELECT run, name, count(*) AS steps, sum(duration) AS at_most_saved_time FROM critical_path() GROUP BY run, name
 ), shares AS (

@@ -58,7 +58,8 @@ pub(crate) fn get() -> &'static Config {
     CONFIG.get_or_init(Config::default)
 }
 
-fn path() -> Option<PathBuf> {
+/// Where the file would be.
+pub(crate) fn path() -> Option<PathBuf> {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
     Some(folder.join("tq/config.toml"))

@@ -16,8 +16,10 @@ use tq_engine::queries::{Origin, SavedQuery};
 use tq_engine::trace::temporary::Registered;
 
 use crate::args::OpenArgs;
+use crate::errors::timeout::late_opening;
 use crate::errors::{Failure, Problem};
 use crate::text::runner;
+use crate::{config, timeout};
 
 /// Whether a CI system may read standard output for commands; a file is not a log. Output for people is escaped in files too, since
 /// it may be printed later.
@@ -43,8 +45,8 @@ pub(crate) fn beside(path: &Path) -> io::Result<NamedTempFile> {
 /// Writes a whole file. What is there already and is no plain file (`/dev/null`, a pipe) stays what it is.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: io::Error| Problem::file("write", path, &error);
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        let mut file = File::options().write(true).open(path).map_err(failed)?;
+    if is_other(path) {
+        let mut file = open_other(path)?;
         return Ok(file.write_all(text.as_bytes()).map_err(failed)?);
     }
     let mut file = beside(path).map_err(failed)?;
@@ -55,12 +57,22 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Whether something is there that is no plain file: `/dev/null`, a named pipe.
+pub(crate) fn is_other(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|metadata| !metadata.is_file())
+}
+
+/// Opens what is there and is no plain file. A named pipe waits for its reader, within `--timeout`.
+pub(crate) fn open_other(path: &Path) -> Result<File, Failure> {
+    let pipe = path.to_owned();
+    let opened = timeout::bounded(|limit| late_opening(path, limit), move || File::options().write(true).open(pipe))?;
+    Ok(opened.map_err(|error| Problem::file("write", path, &error))?)
+}
+
 /// What a command reads, as far as the command line and the files themselves tell.
 #[derive(Debug, Default)]
 pub(crate) struct Inputs {
     files: Vec<PathBuf>,
-    /// Folders of stores; every file in them is read.
-    stores: Vec<PathBuf>,
 }
 
 impl Inputs {
@@ -76,20 +88,15 @@ impl Inputs {
         let options = args.options.iter().cloned().collect();
         for trace in traces {
             let spec = TraceSpec::parse(trace);
-            match tq_engine::store::find(&spec.path) {
-                Some(store) => self.stores.extend(store.root.canonicalize()),
-                None => self.files.extend(read_for(&spec, &options)),
+            // Nothing is written into a store, of those that are read as little as of others.
+            if tq_engine::store::find(&spec.path).is_none() {
+                self.files.extend(read_for(&spec, &options));
             }
         }
     }
 
     pub(crate) fn add(&mut self, file: &Path) {
         self.files.push(file.to_owned());
-    }
-
-    /// The folder of a store.
-    pub(crate) fn store(&mut self, folder: &Path) {
-        self.stores.extend(folder.canonicalize());
     }
 
     pub(crate) fn files(&mut self, files: &[PathBuf]) {
@@ -170,9 +177,8 @@ impl Outputs {
         }
         for (option, file) in &self.files {
             let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            let folder = folder.canonicalize().ok();
-            let is_in = |store: &&PathBuf| folder.as_ref().is_some_and(|folder| folder.starts_with(store));
-            if let Some(store) = inputs.stores.iter().find(is_in) {
+            let Ok(folder) = folder.canonicalize() else { continue };
+            if let Some(store) = folder.ancestors().find(|folder| tq_engine::store::find(folder).is_some()) {
                 let what = format!("{option} `{}` lies in the store `{}`", file.display(), store.display());
                 return Err(Problem::new(what).hint("write to another folder; nothing was read or written").into());
             }
@@ -208,7 +214,7 @@ impl Outputs {
             return Ok(());
         }
         // One at a time: a directory may hold more files than a process may open.
-        for input in &inputs.files {
+        for input in inputs.files.iter().chain(&config::path()) {
             let Some(read) = plain(input) else { continue };
             for (option, file, handle) in &outputs {
                 if handle.as_ref() == Some(&read) {

@@ -25,7 +25,7 @@ pub(crate) fn directories(args: &LibraryArgs) -> Vec<PathBuf> {
 /// The query of a name, whose file is read within `--timeout`.
 pub(crate) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure> {
     let (searched, wanted) = (library.clone(), name.to_owned());
-    match timeout::bounded(move || searched.find(&wanted))?? {
+    match timeout::parsing(move || searched.find(&wanted))?? {
         Some(query) => Ok(query),
         None => Err(Problem::new(format!("no saved query `{name}`{}", did_you_mean(name, library.names())))
             .hint("`tq queries` lists the saved queries")

@@ -72,20 +72,27 @@ pub(crate) fn used_up() -> Option<Problem> {
     limit().filter(|_| left().is_some_and(|left| left.is_zero())).map(late)
 }
 
-/// What takes long before the first question, such as parsing a long text, within the limit. Abandoned when it is over: the process
-/// ends then.
-pub(crate) fn bounded<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+/// Reads a text of SQL or of a template, such as a long one or one that comes through a pipe, within the limit.
+pub(crate) fn parsing<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Problem> {
+    bounded(late_parsing, work)
+}
+
+/// What takes long and is no question, within the limit. Abandoned when it is over: the process ends then.
+pub(crate) fn bounded<T: Send + 'static>(
+    late: impl Fn(Duration) -> Problem,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
     let Some(limit) = limit() else { return Ok(work()) };
     let (sender, receiver) = channel();
-    let working = thread::Builder::new().name("tq-parse".to_owned()).stack_size(STACK_BYTES);
+    let working = thread::Builder::new().name("tq-bounded".to_owned()).stack_size(STACK_BYTES);
     let working = working.spawn(move || drop(sender.send(work())));
     let working = working.map_err(|error| Problem::new(format!("cannot start a thread: {error}")))?;
     match receiver.recv_timeout(limit) {
         Ok(done) => Ok(done),
-        Err(RecvTimeoutError::Timeout) => Err(late_parsing(limit)),
+        Err(RecvTimeoutError::Timeout) => Err(late(limit)),
         Err(RecvTimeoutError::Disconnected) => match working.join() {
             Err(panic) => resume_unwind(panic),
-            Ok(()) => Err(late_parsing(limit)),
+            Ok(()) => Err(late(limit)),
         },
     }
 }

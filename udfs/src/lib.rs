@@ -14,6 +14,7 @@ pub mod bits;
 pub mod bounded;
 pub mod busy;
 pub mod call_tree;
+pub mod canonical;
 pub mod centroids;
 pub mod checked;
 pub mod clock_offsets;

@@ -20,6 +20,7 @@ use datafusion_expr::{
     Volatility,
 };
 
+use crate::canonical::canonical;
 use crate::exact_aggregates::coerced;
 use crate::wrapped::of_wrapped;
 
@@ -198,11 +199,6 @@ fn between(first: f64, second: f64, weight: f64) -> f64 {
     }
     let apart = second - first;
     if apart.is_finite() { first + apart * weight } else { first * (1.0 - weight) + second * weight }
-}
-
-/// All NaNs are one, and greater than everything.
-fn canonical(value: f64) -> f64 {
-    if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 
 fn list_type() -> DataType {

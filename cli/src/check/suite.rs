@@ -60,7 +60,7 @@ impl Suite {
     where
         R: FnOnce() -> Result<SavedQuery, QueryError> + Send + 'static,
     {
-        match timeout::bounded(read) {
+        match timeout::parsing(read) {
             Ok(Ok(query)) => self.add(query, named),
             Ok(Err(error)) => self.entries.push(Err(broken(path, error))),
             Err(late) => self.entries.push(Err(not_run(&stem(path), path.display().to_string(), 1, late))),

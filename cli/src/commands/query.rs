@@ -170,13 +170,13 @@ fn of_file(path: &Path, open: &OpenArgs) -> Result<Question, Failure> {
     }
     let name = path.file_stem().map_or_else(|| file.clone(), |stem| stem.to_string_lossy().into_owned());
     let name = if stdin { file.clone() } else { name };
-    let query = timeout::bounded(move || SavedQuery::parse(&name, Origin::File(file.into()), &text))??;
+    let query = timeout::parsing(move || SavedQuery::parse(&name, Origin::File(file.into()), &text))??;
     Ok(Question::Saved(Box::new(query)))
 }
 
 fn plain(sql: &str, file: Option<String>) -> Result<Question, Failure> {
     let text = sql.to_owned();
-    let statements = timeout::bounded(move || sql::parse(&text))?.map_err(|error| match &file {
+    let statements = timeout::parsing(move || sql::parse(&text))?.map_err(|error| match &file {
         Some(file) => Failure::from(error).in_file(file, None),
         None => error.into(),
     })?;
@@ -187,7 +187,8 @@ fn plain(sql: &str, file: Option<String>) -> Result<Question, Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    read_text(path).map_err(|error| Problem::file("read", path, &error).into())
+    let file = path.to_owned();
+    timeout::parsing(move || read_text(&file))?.map_err(|error| Problem::file("read", path, &error).into())
 }
 
 fn stdin_sql(open: &OpenArgs) -> Result<String, Failure> {

@@ -57,10 +57,9 @@ fn shown(path: &Path) -> String {
 
 /// `tq runs STORE`.
 pub(crate) fn runs(args: &RunsArgs) -> Result<(), Failure> {
-    let (mut inputs, mut outputs) = (Inputs::default(), Outputs::default());
-    inputs.store(&args.store);
+    let mut outputs = Outputs::default();
     outputs.add("-o", args.output.as_deref());
-    outputs.apart_from(&inputs)?;
+    outputs.apart_from(&Inputs::default())?;
     memory::over(open::memory_of(args.memory));
     let runs = store::list(&args.store)?;
     let format = output::choose(args.format, args.output.as_deref())?;

@@ -23,6 +23,14 @@ pub(crate) fn late_parsing(limit: Duration) -> Problem {
     Problem { is_late: true, ..problem }
 }
 
+/// What is said of a pipe that nobody reads.
+pub(crate) fn late_opening(path: &Path, limit: Duration) -> Problem {
+    let (path, limit) = (path.display(), duration_text(limit));
+    let problem = Problem::new(format!("{path}: nobody read from it within {limit}, the limit of `--timeout`"));
+    let problem = problem.hint("start its reader first, or write to a file");
+    Problem { is_late: true, ..problem }
+}
+
 /// What is said of traces that took longer to read.
 pub(crate) fn late_reading(path: &Path, limit: Duration) -> Problem {
     let (path, limit) = (path.display(), duration_text(limit));

@@ -41,9 +41,9 @@ impl Destination {
             return Ok((Destination { rename: None, _registered: None }, stdout(spelling)));
         };
         let failed = |error: io::Error| Problem::file("write", path, &error);
-        // `/dev/null`, a named pipe: what is there already and is no plain file stays what it is.
-        if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-            let file = File::options().write(true).open(path).map_err(failed)?;
+        // What is there already and is no plain file stays what it is.
+        if files::is_other(path) {
+            let file = files::open_other(path)?;
             let destination = Destination { rename: None, _registered: None };
             return Ok((destination, Box::new(BufWriter::new(Named { file, path: path.to_owned() }))));
         }

@@ -40,7 +40,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let parts = match &args.template {
         None => template::parse(template::BUILT_IN, "built-in template.md", &library)?,
         Some(file) => {
-            let text = read_text(file).map_err(|error| Problem::file("read", file, &error))?;
+            let path = file.clone();
+            let text = timeout::parsing(move || read_text(&path))?;
+            let text = text.map_err(|error| Problem::file("read", file, &error))?;
             if text.len() > QUERY_BYTES_MAX {
                 let what =
                     format!("`{}` is larger than {} KiB, which no template is", file.display(), QUERY_BYTES_MAX >> 10);
@@ -49,7 +51,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
                     .into());
             }
             let name = file.display().to_string();
-            timeout::bounded(move || template::parse(&text, &name, &library))??
+            timeout::parsing(move || template::parse(&text, &name, &library))??
         }
     };
     apart(&parts, args)?;

@@ -87,6 +87,26 @@ fn a_file_that_takes_long_to_read_is_late_too() {
 }
 
 #[test]
+fn a_pipe_that_nobody_reads_or_writes_is_late_too() {
+    let place = Place::new();
+    for name in ["pipe.sql", "pipe.md", "pipe.csv", "pipe.xml"] {
+        assert!(Command::new("mkfifo").arg(place.0.path().join(name)).status().unwrap().success());
+    }
+    place.write("q.sql", "-- title: q\n-- expect no rows\nSELECT task FROM tasks\n");
+    let said = |command: &str| place.tq(&format!("{command} --timeout 300ms")).stderr;
+    for command in ["query run.json -f pipe.sql", "report run.json --template pipe.md"] {
+        assert!(said(command).contains("reading the SQL took longer than 300 ms"), "{}", said(command));
+    }
+    for command in [
+        "query run.json -o pipe.csv -c 'SELECT 1'",
+        "check run.json --query q.sql --junit pipe.xml",
+        "check run.json --query q.sql --markdown=pipe.xml",
+    ] {
+        assert!(said(command).contains("nobody read from it within 300 ms"), "{}", said(command));
+    }
+}
+
+#[test]
 fn a_query_has_its_time_together_with_its_conditions() {
     let place = Place::new();
     let conditions = format!("-- expect every row: ({ENDLESS}) IS NOT NULL\n-- expect every row: a > 0\n");

@@ -89,9 +89,12 @@ fn a_store_answers_as_its_traces() {
     "#]]);
     let listed = place.tq("runs runs.store --format json");
     assert!(listed.stdout.contains(r#""run":"night/1","format":"tfprof","tasks":3"#), "{}", listed.stdout);
-    let answer = place.tq("runs runs.store -o runs.store/log/00000001.json --format csv");
-    let said = answer.stderr.starts_with("error: -o `runs.store/log/00000001.json` lies in the store `");
-    assert!(said && answer.status == Some(2), "{}", answer.stderr);
+    // Nor does a command that does not read it.
+    for command in ["runs runs.store --format csv", "query run.json -c 'SELECT 1'"] {
+        let answer = place.tq(&format!("{command} -o runs.store/log/00000001.json"));
+        let said = answer.stderr.starts_with("error: -o `runs.store/log/00000001.json` lies in the store `");
+        assert!(said && answer.status == Some(2), "{command}: {}", answer.stderr);
+    }
     let answer = place.tq("gc runs.store --older-than 0s");
     assert!(answer.status == Some(0) && !answer.stdout.starts_with("0 files"), "{}{}", answer.stdout, answer.stderr);
     // A run of a store is compared as its file is, and one in a folder is asked for itself.

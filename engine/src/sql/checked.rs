@@ -10,7 +10,7 @@
 //! Chains of many terms become one call ([`tq_udfs::checked::chain`]).
 //!
 //! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`, `interval_keys.rs`), those of casts that lose
-//! (`narrowing.rs`), and times without seconds (`seconds.rs`).
+//! (`narrowing.rs`), and times without seconds (`seconds.rs`). Doubles that are made have one form for each value (`canonical.rs`).
 //!
 //! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
 
@@ -30,7 +30,10 @@ use tq_udfs::checked::chain::{CheckedChain, Link};
 
 use crate::sql::annotated::{Said, itself};
 use crate::sql::stack::grown;
-use crate::sql::{branches, decimals, equal, interval_keys, narrowing, nullable, patterns, seconds, texts_cast};
+use crate::sql::{
+    branches, canonical, coarse_times, decimals, equal, in_lists, interval_keys, narrowing, nullable, patterns,
+    seconds, texts_cast,
+};
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
 #[derive(Debug)]
@@ -56,12 +59,14 @@ impl CheckedArithmetic {
         let schema = visible_columns(&plan)?;
         let names = NamePreserver::new(&plan);
         let makes_columns = matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
+        let is_condition = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
         let rewritten = plan.map_expressions(|expr| {
             let name = names.save(&expr);
             let mut rewritten = self.rewrite_all(expr, &schema)?;
             if makes_columns {
                 rewritten = rewritten.transform_data(|expr| narrowing::column(expr, &schema))?;
             }
+            let rewritten = rewritten.map_data(|expr| in_lists::apart(expr, is_condition))?;
             let rewritten = rewritten.map_data(|expr| texts_cast::by_functions(expr, &schema, false))?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
         })?;
@@ -72,6 +77,7 @@ impl CheckedArithmetic {
             }
             other => interval_keys::by_length(other),
         })?;
+        let rewritten = rewritten.transform_data(canonical::scanned)?;
         // Times are told by metadata: it changes the schemas of this node and of all above, rewritten or not.
         rewritten.map_data(LogicalPlan::recompute_schema)?.map_data(branches::told)
     }
@@ -85,7 +91,9 @@ impl CheckedArithmetic {
         let children = rewritten.transformed;
         let mut rewritten =
             self.rewrite(rewritten.data, schema)?.transform_data(|expr| narrowing::kept(expr, schema))?;
-        rewritten = rewritten.transform_data(equal::computed_apart)?.transform_data(patterns::kept)?;
+        rewritten = rewritten.transform_data(in_lists::elements)?.transform_data(patterns::kept)?;
+        rewritten = rewritten.transform_data(|expr| coarse_times::downwards(expr, schema))?;
+        rewritten = rewritten.transform_data(|expr| canonical::rewrite(expr, schema))?;
         rewritten.transformed |= children;
         Ok(rewritten)
     }
@@ -104,7 +112,7 @@ impl CheckedArithmetic {
                 let links = links.into_iter().map(|link| link.0).collect();
                 call(&Arc::new(ScalarUDF::from(CheckedChain::new(links))), terms)
             }
-            false => join(terms, links),
+            false => canonical::rewrite(join(terms, links), schema)?.data,
         };
         Ok(Transformed::yes(chain))
     }

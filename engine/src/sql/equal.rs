@@ -3,14 +3,12 @@
 //! DataFusion compares them by their bits or fields, without a word:
 //!
 //! ```text
-//! x IN (0.0)                        -0.0 is not found (`=` and joins find it)      x + 0.0 IN (0.0)
-//! count(DISTINCT x)                 -0.0 and 0.0 are two                           count(DISTINCT x + 0.0)
 //! INTERVAL '25 hours' > '1 day'     months first, then days, then nanoseconds      interval_length(…) > interval_length(…)
 //! [1, NULL] < [1, 2]                NULL is first (ORDER BY has it last)           "list <"([1, NULL], [1, 2])
 //! CAST('[1, 2]' AS BIGINT[])        a list of one element, the text                refused
 //! ORDER BY [2, NULL] NULLS FIRST    NULL is first within the list too              ORDER BY list IS NULL DESC, list
 //! ```
-//! An interval is as long as PostgreSQL and DuckDB take it for a comparison: a month has 30 days, a day 24 hours. What becomes of
+//! Of doubles `canonical.rs` takes care. An interval is as long as PostgreSQL and DuckDB take it for a comparison: a month has 30 days, a day 24 hours. What becomes of
 //! whole nodes with such keys (GROUP BY, DISTINCT, joins) is in `interval_keys.rs`.
 //! [`CheckedArithmetic`](super::checked::CheckedArithmetic) asks for each expression, when types are settled.
 
@@ -18,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
-use datafusion::common::{DFSchema, Result, ScalarValue, internal_err, plan_err};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions::datetime::date_part;
 use datafusion::logical_expr::expr::{
     AggregateFunction, Case, InList, InSubquery, ScalarFunction, Sort, WindowFunction, WindowFunctionDefinition,
@@ -97,14 +95,6 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
             of_years(expr, schema)?
         }
         Expr::ScalarFunction(call) => return of_function(call, schema),
-        Expr::InList(mut list) if list.list.iter().any(may_be_zero) && list.expr.get_type(schema)?.is_floating() => {
-            let InList { expr, list: items, .. } = &mut list;
-            let zero = ScalarValue::new_zero(&expr.get_type(schema)?)?;
-            for part in std::iter::once(expr.as_mut()).chain(items) {
-                *part = std::mem::take(part) + lit(zero.clone());
-            }
-            Transformed::yes(Expr::InList(list))
-        }
         Expr::AggregateFunction(mut call) => {
             let AggregateFunction { func, params } = &mut call;
             let distinct = distinct_arguments(func.name(), params.distinct, &mut params.args, schema)?;
@@ -133,21 +123,6 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
         }
         other => Transformed::no(other),
     })
-}
-
-/// `1 IN (2, CASE WHEN b THEN 1 END)` as `1 IN (2) OR 1 = CASE …`: DataFusion takes a CASE among the elements for its constant where the
-/// value is one, also where the CASE is NULL.
-pub(super) fn computed_apart(expr: Expr) -> Result<Transformed<Expr>> {
-    let Expr::InList(InList { expr: value, list, negated }) = expr else { return Ok(Transformed::no(expr)) };
-    let is_plain = |item: &Expr| matches!(item, Expr::Literal(..) | Expr::Column(_));
-    if list.len() < 2 || list.iter().all(is_plain) || !value.column_refs().is_empty() || value.is_volatile() {
-        return Ok(Transformed::no(Expr::InList(InList { expr: value, list, negated })));
-    }
-    let (plain, computed): (Vec<Expr>, Vec<Expr>) = list.into_iter().partition(is_plain);
-    let of_plain = (!plain.is_empty()).then(|| value.as_ref().clone().in_list(plain, false));
-    let found = of_plain.into_iter().chain(computed.into_iter().map(|item| value.as_ref().clone().eq(item)));
-    let Some(found) = found.reduce(Expr::or) else { return internal_err!("IN without elements") };
-    Ok(Transformed::yes(if negated { Expr::Not(Box::new(found)) } else { found }))
 }
 
 /// Functions that compare their arguments, or take them apart.
@@ -300,10 +275,7 @@ fn distinct_arguments(name: &str, is_distinct: bool, arguments: &mut [Expr], sch
     let mut changed = false;
     for argument in arguments {
         let data_type = argument.get_type(schema)?;
-        if counts && data_type.is_floating() {
-            *argument = std::mem::take(argument) + lit(ScalarValue::new_zero(&data_type)?);
-            changed = true;
-        } else if counts && holds_intervals(&data_type) {
+        if counts && holds_intervals(&data_type) {
             *argument = length(std::mem::take(argument));
             changed = true;
         } else if name == "mode" && holds_intervals(&data_type) {
@@ -363,15 +335,6 @@ fn is_interval(expr: &Expr, schema: &DFSchema) -> Result<bool> {
 
 pub(super) fn is_list(data_type: &DataType) -> bool {
     matches!(data_type, DataType::List(_) | DataType::LargeList(_) | DataType::FixedSizeList(..))
-}
-
-/// Whether an element of a list may be a zero of one sign or the other.
-fn may_be_zero(expr: &Expr) -> bool {
-    match expr {
-        Expr::Literal(ScalarValue::Float64(value), _) => *value == Some(0.0),
-        Expr::Literal(ScalarValue::Float32(value), _) => *value == Some(0.0),
-        _ => true,
-    }
 }
 
 fn length(interval: Expr) -> Expr {

@@ -47,6 +47,7 @@ use crate::sql::set_operations;
 use crate::sql::settings;
 use crate::sql::sorted;
 use crate::sql::spelling;
+use crate::sql::typed_values;
 use crate::sql::unnested;
 use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
@@ -123,6 +124,7 @@ impl VisitorMut for Rewriter<'_> {
             spelling::limit_for_offset(query);
         }
         rows_of_lists::named(query);
+        typed_values::rewrite(query);
         spelling::order_of_distinct(query);
         spelling::order_of_columns(query);
         spelling::order_of_groups(query);

@@ -20,6 +20,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::error::ArrowError;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryReservation;
+use tq_udfs::canonical::canonical_column;
 
 use super::assemble::{self, Backwards, Chunk, WordColumn, assemble, complete_spans};
 use super::budget::Budget;
@@ -478,6 +479,7 @@ impl RunBuilder {
         if array.null_count() == rows {
             return Ok(self.constant(table, name, column_type, rows, None));
         }
+        let array = canonical_column(array);
         let own = array.get_buffer_memory_size();
         Ok((array, Bytes { own, shared: 0 }))
     }

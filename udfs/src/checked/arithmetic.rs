@@ -313,7 +313,7 @@ impl ScalarUDFImpl for CheckedNegate {
 }
 
 /// No bounds, but a type: the planner compares bounds to find out in which order `abs(a - b)` is, and needs one for that.
-pub(super) fn any_of_the_type(inputs: &[&Interval]) -> Result<Interval> {
+pub(crate) fn any_of_the_type(inputs: &[&Interval]) -> Result<Interval> {
     let known = inputs.iter().map(|input| input.data_type()).find(|data_type| data_type != &DataType::Null);
     Interval::make_unbounded(&known.unwrap_or(DataType::Int64))
 }

@@ -63,7 +63,10 @@ fn say(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Result<(), Failure
 /// A job summary is written by several steps: each adds to it.
 fn append(file: &Path, text: &str) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Problem::file("write", file, &error);
-    let mut open = File::options().append(true).create(true).open(file).map_err(failed)?;
+    let mut open = match files::is_other(file) {
+        true => files::open_other(file)?,
+        false => File::options().append(true).create(true).open(file).map_err(failed)?,
+    };
     Ok(open.write_all(text.as_bytes()).map_err(failed)?)
 }
 
