@@ -103,6 +103,9 @@ fn a_chain_with_lost_edges_says_so() {
     let lost = " The recording names 5 dependencies more that could not be joined to tasks (see Is the trace sound): the real chain may be longer.";
     assert!(fact("tfprof/nested_40.tfp").contains(lost));
     assert!(!fact("tfprof/wavefront_40.tfp").contains("The recording names"));
+    let bound = |trace: &str| cells(&ask_saved(&open(&fixture(trace)), "parallelism-bound", &[]), "-").remove(0).pop();
+    assert_eq!(bound("tfprof/nested_40.tfp").as_deref(), Some("5"));
+    assert_eq!(bound("tfprof/wavefront_40.tfp").as_deref(), Some("0"));
 }
 
 #[test]
