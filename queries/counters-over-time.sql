@@ -1,7 +1,7 @@
 -- title: What the counters measured over time
 -- topic: counters
 -- needs: counters
--- chart: line x=time y=value by=series panel=name
+-- chart: line x=time y=value by=series panel=name scales=own
 --
 SELECT run, name, location, time, value, unit,
   CASE WHEN (SELECT count(*) FROM runs) > 1 THEN run || coalesce(': ' || location, '') ELSE coalesce(location, run) END AS series

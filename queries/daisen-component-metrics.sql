@@ -6,7 +6,7 @@
 -- param to: DOUBLE = NULL -- where the window ends; the last finish
 -- param most: BIGINT = 40 -- how many components, those with most tasks at a time
 -- param rules: TEXT = plain -- plain, or v3 or v5 for what the servers of these versions answer
--- chart: heatmap x=bin y=location value=concurrent_task panel=run
+-- chart: heatmap x=bin_start y=location value=concurrent_task panel=run
 --
 WITH metrics AS (
   SELECT *, sum(concurrent_task) OVER (PARTITION BY location) AS of_location

@@ -2,17 +2,10 @@
 -- topic: facts
 -- needs: messages
 --
--- Where a trace has messages as they are sent, as they are handled and the buffers that carry them, only the first of these count: each message once.
-WITH layers AS (
-  SELECT run, source, target, CASE kind WHEN 'logical' THEN 1 WHEN 'handled' THEN 2 WHEN 'local_send' THEN 3 WHEN 'nonblock_send' THEN 3 END AS layer,
-    sum(count) AS count, sum(bytes) AS bytes
-  FROM messages
-  GROUP BY run, source, target, layer
-  QUALIFY layer IS NULL OR layer = min(layer) OVER (PARTITION BY run)
-), pairs AS (
-  SELECT run, source, target, sum(count) AS messages, sum(sum(count)) OVER (PARTITION BY run) AS all_messages, sum(sum(bytes)) OVER (PARTITION BY run) AS all_bytes
-  FROM layers
-  GROUP BY run, source, target
+-- Each message once: `messages_by_pair` says how.
+WITH pairs AS (
+  SELECT run, source, target, messages, sum(messages) OVER (PARTITION BY run) AS all_messages, sum(bytes) OVER (PARTITION BY run) AS all_bytes
+  FROM messages_by_pair
 ), most AS (
   SELECT *, count(*) OVER (PARTITION BY run, messages) AS alike FROM pairs
   QUALIFY row_number() OVER (PARTITION BY run ORDER BY messages DESC, source, target) = 1

@@ -3,16 +3,10 @@
 -- needs: executions
 --
 -- As in pascal-verdict, a step from the fewest cores, where efficiency is 1 by definition, counts only where there is no other.
-WITH diffs AS (
-  SELECT * FROM efficiency_diffs(executions, method => 'median_of_ratios')
-), main AS (
-  -- The whole program, or where that was not measured the region that took most time.
-  SELECT run AS study, CASE WHEN bool_or(region = '') THEN '' ELSE first_value(region ORDER BY time DESC, region) END AS main_region
-  FROM diffs WHERE time IS NOT NULL GROUP BY run
-), cells AS (
+WITH cells AS (
   SELECT *, min(cores) OVER (PARTITION BY run) AS fewest_cores, lag(cores) OVER (PARTITION BY run, argument ORDER BY cores) AS cores_before,
     lag(efficiency) OVER (PARTITION BY run, argument ORDER BY cores) AS efficiency_before
-  FROM diffs JOIN main ON study = run AND main_region = region
+  FROM pascal.program_efficiency
   WHERE efficiency IS NOT NULL
 )
 SELECT 'Look next at ' || CASE WHEN argument IS NULL THEN 'the step to ' || cores || ' cores' ELSE 'size ' || argument END

@@ -2,20 +2,14 @@
 -- topic: facts
 -- needs: executions
 --
-WITH diffs AS (
-  SELECT * FROM efficiency_diffs(executions, method => 'median_of_ratios')
-), main AS (
-  -- The whole program, or where that was not measured the region that took most time.
-  SELECT run AS study, CASE WHEN bool_or(region = '') THEN '' ELSE first_value(region ORDER BY time DESC, region) END AS main_region
-  FROM diffs WHERE time IS NOT NULL GROUP BY run
-), cells AS (
+WITH cells AS (
   SELECT *, row_number() OVER (PARTITION BY run ORDER BY size_order DESC, cores DESC) AS largest,
     row_number() OVER (PARTITION BY run ORDER BY efficiency, size_order, cores DESC) AS least,
     count(*) OVER (PARTITION BY run) AS cell_count
-  FROM diffs JOIN main ON study = run AND main_region = region
+  FROM pascal.program_efficiency
   WHERE efficiency IS NOT NULL
 ), studies AS (
-  SELECT run, max(main_region) AS main_region, max(cell_count) AS cell_count, count(DISTINCT argument) AS size_count, min(cores) AS from_cores, max(cores) AS to_cores,
+  SELECT run, max(region) AS region, max(cell_count) AS cell_count, count(DISTINCT argument) AS size_count, min(cores) AS from_cores, max(cores) AS to_cores,
     first_value(argument ORDER BY size_order) AS from_size, last_value(argument ORDER BY size_order) AS to_size,
     max(argument) FILTER (WHERE largest = 1) AS size, max(cores) FILTER (WHERE largest = 1) AS cores,
     max(efficiency) FILTER (WHERE largest = 1) AS efficiency,
@@ -25,7 +19,7 @@ WITH diffs AS (
   FROM cells
   GROUP BY run
 )
-SELECT run || CASE main_region WHEN '' THEN '' ELSE ' (its region ' || main_region || ')' END || ', measured ' || CASE WHEN size_count > 1 THEN 'at ' || size_count || ' sizes from ' || from_size || ' to ' || to_size || ' '
+SELECT run || CASE region WHEN '' THEN '' ELSE ' (its region ' || region || ')' END || ', measured ' || CASE WHEN size_count > 1 THEN 'at ' || size_count || ' sizes from ' || from_size || ' to ' || to_size || ' '
       WHEN size_count = 1 THEN 'at size ' || from_size || ' ' ELSE '' END
   || 'on ' || CASE WHEN from_cores < to_cores THEN from_cores || ' to ' ELSE '' END || to_cores || CASE to_cores WHEN 1 THEN ' core' ELSE ' cores' END
   || CASE WHEN efficiency > 1.005 THEN ', has an efficiency of ' || round(100 * efficiency, 1) || ' % on ' ELSE ', uses ' || round(100 * efficiency, 1) || ' % of ' END

@@ -11,10 +11,6 @@ WITH path AS (
   WHERE r.delay > 0
   GROUP BY r.run, r.name, before.name
   QUALIFY row_number() OVER (PARTITION BY r.run ORDER BY sum(r.delay) DESC, r.name, before.name) = 1
-), lost AS (
-  SELECT run, sum(count) AS lost FROM import_stats
-  WHERE what IN ('dot_edges_not_joined', 'dot_edges_partly_joined', 'dot_name_cut', 'missing_end', 'unknown_reference', 'ambiguous_reference')
-  GROUP BY run
 )
 SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The' ELSE 'Within the slice, the' END || ' longest chain of dependent tasks'
   || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || p.run ELSE '' END || ' (' || p.steps || CASE WHEN p.steps = 1 THEN ' step) takes ' ELSE ' steps) takes ' END
@@ -24,12 +20,12 @@ SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The' ELSE 'Wi
        ELSE '; tasks that could have started waited most between ' || w.released_by_name || ' and ' || w.name || ': '
          || time_text(w.waited_time) || CASE WHEN w.tasks = 1 THEN ' in one task.' ELSE ', added up over ' || w.tasks || ' tasks.' END
      END
-  || CASE WHEN l.lost > 0 THEN ' The recording names ' || l.lost || CASE l.lost WHEN 1 THEN ' dependency' ELSE ' dependencies' END
+  || CASE WHEN l.dependencies > 0 THEN ' The recording names ' || l.dependencies || CASE l.dependencies WHEN 1 THEN ' dependency' ELSE ' dependencies' END
          || ' more that could not be joined to tasks (see Is the trace sound): the real chain may be longer.' ELSE '' END AS fact, w.name, w.released_by_name
 FROM path p
 JOIN runs r ON r.run = p.run
 LEFT JOIN waits w ON w.run = p.run
-LEFT JOIN lost l ON l.run = p.run
+LEFT JOIN lost_dependencies l ON l.run = p.run
 WHERE r.makespan > 0
 ORDER BY r.makespan DESC, r.run_number
 LIMIT 1

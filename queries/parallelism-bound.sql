@@ -2,6 +2,8 @@
 -- topic: dependencies
 -- needs: tasks, links.kind=dependency
 --
+-- Of dependencies that were lost (`lost_dependencies`) nothing is known: with them, `path_time` and `bound_share` may be larger, and
+-- `average_parallelism` smaller.
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH work AS (
   -- Tasks may overlap on a location (requests in flight); it can be busy only once.
@@ -21,10 +23,12 @@ WITH work AS (
 )
 SELECT r.run, r.makespan, p.path_time, g.graph_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
   round(1.0 * g.graph_time / nullif(p.path_time, 0), 2) AS average_parallelism,
-  round(1.0 * greatest(p.path_time, w.work_time / l.lanes) / nullif(r.makespan, 0), 3) AS bound_share
+  round(1.0 * greatest(p.path_time, w.work_time / l.lanes) / nullif(r.makespan, 0), 3) AS bound_share,
+  coalesce(d.dependencies, 0) AS lost_dependencies
 FROM runs r
 JOIN work w ON w.run = r.run
 JOIN path p ON p.run = r.run
 LEFT JOIN graph g ON g.run = r.run
 JOIN lanes l ON l.run = r.run
+LEFT JOIN lost_dependencies d ON d.run = r.run
 ORDER BY r.run

@@ -7,16 +7,8 @@
 -- Those that never sent or received are there when others of their kind did and the kind has no more than $most. Where more than that
 -- talk, those whose names differ in [numbers] only stand together: CU[*]. Where a trace has messages as they are sent, as they are handled and the
 -- buffers that carry them, only the first of these count: each message once.
-WITH layers AS (
-  SELECT run, source, target, CASE kind WHEN 'logical' THEN 1 WHEN 'handled' THEN 2 WHEN 'local_send' THEN 3 WHEN 'nonblock_send' THEN 3 END AS layer,
-    sum(count) AS count, sum(bytes) AS bytes
-  FROM messages
-  GROUP BY run, source, target, layer
-  QUALIFY layer IS NULL OR layer = min(layer) OVER (PARTITION BY run)
-), pairs AS (
-  SELECT run, source, target, sum(count) AS count, sum(bytes) AS bytes FROM layers GROUP BY run, source, target
-), ends AS (
-  SELECT run, source AS location FROM pairs UNION SELECT run, target FROM pairs
+WITH ends AS (
+  SELECT run, source AS location FROM messages_by_pair UNION SELECT run, target FROM messages_by_pair
 ), members AS (
   SELECT l.run, l.location, l.kind, e.location IS NOT NULL AS talks
   FROM program_locations l LEFT JOIN ends e ON e.run = l.run AND e.location = l.location
@@ -29,8 +21,8 @@ WITH layers AS (
 )
 SELECT run, source, target, count, bytes, source_total, target_total
 FROM message_matrix((
-    SELECT p.run, coalesce(s.label, p.source) AS source, coalesce(t.label, p.target) AS target, p.count, p.bytes
-    FROM pairs p
+    SELECT p.run, coalesce(s.label, p.source) AS source, coalesce(t.label, p.target) AS target, p.messages AS count, p.bytes
+    FROM messages_by_pair p
     LEFT JOIN shown s ON s.run = p.run AND s.location = p.source
     LEFT JOIN shown t ON t.run = p.run AND t.location = p.target
   ), (SELECT DISTINCT run, label AS location FROM shown))

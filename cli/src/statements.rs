@@ -11,6 +11,11 @@ pub(crate) fn is_complete(sql: &str) -> bool {
     tokenize(sql).is_ok_and(|tokens| matches!(last_token(&tokens), None | Some(Token::SemiColon)))
 }
 
+/// Whether a line that begins with `\` is a command of the prompt behind this text: not within a string or a comment.
+pub(crate) fn is_between_tokens(sql: &str) -> bool {
+    tokenize(sql).is_ok()
+}
+
 /// The names of the `$name` placeholders.
 pub(crate) fn placeholders(sql: &str) -> Vec<String> {
     tq_engine::queries::placeholders(sql).into_iter().map(|(name, _)| name).collect()
@@ -63,6 +68,15 @@ mod tests {
             ("select 1; select 2", false),
         ] {
             assert_eq!(is_complete(text), complete, "{text}");
+        }
+    }
+
+    #[test]
+    fn strings_and_comments_are_seen() {
+        for (text, between) in
+            [("", true), ("select 1\n", true), ("select 'a\n", false), ("/* a\n", false), ("-- a\n", true)]
+        {
+            assert_eq!(is_between_tokens(text), between, "{text}");
         }
     }
 

@@ -313,7 +313,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, idle_stretches, parent_links, … (48 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, idle_stretches, lost_dependencies, … (52 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"

@@ -120,6 +120,16 @@ fn a_session_at_the_prompt() {
     session.exp_string("40000").unwrap();
     expect(&mut session, "(the first 2 of 3 rows)");
 
+    // A command within a statement is answered at once, and the statement goes on.
+    enter(&mut session, "SELECT count(*) AS counted");
+    enter(&mut session, "\\x");
+    session.exp_string("Rows are lists.").unwrap();
+    session.exp_string("tq> SELECT count(*) AS counted").unwrap();
+    enter(&mut session, " FROM tasks;");
+    expect(&mut session, "(1 row)");
+    enter(&mut session, "\\x");
+    expect(&mut session, "Rows are lines of a table.");
+
     // A saved query, by its name.
     enter(&mut session, "\\run longest-tasks limit=1");
     expect(&mut session, "(1 row)");

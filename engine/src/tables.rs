@@ -487,7 +487,7 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 11] = [
+pub static VIEWS: [ViewSpec; 14] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler); \
@@ -583,18 +583,32 @@ pub static VIEWS: [ViewSpec; 11] = [
         ],
     },
     ViewSpec {
+        name: "spans_and_ends",
+        description: "The `working_spans`, and for each run two without task and length, at its first start and its last finish on one of \
+                      its locations: intervals and gaps over them reach from end to end of the run, as its makespan does, also where it \
+                      begins or ends with what is no work. Saved queries over time read it.",
+        sql: "SELECT run, location, task, start, finish, is_outermost FROM working_spans UNION ALL \
+              SELECT run, location, NULL AS task, unnest(make_array(first_start, last_finish)) AS start, \
+                unnest(make_array(first_start, last_finish)) AS finish, true AS is_outermost FROM ( \
+                SELECT w.run, w.location, r.first_start, r.last_finish FROM ( \
+                  SELECT run, min(location) AS location FROM working_tasks WHERE finish IS NOT NULL GROUP BY run) w \
+                JOIN (SELECT run, min(start) AS first_start, max(finish) AS last_finish FROM program_tasks GROUP BY run) r ON r.run = w.run)",
+        columns: &[
+            ("run", "The recording."),
+            ("location", "Where it ran."),
+            ("task", "The task; NULL for the ends of the run."),
+            ("start", "First tick."),
+            ("finish", "First tick after it."),
+            ("is_outermost", "As in `working_spans`; true for the ends of the run."),
+        ],
+    },
+    ViewSpec {
         name: "idle_stretches",
         description: "When locations ran nothing: the gaps between their `working_spans`, from the first start to the last finish of \
                       their run, as its makespan, or of the slice. Locations without spans have none. Saved queries about idle time read it.",
-        // Spans without length bound no gap, but the window of all locations reaches them.
+        // What runs on no location makes no gaps, so its ends are none.
         sql: "SELECT run, location, start, finish, duration, task_before, task_after FROM gaps(( \
-              SELECT run, location, start, finish, task FROM working_spans UNION ALL \
-              SELECT run, location, unnest(make_array(first_start, last_finish)) AS start, \
-                unnest(make_array(first_start, last_finish)) AS finish, NULL AS task FROM ( \
-                SELECT w.run, w.location, r.first_start, r.last_finish FROM ( \
-                  SELECT run, min(location) AS location FROM working_tasks WHERE finish IS NOT NULL GROUP BY run) w \
-                JOIN (SELECT run, min(start) AS first_start, max(finish) AS last_finish FROM program_tasks GROUP BY run) r ON r.run = w.run \
-                WHERE w.location IS NOT NULL)), \
+              SELECT run, location, start, finish, task FROM spans_and_ends WHERE location IS NOT NULL OR task IS NOT NULL), \
               from => slice_from(), to => slice_to(), ends => true)",
         columns: &[
             ("run", "The recording."),
@@ -616,6 +630,34 @@ pub static VIEWS: [ViewSpec; 11] = [
             ("task", "The child."),
             ("parent", "The task above it."),
             ("kind", "declared or stack."),
+        ],
+    },
+    ViewSpec {
+        name: "lost_dependencies",
+        description: "How many dependencies a recording names that are no `links`, since a task at their end is not known: chains \
+                      through them are cut. Only runs that lost some have a row.",
+        sql: "SELECT run, sum(count) AS dependencies FROM import_stats WHERE what IN ('dot_edges_not_joined', \
+              'dot_edges_partly_joined', 'dot_name_cut', 'missing_end', 'unknown_reference', 'ambiguous_reference') GROUP BY run",
+        columns: &[("run", "The recording."), ("dependencies", "How many could not be joined to tasks.")],
+    },
+    ViewSpec {
+        name: "messages_by_pair",
+        description: "How many messages and bytes each location sent to each other one, each message once: where a run has messages as they \
+                      are sent (kind logical), as they are handled (handled) and the buffers that carry them (local_send, nonblock_send), \
+                      only the first of these count.",
+        // Summed before layers are compared: pairs are few, messages are many.
+        sql: "SELECT run, source, target, sum(count) AS messages, sum(bytes) AS bytes FROM ( \
+                SELECT run, source, target, CASE kind WHEN 'logical' THEN 1 WHEN 'handled' THEN 2 WHEN 'local_send' THEN 3 \
+                  WHEN 'nonblock_send' THEN 3 END AS layer, sum(count) AS count, sum(bytes) AS bytes \
+                FROM messages GROUP BY run, source, target, layer \
+                QUALIFY layer IS NULL OR layer = min(layer) OVER (PARTITION BY run)) \
+              GROUP BY run, source, target",
+        columns: &[
+            ("run", "The recording."),
+            ("source", "Who sent."),
+            ("target", "Who received."),
+            ("messages", "How many messages."),
+            ("bytes", "Their bytes; NULL where none says its size."),
         ],
     },
     ViewSpec {

@@ -1,6 +1,6 @@
 //! What pages say: figures of one page agree with each other and with a count by hand.
 
-use tq_tests::{ask_saved, cells, fixture, folder_of, lines, open, rows};
+use tq_tests::{ask, ask_saved, cells, fixture, folder_of, lines, open, rows};
 
 /// Every message is in the recording as it was sent, as it was handled, and in two buffers.
 fn two_nodes() -> tempfile::TempDir {
@@ -103,6 +103,9 @@ fn a_chain_with_lost_edges_says_so() {
     let lost = " The recording names 5 dependencies more that could not be joined to tasks (see Is the trace sound): the real chain may be longer.";
     assert!(fact("tfprof/nested_40.tfp").contains(lost));
     assert!(!fact("tfprof/wavefront_40.tfp").contains("The recording names"));
+    let bound = |trace: &str| cells(&ask_saved(&open(&fixture(trace)), "parallelism-bound", &[]), "-").remove(0).pop();
+    assert_eq!(bound("tfprof/nested_40.tfp").as_deref(), Some("5"));
+    assert_eq!(bound("tfprof/wavefront_40.tfp").as_deref(), Some("0"));
 }
 
 #[test]
@@ -161,4 +164,30 @@ fn regions_longer_than_the_program_are_shown_apart() {
     assert_eq!(weakest, ["a.c: 1-5||1|2", "a.c: 7-9||2|2"]);
     let impossible = lines(&ask_saved(&session, "pascal-impossible-regions", &[]));
     assert_eq!(impossible, ["study|a.c: 1-5|1|2|2|1|9000000000|8000000000|1.13"]);
+}
+
+/// Tables of traces, views over them, then the other schemas; each by name.
+#[test]
+fn tables_are_shown_in_an_order() {
+    let session = open(&fixture("tfprof/wavefront_40.tfp"));
+    let shown = cells(&ask(&session, "SHOW TABLES"), "-");
+    assert_eq!(shown[0], ["tq", "main", "counters", "BASE TABLE"]);
+    let mut groups: Vec<String> = shown.iter().map(|row| format!("{} {}", row[1], row[3])).collect();
+    groups.dedup();
+    let expected = [
+        "main BASE TABLE",
+        "main VIEW",
+        "actorprof VIEW",
+        "gpu VIEW",
+        "hta VIEW",
+        "pascal VIEW",
+        "perfetto VIEW",
+        "docs BASE TABLE",
+        "information_schema VIEW",
+    ];
+    assert_eq!(groups, expected);
+    let names = |group: &str| -> Vec<&String> {
+        shown.iter().filter(|row| format!("{} {}", row[1], row[3]) == group).map(|row| &row[2]).collect()
+    };
+    assert!(expected.iter().all(|group| names(group).is_sorted()));
 }

@@ -1,4 +1,4 @@
-//! Arguments that functions of DataFusion (55.2) take for something else, or fall over.
+//! Arguments that functions of DataFusion (55.2) misread, or panic on: what they answer here, and what they answered.
 //!
 //! ```text
 //! to_timestamp(1.4e10), to_timestamp('nan')    an error, as for whole numbers: it was the last time of 64 bits, and 1970

@@ -1,9 +1,8 @@
 //! `message_matrix(messages, locations)`: who sends how much to whom.
 //!
-//! Life of the data: as a batch of messages is read, its messages of one pair are combined into one row (`combine_pairs`); the
-//! rows stream by and none is kept; senders and receivers are numbered ([`Words`]) and each run has a square matrix of sums,
-//! which grows as new ones appear; the matrix is emitted row by row, with its row and column totals and with the locations
-//! that neither send nor receive.
+//! Life of the data: each batch of messages is reduced to a row per pair (`combine_pairs`) and added to the matrix of its run;
+//! no message is kept. Senders and receivers are numbered ([`Words`]), and a matrix grows when a new one appears. At the end each
+//! matrix is emitted row by row, with the totals of its rows and columns. Locations that neither send nor receive have rows of 0.
 
 use std::ops::Range;
 use std::sync::atomic::AtomicUsize;

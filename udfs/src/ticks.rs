@@ -107,10 +107,12 @@ pub fn mean_time_text(ticks: f64, tick: Tick) -> String {
     format!("{ticks:.digits$} {tick}")
 }
 
+/// Units of time, each a thousand times the one before.
+const UNITS: [&str; 5] = ["ps", "ns", "µs", "ms", "s"];
+
 /// Ticks for people: three significant digits, the unit that keeps the number between 1 and 1000 (`1.24 ms`, `17 ns`,
 /// `2.00 s`); whole ticks below 1000 stay exact, and weights are numbers.
 pub fn time_text(ticks: i64, tick: Tick) -> String {
-    const UNITS: [&str; 5] = ["ps", "ns", "µs", "ms", "s"];
     let first = match tick {
         Tick::Weight if ticks == 1 => return "1 weight".to_owned(),
         Tick::Weight => return format!("{ticks} {tick}"),
@@ -133,9 +135,99 @@ pub fn time_text(ticks: i64, tick: Tick) -> String {
     format!("{sign}{scaled:.digits$} {}", UNITS[unit])
 }
 
+/// Whether a column of times holds points of time and no durations: by its name, as in the tables of traces.
+pub fn is_point_of_time(name: &str) -> bool {
+    matches!(name, "time" | "send_time" | "receive_time" | "ready_time")
+        || name.ends_with("start")
+        || name.ends_with("finish")
+}
+
+/// How many significant digits tell these times apart, three at least: of points of time, differences count and may be far smaller
+/// than the points.
+pub fn digits_to_tell_apart(times: impl IntoIterator<Item = i64>, tick: Tick) -> u32 {
+    let mut times: Vec<i64> = times.into_iter().collect();
+    times.sort_unstable();
+    times.dedup();
+    let texts_differ = |pair: &[i64]| matches!(pair, &[a, b] if time_text(a, tick) != time_text(b, tick));
+    if times.windows(2).all(texts_differ) {
+        return DIGITS;
+    }
+    let needed = |pair: &[i64]| match pair {
+        &[a, b] => {
+            // The last digit must not count for more than the difference.
+            let largest = a.unsigned_abs().max(b.unsigned_abs());
+            let digits = largest.checked_ilog10().map_or(1, |power| power + 1);
+            digits.saturating_sub(b.abs_diff(a).checked_ilog10().unwrap_or(0))
+        }
+        _ => DIGITS,
+    };
+    times.windows(2).map(needed).fold(DIGITS, u32::max)
+}
+
+/// Significant digits of [`time_text`].
+const DIGITS: u32 = 3;
+
+/// [`time_text`] with more significant digits; no more than there are (`1.234567 ms` is a whole number of ns).
+pub fn time_text_of_digits(ticks: i64, tick: Tick, digits: u32) -> String {
+    let magnitude = ticks.unsigned_abs();
+    let first = match tick {
+        Tick::Weight => return time_text(ticks, tick),
+        Tick::Picosecond => 0,
+        Tick::Nanosecond => 1,
+    };
+    if digits <= DIGITS || magnitude < 1_000 {
+        return time_text(ticks, tick);
+    }
+    let before_unit = magnitude.ilog10() / 3;
+    let unit = (first + before_unit as usize).min(UNITS.len() - 1);
+    // Digits behind the point of this unit, and how many of them are shown.
+    let behind = 3 * (unit - first) as u32;
+    let whole_digits = (magnitude.ilog10() + 1).saturating_sub(behind);
+    let decimals = digits.saturating_sub(whole_digits).min(behind);
+    let step = 10u64.pow(behind - decimals);
+    let rounded = u128::from(magnitude).saturating_add(u128::from(step / 2)) / u128::from(step);
+    let scale = 10u128.pow(decimals);
+    let sign = if ticks < 0 { "-" } else { "" };
+    let (whole, part) = (rounded / scale, rounded % scale);
+    match decimals {
+        0 => format!("{sign}{whole} {}", UNITS[unit]),
+        decimals => format!("{sign}{whole}.{part:0width$} {}", UNITS[unit], width = decimals as usize),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn points_of_time_are_told_apart() {
+        let shown = |times: &[i64]| -> Vec<String> {
+            let digits = digits_to_tell_apart(times.iter().copied(), Tick::Nanosecond);
+            times.iter().map(|time| time_text_of_digits(*time, Tick::Nanosecond, digits)).collect()
+        };
+        assert_eq!(shown(&[1_234_567, 2_345_678]), ["1.23 ms", "2.35 ms"]);
+        assert_eq!(shown(&[1_234_567, 1_234_568]), ["1.234567 ms", "1.234568 ms"]);
+        assert_eq!(shown(&[1_234_567, 1_234_867, 17]), ["1.2346 ms", "1.2349 ms", "17 ns"]);
+        assert_eq!(shown(&[65_300_000_000, 65_300_040_000]), ["65.30000 s", "65.30004 s"]);
+        assert_eq!(shown(&[-65_300_000_000, -65_300_040_000]), ["-65.30000 s", "-65.30004 s"]);
+        assert_eq!(shown(&[i64::MAX, i64::MAX - 1]), ["9223372036.854775807 s", "9223372036.854775806 s"]);
+        assert_eq!(shown(&[5, 5]), ["5 ns", "5 ns"]);
+        assert_eq!(shown(&[]), [""; 0]);
+        assert_eq!(digits_to_tell_apart([1_000, 1_001], Tick::Weight), DIGITS);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn different_points_have_different_texts(mut times in proptest::collection::vec(-9_999_999..99_999_999i64, 2..6)) {
+            times.sort_unstable();
+            times.dedup();
+            let digits = digits_to_tell_apart(times.iter().copied(), Tick::Picosecond);
+            let mut texts: Vec<String> =
+                times.iter().map(|time| time_text_of_digits(*time, Tick::Picosecond, digits)).collect();
+            texts.dedup();
+            proptest::prop_assert_eq!(texts.len(), times.len());
+        }
+    }
 
     #[test]
     fn time_text_keeps_three_digits() {

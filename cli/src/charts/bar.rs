@@ -5,12 +5,10 @@
 
 use super::ChartError;
 use super::data::{Data, Shares, Words, in_words};
-use super::label::fitted_apart;
+use super::label::{fitted_apart, shown};
 use super::palette::{PLAIN, style};
 use super::scale::{Scale, grouped};
-use super::sheet::{
-    LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note, shown,
-};
+use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, text_width};
 

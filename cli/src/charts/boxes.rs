@@ -2,17 +2,18 @@
 //!
 //! The box reaches from the first to the third quartile with a line at the median (linear interpolation between order statistics,
 //! as R's type 7 and NumPy have it); whiskers reach to the last values within 1.5 times the height of the box (Tukey), what lies
-//! beyond is an outlier. Outliers that share a pixel are drawn as one dot. Without `scale`, the axis is logarithmic where most
-//! boxes would be flat on a linear one; values of zero or less are drawn at its lower end, and count as all others do. With
+//! beyond is an outlier. Outliers that share a pixel are drawn as one dot. Without `scale`, the axis is logarithmic where half of the
+//! boxes or more would be flat on a linear one; values of zero or less are drawn at its lower end, and count as all others do. With
 //! `color`, a box has the colour of the text in its first row.
 
 use super::ChartError;
 use super::data::{Data, Words, in_words};
+use super::label::shown;
 use super::palette::{PLAIN, style};
 use super::scale::Scale;
 use super::sheet::{
     Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note,
-    marks_width, rule, shown,
+    marks_width, rule,
 };
 use super::spec::Chart;
 use super::svg::{Rectangle, number};
@@ -197,7 +198,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }))
 }
 
-/// Whether most boxes would be lines on a linear scale, and hardly a value has no logarithm.
+/// Whether half of the boxes or more would be lines on a linear scale, and hardly a value has no logarithm.
 fn are_flat(categories: &Words, values: &[f64]) -> bool {
     let mut by_category: Vec<Vec<f64>> = vec![Vec::new(); categories.words.len()];
     let mut positive = 0;
@@ -212,7 +213,7 @@ fn are_flat(categories: &Words, values: &[f64]) -> bool {
     let count = by_category.len();
     let is_flat = |summary: &Summary| (summary.third - summary.first) / most * HEIGHT < 3.0;
     let flat = by_category.into_iter().map(summary).filter(is_flat).count();
-    most > 0.0 && known > 3 && positive * 10 >= known * 9 && flat * 2 > count
+    most > 0.0 && known > 3 && positive * 10 >= known * 9 && flat * 2 >= count
 }
 
 /// Of values that are not empty.

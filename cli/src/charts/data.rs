@@ -9,12 +9,12 @@ use std::hash::Hash;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
-use tq_udfs::ticks::{Tick, is_shown_as_time, is_time, time_text};
+use tq_udfs::ticks::{Tick, digits_to_tell_apart, is_shown_as_time, is_time, time_text_of_digits};
 
 use super::Names;
 use super::error::ChartError;
+use super::label::shown;
 use super::scale::Quantity;
-use super::sheet::shown;
 
 /// Words that are told apart; later ones share a code.
 const WORDS_MAX: usize = 1 << 16;
@@ -114,14 +114,19 @@ impl Data<'_> {
         let field = self.schema.field(at);
         let mut interner = Interner::default();
         let mut codes = Vec::with_capacity(self.rows().min(limit));
+        // Times that differ must not become one word.
+        let digits = is_time(field).then(|| {
+            let times = self.batches.iter().flat_map(|batch| batch.column(at).as_primitive::<Int64Type>().iter());
+            digits_to_tell_apart(times.take(limit).flatten(), self.tick)
+        });
         for batch in self.batches {
             let rows = batch.num_rows().min(limit - codes.len());
             let array = batch.column(at).slice(0, rows);
             let wrong = |_| ChartError::NotText { column: column.to_owned(), found: type_in_words(field.data_type()) };
-            if is_time(field) {
+            if let Some(digits) = digits {
                 let times = array.as_primitive::<Int64Type>();
                 codes.extend(times.iter().map(|time| match time {
-                    Some(time) => interner.code(&time_text(time, self.tick), time as f64),
+                    Some(time) => interner.code(&time_text_of_digits(time, self.tick, digits), time as f64),
                     None => interner.code("NULL", f64::NAN),
                 }));
                 continue;
@@ -172,6 +177,29 @@ impl Words {
     /// Whether there are two words at least.
     pub(super) fn are_several(&self) -> bool {
         self.words.len() > 1
+    }
+
+    /// The same, where a word of one panel is another one than that of the next: times of different runs have nothing in common.
+    pub(super) fn apart_by(self, panels: &Words) -> Words {
+        let rank = |order: Vec<u32>| {
+            let mut ranks = vec![0usize; order.len()];
+            order.iter().enumerate().for_each(|(rank, &code)| ranks[code as usize] = rank);
+            ranks
+        };
+        let (of_panels, of_words) = (rank(panels.in_order()), rank(self.in_order()));
+        let of_row = |(&code, &panel): (&u32, &u32)| (of_panels[panel as usize], of_words[code as usize], code);
+        let of_rows: Vec<(usize, usize, u32)> = self.codes.iter().zip(&panels.codes).map(of_row).collect();
+        let mut words = of_rows.clone();
+        words.sort_unstable();
+        words.dedup();
+        let new_codes: HashMap<(usize, usize, u32), u32> = words.iter().copied().zip(0..).collect();
+        Words {
+            codes: of_rows.iter().map(|of_row| new_codes[of_row]).collect(),
+            words: words.iter().map(|(.., code)| self.words[*code as usize].clone()).collect(),
+            labels: words.iter().map(|(.., code)| self.labels[*code as usize].clone()).collect(),
+            places: Some((0..words.len()).map(|place| place as f64).collect()),
+            ..self
+        }
     }
 
     /// Whether they are names of tasks, which have colours of their own.

@@ -7,10 +7,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::ChartError;
 use super::data::{Data, in_words};
-use super::label::Cuts;
+use super::label::{Cuts, shown};
 use super::palette::{HUES, style};
 use super::scale::Quantity;
-use super::sheet::{MARGIN, Sheet, WIDTH, counted, grey_note, shown};
+use super::sheet::{MARGIN, Sheet, WIDTH, counted, grey_note};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, Svg};
 

@@ -1,16 +1,17 @@
 //! `heatmap x=<category> y=<category> value=<number> [totals=true] [panel=<text>] [palette=…]`: a matrix of colours.
 //!
 //! Rows of one cell are summed. A cell without a value keeps the colour of the paper. All panels share one colour scale, and
-//! those that have a category in common share all of theirs; a study beside one of other sizes has its own. Where there are more
+//! those that have a category in common share all of theirs; a study beside one of other sizes has its own, and so has each panel
+//! its own columns where these are times. Where there are more
 //! rows or columns than fit, several are drawn as one, with their mean; totals remain sums.
 
 use super::ChartError;
 use super::data::{Data, Shares, Words, in_words};
-use super::label::{fitted_apart, fitted_middle};
+use super::label::{fitted_apart, fitted_middle, shown};
 use super::palette::HUES;
 use super::ramp::{Palette, Range, SHADES};
 use super::scale::Quantity;
-use super::sheet::{Categories, MARGIN, Sheet, WIDTH, counted, shown};
+use super::sheet::{Categories, MARGIN, Sheet, WIDTH, counted};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, Svg, text_width};
 
@@ -48,6 +49,11 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let values = data.numbers(chart.column("value"))?;
     let panels = data.panels(chart.get("panel"))?;
     let palette = Palette::of(chart.get("palette"));
+    let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.is_some())];
+    let (x, columns_max) = match &panels {
+        Some(panels) if x.are_times => (x.apart_by(panels), columns_max * panels.words.len()),
+        _ => (x, columns_max),
+    };
     let subtitle = format!(
         "{} by {} (down) and {} (across){}, {}",
         in_words(&values.name),
@@ -60,7 +66,6 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     if values.values.is_empty() {
         return Ok(sheet.empty("no rows"));
     }
-    let (columns_max, rows_max) = CELLS_MAX[usize::from(panels.is_some())];
     // What is sorted within each row or column of each panel is sorted in all of them.
     let within = |codes: &[u32]| -> Vec<(u32, u32)> {
         let panel = |row: usize| panels.as_ref().map_or(0, |panels| panels.codes[row]);

@@ -6,7 +6,7 @@
 //! <built-in method size of Tensor object at 0x7fdc681f1c70>                                      <built-in method size of Tensor>
 //! ```
 //! Namespaces, template arguments and parameters of C++ names are left out; where several names of a page would then be the same,
-//! the arguments in which they differ are kept ([`Labels`]). A name that is still too long is cut in the middle.
+//! the arguments in which they differ are kept ([`Labels`]). A name that is still too long is cut, so that what differs stays.
 
 use std::collections::{HashMap, HashSet};
 
@@ -65,14 +65,26 @@ impl Labels {
                 }
             }
         }
-        for (name, text) in open.iter().zip(told(&open, LEVELS - 2)) {
-            let cut = middle(&text, LABEL_MAX - 6);
+        // Too long whatever is left out: cut, so that what differs stays.
+        let mut texts = told(&open, LEVELS - 2);
+        let mut seen = HashMap::new();
+        texts.iter().for_each(|text| *seen.entry(text.clone()).or_insert(0) += 1);
+        for (text, name) in texts.iter_mut().zip(&open).filter(|(text, _)| seen[*text] > 1) {
+            *text = (*name).to_owned();
+        }
+        let cuts = cut_apart(&texts, &|text, place| shortened(text, LABEL_MAX - 6, place));
+        for (name, cut) in open.iter().zip(cuts) {
             let numbered = (2..).map(|number| format!("{cut} ({number})"));
             let free = std::iter::once(cut.clone()).chain(numbered).find(|label| self.taken.insert(label.clone()));
             self.by_name.insert((*name).to_owned(), free.unwrap_or(cut));
         }
         names.map(|name| self.by_name.get(name).cloned().unwrap_or_else(|| name.to_owned())).collect()
     }
+}
+
+/// A name that is not empty.
+pub(super) fn shown(name: &str) -> &str {
+    if name.is_empty() { "(unnamed)" } else { name }
 }
 
 /// What stands before the name of a task, the name, and what stands after it, in a text of a saved query about changes.
@@ -251,7 +263,7 @@ fn of_python(name: &str) -> Option<String> {
         return Some(if class.is_empty() {
             format!("{method}>")
         } else {
-            format!("{method} of {}>", middle(class, 24))
+            format!("{method} of {}>", shortened(class, 24, None))
         });
     }
     let path = name.split(['(', ' ']).next().unwrap_or_default();
@@ -334,16 +346,50 @@ fn number_of(lambda: &str) -> &str {
     lambda.rfind('#').map_or("", |at| &lambda[at..])
 }
 
-/// At most so many characters, the middle of more left out.
-fn middle(text: &str, most: usize) -> String {
+/// At most so many characters: the beginning and the end of more, and where a place is given, what stands there.
+fn shortened(text: &str, most: usize, place: Option<usize>) -> String {
     let characters: Vec<char> = text.chars().collect();
     if characters.len() <= most {
         return text.to_owned();
     }
-    let head = most / 2;
-    let tail = most.saturating_sub(head + 1);
-    let part = |part: &[char]| part.iter().collect::<String>();
-    format!("{}…{}", part(&characters[..head]), part(&characters[characters.len() - tail..]))
+    let part = |part: std::ops::Range<usize>| characters[part].iter().collect::<String>();
+    let end = |tail: usize| part(characters.len() - tail..characters.len());
+    let joined = |head: usize, tail: usize| format!("{}…{}", part(0..head), end(tail));
+    /// Less of a text is not worth three parts.
+    const LEAST: usize = 12;
+    let Some(place) = place.filter(|_| most >= LEAST) else {
+        return joined(most / 2, most.saturating_sub(most / 2 + 1));
+    };
+    let (head, tail) = (most / 4, most / 4);
+    let inner = most - head - tail - 2;
+    // With a little of what stands before it.
+    let from = place.saturating_sub(inner / 4);
+    if from <= head + 1 {
+        joined(most - tail - 1, tail)
+    } else if from + inner + 1 >= characters.len() - tail {
+        joined(head, most - head - 1)
+    } else {
+        format!("{}…{}…{}", part(0..head), part(from..from + inner), end(tail))
+    }
+}
+
+/// Texts that a function cuts, which may be given a place that must stay: where texts would be cut to the same, the first one in which
+/// each differs from that which is most like it.
+fn cut_apart(texts: &[String], cut: &dyn Fn(&str, Option<usize>) -> String) -> Vec<String> {
+    let mut alike: HashMap<String, Vec<Vec<char>>> = HashMap::new();
+    let mut known = HashSet::new();
+    for text in texts.iter().filter(|text| known.insert(text.as_str())) {
+        alike.entry(cut(text, None)).or_default().push(text.chars().collect());
+    }
+    for group in alike.values_mut() {
+        group.sort_unstable();
+    }
+    let places: HashMap<String, usize> = alike
+        .values()
+        .filter(|group| group.len() > 1)
+        .flat_map(|group| group.iter().map(|text| text.iter().collect()).zip(shared_with_neighbours(group)))
+        .collect();
+    texts.iter().map(|text| cut(text, places.get(text).copied())).collect()
 }
 
 /// Labels cut to a width, each of them still another one than the others.
@@ -399,30 +445,39 @@ fn shared_with_neighbours(texts: &[Vec<char>]) -> Vec<usize> {
 }
 
 /// Labels of rows or columns of a picture: each fits the width, and none is like another.
-pub(super) fn fitted_apart<'l>(labels: &'l [String], width: f64) -> Vec<String> {
-    let whole = labels.iter().filter(|label| text_width(label) <= width);
-    let mut owners: HashMap<String, &String> = whole.map(|label| (label.clone(), label)).collect();
-    let mut apart = |label: &'l String| {
-        let mut number = 1;
-        loop {
-            let behind = if number > 1 { format!(" ({number})") } else { String::new() };
-            let cut = fitted_middle(label, width - text_width(&behind)) + &behind;
-            if *owners.entry(cut.clone()).or_insert(label) == label {
-                return cut;
-            }
-            number += 1;
-        }
-    };
-    labels.iter().map(&mut apart).collect()
+pub(super) fn fitted_apart(labels: &[String], width: f64) -> Vec<String> {
+    let cuts = cut_apart(labels, &|label, place| fitted_around(label, width, place));
+    let mut owners: HashMap<String, &String> = HashMap::new();
+    // What is not cut is nothing else's label.
+    for (label, cut) in labels.iter().zip(&cuts).filter(|(label, cut)| label == cut) {
+        owners.insert(cut.clone(), label);
+    }
+    let mut fitted = Vec::with_capacity(labels.len());
+    for (label, cut) in labels.iter().zip(cuts) {
+        let numbered = (2..).map(|number| {
+            let behind = format!(" ({number})");
+            fitted_middle(label, width - text_width(&behind)) + &behind
+        });
+        let is_free = |cut: &String| owners.get(cut).is_none_or(|owner| *owner == label);
+        let cut = std::iter::once(cut.clone()).chain(numbered).find(is_free).unwrap_or(cut);
+        owners.insert(cut.clone(), label);
+        fitted.push(cut);
+    }
+    fitted
 }
 
 /// The text, its middle left out where it is wider.
 pub(super) fn fitted_middle(text: &str, width: f64) -> String {
+    fitted_around(text, width, None)
+}
+
+/// The text, where it is wider without what stands apart from its beginning, its end and a place.
+fn fitted_around(text: &str, width: f64, place: Option<usize>) -> String {
     let mut most = text.chars().count();
     let mut cut = text.to_owned();
     while text_width(&cut) > width && most > 1 {
         most = (most - 1).min((width / text_width("x")).max(1.0) as usize);
-        cut = middle(text, most);
+        cut = shortened(text, most, place);
     }
     cut
 }
@@ -519,6 +574,28 @@ mod tests {
         let distinct: HashSet<&String> = labels.iter().collect();
         assert_eq!(distinct.len(), names.iter().collect::<HashSet<_>>().len());
         assert!(labels.iter().all(|label| label.chars().count() <= LABEL_MAX), "{labels:?}");
+    }
+
+    #[test]
+    fn what_differs_in_the_middle_stays() {
+        let kernel = |tile: &str| {
+            format!(
+                "Cijk_Alik_Bljk_BBS_BH_Bias_HAS_SAV_UserArgs_{tile}_SN_LDSB0_AFC1_AFEM1_ASEM1_CLR1_WSGRA0_WSGRB0_WG16_4_4"
+            )
+        };
+        let names = ["MT64x16x256_MI16x16x1", "MT32x16x256_MI16x16x1", "MT64x16x512_MI16x16x1"].map(kernel);
+        let labels = Labels::default().of(names.iter().map(String::as_str));
+        assert_eq!(
+            labels,
+            [
+                "Cijk_Alik_Bljk…T64x16x256_MI16x16x1_SN_LDSB…SGRB0_WG16_4_4",
+                "Cijk_Alik_Bljk…Args_MT32x16x256_MI16x16x1_S…SGRB0_WG16_4_4",
+                "Cijk_Alik_Bljk…T64x16x512_MI16x16x1_SN_LDSB…SGRB0_WG16_4_4"
+            ]
+        );
+        let fitted = fitted_apart(&names, 200.0);
+        assert!(fitted.iter().all(|label| text_width(label) <= 200.0 && !label.contains('(')), "{fitted:?}");
+        assert!(fitted[0].contains("x256_") && fitted[1].contains("MT32") && fitted[2].contains("x512_"), "{fitted:?}");
     }
 
     #[test]

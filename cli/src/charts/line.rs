@@ -1,6 +1,8 @@
-//! `line x=<number> y=<number> [y2=…] [by=…] [panel=…] [bound=…]`: lines, one per `by`, a field per `panel`.
+//! `line x=<number> y=<number> [y2=…] [by=…] [panel=…] [bound=…] [steps=true] [scales=own]`: lines, one per `by`, a field per
+//! `panel`.
 //!
-//! All fields share both scales, so that they can be compared by eye. Points are sorted by x; a NULL in y interrupts the
+//! All fields share both scales, so that they can be compared by eye; with `scales=own`, each has its own for y, since counters of
+//! cache misses and of bytes have nothing in common. Points are sorted by x; a NULL in y interrupts the
 //! line. Where a line has more points than pixels, each pixel column shows its first, least, greatest and last point,
 //! which looks the same as drawing all of them.
 
@@ -8,12 +10,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::data::{Data, Numbers, Shares, Words, in_words};
-use super::label::fitted_middle;
+use super::label::{fitted_middle, shown};
 use super::palette::{PLAIN, style};
 use super::scale::{Quantity, Scale};
-use super::sheet::{
-    LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, marks_width, shown,
-};
+use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, marks_width};
 use super::spec::Chart;
 use super::svg::{Svg, number};
 use super::{ChartError, Names};
@@ -35,6 +35,8 @@ const STYLE: &str = "\
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Lines,
+    /// A point holds until the next one, as the memory that is in use does.
+    Held,
     /// A point is the beginning of a stretch that lasts until the next one; the area below is filled.
     Steps,
 }
@@ -52,7 +54,8 @@ struct Columns {
 }
 
 pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
-    draw_as(Shape::Lines, chart, title, data)
+    let shape = if chart.get("steps") == Some("true") { Shape::Held } else { Shape::Lines };
+    draw_as(shape, chart, title, data)
 }
 
 pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>) -> Result<String, ChartError> {
@@ -87,10 +90,13 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
         ));
         fields.truncate(FIELDS_MAX);
     }
-    let picture = Picture::new(shape, &columns, classes, &fields, sheet.top());
+    let has_own_scales = chart.get("scales") == Some("own");
+    let picture = Picture::new(shape, has_own_scales, &columns, classes, &fields, sheet.top());
     if picture.is_crowded(&fields) {
         sheet.notes.push(match shape {
-            Shape::Lines => "More points than pixels: each pixel shows the range of its points.".to_owned(),
+            Shape::Lines | Shape::Held => {
+                "More points than pixels: each pixel shows the range of its points.".to_owned()
+            }
             Shape::Steps => "More stretches than pixels: each pixel shows the mean of its stretches.".to_owned(),
         });
     }
@@ -166,13 +172,14 @@ impl Columns {
     }
 }
 
-/// Where fields stand, and the scales that they share.
+/// Where fields stand, and their scales.
 struct Picture<'a> {
     shape: Shape,
     columns: &'a Columns,
     classes: Vec<usize>,
     x: Scale,
-    y: Scale,
+    /// By field.
+    y: Vec<Scale>,
     y2: Option<Scale>,
     plots: Vec<Plot>,
     bottom: f64,
@@ -181,6 +188,7 @@ struct Picture<'a> {
 impl<'a> Picture<'a> {
     fn new(
         shape: Shape,
+        has_own_scales: bool,
         columns: &'a Columns,
         classes: Vec<usize>,
         fields: &[(String, Field)],
@@ -192,23 +200,32 @@ impl<'a> Picture<'a> {
             3 | 4 => (2, 210.0),
             _ => (3, 160.0),
         };
-        let rows = || fields.iter().flat_map(|(_, field)| field.values().flatten().copied());
-        let extent = |values: &[f64]| {
-            rows()
+        let extent_of = |fields: &[(String, Field)], values: &[f64]| {
+            fields
+                .iter()
+                .flat_map(|(_, field)| field.values().flatten().copied())
                 .map(|row| values[row])
                 .filter(|value| !value.is_nan())
                 .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)))
         };
-        let (mut least, mut most) = extent(&columns.y.values);
-        if let Some(bound) = &columns.bound {
-            let (bound_least, bound_most) = extent(&bound.values);
-            (least, most) = (least.min(bound_least), most.max(bound_most));
-        }
-        if shape == Shape::Steps {
-            (least, most) = (least.min(0.0), if columns.y.quantity == Quantity::Number { most.max(1.0) } else { most });
-        }
+        let extent = |values: &[f64]| extent_of(fields, values);
         let marks = if height > 200.0 { 6 } else { 4 };
-        let y = value_scale(columns.y.quantity, least, most, marks);
+        let scale_of = |fields: &[(String, Field)]| {
+            let (mut least, mut most) = extent_of(fields, &columns.y.values);
+            if let Some(bound) = &columns.bound {
+                let (bound_least, bound_most) = extent_of(fields, &bound.values);
+                (least, most) = (least.min(bound_least), most.max(bound_most));
+            }
+            if shape == Shape::Steps {
+                let is_share = columns.y.quantity == Quantity::Number;
+                (least, most) = (least.min(0.0), if is_share { most.max(1.0) } else { most });
+            }
+            value_scale(columns.y.quantity, least, most, marks)
+        };
+        let y: Vec<Scale> = match has_own_scales {
+            true => fields.chunks(1).map(scale_of).collect(),
+            false => vec![scale_of(fields); fields.len()],
+        };
         let y2 = columns.y2.as_ref().map(|numbers| {
             let (least, most) = extent(&numbers.values);
             value_scale(numbers.quantity, least, most, marks)
@@ -219,7 +236,7 @@ impl<'a> Picture<'a> {
             let last = |rows: &Vec<usize>| last_end(rows, &columns.x.values);
             x_most = widths.map(last).fold(x_most, f64::max);
         }
-        let left_room = marks_width(&y) + 10.0;
+        let left_room = y.iter().map(marks_width).fold(0.0, f64::max) + 10.0;
         let right_room = y2.as_ref().map_or(0.0, |y2| marks_width(y2) + 12.0);
         const BETWEEN: f64 = 22.0;
         let field_width = (WIDTH - 2.0 * MARGIN - (across - 1) as f64 * BETWEEN) / across as f64;
@@ -246,9 +263,9 @@ impl<'a> Picture<'a> {
 
     fn draw(&self, svg: &mut Svg, fields: &[(String, Field)]) {
         let Columns { x, y, y2, bound, panel, .. } = self.columns;
-        for (index, ((name, field), plot)) in fields.iter().zip(&self.plots).enumerate() {
+        for (index, (((name, field), plot), y_scale)) in fields.iter().zip(&self.plots).zip(&self.y).enumerate() {
             plot.x_axis(svg, &self.x);
-            plot.y_axis(svg, &self.y);
+            plot.y_axis(svg, y_scale);
             if let Some(y2) = &self.y2 {
                 plot.right_axis(svg, y2);
             }
@@ -258,17 +275,20 @@ impl<'a> Picture<'a> {
             }
             if index == 0 {
                 let base = plot.top - 8.0 - self.columns.axis_titles();
-                svg.words("pale", MARGIN, base, "start", &axis_title(&in_words(&y.name), &self.y));
+                svg.words("pale", MARGIN, base, "start", &axis_title(&in_words(&y.name), y_scale));
                 if let (Some(y2), Some(scale)) = (y2, &self.y2) {
                     svg.words("pale", WIDTH - MARGIN, base, "end", &axis_title(&in_words(&y2.name), scale));
                 }
             }
+            if y_scale.unit != self.y[0].unit {
+                svg.words("pale", plot.left, plot.top - 8.0, "start", y_scale.unit);
+            }
             for (&line, rows) in field {
                 if self.shape == Shape::Steps {
-                    let area = self.path(rows, &y.values, &self.y, plot, true);
+                    let area = self.path(rows, &y.values, y_scale, plot, true);
                     svg.path(&format!("f{} a", self.classes[line]), &area, "");
                 }
-                let path = self.path(rows, &y.values, &self.y, plot, false);
+                let path = self.path(rows, &y.values, y_scale, plot, false);
                 svg.path(&format!("s{} w", self.classes[line]), &path, &self.range(line, rows, y));
                 if let (Some(y2), Some(scale)) = (y2, &self.y2) {
                     let class = if self.columns.by.is_some() { self.classes[line] } else { 1 };
@@ -278,14 +298,14 @@ impl<'a> Picture<'a> {
             }
             if let Some(bound) = bound {
                 let mut paths: Vec<String> =
-                    field.values().map(|rows| self.path(rows, &bound.values, &self.y, plot, false)).collect();
+                    field.values().map(|rows| self.path(rows, &bound.values, y_scale, plot, false)).collect();
                 paths.dedup();
                 for path in paths {
                     svg.path("bound", &path, &in_words(&bound.name));
                 }
             }
             for (&line, rows) in field {
-                self.dots(svg, line, rows, y, &self.y, self.classes[line], plot);
+                self.dots(svg, line, rows, y, y_scale, self.classes[line], plot);
                 if let (Some(y2), Some(scale)) = (y2, &self.y2) {
                     let class = if self.columns.by.is_some() { self.classes[line] } else { 1 };
                     self.dots(svg, line, rows, y2, scale, class, plot);
@@ -342,8 +362,15 @@ impl<'a> Picture<'a> {
         let mut points: Vec<(f64, f64)> = rows.iter().map(|&row| point(row)).collect();
         let crowded = is_crowded(points.len(), plot.width());
         match self.shape {
-            Shape::Lines if crowded => points = ranges(&points),
-            Shape::Lines => {}
+            Shape::Lines | Shape::Held => {
+                if crowded {
+                    points = ranges(&points);
+                }
+                if self.shape == Shape::Held {
+                    let end = points.last().map_or(plot.right, |(x, _)| *x);
+                    points = steps(&points, end);
+                }
+            }
             Shape::Steps => {
                 if crowded {
                     points = means(&points);
@@ -439,6 +466,11 @@ fn tenth(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
+    use tq_udfs::ticks::Tick;
+
     use super::*;
 
     #[test]
@@ -446,6 +478,24 @@ mod tests {
         let points = [(0.1, 5.0), (0.2, 1.0), (0.3, 9.0), (0.4, 5.0), (0.5, 6.0), (1.5, 2.0)];
         assert_eq!(ranges(&points), [(0.1, 5.0), (0.2, 1.0), (0.3, 9.0), (0.5, 6.0), (1.5, 2.0)]);
         assert_eq!(means(&points)[0], (0.1, 5.2));
+    }
+
+    #[test]
+    fn a_value_that_holds_has_no_slopes() {
+        let batch = RecordBatch::try_from_iter([
+            ("time", Arc::new(Int64Array::from(vec![0, 4_000, 6_000])) as ArrayRef),
+            ("bytes", Arc::new(Int64Array::from(vec![0, 100, 50])) as ArrayRef),
+        ])
+        .unwrap();
+        let schema = batch.schema();
+        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &Names::default() };
+        let line = Chart::parse("line x=time y=bytes steps=true").unwrap();
+        let svg = line.draw("memory", &data).unwrap();
+        let path = svg.split("<path class=\"s").nth(1).and_then(|path| path.split(" d=\"M").nth(1)).unwrap();
+        let points: Vec<f64> =
+            path.split('"').next().unwrap().split([' ', 'L']).map(|number| number.parse().unwrap()).collect();
+        let places: Vec<(f64, f64)> = points.chunks(2).map(|place| (place[0], place[1])).collect();
+        assert!(places.windows(2).all(|ends| ends[0].0 == ends[1].0 || ends[0].1 == ends[1].1), "{places:?}");
     }
 
     #[test]

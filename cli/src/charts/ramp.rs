@@ -113,13 +113,13 @@ fn colour(stops: Stops, at: f64) -> (u8, u8, u8) {
     (channel(16), channel(8), channel(0))
 }
 
-/// Whether dark letters are legible on it: more contrast with black than with white.
+/// Whether dark letters are more legible on it than white ones: their contrasts (WCAG 2) are equal at a luminance of 0.214.
 fn is_bright(red: u8, green: u8, blue: u8) -> bool {
     let linear = |channel: u8| {
         let value = f64::from(channel) / 255.0;
         if value <= 0.04045 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
     };
-    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue) > 0.2
+    0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue) > 0.214
 }
 
 #[cfg(test)]

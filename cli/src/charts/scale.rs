@@ -14,7 +14,7 @@ pub(super) enum Quantity {
 }
 
 /// A range of numbers with its marks.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Scale {
     pub(super) from: f64,
     pub(super) to: f64,

@@ -87,7 +87,8 @@ pub(crate) const KINDS: &[Kind] = &[
     },
     Kind {
         name: "line",
-        summary: "Lines of y over x: one per by, a field per panel, y2 on an axis at the right, bound as a dashed line.",
+        summary: "Lines of y over x: one per by, a field per panel, y2 on an axis at the right, bound as a dashed line; \
+                  steps=true where y holds until the next x, scales=own where fields have nothing in common.",
         keys: &[
             needs("x", Number),
             needs("y", Number),
@@ -95,6 +96,8 @@ pub(crate) const KINDS: &[Kind] = &[
             takes("by", Category),
             takes("panel", Category),
             takes("bound", Number),
+            takes("steps", Flag),
+            takes("scales", Word(&["shared", "own"])),
         ],
         columns: &[],
     },

@@ -3,17 +3,17 @@
 //!
 //! Rows of one x, color and panel are summed. All panels share their categories and one scale. The color with the largest sum is at
 //! the bottom of every column; negative values are below zero. Where there are more columns than fit, several are drawn as one,
-//! with their mean. Few columns lie below each other, so that they fill the width and their names have room; times never do.
+//! with their mean; of names in no order, the first ones are drawn, so that each has its label. Few columns lie below each other, so that they fill the width and their names have room; times never do.
 
 use std::collections::HashMap;
 
 use super::ChartError;
-use super::data::{Data, Words, in_words};
-use super::label::{fitted_apart, fitted_middle};
+use super::data::{Data, Words, in_words, natural};
+use super::label::{fitted_apart, fitted_middle, shown};
 use super::palette::{HUES, style};
 use super::scale::{Quantity, Scale, grouped};
 use super::sheet::{
-    Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, hues_legend, marks_width, shown,
+    Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, hues_legend, marks_width,
 };
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, text_width};
@@ -24,6 +24,8 @@ const PANELS_MAX: usize = 12;
 /// Room for the name of a panel.
 const NAME: f64 = 26.0;
 const COLUMNS_MAX: usize = 320;
+/// Columns of names that stand in the order of their rows: neighbours have nothing in common.
+const NAMES_MAX: usize = 60;
 /// The distance of columns that stand; so few that they would not fill the width lie instead.
 const STEP_MAX: f64 = 83.2;
 
@@ -78,6 +80,17 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         }
     }
     let mut labels: Vec<String> = order.iter().map(|&code| categories.labels[code as usize].clone()).collect();
+    let is_sorted = || order.is_sorted_by_key(|&code| natural(&categories.words[code as usize]));
+    let have_order = categories.are_on_a_scale() || is_sorted();
+    if !have_order && labels.len() > NAMES_MAX {
+        sheet.notes.push(format!(
+            "The first {NAMES_MAX} of {} are drawn; {} more follow.",
+            counted(labels.len(), "column"),
+            labels.len() - NAMES_MAX
+        ));
+        labels.truncate(NAMES_MAX);
+        columns_of.iter_mut().for_each(|columns| columns.truncate(NAMES_MAX));
+    }
     let merged = labels.len().div_ceil(COLUMNS_MAX);
     if merged > 1 {
         columns_of.iter_mut().for_each(|columns| *columns = together(columns, merged));

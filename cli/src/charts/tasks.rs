@@ -6,9 +6,9 @@
 use super::ChartError;
 use super::axis::axis;
 use super::data::{Data, Words};
-use super::label::Cuts;
+use super::label::{Cuts, shown};
 use super::palette::style;
-use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, counted, hues_legend, shown};
+use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, counted, hues_legend};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, Svg};
 use tq_udfs::ticks::{Tick, time_text};

@@ -8,7 +8,7 @@ use tq_udfs::ticks::Tick;
 use super::*;
 
 /// A chart line for each kind over the columns of [`answer`].
-const LINES: [&str; 14] = [
+const LINES: [&str; 16] = [
     "bar x=duration y=name color=kind",
     "stacked x=location y=duration color=name",
     "stacked x=location y=ratio color=kind relative=true",
@@ -23,6 +23,8 @@ const LINES: [&str; 14] = [
     "flame stack=stack value=duration",
     "gantt",
     "tasks",
+    "line x=start y=duration by=kind steps=true",
+    "line x=start y=duration by=kind panel=location scales=own",
 ];
 
 /// Rows of everything, NULLs among them from the third on.
@@ -232,6 +234,27 @@ fn panels_have_the_rows_of_those_that_they_share_some_with() {
     }
 }
 
+/// Two runs have nothing but the names of their rows in common, and times that differ little are no single column.
+#[test]
+fn panels_have_times_of_their_own() {
+    let runs = StringArray::from(vec!["a", "a", "b", "b"]);
+    let rows = StringArray::from(vec!["core"; 4]);
+    let batch = RecordBatch::try_from_iter([
+        ("run", Arc::new(runs) as ArrayRef),
+        ("core", Arc::new(rows) as ArrayRef),
+        ("start", Arc::new(Int64Array::from(vec![0, 5_000_010, 0, 5_000_011])) as ArrayRef),
+        ("tasks", Arc::new(Int64Array::from(vec![1, 2, 3, 4])) as ArrayRef),
+    ])
+    .unwrap();
+    let schema = batch.schema();
+    let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &Names::default() };
+    let svg = Chart::parse("heatmap x=start y=core value=tasks panel=run").unwrap().draw("runs", &data).unwrap();
+    for cell in ["core, 0 s: 1,", "core, 5.000010 ms: 2,", "core, 0 s: 3,", "core, 5.000011 ms: 4,"] {
+        assert!(svg.contains(cell), "{cell}: {svg}");
+    }
+    assert!(!svg.contains("core, 5.000011 ms: 2"));
+}
+
 #[test]
 fn few_columns_fill_the_width() {
     let draw = |count: usize| {
@@ -266,4 +289,28 @@ fn the_only_run_needs_no_name_above_its_panel() {
         let alone = of_runs(line, &["new"], &rows);
         assert!(!alone.contains(">new</text>"), "{line}: {alone}");
     }
+}
+
+/// Beside each other, the columns of names that came by size mean nothing together: the first ones are drawn, each with its label.
+#[test]
+fn of_many_names_the_first_columns_are_drawn() {
+    let drawn = |name: &dyn Fn(usize) -> String| {
+        let names: StringArray = (0..100).map(|row| Some(name(row))).collect();
+        let parts: StringArray = (0..100).map(|_| Some("work")).collect();
+        let values: Int64Array = (0..100).map(|row| Some(1_000 - row)).collect();
+        let batch = RecordBatch::try_from_iter([
+            ("title", Arc::new(names) as ArrayRef),
+            ("part", Arc::new(parts) as ArrayRef),
+            ("tasks", Arc::new(values) as ArrayRef),
+        ])
+        .unwrap();
+        let schema = batch.schema();
+        let data = Data { schema: &schema, batches: &[batch], tick: Tick::Nanosecond, names: &Names::default() };
+        Chart::parse("stacked x=title y=tasks color=part").unwrap().draw("many", &data).unwrap()
+    };
+    let by_size = drawn(&|row| format!("kernel {}", row * 37 % 100));
+    assert!(by_size.contains("The first 60 of 100 columns are drawn; 40 more follow."), "{by_size}");
+    assert!(by_size.contains(">kernel 83</text>") && !by_size.contains("kernel 20, work"), "{by_size}");
+    let in_order = drawn(&|row| format!("PE{row}"));
+    assert!(in_order.contains("PE99, work") && !in_order.contains("are drawn"));
 }

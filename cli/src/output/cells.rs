@@ -1,5 +1,6 @@
 //! Cells of a batch as text, for people or for programs.
 
+use std::cell::OnceCell;
 use std::fmt::Write;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
@@ -7,7 +8,9 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, Int64Type, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
-use tq_udfs::ticks::{Tick, is_shown_as_time, mean_time_text, time_text};
+use tq_udfs::ticks::{
+    Tick, digits_to_tell_apart, is_point_of_time, is_shown_as_time, mean_time_text, time_text, time_text_of_digits,
+};
 
 /// How a column is shown to people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +63,10 @@ struct Column<'a> {
     formatter: ArrayFormatter<'a>,
     /// Floats of any width as doubles; means of times are doubles too.
     doubles: Option<ArrayRef>,
+    /// Whether it holds points of time, which are shown with as many digits as tell them apart.
+    has_points: bool,
+    /// How many digits that takes; counted when the first cell is shown.
+    digits: OnceCell<u32>,
 }
 
 impl<'a> Cells<'a> {
@@ -69,8 +76,9 @@ impl<'a> Cells<'a> {
         let column = |(field, array): (&'a std::sync::Arc<Field>, &'a ArrayRef)| {
             let kind = Kind::of(field);
             let doubles = field.data_type().is_floating().then(|| cast(array, &DataType::Float64)).transpose()?;
+            let has_points = kind == Kind::Time && doubles.is_none() && is_point_of_time(field.name());
             let formatter = ArrayFormatter::try_new(array, &OPTIONS)?;
-            Ok(Column { name: field.name(), array, kind, formatter, doubles })
+            Ok(Column { name: field.name(), array, kind, formatter, doubles, has_points, digits: OnceCell::new() })
         };
         let columns = schema.fields().iter().zip(batch.columns()).map(column).collect::<Result<_, ArrowError>>()?;
         Ok(Cells { columns })
@@ -106,14 +114,20 @@ impl<'a> Cells<'a> {
         })
     }
 
-    /// The cell for people: times with units, floats with six decimals. `None` for NULL.
+    /// The cell for people: times with units, floats with six decimals. Points of time that differ in the batch are shown so that they do.
+    /// `None` for NULL.
     pub(crate) fn shown(&self, column: usize, row: usize, tick: Tick) -> Result<Option<String>, ArrowError> {
         if self.is_null(column, row) {
             return Ok(None);
         }
-        let Column { array, kind, doubles, .. } = &self.columns[column];
+        let Column { array, kind, doubles, has_points, digits, .. } = &self.columns[column];
         Ok(Some(match (kind, doubles) {
             (Kind::Time, Some(doubles)) => mean_time_text(doubles.as_primitive::<Float64Type>().value(row), tick),
+            (Kind::Time, None) if *has_points => {
+                let times = array.as_primitive::<Int64Type>();
+                let digits = *digits.get_or_init(|| digits_to_tell_apart(times.iter().flatten(), tick));
+                time_text_of_digits(times.value(row), tick, digits)
+            }
             (Kind::Time, None) => time_text(array.as_primitive::<Int64Type>().value(row), tick),
             (Kind::Float, Some(doubles)) => float(doubles.as_primitive::<Float64Type>().value(row)),
             _ => {

@@ -8,13 +8,17 @@
 //! (2 rows)
 //! ```
 //!
-//! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal is narrow,
-//! columns that hold nothing but NULL are left out first; then those that are the same in all rows, as far as needed, and their
-//! values stand below the table; then the middle of texts is cut (paths and names of templates differ at their ends), no two to the
-//! same; then whole columns are left out from
-//! the middle and named below the table. A number is never cut: it rather exceeds the width of its column. In expanded form, a row
-//! is a list of its columns. NULL is printed as `NULL`, and the text "NULL" as `'NULL'`. Control characters are escaped
-//! ([`crate::text::visible`]): a trace must not steer the terminal. EXPLAIN keeps its lines.
+//! Life of the data: the first [`SAMPLE`] rows are kept to find the widths; then everything streams. Where the terminal is too narrow, in
+//! this order and as far as needed:
+//!
+//! 1. columns that hold nothing but NULL are left out;
+//! 2. so are columns that are the same in all rows; what they hold stands below the table;
+//! 3. texts lose their middle (paths and names of templates differ at their ends), and no two become the same;
+//! 4. whole columns are left out from the middle, and named below the table.
+//!
+//! A number is never cut: it rather exceeds the width of its column. In expanded form, a row is a list of its columns. NULL is printed
+//! as `NULL`, and the text "NULL" as `'NULL'`. Control characters are escaped ([`crate::text::visible`]): a trace must not steer the
+//! terminal. EXPLAIN keeps its lines.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap};

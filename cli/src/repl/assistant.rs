@@ -60,7 +60,7 @@ impl Hinter for Assistant {
 
     /// The signature of the function whose parenthesis is open at the end of the line.
     fn hint(&self, line: &str, position: usize, _: &Context<'_>) -> Option<Note> {
-        if position < line.len() || line.trim_start().starts_with('\\') {
+        if position < line.len() || line.trim_start().starts_with('\\') || ends_with_command(line) {
             return None;
         }
         if let Some(hint) = lonely_word(line) {
@@ -120,15 +120,22 @@ impl ConditionalEventHandler for Enter {
 fn is_ready(text: &str) -> bool {
     let text = text.trim();
     let is_word = matches!(text.to_lowercase().as_str(), "exit" | "quit" | "help");
-    text.starts_with('\\') || is_word || statements::is_complete(text)
+    text.starts_with('\\') || is_word || statements::is_complete(text) || ends_with_command(text)
+}
+
+/// Whether the last line of an unfinished statement is a command.
+fn ends_with_command(text: &str) -> bool {
+    text.rsplit_once('\n').is_some_and(|(statement, last)| {
+        last.trim_start().starts_with('\\') && statements::is_between_tokens(statement)
+    })
 }
 
 /// What to do where the last line of an unfinished statement is a word that means something of its own at the prompt.
 fn lonely_word(text: &str) -> Option<&'static str> {
     let (_, last) = text.rsplit_once('\n')?;
     match last.trim().to_lowercase().as_str() {
-        "exit" | "quit" | "\\q" => Some("(`;` ends the statement, Ctrl-C drops it; then `\\q` leaves)"),
-        "help" | "\\?" => Some("(`;` ends the statement, Ctrl-C drops it; then `\\?` helps)"),
+        "exit" | "quit" => Some("(`\\q` leaves; `;` ends the statement, Ctrl-C drops it)"),
+        "help" => Some("(`\\?` helps; `;` ends the statement, Ctrl-C drops it)"),
         _ => None,
     }
 }
@@ -181,9 +188,18 @@ mod tests {
     #[test]
     fn words_of_the_prompt_within_a_statement_are_met_with_advice() {
         assert!(lonely_word("SELECT 1\n  quit").is_some_and(|hint| hint.contains("Ctrl-C")));
-        assert!(lonely_word("SELECT 1\n  \\?").is_some_and(|hint| hint.contains("helps")));
+        assert!(lonely_word("SELECT 1\n  help").is_some_and(|hint| hint.contains("helps")));
         assert_eq!(lonely_word("quit"), None);
         assert_eq!(lonely_word("SELECT quit"), None);
+    }
+
+    #[test]
+    fn commands_within_a_statement_are_answered_at_once() {
+        assert!(is_ready("SELECT 1\n  \\x"));
+        assert!(is_ready("\\d tasks"));
+        assert!(!is_ready("SELECT 1\n  FROM tasks"));
+        assert!(!is_ready("SELECT 'a\n\\x"), "a text goes on");
+        assert!(!is_ready("SELECT 1\n  \\x\n  FROM"));
     }
 
     #[test]

@@ -136,8 +136,10 @@ impl Words {
     /// Where the word before the cursor begins, and what it could become. `None`: a file name.
     pub(super) fn complete(&self, line: &str, position: usize) -> Option<(usize, Vec<String>)> {
         let before = &line[..position];
-        if before.trim_start().starts_with('\\') {
-            return self.complete_command(before);
+        let last_line = before.rfind('\n').map_or(0, |end| end + 1);
+        if before[last_line..].trim_start().starts_with('\\') {
+            let (at, candidates) = self.complete_command(&before[last_line..])?;
+            return Some((last_line + at, candidates));
         }
         let start = word_start(before, |c| c.is_alphanumeric() || c == '_');
         let (word, earlier) = (&before[start..], before[..start].trim_end());

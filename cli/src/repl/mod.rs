@@ -80,6 +80,14 @@ enum Next {
     Leave,
 }
 
+/// A statement whose end is still to come.
+#[derive(Default)]
+struct Begun {
+    text: String,
+    /// Lines above it.
+    line: usize,
+}
+
 pub(crate) fn run(args: &OpenArgs) -> Result<(), Failure> {
     if !io::stdin().is_terminal() && args.traces.iter().any(|trace| trace == "-" || trace.ends_with("=-")) {
         return Err(Problem::new("standard input is the trace, so nothing can be typed")
@@ -125,9 +133,11 @@ impl Prompt {
             let _ = editor.load_history(file);
         }
         self.learn_words();
+        let mut begun = Begun::default();
         let result = loop {
-            match memory::while_idle(|| editor.readline("tq> ")) {
-                Ok(text) => match self.answer(&text) {
+            let before = std::mem::take(&mut begun).text;
+            match memory::while_idle(|| editor.readline_with_initial("tq> ", (before.trim_end(), ""))) {
+                Ok(text) => match self.answer_typed(&text, &mut begun) {
                     Ok(Next::Go) => {}
                     Ok(Next::Leave) => break Ok(()),
                     Err(Failure::Interrupted) => terminal::line("interrupted"),
@@ -159,32 +169,54 @@ impl Prompt {
         self.answer_all(&text).map(|_| ())
     }
 
+    /// What was typed before Enter. A command may interrupt a statement, which is then typed on.
+    fn answer_typed(&mut self, text: &str, begun: &mut Begun) -> Result<Next, Failure> {
+        if text.lines().any(|line| line.trim_start().starts_with('\\')) {
+            self.answer_lines(text, begun)
+        } else {
+            self.answer(text)
+        }
+    }
+
     /// Statements and commands of a file; the first error ends it.
     fn answer_all(&mut self, text: &str) -> Result<Next, Failure> {
-        let (mut pending, mut first) = (String::new(), 0);
+        let mut begun = Begun::default();
+        match self.answer_lines(text, &mut begun)? {
+            Next::Leave => Ok(Next::Leave),
+            Next::Go => self.answer(&begun.text).map_err(|failure| failure.further_down(begun.line)),
+        }
+    }
+
+    /// Each statement when it is complete, and each command at once, also within a statement. What is left is in `begun`, after an
+    /// error as well.
+    fn answer_lines(&mut self, text: &str, begun: &mut Begun) -> Result<Next, Failure> {
         for (number, line) in text.lines().enumerate() {
-            if pending.is_empty() {
+            if line.trim_start().starts_with('\\') && crate::statements::is_between_tokens(&begun.text) {
+                if self.answer(line)? == Next::Leave {
+                    return Ok(Next::Leave);
+                }
+                // Its line stays, so that errors name the right one.
+                if !begun.text.is_empty() {
+                    begun.text.push('\n');
+                }
+                continue;
+            }
+            if begun.text.is_empty() {
                 if line.trim().is_empty() {
                     continue;
                 }
-                first = number;
-                if line.trim_start().starts_with('\\') {
-                    if self.answer(line)? == Next::Leave {
-                        return Ok(Next::Leave);
-                    }
-                    continue;
-                }
+                begun.line = number;
             }
-            pending.push_str(line);
-            pending.push('\n');
-            if crate::statements::is_complete(&pending) {
-                let answered = self.answer(&std::mem::take(&mut pending));
-                if answered.map_err(|failure| failure.further_down(first))? == Next::Leave {
+            begun.text.push_str(line);
+            begun.text.push('\n');
+            if crate::statements::is_complete(&begun.text) {
+                let Begun { text, line } = std::mem::take(begun);
+                if self.answer(&text).map_err(|failure| failure.further_down(line))? == Next::Leave {
                     return Ok(Next::Leave);
                 }
             }
         }
-        self.answer(&pending).map_err(|failure| failure.further_down(first))
+        Ok(Next::Go)
     }
 
     fn answer(&mut self, text: &str) -> Result<Next, Failure> {

@@ -48,7 +48,7 @@ fn names_are_those_that_there_are() {
     assert!(bash(&["tq", "query", "ru"]).contains(&"run.json".to_owned()));
     assert_eq!(bash(&["tq", "functions", "critical"]), ["critical_path"]);
     assert_eq!(bash(&["tq", "formats", "tf"]), ["tfprof"]);
-    assert_eq!(bash(&["tq", "tables", "mess"]), ["messages"]);
+    assert_eq!(bash(&["tq", "tables", "mess"]), ["messages", "messages_by_pair"]);
     assert_eq!(bash(&["tq", "report", "ru"]), ["run.json"]);
     assert!(bash(&["tq", "check", "run.json", "--query", "makes"]).contains(&"makespan".to_owned()));
     // Zsh shows what each is.

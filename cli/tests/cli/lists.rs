@@ -36,64 +36,81 @@ fn lists_describe_themselves() {
     "#]]);
     place.tq("tables").check(&expect![[r#"
         Tables of every session:
-          runs               One row per recording that the session opened.
-          locations          What executes: nodes, processes, threads, workers, streams, components; also
-                             those that never ran.
-          tasks              Executed units of work, each a half-open span [start, finish) on a location.
-          links              Directed links between tasks.
-          messages           Messages between locations.
-          counters           Values over time, or totals.
-          events             Instants: milestones, marks, tags.
-          import_stats       What was skipped, repaired, rounded or guessed while reading: nothing is
-                             dropped silently.
-          program_tasks      (view) The tasks of the program: `tasks` without the rows that the recorder
-                             wrote of itself (role profiler); in a slice (`--from`, `--to`), cut at its
-                             borders. Functions read it when their `tasks` is left out, and so do the saved
-                             queries.
-          program_locations  (view) The locations of the program: `locations` without those that hold
-                             nothing but what the recorder wrote of itself (role profiler). The saved
-                             queries read it.
-          working_tasks      (view) Tasks that kept a location busy. Left out of `program_tasks` are
-                             asynchronous spans and states of threads (locations of kind async and state),
-                             transfers (role communication of the location), waits, and the steps of
-                             PyTorch's profiler (`ProfilerStep#…`). Saved queries about busy locations,
-                             parallelism and idle time read it.
-          working_spans      (view) The spans in which tasks worked: `working_tasks` without the waits
-                             inside them (`cudaStreamSynchronize` in an operator). A task that waits is
-                             there once for each piece that is left of it; all others are there once. Saved
-                             queries about busy and idle time read it.
-          work_by_name       (view) The work of each name of task: its `working_spans` without what started
-                             later on their location.
-          working_locations  (view) The locations that execute tasks: `program_locations` without those of
-                             kind async and state and of role communication (all of them where there are no
-                             others).
-          working_lanes      (view) Locations that run tasks themselves: `working_locations` without those
-                             that hold others (executors, processes, ranks, nodes, devices, scopes) and
-                             without ports.
-          busy_lanes         (view) How long each of the `working_lanes` was busy, those that never ran
-                             included.
-          idle_stretches     (view) When locations ran nothing: the gaps between their `working_spans`, from
-                             the first start to the last finish of their run, as its makespan, or of the
-                             slice. Locations without spans have none. Saved queries about idle time read
-                             it.
-          parent_links       (view) The parents of tasks: declared by the trace, or by nesting on a lane; a
-                             task can have both.
-          executions         (view) Scalability studies: one row per run, region and repetition.
-          actorprof.totals   (view) How many messages of each kind a PE sent and received; a row with 0 for
-                             a kind of which it has none.
-          gpu.device_tasks   (view) Kernels, copies, memsets and graphs on streams; waits are no work.
-          gpu.devices        (view) How long each device was busy, and with what.
-          hta.ranks          (view) Every location of the program that is no asynchronous one, with its
-                             rank.
-          hta.spans          (view) The rows that HTA keeps: spans with a category, rounded as it does where
-                             the times of a rank have decimals.
-          hta.events         (view) The spans with what HTA's trimming asks: with two or more steps of the
-                             profiler it keeps the host's spans that start before the last one, and what
-                             those launched.
-          hta.device_spans   (view) What HTA keeps of the devices' spans, waits of `cuda_sync` among them, a
-                             row for each call that launched it.
-          hta.first_spans    (view) The first task of each rank whose file begins with a span: HTA takes its
-                             row for that of no correlation.
+          runs                       One row per recording that the session opened.
+          locations                  What executes: nodes, processes, threads, workers, streams, components;
+                                     also those that never ran.
+          tasks                      Executed units of work, each a half-open span [start, finish) on a
+                                     location.
+          links                      Directed links between tasks.
+          messages                   Messages between locations.
+          counters                   Values over time, or totals.
+          events                     Instants: milestones, marks, tags.
+          import_stats               What was skipped, repaired, rounded or guessed while reading: nothing
+                                     is dropped silently.
+          program_tasks              (view) The tasks of the program: `tasks` without the rows that the
+                                     recorder wrote of itself (role profiler); in a slice (`--from`,
+                                     `--to`), cut at its borders. Functions read it when their `tasks` is
+                                     left out, and so do the saved queries.
+          program_locations          (view) The locations of the program: `locations` without those that
+                                     hold nothing but what the recorder wrote of itself (role profiler). The
+                                     saved queries read it.
+          working_tasks              (view) Tasks that kept a location busy. Left out of `program_tasks` are
+                                     asynchronous spans and states of threads (locations of kind async and
+                                     state), transfers (role communication of the location), waits, and the
+                                     steps of PyTorch's profiler (`ProfilerStep#…`). Saved queries about
+                                     busy locations, parallelism and idle time read it.
+          working_spans              (view) The spans in which tasks worked: `working_tasks` without the
+                                     waits inside them (`cudaStreamSynchronize` in an operator). A task that
+                                     waits is there once for each piece that is left of it; all others are
+                                     there once. Saved queries about busy and idle time read it.
+          work_by_name               (view) The work of each name of task: its `working_spans` without what
+                                     started later on their location.
+          working_locations          (view) The locations that execute tasks: `program_locations` without
+                                     those of kind async and state and of role communication (all of them
+                                     where there are no others).
+          working_lanes              (view) Locations that run tasks themselves: `working_locations` without
+                                     those that hold others (executors, processes, ranks, nodes, devices,
+                                     scopes) and without ports.
+          busy_lanes                 (view) How long each of the `working_lanes` was busy, those that never
+                                     ran included.
+          spans_and_ends             (view) The `working_spans`, and for each run two without task and
+                                     length, at its first start and its last finish on one of its locations:
+                                     intervals and gaps over them reach from end to end of the run, as its
+                                     makespan does, also where it begins or ends with what is no work. Saved
+                                     queries over time read it.
+          idle_stretches             (view) When locations ran nothing: the gaps between their
+                                     `working_spans`, from the first start to the last finish of their run,
+                                     as its makespan, or of the slice. Locations without spans have none.
+                                     Saved queries about idle time read it.
+          parent_links               (view) The parents of tasks: declared by the trace, or by nesting on a
+                                     lane; a task can have both.
+          lost_dependencies          (view) How many dependencies a recording names that are no `links`,
+                                     since a task at their end is not known: chains through them are cut.
+                                     Only runs that lost some have a row.
+          messages_by_pair           (view) How many messages and bytes each location sent to each other
+                                     one, each message once: where a run has messages as they are sent (kind
+                                     logical), as they are handled (handled) and the buffers that carry them
+                                     (local_send, nonblock_send), only the first of these count.
+          executions                 (view) Scalability studies: one row per run, region and repetition.
+          actorprof.totals           (view) How many messages of each kind a PE sent and received; a row
+                                     with 0 for a kind of which it has none.
+          gpu.device_tasks           (view) Kernels, copies, memsets and graphs on streams; waits are no
+                                     work.
+          gpu.devices                (view) How long each device was busy, and with what.
+          hta.ranks                  (view) Every location of the program that is no asynchronous one, with
+                                     its rank.
+          hta.spans                  (view) The rows that HTA keeps: spans with a category, rounded as it
+                                     does where the times of a rank have decimals.
+          hta.events                 (view) The spans with what HTA's trimming asks: with two or more steps
+                                     of the profiler it keeps the host's spans that start before the last
+                                     one, and what those launched.
+          hta.device_spans           (view) What HTA keeps of the devices' spans, waits of `cuda_sync` among
+                                     them, a row for each call that launched it.
+          hta.first_spans            (view) The first task of each rank whose file begins with a span: HTA
+                                     takes its row for that of no correlation.
+          pascal.program_efficiency  (view) Times and efficiencies of each study's whole program, or where
+                                     that was not measured, of the region that took most time: a row for
+                                     each problem size and number of cores.
         `tq tables NAME` lists the columns of one.
         --- exit 0
     "#]]);

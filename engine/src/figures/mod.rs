@@ -4,6 +4,7 @@
 mod actorprof;
 mod gpu;
 mod hta;
+mod pascal;
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use crate::tables::ViewSpec;
 use crate::view_schema::ViewSchema;
 
 /// The schemas, each with its views; a view may refer to those before it.
-static SCHEMAS: [(&str, &[ViewSpec]); 3] =
-    [("actorprof", &actorprof::VIEWS), ("gpu", &gpu::VIEWS), ("hta", &hta::VIEWS)];
+static SCHEMAS: [(&str, &[ViewSpec]); 4] =
+    [("actorprof", &actorprof::VIEWS), ("gpu", &gpu::VIEWS), ("hta", &hta::VIEWS), ("pascal", &pascal::VIEWS)];
 
 const RUN: (&str, &str) = ("run", "The recording.");
 

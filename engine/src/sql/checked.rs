@@ -10,7 +10,7 @@
 //! Chains of many terms become one call ([`tq_udfs::checked::chain`]).
 //!
 //! On the way, comparisons of what is equal and does not look so are mended (`equal.rs`, `interval_keys.rs`), those of casts that lose
-//! (`narrowing.rs`), and times without seconds (`seconds.rs`). Doubles that are made have one form for each value (`canonical.rs`).
+//! (`narrowing.rs`), and times without seconds (`postgres_texts.rs`). Doubles that are made have one form for each value (`canonical.rs`).
 //!
 //! Column names do not change: the functions are called like their operators, and the name preserver guards what is left.
 
@@ -31,8 +31,8 @@ use tq_udfs::checked::chain::{CheckedChain, Link};
 use crate::sql::annotated::{Said, itself};
 use crate::sql::stack::grown;
 use crate::sql::{
-    branches, canonical, coarse_times, decimals, equal, in_lists, interval_keys, narrowing, nullable, patterns,
-    seconds, texts_cast,
+    branches, canonical, coarse_times, decimals, equal, in_lists, interval_keys, late_casts, narrowing, nullable,
+    patterns, postgres_texts,
 };
 
 /// Replaces operators on integers by checked functions. Add it after the analyzer's own rules.
@@ -67,7 +67,7 @@ impl CheckedArithmetic {
                 rewritten = rewritten.transform_data(|expr| narrowing::column(expr, &schema))?;
             }
             let rewritten = rewritten.map_data(|expr| in_lists::apart(expr, is_condition))?;
-            let rewritten = rewritten.map_data(|expr| texts_cast::by_functions(expr, &schema, false))?;
+            let rewritten = rewritten.map_data(|expr| late_casts::by_functions(expr, &schema, false))?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
         })?;
         let rewritten = rewritten.transform_data(|plan| match plan {
@@ -156,7 +156,7 @@ impl CheckedArithmetic {
                 Ok(Transformed::yes(call(&self.negate, vec![*argument])))
             }
             expr if let Some(plain) = nullable::truth(&expr, schema)? => Ok(Transformed::yes(plain)),
-            expr @ (Expr::Cast(_) | Expr::TryCast(_)) => seconds::rewrite(expr, schema)?
+            expr @ (Expr::Cast(_) | Expr::TryCast(_)) => postgres_texts::rewrite(expr, schema)?
                 .transform_data(|expr| decimals::rounded(expr, schema))?
                 .transform_data(|expr| equal::rewrite(expr, schema)),
             other => decimals::compared(other, schema)?.transform_data(|expr| equal::rewrite(expr, schema)),

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Cast, Expr, ExprSchemable, TryCast};
 
 use crate::sql::annotated::{Said, itself};
 use crate::sql::equal;
-use crate::sql::seconds::is_text;
+use crate::sql::postgres_texts::is_text;
 
 /// A comparison whose sides are compared as they were cast.
 pub(super) fn kept(mut expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

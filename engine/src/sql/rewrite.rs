@@ -37,6 +37,7 @@ use crate::sql::decimals;
 use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
 use crate::sql::immutable::refuse_changes;
+use crate::sql::listed;
 use crate::sql::perfetto;
 use crate::sql::quantified;
 use crate::sql::relations::{RelationFunctions, parameter_of};
@@ -52,7 +53,7 @@ use crate::sql::unnested;
 use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
 
-/// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` becomes a query. TABLESAMPLE is
+/// Rewrites a statement, also within EXPLAIN, COPY, CREATE VIEW and PREPARE. `SHOW tq.…` and `SHOW TABLES` become queries. TABLESAMPLE is
 /// refused: DataFusion would ignore it and answer all rows. So are changes of what was read from a trace.
 pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
     match statement {
@@ -64,6 +65,9 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
             if let Statement::ShowVariable { variable } = statement.as_ref()
                 && let Some(query) = settings::show(variable)?
             {
+                **statement = query;
+            }
+            if let Some(query) = listed::tables(statement)? {
                 **statement = query;
             }
             visit(statement.as_mut(), known)

@@ -27,7 +27,7 @@ use tq_udfs::checked::intervals::INTERVAL;
 
 use crate::sql::checked::visible_columns;
 use crate::sql::lengths::OfInterval;
-use crate::sql::seconds::is_text as is_text_type;
+use crate::sql::postgres_texts::is_text as is_text_type;
 use crate::sql::zones::{shown_at, shown_in, zone_called};
 
 /// The zone of sessions, by a name that needs no table of zones.

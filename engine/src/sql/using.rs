@@ -17,10 +17,9 @@
 //! marked (t FULL JOIN u USING (a))          SELECT coalesce(t.a, u.a) AS t.a, t.x, u.y, t.a AS "t.a (own)", … FROM … ON t.a = u.a
 //! ```
 //!
-//! So there is one `a` in the schema, by which every clause and every correlated subquery finds it. In INNER and LEFT joins
-//! it is the left side's own column and the projection costs nothing. Columns of the sides' own are kept only if the
-//! statement names them. What NATURAL joins share and what `u.*` is only planning tells: then the statement is planned
-//! once more with what was learnt ([`plan`]).
+//! So the schema has one `a`, and every clause and every correlated subquery finds it. In INNER and LEFT joins it is the column
+//! of the left side, and the projection costs nothing. The sides' own columns are kept only if the statement names them. Which
+//! columns a NATURAL join shares, and what `u.*` holds, is known only after planning: such a statement is planned twice ([`plan`]).
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;

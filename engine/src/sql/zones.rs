@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::sql::time_text::{date_of_days, days_of_date};
+use crate::sql::calendar::{date_of_days, days_of_date};
 
 /// The moment at which clocks in a zone show the time, as a time in UTC.
 pub(super) fn shown_in(time: Expr, zone: Expr) -> Expr {

@@ -4,10 +4,12 @@
 //! tq import:  traces → runs (as for a session) → files under runs/<id> → a commit in log/
 //! tq query:   log/ → which runs there are → rows of those that were asked for
 //! ```
-//! `layout` says where things are, `log` which runs there are, `write` and `read` how rows become files and rows again, `columns` in
-//! which columns, `conditions` which of them a query needs, `cut` which are in a slice of time,
-//! `facts` what a commit says of a run, `views` how DuckDB sees a store, `keep` how one is kept small, `cache` stores of
-//! traces that a user has read.
+//! ```text
+//! layout   names of folders and files          write       rows → files             conditions   which rows a query needs
+//! log      commits: which runs there are       read        files → rows             cut          which rows are in a slice of time
+//! facts    what a commit says of a run         scan        a table over runs        keep         removes what no run needs
+//! views    how DuckDB reads a store            columns     columns of the files     cache        stores of traces that a user read
+//! ```
 
 mod blocks;
 mod cache;

@@ -6,10 +6,10 @@
 //! which pages and rows → `read`
 //! rows → in the order of the trace, with the session's names, identities and ticks
 //! ```
-//! What is left out cannot satisfy the filter; DataFusion applies it to the others. A slice of time leaves out rows for all queries of
-//! the session: `cut` says of each group which.
+//! Rows that are left out cannot satisfy the filter; DataFusion filters the others. In a session with a slice of time, all queries
+//! leave out what lies outside of it (`cut`).
 //!
-//! Runs in memory beside them are batches of the same table.
+//! Runs that were read from traces are in memory; their batches are part of the same table.
 
 use std::collections::BTreeMap;
 use std::fmt;

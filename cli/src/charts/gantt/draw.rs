@@ -1,7 +1,7 @@
 //! The picture of a [`Gantt`]: layout, axis, lanes, legend.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use tq_udfs::ticks::time_text;
@@ -10,9 +10,9 @@ use super::{Bar, Gantt, Lane, LaneOrder, Row};
 use crate::charts::Names;
 use crate::charts::axis::axis;
 use crate::charts::data::natural;
-use crate::charts::label::{Cuts, fitted_apart, fitted_middle};
+use crate::charts::label::{Cuts, fitted_apart, fitted_middle, shown};
 use crate::charts::palette::{HUES, style};
-use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, hues_legend, shown};
+use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, hues_legend};
 use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, number, text_width};
 
 const LABELS_MAX: f64 = 200.0;
@@ -23,6 +23,10 @@ const ROW_MAX: f64 = 18.0;
 /// Rows of all lanes that are drawn.
 const ROWS_DRAWN_MAX: usize = 900;
 pub(super) const LANES_DRAWN_MAX: usize = 300;
+/// So many lanes are drawn whatever runs on them: they fit on a screen.
+pub(super) const LANES_OF_A_SCREEN: usize = 40;
+/// Of more lanes, those are left out on which nothing ran for longer than this part of the time shown.
+const NEARLY_EMPTY: f64 = 0.005;
 /// Stretches of one colour that are drawn: about ten bytes each.
 const STRETCHES_MAX: usize = 32_000;
 /// Shades of a colour for how much of a bin was busy.
@@ -110,7 +114,13 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
     }
     let hidden = gantt.lanes.len() - layout.lanes.len();
     if hidden > 0 {
-        notes.push(format!("Not drawn: {}, where least ran.", counted(hidden, "further location")));
+        let drawn: HashSet<usize> = layout.lanes.iter().map(|(lane, _)| *lane).collect();
+        let hidden_lanes = gantt.lanes.iter().enumerate().filter(|(number, _)| !drawn.contains(number));
+        let most = hidden_lanes.map(|(_, lane)| busy_share(gantt, lane)).fold(0.0, f64::max);
+        let (locations, each) = (counted(hidden, "further location"), if hidden == 1 { "" } else { " on each" });
+        // Rounded up, so that it is true of all.
+        let most = (most * 1_000.0).ceil() / 10.0;
+        notes.push(format!("Not drawn: {locations}, where least ran (at most {most:.1} % of the time shown{each})."));
     }
     let deep_rows: usize = layout.drawn().map(|(lane, _)| lane.rows.len().saturating_sub(layout.rows_cap)).sum();
     if deep_rows > 0 || gantt.too_deep > 0 {
@@ -124,7 +134,7 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
 
 impl<'a> Layout<'a> {
     fn new(gantt: &'a Gantt, order: &LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
-        let lanes = busiest(&gantt.lanes, in_order(&gantt.lanes, order));
+        let lanes = worth_drawing(gantt, in_order(&gantt.lanes, order));
         let rows = |cap: usize| lanes.iter().map(|&lane| gantt.lanes[lane].rows.len().min(cap)).sum::<usize>();
         let rows_cap = (1..=super::ROWS_MAX).rev().find(|&cap| rows(cap) <= ROWS_DRAWN_MAX).unwrap_or(1);
         let row_height = (ROWS_HEIGHT / rows(rows_cap).max(1) as f64).clamp(ROW_MIN, ROW_MAX);
@@ -387,16 +397,24 @@ fn in_order(lanes: &[Lane], order: &LaneOrder) -> Vec<usize> {
     numbers
 }
 
-/// As many as are drawn of these lanes, in the same order: where there are more, those on which most ran.
-fn busiest(lanes: &[Lane], mut numbers: Vec<usize>) -> Vec<usize> {
-    if numbers.len() > LANES_DRAWN_MAX {
-        let mut by_work: Vec<usize> = (0..numbers.len()).collect();
-        by_work.sort_by_key(|&place| Reverse(lanes[numbers[place]].busy));
-        by_work.truncate(LANES_DRAWN_MAX);
-        by_work.sort_unstable();
-        numbers = by_work.into_iter().map(|place| numbers[place]).collect();
+/// Of these lanes those that are drawn, in the same order: what fits on a screen in any case, and beyond that, as long as the picture is not
+/// too tall, those that are not nearly empty or that the path runs through. Those on which most ran come first.
+fn worth_drawing(gantt: &Gantt, numbers: Vec<usize>) -> Vec<usize> {
+    if numbers.len() <= LANES_OF_A_SCREEN {
+        return numbers;
     }
-    numbers
+    let on_path: HashSet<usize> = gantt.path.bars().iter().map(|bar| bar.lane).collect();
+    let is_worth = |number: &usize| on_path.contains(number) || busy_share(gantt, &gantt.lanes[*number]) > NEARLY_EMPTY;
+    let mut by_work = numbers.clone();
+    by_work.sort_by_key(|number| Reverse((on_path.contains(number), gantt.lanes[*number].busy)));
+    let worth = by_work.iter().filter(|number| is_worth(number)).count();
+    let drawn: HashSet<usize> = by_work.into_iter().take(worth.clamp(LANES_OF_A_SCREEN, LANES_DRAWN_MAX)).collect();
+    numbers.into_iter().filter(|number| drawn.contains(number)).collect()
+}
+
+/// For which part of the time shown something ran on a lane.
+fn busy_share(gantt: &Gantt, lane: &Lane) -> f64 {
+    lane.busy as f64 / (gantt.last_finish as f64 - gantt.first_start as f64).max(1.0)
 }
 
 fn label(lane: &Lane) -> &str {

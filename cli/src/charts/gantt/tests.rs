@@ -1,6 +1,6 @@
 //! Tests of rows, bins and the bounds of a picture.
 
-use super::draw::LANES_DRAWN_MAX;
+use super::draw::{LANES_DRAWN_MAX, LANES_OF_A_SCREEN};
 use super::*;
 use crate::charts::Names;
 
@@ -137,12 +137,45 @@ fn lanes_follow_the_given_order_and_then_their_numbers() {
 /// 400 banks with hardly any work come first by name.
 #[test]
 fn of_too_many_lanes_those_with_most_work_are_drawn() {
-    let mut spans: Vec<_> = (0..400).map(|bank| span(&format!("bank{bank}"), "read", 0, 1)).collect();
+    let mut spans: Vec<_> = (0..400).map(|bank| span(&format!("bank{bank}"), "read", 0, 9)).collect();
     spans.extend([span("core1", "run", 0, 900), span("core2", "wait", 0, 800)]);
     let picture = chart(&spans).draw("lanes", &LaneOrder::default(), &Names::default());
     assert!(picture.contains("run: 900 ns") && picture.contains("wait: 800 ns"), "{picture}");
-    assert_eq!(picture.matches("read: 1 ns").count(), LANES_DRAWN_MAX - 2);
-    assert!(picture.contains("Not drawn: 102 further locations, where least ran."), "{picture}");
+    assert_eq!(picture.matches("read: 9 ns").count(), LANES_DRAWN_MAX - 2);
+    let note = "Not drawn: 102 further locations, where least ran (at most 1.0 % of the time shown on each).";
+    assert!(picture.contains(note), "{picture}");
+}
+
+#[test]
+fn of_many_lanes_nearly_empty_ones_are_left_out_unless_the_path_is_there() {
+    let drawn = |lanes: usize, path: &str| {
+        let mut gantt = Gantt::new(Tick::Nanosecond);
+        for number in 0..lanes {
+            let location = format!("bank{number}");
+            let finish = if number < 60 { 900 } else { 4 };
+            let on_path = location == path;
+            let (name, times) = ("read", Some((0, finish)));
+            gantt.add(Span { run: "r", location: &location, name, kind: "", times, on_path });
+        }
+        gantt.draw("lanes", &LaneOrder::default(), &Names::default())
+    };
+    let picture = drawn(200, "");
+    assert_eq!(picture.matches("read: 4 ns").count(), 0);
+    assert!(picture.contains("Not drawn: 140 further locations, where least ran (at most 0.5 % of"), "{picture}");
+    let with_path = drawn(200, "bank77");
+    assert_eq!(with_path.matches("read: 4 ns").count(), 1);
+    assert_eq!(with_path.matches("critical path: 4 ns").count(), 1);
+    assert!(
+        drawn(61, "").contains("Not drawn: 1 further location, where least ran (at most 0.5 % of the time shown).")
+    );
+}
+
+#[test]
+fn few_lanes_are_all_drawn() {
+    let mut spans: Vec<_> = (1..LANES_OF_A_SCREEN).map(|bank| span(&format!("bank{bank}"), "read", 0, 1)).collect();
+    spans.push(span("core", "run", 0, 9_000));
+    let picture = chart(&spans).draw("lanes", &LaneOrder::default(), &Names::default());
+    assert!(!picture.contains("Not drawn"), "{picture}");
 }
 
 #[test]

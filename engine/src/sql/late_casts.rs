@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::sql::seconds::is_text;
+use crate::sql::postgres_texts::is_text;
 use crate::sql::stack::grown;
 
 /// Casts by functions, where a constant that no row asks for would be an error. `is_guarded`: something decides whether it is computed.
