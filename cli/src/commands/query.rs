@@ -2,7 +2,6 @@
 //!
 //! Statements run in order; the first that fails stops the run, with file and line. Results go to stdout or to one file.
 
-use std::io::Read;
 use std::path::Path;
 
 use tq_engine::paths::read_text;
@@ -197,11 +196,8 @@ fn stdin_sql(open: &OpenArgs) -> Result<String, Failure> {
             .hint("give the SQL with `-c` or in a file")
             .into());
     }
-    let mut sql = String::new();
-    std::io::stdin()
-        .read_to_string(&mut sql)
-        .map_err(|error| Problem::new(format!("cannot read SQL from standard input: {error}")))?;
-    Ok(sql)
+    let read = timeout::parsing(|| std::io::read_to_string(std::io::stdin()))?;
+    Ok(read.map_err(|error| Problem::new(format!("cannot read SQL from standard input: {error}")))?)
 }
 
 /// Typed values. One that no statement asks for is a mistake: the answer would not be the one that was meant.

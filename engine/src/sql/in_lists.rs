@@ -15,7 +15,7 @@ use datafusion::logical_expr::expr::InList;
 use datafusion::logical_expr::utils::{conjunction, disjunction, split_binary_owned};
 use datafusion::logical_expr::{BinaryExpr, Cast, Expr, Operator, lit};
 
-use crate::sql::annotated::{Said, itself};
+use crate::sql::annotated::{Said, is_itself, itself};
 use crate::sql::stack::grown;
 
 /// Compares computed elements of a list, and NULLs, apart from the others: `x IN (1, NULL)` as `x IN (1) OR NULL`.
@@ -42,6 +42,7 @@ fn is_null(item: &Expr) -> bool {
         Expr::Literal(item, _) => item.is_null(),
         // To the type of the value.
         Expr::Cast(Cast { expr, .. }) => is_null(expr),
+        Expr::ScalarFunction(call) if is_itself(&call.func).is_some() => call.args.iter().all(is_null),
         _ => false,
     }
 }
