@@ -144,10 +144,10 @@ const FIXTURES: &[&str] = &[
 ];
 
 /// The bytes of all files of rows, and what is said of the runs.
-fn written(fixture: &str, align: bool, above: usize) -> (BTreeMap<String, Vec<u8>>, String) {
+fn written(path: &Path, align: bool, above: usize) -> (BTreeMap<String, Vec<u8>>, String) {
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().join("store");
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(fixture);
+    let path = path.to_owned();
     let mut options = OpenOptions::new(1 << 30, 1);
     options.traces = vec![TraceSpec { name: None, path }];
     options.import.extend(align.then(|| ("align".to_owned(), "messages".to_owned())));
@@ -168,11 +168,86 @@ fn written(fixture: &str, align: bool, above: usize) -> (BTreeMap<String, Vec<u8
 #[test]
 fn rows_that_wait_on_disk_are_written_as_those_in_memory() {
     for fixture in FIXTURES {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(fixture);
         for align in [false, true] {
-            let (in_memory, on_disk) = (written(fixture, align, usize::MAX), written(fixture, align, 0));
+            let (in_memory, on_disk) = (written(&path, align, usize::MAX), written(&path, align, 0));
             assert_eq!(on_disk.1, in_memory.1, "{fixture}");
             assert!(on_disk.0 == in_memory.0, "{fixture}: other bytes");
             assert!(in_memory.0.len() > 1, "{fixture}");
         }
     }
+}
+
+/// An event of a trace in which everything is joined with something else.
+fn joined_event(place: usize, (what, thread, at, length, id): Record) -> String {
+    let (thread, id) = (thread % 3, id % 6);
+    let begin = format!(r#""pid":{},"tid":{thread},"ts":{},"name":"n{}""#, 1 + thread % 2, at % 200, id % 4);
+    let (length, args) = (length % 40, format!(r#""args":{{"i":{place}}}"#));
+    match what % 22 {
+        0..4 => format!(r#"{{"ph":"X",{begin},"dur":{length},{args}}}"#),
+        4 | 5 => format!(r#"{{"ph":"B",{begin},"tts":{at},{args}}}"#),
+        6 | 7 => format!(r#"{{"ph":"E",{begin},"tts":{length}}}"#),
+        8 => format!(r#"{{"ph":"E","pid":1,"tid":{thread},"ts":{at},"args":{{"e":{place}}}}}"#),
+        9 => format!(r#"{{"ph":"b",{begin},"cat":"io","id":{id},{args}}}"#),
+        10 => format!(r#"{{"ph":"e",{begin},"cat":"io","id":{id},"args":{{"tts":{place}}}}}"#),
+        11 => format!(r#"{{"ph":"n",{begin},"cat":"io","id":{id}}}"#),
+        12 => format!(r#"{{"ph":"s",{begin},"id":{id},"cat":"f"}}"#),
+        13 => format!(r#"{{"ph":"t",{begin},"id":{id},"cat":"f"}}"#),
+        14 => format!(r#"{{"ph":"f",{begin},"id":{id},"cat":"f"}}"#),
+        15 => {
+            format!(r#"{{"ph":"X",{begin},"dur":{length},"bind_id":{id},"flow_in":true,"flow_out":{}}}"#, length > 20)
+        }
+        16 => format!(r#"{{"ph":"X","cat":"cuda_runtime",{begin},"dur":{length},"args":{{"correlation":{id}}}}}"#),
+        17 => format!(
+            r#"{{"ph":"X","cat":"kernel",{begin},"dur":{length},"args":{{"correlation":{id},"External id":{}}}}}"#,
+            length % 3
+        ),
+        18 => format!(r#"{{"ph":"X","cat":"cpu_op",{begin},"dur":{length},"args":{{"External id":{}}}}}"#, id % 3),
+        19 => format!(
+            r#"{{"ph":"X","cat":"cuda_sync","pid":1,"tid":{thread},"ts":{at},"dur":{length},"name":"{}","args":{{"stream":{},"correlation":{id},"wait_on_stream":1,"wait_on_cuda_event_record_corr_id":{id}}}}}"#,
+            ["Stream Sync", "Context Sync", "Event Sync"][usize::from(id) % 3],
+            id % 3
+        ),
+        20 => format!(
+            r#"{{"ph":"X","cat":"python_function",{begin},"dur":{length},"args":{{"Python id":{id},"Python parent id":{}}}}}"#,
+            length % 6
+        ),
+        _ => format!(r#"{{"ph":"s",{begin},"id":{id},"cat":"ac2g"}}"#),
+    }
+}
+
+#[test]
+fn whatever_is_joined_is_joined_alike_on_disk() {
+    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
+    let record = (0..22u8, any::<u8>(), any::<u16>(), any::<u16>(), any::<u8>());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("joined.json");
+    TestRunner::new(config)
+        .run(&prop::collection::vec(record, 1..120), |records| {
+            let events: Vec<String> =
+                records.into_iter().enumerate().map(|(place, record)| joined_event(place, record)).collect();
+            std::fs::write(&path, format!("[{}]", events.join(",\n"))).unwrap();
+            let (in_memory, on_disk) = (written(&path, false, usize::MAX), written(&path, false, 0));
+            prop_assert_eq!(on_disk.1, in_memory.1);
+            prop_assert!(on_disk.0 == in_memory.0, "other bytes");
+            // Some of it on disk.
+            prop_assert!(written(&path, false, 20_000).0 == in_memory.0, "other bytes");
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// What the last task says may change the nesting of its lane, wherever the other tasks are.
+#[test]
+fn an_overlap_in_the_last_row_is_found_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("overlap.json");
+    let mut events: Vec<String> =
+        (0..500).map(|at| format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":{},"dur":2,"name":"n"}}"#, 3 * at)).collect();
+    events.push(r#"{"ph":"X","pid":1,"tid":1,"ts":1,"dur":900,"name":"over"}"#.to_owned());
+    std::fs::write(&path, format!("[{}]", events.join(","))).unwrap();
+    let (in_memory, on_disk) = (written(&path, false, usize::MAX), written(&path, false, 0));
+    assert!(on_disk.1.contains("overlap"), "{}", on_disk.1);
+    assert_eq!(on_disk.1, in_memory.1);
+    assert!(on_disk.0 == in_memory.0, "other bytes");
 }

@@ -13,10 +13,11 @@
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, UInt32Array};
-use datafusion::arrow::compute::{max, min, take};
-use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type, Schema};
+use datafusion::arrow::compute::{cast, max, min, take};
+use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::common::Result as DataFusionResult;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
@@ -149,8 +150,8 @@ impl Staged {
                         none.insert(TableFile::create(self.folder.path(), &self.id, &name, table)?)
                     }
                 };
-                let batch = prepared(table, named, &group).map_err(|error| ImportError::internal(&file.path, error))?;
                 file.about.finishes.extend((table == Table::Tasks).then(|| last_times(&group)));
+                let batch = prepared(table, named, group).map_err(|error| ImportError::internal(&file.path, error))?;
                 file.write(&batch)?;
                 part.groups += 1;
             }
@@ -288,33 +289,56 @@ fn text_bytes(batch: &RecordBatch) -> usize {
     texts.map(|texts| (texts.value_offsets()[texts.len()] - texts.value_offsets()[0]) as usize).sum()
 }
 
-/// A group of rows as it is written.
-fn prepared(table: Table, named: &NamedRun, batches: &[RecordBatch]) -> DataFusionResult<RecordBatch> {
-    let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+/// A group of rows as it is written. One column at a time is there a third time, and what it was made of goes before the next: a group
+/// has a hundred megabytes.
+fn prepared(table: Table, named: &NamedRun, group: Vec<RecordBatch>) -> DataFusionResult<RecordBatch> {
+    let spec = table.spec().columns;
+    let rows: usize = group.iter().map(RecordBatch::num_rows).sum();
     let schema = file_schema(table);
+    // Batches have no column `run`.
+    let parts_of = |index: usize| group.iter().map(|batch| Arc::clone(batch.column(index - 1))).collect();
+    let mut parts: Vec<Vec<ArrayRef>> = (1..spec.len()).map(parts_of).collect();
+    drop(group);
     let first = named.run.run_number << 40;
+    let whole = |parts: &[ArrayRef], index: usize| -> DataFusionResult<ArrayRef> {
+        let array = one_column(&parts.iter().map(AsRef::as_ref).collect::<Vec<&dyn Array>>())?;
+        Ok(match spec[index].column_type {
+            ColumnType::Identity => {
+                Arc::new(array.as_primitive::<Int64Type>().unary::<_, Int64Type>(|task| task.wrapping_sub(first)))
+            }
+            _ => array,
+        })
+    };
+    let named_column = |parts: &[Vec<ArrayRef>], name: &str| {
+        let index = place(table, name);
+        whole(&parts[index - 1], index)
+    };
+    let order = match table == Table::Tasks && rows > PAGE_ROWS {
+        true => Some(clustered(&named_column(&parts, "location")?, &named_column(&parts, "start")?)),
+        false => None,
+    };
+    let in_order = |array: ArrayRef| -> DataFusionResult<ArrayRef> {
+        match &order {
+            Some(order) => Ok(take(&array, order, None)?),
+            None => Ok(array),
+        }
+    };
     let run = StringArray::from_iter_values(std::iter::repeat_n(&named.name, rows));
-    let word: DataType = schema.field(0).data_type().clone();
-    let mut columns: Vec<ArrayRef> = vec![datafusion::arrow::compute::cast(&run, &word)?];
-    for (index, column) in table.spec().columns[1..].iter().enumerate() {
-        let parts: Vec<&dyn Array> = batches.iter().map(|batch| batch.column(index).as_ref()).collect();
-        let mut array = one_column(&parts)?;
-        if column.column_type == ColumnType::Identity {
-            let positions = array.as_primitive::<Int64Type>().unary::<_, Int64Type>(|task| task.wrapping_sub(first));
-            array = std::sync::Arc::new(positions);
-        }
-        columns.push(array);
-    }
-    for (index, column) in table.spec().columns.iter().enumerate() {
-        if let Some(told) = told(table, column.name) {
-            let number = |index: usize| columns[index].as_primitive::<Int64Type>();
-            let of: Vec<&Int64Array> = told.of.iter().map(|name| number(place(table, name))).collect();
-            columns[index] = std::sync::Arc::new(told.stored(number(index), &of));
+    let mut columns: Vec<ArrayRef> = vec![cast(&run, schema.field(0).data_type())?; spec.len()];
+    // Those that others tell come first: they need the others' parts.
+    for index in 1..spec.len() {
+        if let Some(told) = told(table, spec[index].name) {
+            let of: Vec<ArrayRef> =
+                told.of.iter().map(|name| named_column(&parts, name)).collect::<DataFusionResult<_>>()?;
+            let of: Vec<&Int64Array> = of.iter().map(|array| array.as_primitive::<Int64Type>()).collect();
+            let array = whole(&std::mem::take(&mut parts[index - 1]), index)?;
+            columns[index] = in_order(Arc::new(told.stored(array.as_primitive::<Int64Type>(), &of)))?;
         }
     }
-    if table == Table::Tasks && rows > PAGE_ROWS {
-        let order = clustered(&columns, &schema)?;
-        columns = columns.iter().map(|column| take(column, &order, None)).collect::<Result<_, _>>()?;
+    for index in 1..spec.len() {
+        if told(table, spec[index].name).is_none() {
+            columns[index] = in_order(whole(&std::mem::take(&mut parts[index - 1]), index)?)?;
+        }
     }
     Ok(RecordBatch::try_new(schema, columns)?)
 }
@@ -329,9 +353,9 @@ fn last_times(batches: &[RecordBatch]) -> Option<(i64, i64)> {
 }
 
 /// The order of tasks by location, start and position.
-fn clustered(columns: &[ArrayRef], schema: &Schema) -> DataFusionResult<UInt32Array> {
-    let locations = columns[schema.index_of("location")?].as_dictionary::<Int32Type>();
-    let starts = columns[schema.index_of("start")?].as_primitive::<Int64Type>();
+fn clustered(locations: &ArrayRef, starts: &ArrayRef) -> UInt32Array {
+    let locations = locations.as_dictionary::<Int32Type>();
+    let starts = starts.as_primitive::<Int64Type>();
     let words = locations.values().as_string::<i32>();
     let texts: std::collections::BTreeSet<&str> = words.iter().flatten().collect();
     let places: BTreeMap<&str, usize> = texts.into_iter().zip(1..).collect();
@@ -340,5 +364,5 @@ fn clustered(columns: &[ArrayRef], schema: &Schema) -> DataFusionResult<UInt32Ar
     let start = |row: usize| starts.is_valid(row).then(|| starts.value(row));
     let mut order: Vec<u32> = (0..locations.len() as u32).collect();
     order.sort_by_cached_key(|row| (rank(*row as usize), start(*row as usize), *row));
-    Ok(order.into())
+    order.into()
 }

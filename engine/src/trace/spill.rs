@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! RunBuilder   chunk, chunk, chunk   ->  one temporary file  ->   chunk by chunk into the store
-//! an importer  texts of a block      ->  (the same file)     ->   block by block into the builder
+//! an importer  records, texts        ->  (the same file)     ->   block by block into the builder
 //! ```
 //! Only `tq import` spills: a session needs its tables in memory. Nothing is written before a quarter of `--memory` is in use, so small
 //! traces never touch the disk twice. The file has no name, so that it is gone whatever ends the process.
@@ -109,9 +109,14 @@ impl Spill {
         memory.try_resize(bytes).map_err(refused)
     }
 
+    /// How many bytes of the pool may be in use before memory is short.
+    pub(super) fn above(&self) -> usize {
+        self.above
+    }
+
     /// What was read is not what was written.
-    pub(crate) fn damaged(&self, error: &dyn std::error::Error) -> ImportError {
-        self.internal(DataFusionError::Internal(format!("texts that waited on disk: {error}")))
+    pub(crate) fn damaged(&self, error: impl std::fmt::Display) -> ImportError {
+        self.internal(DataFusionError::Internal(format!("what waited on disk: {error}")))
     }
 
     /// A defect of ours.

@@ -9,29 +9,33 @@
 //! as its parent. Spans of different ids overlap freely, so each category and name has a location of its own beside the
 //! threads, and no depth. Instants and steps become events that refer to their task.
 
-use super::chunk::{Mark, NO_WORD, UNFINISHED};
-use super::event;
+use super::chunk::{Mark, MarkKind, NO_WORD};
 use super::file::{Recording, Shared};
 use super::opened::{ANY, Opened};
-use super::slices::Patches;
+use super::slices::{Closed, Patch};
 use crate::error::ImportError;
-use crate::trace::findings;
+use crate::trace::{Sorter, findings};
 
 /// Closes asynchronous spans; the answer is (child, parent) of those that nest.
 pub(super) fn close(
     recording: &mut Recording,
     shared: &Shared,
-    patches: &mut Patches,
-) -> Result<Vec<(u32, u32)>, ImportError> {
-    let mut parts = std::mem::take(&mut recording.lists.asyncs);
-    parts.sort_unstable_by_key(|part| (part.key, part.time, part.sequence));
-    let mut parents = Vec::new();
+    closed: &mut Closed,
+) -> Result<Sorter<(u32, u32)>, ImportError> {
+    let none = Sorter::new(&recording.room);
+    let parts = std::mem::replace(&mut recording.lists.asyncs, none);
+    let mut parents = Sorter::new(&recording.room);
     let mut open = Opened::default();
     let mut open_key = None;
-    let mut unfinished: Vec<usize> = Vec::new();
-    for part in parts {
+    let (mut unfinished, mut first_unfinished) = (0, None);
+    let mut leave = |rows: Vec<u32>| {
+        unfinished += rows.len() as u64;
+        first_unfinished = first_unfinished.or(rows.first().copied());
+    };
+    for part in parts.sorted()? {
+        let part = part?;
         if open_key != Some(part.key) {
-            unfinished.extend(open.take_from(0));
+            leave(open.take_from(0));
             open.clear();
             open_key = Some(part.key);
         }
@@ -39,54 +43,44 @@ pub(super) fn close(
         let is_old = matches!(part.phase, b'S' | b'T' | b'p' | b'F');
         let name = if is_old || part.name < 0 { ANY } else { part.name };
         if let Some(row) = part.row {
-            parents.extend(open.last().map(|around| (row, around as u32)));
-            open.push(row as usize, name, 0);
+            if let Some(around) = open.last() {
+                parents.push((row, around))?;
+            }
+            open.push(row, name, 0);
             continue;
         }
         let found = open.innermost(name, ANY);
         if matches!(part.phase, b'e' | b'F') {
+            let time = part.time.saturating_add(recording.base);
             let Some(found) = found else {
-                let (name, time) = (recording.text(part.name).to_owned(), part.time);
+                let name = recording.text(part.name).to_owned();
                 recording.stats.note(findings::UNMATCHED_END, 1, || format!("end of `{name}` at {time} ns"));
                 continue;
             };
-            let row = open.close(found) as u32;
-            recording.set_finish(row, part.time);
-            if let Some(args) = merged(recording, row, part.args.as_deref())? {
-                patches.insert(row, args);
+            let row = open.close(found);
+            closed.finishes.push((row, time))?;
+            if part.args.is_some() {
+                closed.patches.push(Patch { row, is_async: true, end: part.args, thread_duration: None })?;
             }
             continue;
         }
-        let task = found.map(|place| open.item(place)).or(open.last()).map(|row| row as u32);
+        let task = found.map(|place| open.item(place)).or(open.last());
         recording.lists.marks.push(Mark {
             lane: part.lane,
             time: part.time,
             name: part.name.max(0),
-            kind: if is_old { "step" } else { "async_instant" },
+            kind: if is_old { MarkKind::Step } else { MarkKind::AsyncInstant },
             told_kind: NO_WORD,
             task,
             told_task: None,
             args: part.args,
-        });
+        })?;
     }
-    unfinished.extend(open.take_from(0));
-    let example = unfinished.first().map(|&row| {
-        let row = row as u32;
-        debug_assert_eq!(recording.finish(row), UNFINISHED);
-        format!("`{}` has no end", shared.names.word(recording.name(row)))
-    });
-    recording.stats.note(findings::UNFINISHED, unfinished.len() as u64, || example.unwrap_or_default());
+    leave(open.take_from(0));
+    let example = match first_unfinished {
+        Some(row) => format!("`{}` has no end", shared.names.word(recording.name(row)?)),
+        None => String::new(),
+    };
+    recording.stats.note(findings::UNFINISHED, unfinished, || example);
     Ok(parents)
-}
-
-/// The arguments of a span with those of its end laid over them; `None` when nothing changes.
-fn merged(recording: &Recording, row: u32, end: Option<&str>) -> Result<Option<String>, ImportError> {
-    let later = end.map(event::members).unwrap_or_default();
-    if later.is_empty() {
-        return Ok(None);
-    }
-    let own = recording.args(row)?;
-    let is_replaced = |key: &str| later.iter().any(|(later, _)| *later == key);
-    let kept: Vec<(&str, &str)> = event::members(&own).into_iter().filter(|(key, _)| !is_replaced(key)).collect();
-    Ok(Some(event::with_members(None, kept.into_iter().chain(later.iter().copied()))))
 }

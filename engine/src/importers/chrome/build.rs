@@ -2,23 +2,27 @@
 //!
 //! The order of the steps follows from their dependencies: ends of tasks → nesting (which needs them) → links and parents
 //! (which need nesting) → times from one origin → tables. Task columns move block by block without a copy; only where an
-//! `E` adds arguments are those of the block written anew.
+//! `E` adds arguments are those of the block written anew. What is found out about tasks is sorted by task, so that all of it is read along
+//! with the blocks, from memory or from disk.
+
+use std::iter::Peekable;
+use std::ops::Range;
 
 use datafusion::arrow::array::{Array, Int64Array, StringArray};
 use datafusion::arrow::buffer::{Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 
-use super::chunk::{Measure, NO_TIME, NO_WORD, Sample, Tasks, Texts, UNFINISHED};
-use super::file::{Recording, Shared};
+use super::chunk::{Mark, Measure, NO_TIME, NO_WORD, Sample, Texts, UNFINISHED};
+use super::file::{Piece, Recording, Shared};
 use super::kineto::{Kinds, Label, Link};
 use super::lanes::Sort;
-use super::nest::{NONE, Nesting};
+use super::nest::{NONE, Nesting, Places};
 use super::round_trip::{self, TQ_TASKS};
-use super::slices::Patches;
+use super::slices::{Closed, Patch};
 use super::{asyncs, flows, header, kineto, recorder, slices};
 use crate::cells::Cells;
 use crate::error::ImportError;
 use crate::tables::{self, PROFILER, Table};
-use crate::trace::{RunBuilder, findings};
+use crate::trace::{List, RunBuilder, Sorted, findings};
 
 /// Fills the tables of a run from the recordings of its files.
 pub(super) fn build(
@@ -28,7 +32,7 @@ pub(super) fn build(
 ) -> Result<(), ImportError> {
     let several = recordings.len() > 1;
     if several {
-        header::to_common_clock(&mut recordings);
+        header::to_common_clock(&mut recordings)?;
     }
     for recording in &mut recordings {
         let mut of_tasks = Vec::new();
@@ -40,12 +44,15 @@ pub(super) fn build(
         }
         believe(&of_tasks, recording);
     }
-    let holds = if shared.lanes.are_told() { holding_lanes(recordings.iter(), &shared) } else { Vec::new() };
+    let holds = if shared.lanes.are_told() { holding_lanes(recordings.iter(), &shared)? } else { Vec::new() };
     shared.lanes.settle_told(&holds);
     // Times of another format keep their tick 0.
     let is_ours = recordings.iter().any(|recording| recording.origin.written.is_ours());
     let keeps_times = shared.lanes.are_told() || is_ours;
-    let origin = if keeps_times { None } else { recordings.iter().filter_map(earliest).min() };
+    let origin = match keeps_times {
+        true => None,
+        false => recordings.iter().map(earliest).collect::<Result<Vec<_>, _>>()?.into_iter().flatten().min(),
+    };
     header::describe(&recordings, &mut shared, origin, several, builder);
     let kinds = Kinds::of(&shared.kinds);
     let mut built = Vec::with_capacity(recordings.len());
@@ -55,10 +62,10 @@ pub(super) fn build(
     if built.iter().all(|(_, recording)| recording.lists.events == 0) {
         builder.stats.note(findings::NO_EVENTS, 1, || "the trace holds no events".to_owned());
     }
-    let own_lanes = recorder::own_lanes(built.iter().map(|(joined, file)| (file, &*joined.own)), &shared.lanes);
+    let own_lanes = recorder::own_lanes(built.iter().map(|(joined, file)| (file, &*joined.own)), &shared.lanes)?;
     let carriers = match is_ours {
         true => vec![false; shared.lanes.all.len()],
-        false => kinds.carriers(built.iter().map(|(_, recording)| recording), &shared),
+        false => kinds.carriers(built.iter().map(|(_, recording)| recording), &shared)?,
     };
     let role_of = |lane: usize| match (own_lanes[lane], carriers[lane]) {
         (true, _) => Some(PROFILER),
@@ -98,15 +105,8 @@ fn believe(of_tasks: &[String], recording: &mut Recording) {
         recording.told_parents = parents.into_iter().filter(|(child, _)| !cyclic.contains(child)).collect();
         let example = || "tasks that belong to themselves; the parents by time count".to_owned();
         recording.stats.note(findings::DECLARED_LEFT_OUT, cyclic.len() as u64, example);
-        for mark in recording.lists.marks.iter_mut() {
-            mark.task = mark.told_task.filter(|task| *task < rows).or(mark.task);
-        }
+        recording.is_believed = true;
         return;
-    }
-    for sample in &mut recording.lists.samples {
-        if let Measure::Told { task, .. } = &mut sample.measure {
-            *task = None;
-        }
     }
     let left_out = said.len() as u64;
     recording
@@ -115,34 +115,32 @@ fn believe(of_tasks: &[String], recording: &mut Recording) {
 }
 
 /// The earliest time of a file; metadata does not count.
-fn earliest(recording: &Recording) -> Option<i64> {
-    let lists = &recording.lists;
-    let tasks = recording.pieces.iter().flat_map(|piece| &piece.tasks.starts).copied().min();
-    let others = (lists.marks.iter().map(|mark| mark.time))
-        .chain(lists.samples.iter().map(|sample| sample.time))
-        .chain(lists.ends.iter().map(|end| end.time))
-        .chain(lists.asyncs.iter().map(|part| part.time))
-        .chain(lists.flows.iter().map(|flow| flow.time));
-    tasks.into_iter().chain(others).min()
+fn earliest(recording: &Recording) -> Result<Option<i64>, ImportError> {
+    let mut earliest = recording.lists.earliest.map(|time| time.saturating_add(recording.base));
+    for piece in &recording.pieces {
+        earliest = earliest.into_iter().chain(piece.starts.values()?.iter().copied().min()).min();
+    }
+    Ok(earliest)
 }
 
 /// What the joins of a file found.
 struct Joined {
-    nesting: Nesting,
-    /// Parents that the trace declares: (child, parent), by child.
-    parents: Vec<(u32, u32)>,
-    links: Vec<Link>,
-    patches: Patches,
+    places: Places,
+    /// Parents that the trace declares: (child, parent), by child. Of several, the first counts.
+    parents: Sorted<(u32, u32)>,
+    links: List<Link>,
+    patches: Sorted<Patch>,
     /// What the recorder wrote of itself, by position.
     own: Vec<u32>,
 }
 
 fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result<Joined, ImportError> {
-    let mut patches = Patches::new();
-    let unfinished = slices::close(recording, shared, &mut patches)?;
-    let mut parents = asyncs::close(recording, shared, &mut patches)?;
+    let (mut closed, unfinished) = slices::close(recording, shared)?;
+    let mut parents = asyncs::close(recording, shared, &mut closed)?;
+    let Closed { finishes, patches, at_once } = closed;
+    recording.set_finishes(finishes.sorted()?)?;
     for piece in &recording.pieces {
-        for (kind, lane) in piece.tasks.kinds.iter().zip(&piece.tasks.lanes) {
+        for (kind, lane) in piece.kinds.values()?.iter().zip(piece.lanes.values()?.iter()) {
             if kinds.is_on_stream(*kind) {
                 shared.lanes.all[*lane as usize].is_stream = true;
             }
@@ -150,60 +148,68 @@ fn join(recording: &mut Recording, shared: &mut Shared, kinds: &Kinds) -> Result
     }
     let lanes = &shared.lanes.all;
     let of_thread = |lane: usize| (lanes[lane].sort == Sort::Thread).then_some(lanes[lane].nests);
-    let nesting = Nesting::of(recording, lanes.len(), of_thread);
+    let mut nesting = Nesting::of(recording, lanes.len(), of_thread, at_once)?;
     if let Some((row, around)) = nesting.example {
         let example = format!(
             "`{}` begins inside of `{}` on {} and ends after it",
-            shared.names.word(recording.name(row)),
-            shared.names.word(recording.name(around)),
-            lanes[recording.lane(row) as usize].location
+            shared.names.word(recording.name(row)?),
+            shared.names.word(recording.name(around)?),
+            lanes[recording.lane(row)? as usize].location
         );
         recording.stats.note(findings::OVERLAP, nesting.overlaps, || example);
     }
-    end_with_those_around(&nesting.cut, recording, shared);
-    note_unfinished(&unfinished, recording, shared);
-    parents.extend(std::mem::take(&mut recording.told_parents));
+    end_with_those_around(std::mem::take(&mut nesting.cut), recording, shared)?;
+    note_unfinished(&unfinished, recording, shared)?;
+    std::mem::take(&mut recording.told_parents).into_iter().try_for_each(|parent| parents.push(parent))?;
     if !recording.origin.written.is_ours() {
-        parents.extend(kineto::python_parents(recording, &shared.lanes));
+        kineto::python_parents(recording, &shared.lanes, &mut parents)?;
     }
-    parents.sort_unstable();
-    parents.dedup_by_key(|(child, _)| *child);
-    let launches = kineto::Launches::of(recording, kinds);
-    launches.count_ambiguous(recording, kinds, &shared.lanes);
-    let mut links = Vec::new();
+    let launches = kineto::Launches::of(recording, kinds, &shared.lanes)?;
+    launches.count_ambiguous(recording);
+    let mut links = List::new(&recording.room);
     // A trace of another format says all its links as flows.
     if !shared.lanes.are_told() && !recording.origin.written.is_ours() {
-        links.extend(launches.links(recording, kinds));
-        links.extend(kineto::operator_links(recording, kinds, &launches, &shared.lanes));
-        links.extend(kineto::sync_links(recording, &launches, shared, kinds)?);
+        launches.links(&mut links)?;
+        kineto::operator_links(recording, kinds, &launches, &shared.lanes, &mut links)?;
+        kineto::sync_links(recording, &launches, shared, &mut links)?;
     }
-    let flows = flows::links(recording, &nesting, &launches, kinds, &links);
-    links.extend(flows);
+    flows::links(recording, &nesting, &launches, &mut links)?;
+    let places = nesting.places;
     recording.forget_joins();
-    // Any number of tasks may have one id.
-    recording.charge(links.capacity() * size_of::<Link>())?;
     // What `tq` wrote has its roles.
     let own = if recording.origin.written.is_ours() { Vec::new() } else { recorder::own_tasks(recording, shared)? };
-    Ok(Joined { nesting, parents, links, patches, own })
+    Ok(Joined { places, parents: parents.sorted()?, links, patches: patches.sorted()?, own })
 }
 
 /// Ends what a `B` began inside of an `X`, where the thread goes on behind that one, as Perfetto does.
-fn end_with_those_around(cut: &[(u32, i64)], recording: &mut Recording, shared: &Shared) {
-    let Some(&(first, time)) = cut.first() else { return };
-    for (row, finish) in cut {
-        recording.set_finish(*row, *finish);
-    }
-    let name = shared.names.word(recording.name(first));
+fn end_with_those_around(
+    mut cut: Vec<(u32, i64)>,
+    recording: &mut Recording,
+    shared: &Shared,
+) -> Result<(), ImportError> {
+    let Some(&(first, time)) = cut.first() else { return Ok(()) };
+    let count = cut.len() as u64;
+    cut.sort_unstable();
+    recording.set_finishes(cut.into_iter().map(Ok))?;
+    let name = shared.names.word(recording.name(first)?);
     let example = format!("`{name}` has no `E`; it ends at {time} ns with the task around it");
-    recording.stats.note(findings::END_MISSING, cut.len() as u64, || example);
+    recording.stats.note(findings::END_MISSING, count, || example);
+    Ok(())
 }
 
 /// Counts what `B` began and nothing ended.
-fn note_unfinished(begun: &[u32], recording: &mut Recording, shared: &Shared) {
-    let mut open: Vec<u32> = begun.iter().copied().filter(|row| recording.finish(*row) == UNFINISHED).collect();
-    open.sort_unstable();
-    let example = open.first().map(|row| format!("`{}` has no `E`", shared.names.word(recording.name(*row))));
-    recording.stats.note(findings::UNFINISHED, open.len() as u64, || example.unwrap_or_default());
+fn note_unfinished(begun: &[u32], recording: &mut Recording, shared: &Shared) -> Result<(), ImportError> {
+    let (mut count, mut first) = (0, None::<u32>);
+    for &row in begun {
+        if recording.finish(row)? == UNFINISHED {
+            count += 1;
+            first = Some(first.map_or(row, |first| first.min(row)));
+        }
+    }
+    let Some(first) = first else { return Ok(()) };
+    let example = format!("`{}` has no `E`", shared.names.word(recording.name(first)?));
+    recording.stats.note(findings::UNFINISHED, count, || example);
+    Ok(())
 }
 
 fn locations<'r>(
@@ -212,7 +218,7 @@ fn locations<'r>(
     recordings: impl Iterator<Item = &'r Recording>,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
-    let used = if shared.lanes.are_told() { used_lanes(recordings, shared) } else { Vec::new() };
+    let used = if shared.lanes.are_told() { used_lanes(recordings, shared)? } else { Vec::new() };
     let rows = shared.lanes.rows(role_of, |lane| used[lane]);
     builder.append_derived(tables::Locations {
         location: rows.iter().map(|row| row.location.as_str()).collect(),
@@ -228,42 +234,57 @@ fn locations<'r>(
 }
 
 /// Lanes on which something lies, and those above them.
-fn used_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
+fn used_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Result<Vec<bool>, ImportError> {
     let lanes = &shared.lanes.all;
-    let mut used = holding_lanes(recordings, shared);
+    let mut used = holding_lanes(recordings, shared)?;
     // What is above a lane comes before it.
     for lane in (0..lanes.len()).rev().filter(|lane| lanes[*lane].shows.is_none()) {
         if let (true, Some(above)) = (used[lane], lanes[lane].parent) {
             used[above as usize] = true;
         }
     }
-    used
+    Ok(used)
 }
 
 /// Lanes on which something lies.
-fn holding_lanes<'r>(recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
+fn holding_lanes<'r>(
+    recordings: impl Iterator<Item = &'r Recording>,
+    shared: &Shared,
+) -> Result<Vec<bool>, ImportError> {
     let mut holds = vec![false; shared.lanes.all.len()];
-    for recording in recordings {
-        let tasks = recording.pieces.iter().flat_map(|piece| &piece.tasks.lanes).copied();
-        let marks = recording.lists.marks.iter().map(|mark| mark.lane);
-        let samples = recording.lists.samples.iter().map(|sample| sample.lane);
-        for lane in tasks.chain(marks).chain(samples).filter(|lane| *lane != NO_WORD) {
+    let mut see = |lane: i32| {
+        if lane != NO_WORD {
             holds[lane as usize] = true;
         }
+    };
+    for recording in recordings {
+        for piece in &recording.pieces {
+            piece.lanes.values()?.iter().for_each(|lane| see(*lane));
+        }
+        for marks in recording.lists.marks.chunks() {
+            marks?.iter().for_each(|mark| see(mark.lane));
+        }
+        for samples in recording.lists.samples.chunks() {
+            samples?.iter().for_each(|sample| see(sample.lane));
+        }
     }
-    holds
+    Ok(holds)
 }
 
-fn links(links: &[Link], recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
+fn links(links: &List<Link>, recording: &Recording, first: i64, builder: &mut RunBuilder) -> Result<(), ImportError> {
     let name = |link: &Link| (link.name != Label::Null).then(|| link.name.text(recording));
     let args = |link: &Link| (link.args != Label::None).then(|| link.args.text(recording));
-    builder.append_derived(tables::Links {
-        source: links.iter().map(|link| first + i64::from(link.source)).collect(),
-        target: links.iter().map(|link| first + i64::from(link.target)).collect(),
-        kind: links.iter().map(|link| link.kind.text(recording)).collect(),
-        name: links.iter().map(name).collect(),
-        args: links.iter().map(args).collect(),
-    })
+    for links in links.chunks() {
+        let links = links?;
+        builder.append_derived(tables::Links {
+            source: links.iter().map(|link| first + i64::from(link.source)).collect(),
+            target: links.iter().map(|link| first + i64::from(link.target)).collect(),
+            kind: links.iter().map(|link| link.kind.text(recording)).collect(),
+            name: links.iter().map(name).collect(),
+            args: links.iter().map(args).collect(),
+        })?;
+    }
+    Ok(())
 }
 
 /// Values over time. Those of `[memory]` instants come beside the event.
@@ -275,13 +296,14 @@ fn samples(
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
     let is_derived = |sample: &&Sample| matches!(sample.measure, Measure::Bytes | Measure::BytesDelta);
-    let (derived, counted): (Vec<_>, Vec<_>) = recording.lists.samples.iter().partition(is_derived);
     let location =
         |sample: &&Sample| usize::try_from(sample.lane).ok().map(|lane| shared.lanes.all[lane].location.as_str());
     let told_text = |key: i32| (key != NO_WORD).then(|| recording.text(key));
     // Kind, unit and task.
     let said = |sample: &Sample| match sample.measure {
-        Measure::Told { kind, unit, task } => (told_text(kind), told_text(unit), task),
+        Measure::Told { kind, unit, task } => {
+            (told_text(kind), told_text(unit), task.filter(|_| recording.is_believed))
+        }
         Measure::Level => (Some("level"), None, None),
         Measure::Bytes => (Some("level"), Some("bytes"), None),
         Measure::BytesDelta => (Some("delta"), Some("bytes"), None),
@@ -292,14 +314,21 @@ fn samples(
         location: samples.iter().map(location).collect(),
         task: samples.iter().map(task).collect(),
         name: samples.iter().map(|sample| recording.text(sample.series)).collect(),
-        time: samples.iter().map(|sample| time(sample.time, origin)).collect(),
+        time: samples.iter().map(|sample| time(sample.time, recording.base, origin)).collect(),
         value: samples.iter().map(|sample| sample.value).collect(),
         kind: samples.iter().map(|sample| said(sample).0).collect(),
         unit: samples.iter().map(|sample| said(sample).1).collect(),
         ..Default::default()
     };
-    builder.append(rows(&counted))?;
-    builder.append_derived(rows(&derived))
+    for samples in recording.lists.samples.chunks() {
+        let samples = samples?;
+        builder.append(rows(&samples.iter().filter(|sample| !is_derived(sample)).collect::<Vec<_>>()))?;
+    }
+    for samples in recording.lists.samples.chunks() {
+        let samples = samples?;
+        builder.append_derived(rows(&samples.iter().filter(is_derived).collect::<Vec<_>>()))?;
+    }
+    Ok(())
 }
 
 fn marks(
@@ -309,22 +338,27 @@ fn marks(
     first: i64,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
-    let marks = &recording.lists.marks;
-    let location = |mark: &super::chunk::Mark| {
-        (mark.lane != NO_WORD).then(|| shared.lanes.all[mark.lane as usize].location.as_str())
-    };
-    let kind = |mark: &super::chunk::Mark| match mark.told_kind {
-        NO_WORD => mark.kind,
+    let location = |mark: &Mark| (mark.lane != NO_WORD).then(|| shared.lanes.all[mark.lane as usize].location.as_str());
+    let kind = |mark: &Mark| match mark.told_kind {
+        NO_WORD => mark.kind.text(),
         told => recording.text(told),
     };
-    builder.append(tables::Events {
-        location: marks.iter().map(location).collect(),
-        task: marks.iter().map(|mark| mark.task.map(|row| first + i64::from(row))).collect(),
-        name: marks.iter().map(|mark| recording.text(mark.name)).collect(),
-        kind: marks.iter().map(kind).collect(),
-        time: marks.iter().map(|mark| time(mark.time, origin)).collect(),
-        args: marks.iter().map(|mark| mark.args.as_deref()).collect(),
-    })
+    let task = |mark: &Mark| {
+        let told = mark.told_task.filter(|task| recording.is_believed && *task < recording.rows);
+        told.or(mark.task).map(|row| first + i64::from(row))
+    };
+    for marks in recording.lists.marks.chunks() {
+        let marks = marks?;
+        builder.append(tables::Events {
+            location: marks.iter().map(location).collect(),
+            task: marks.iter().map(task).collect(),
+            name: marks.iter().map(|mark| recording.text(mark.name)).collect(),
+            kind: marks.iter().map(kind).collect(),
+            time: marks.iter().map(|mark| time(mark.time, recording.base, origin)).collect(),
+            args: marks.iter().map(|mark| mark.args.as_deref()).collect(),
+        })?;
+    }
+    Ok(())
 }
 
 fn tasks(
@@ -335,19 +369,17 @@ fn tasks(
     roles: &kineto::Roles,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
-    let Joined { nesting, parents, mut patches, own: of_recorder, .. } = joined;
-    let mut declared = parents.as_slice();
+    let Joined { mut places, parents, patches, own: of_recorder, .. } = joined;
+    let (mut declared, mut patches) = (parents.peekable(), patches.peekable());
     let mut of_recorder = of_recorder.as_slice();
     for piece in std::mem::take(&mut recording.pieces) {
-        let from = piece.first as usize;
-        recording.release(piece.tasks.memory());
-        let Tasks { mut starts, mut finishes, names, kinds, lanes, args, ids, roles: told_roles, without_kind } =
-            piece.tasks;
-        let rows = starts.len();
-        let range = from..from + rows;
-        let of_piece = declared.partition_point(|(child, _)| (*child as usize) < range.end);
-        let (own, later) = declared.split_at(of_piece);
-        declared = later;
+        recording.release(piece.memory());
+        let range = piece.rows();
+        let (from, rows) = (range.start, range.len());
+        let Piece { starts, finishes, names, kinds, lanes, args, ids, roles: told_roles, without_kind, .. } = piece;
+        let (mut starts, mut finishes) = (starts.fetched()?, finishes.fetched()?);
+        let (names, kinds, told_roles) = (names.fetched()?, kinds.fetched()?, told_roles.fetched()?);
+        let own = next_parents(&mut declared, range.end)?;
         let (own_rows, later) = of_recorder.split_at(of_recorder.partition_point(|row| (*row as usize) < range.end));
         of_recorder = later;
         let finished = shift(&mut starts, &mut finishes, origin);
@@ -357,7 +389,7 @@ fn tasks(
             }
             false => roles.cells(&kinds, &names, own_rows.iter().map(|row| *row as usize - from)),
         };
-        let kind = match without_kind.as_slice() {
+        let kind = match without_kind.values()?.as_ref() {
             [] => Cells::one_or_many(kinds),
             rows => {
                 let mut kinds: Vec<Option<i32>> = kinds.into_iter().map(Some).collect();
@@ -365,33 +397,46 @@ fn tasks(
                 kinds.into()
             }
         };
-        let around = &nesting.parents[range.clone()];
+        let (around, depths) = places.next(range.clone())?;
         let nested = !own.is_empty() || around.iter().any(|parent| *parent != NONE);
         let stack = nested.then(|| known(around.iter().map(|&parent| position(parent, first))));
-        let args = patched(args.fetched()?, from, rows, &mut patches)?;
+        let args = patched(args.fetched()?, range, &mut patches)?;
+        let ids = ids.fetched()?;
         let id = (!ids.is_empty()).then(|| {
-            let mut column: Vec<Option<String>> = vec![None; rows];
-            for (row, id) in ids {
-                column[row as usize] = Some(id);
+            let mut column: Vec<Option<&str>> = vec![None; rows];
+            for (row, id) in &ids {
+                column[*row as usize] = Some(id);
             }
             StringArray::from(column)
         });
         builder.append(tables::Tasks {
             id: id.into(),
-            parent: stack.as_ref().map(|stack| with_declared(stack, own, from, first)).into(),
+            parent: stack.as_ref().map(|stack| with_declared(stack, &own, from, first)).into(),
             stack_parent: stack.into(),
             role,
             name: names.into(),
             kind,
-            location: Cells::one_or_many(lanes),
+            location: Cells::one_or_many(lanes.fetched()?),
             start: starts.into(),
             finish: Int64Array::new(finishes.into(), finished).into(),
-            depth: known(nesting.depths[range].iter().map(|depth| i64::from(*depth))).into(),
+            depth: known(depths.iter().map(|depth| i64::from(*depth))).into(),
             args: (!args.text.is_empty()).then(|| texts(args)).transpose()?.into(),
             ..Default::default()
         })?;
     }
     Ok(())
+}
+
+/// The declared parents of the tasks before `end` that were not asked for before; of several for a task, the first.
+fn next_parents(declared: &mut Peekable<Sorted<(u32, u32)>>, end: usize) -> Result<Vec<(u32, u32)>, ImportError> {
+    let mut parents: Vec<(u32, u32)> = Vec::new();
+    while let Some(next) = declared.next_if(|next| next.as_ref().map_or(true, |(child, _)| (*child as usize) < end)) {
+        let (child, parent) = next?;
+        if parents.last().is_none_or(|(last, _)| *last != child) {
+            parents.push((child, parent));
+        }
+    }
+    Ok(parents)
 }
 
 /// The key of a role that `tq` wrote.
@@ -409,9 +454,9 @@ fn shift(starts: &mut [i64], finishes: &mut [i64], origin: i64) -> Option<NullBu
     finished
 }
 
-/// A time from the origin; NULL for what has none.
-fn time(time: i64, origin: i64) -> Option<i64> {
-    (time != NO_TIME).then(|| time.saturating_sub(origin))
+/// A time from the origin, where `base` is to be added to it; NULL for what has none.
+fn time(time: i64, base: i64, origin: i64) -> Option<i64> {
+    (time != NO_TIME).then(|| time.saturating_add(base).saturating_sub(origin))
 }
 
 fn position(row: u32, first: i64) -> i64 {
@@ -438,16 +483,23 @@ fn with_declared(stack: &Int64Array, declared: &[(u32, u32)], from: usize, first
     known(parents.into_iter())
 }
 
-fn patched(args: Texts, from: usize, rows: usize, patches: &mut Patches) -> Result<Texts, ImportError> {
-    let has_patch = !patches.is_empty() && (0..rows).any(|row| patches.contains_key(&((from + row) as u32)));
-    if !has_patch {
+fn patched(args: Texts, range: Range<usize>, patches: &mut Peekable<Sorted<Patch>>) -> Result<Texts, ImportError> {
+    let is_here = |next: &Result<Patch, _>| next.as_ref().map_or(true, |patch| (patch.row as usize) < range.end);
+    let mut changed = Vec::new();
+    while let Some(patch) = patches.next_if(is_here) {
+        let patch = patch?;
+        let row = patch.row as usize - range.start;
+        changed.extend(patch.over(&args.get(row)?).map(|args| (row, args)));
+    }
+    if changed.is_empty() {
         return Ok(args);
     }
+    let mut changed = changed.into_iter().peekable();
     let mut anew = Texts::default();
-    for row in 0..rows {
+    for row in 0..range.len() {
         // Rows of one block: what `E` adds does not take them from kilobytes to gigabytes.
-        let _ = match patches.remove(&((from + row) as u32)) {
-            Some(patch) => anew.push(&patch),
+        let _ = match changed.next_if(|(changed, _)| *changed == row) {
+            Some((_, patch)) => anew.push(&patch),
             None => anew.push(&args.get(row)?),
         };
     }

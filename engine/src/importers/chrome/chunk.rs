@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use super::event;
 use crate::error::ImportError;
-use crate::trace::{Spill, Stats, Stretch, Words};
+use crate::trace::{Record, Spill, Stats, Stretch, Words, record};
 
 /// The finish of a task that has none (yet).
 pub(super) const UNFINISHED: i64 = i64::MIN;
@@ -32,7 +32,7 @@ pub(super) struct Tasks {
     pub(super) lanes: Vec<i32>,
     pub(super) args: Texts,
     /// Ids by row, where there are any.
-    pub(super) ids: Vec<(u32, String)>,
+    pub(super) ids: Vec<(u32, Box<str>)>,
     /// Roles by row that `tq` wrote: keys of texts, [`NO_WORD`] for none.
     pub(super) roles: Vec<(u32, i32)>,
     /// Rows of which `tq` says that they have no kind.
@@ -42,17 +42,6 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) fn len(&self) -> usize {
         self.starts.len()
-    }
-
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.starts.capacity() * 16
-            + self.names.capacity() * 12
-            + self.args.text.capacity()
-            + self.args.ends.capacity() * 4
-            + texts_memory(self.ids.iter().map(|(_, id)| id.as_str()), size_of::<(u32, String)>())
-            + self.roles.capacity() * size_of::<(u32, i32)>()
-            + self.without_kind.capacity() * size_of::<u32>()
     }
 
     /// Gives back what growing reserved.
@@ -89,6 +78,11 @@ struct Away {
 const END_BYTES: usize = size_of::<i32>();
 
 impl Texts {
+    /// Bytes held.
+    pub(super) fn memory(&self) -> usize {
+        self.text.capacity() + self.ends.capacity() * END_BYTES
+    }
+
     /// Appends valid JSON, or nothing; `false` when it does not fit.
     #[inline]
     pub(super) fn push(&mut self, json: &str) -> bool {
@@ -152,25 +146,43 @@ fn ends_of(bytes: &[u8]) -> Vec<i32> {
 }
 
 fn text_of(spill: &Spill, bytes: Vec<u8>) -> Result<String, ImportError> {
-    String::from_utf8(bytes).map_err(|error| spill.damaged(&error))
+    String::from_utf8(bytes).map_err(|error| spill.damaged(error))
 }
 
-/// `B`: its lane, time and name are those of the task.
-#[derive(Debug)]
+/// `B` or `E`, in the order in which they are paired: that of threads, of time, and of the file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Step {
+    pub(super) lane: i32,
+    pub(super) time: i64,
+    pub(super) sequence: u64,
+    pub(super) edge: Edge,
+}
+
+record!(Step { lane, time, sequence, edge });
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Edge {
+    Begin(Begin),
+    End(End),
+}
+
+/// `B`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Begin {
     pub(super) row: u32,
-    pub(super) sequence: u64,
+    /// Those of the task.
+    pub(super) name: i32,
+    pub(super) kind: i32,
     pub(super) thread_time: Option<i64>,
 }
 
+record!(Begin { row, name, kind, thread_time });
+
 /// `E`.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct End {
-    pub(super) sequence: u64,
     /// The row of the task that comes next in the file.
     pub(super) next_row: u32,
-    pub(super) lane: i32,
-    pub(super) time: i64,
     /// Keys of texts, or [`NO_WORD`].
     pub(super) name: i32,
     pub(super) category: i32,
@@ -178,21 +190,48 @@ pub(super) struct End {
     pub(super) args: Option<Box<str>>,
 }
 
-/// `b`, `n`, `e`, and the old `S`, `T`, `p`, `F`.
-#[derive(Debug)]
+record!(End { next_row, name, category, thread_time, args });
+
+impl Record for Edge {
+    fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            Edge::Begin(begin) => (true.write(to), begin.write(to)),
+            Edge::End(end) => (false.write(to), end.write(to)),
+        };
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Edge> {
+        Some(match bool::read(from)? {
+            true => Edge::Begin(Begin::read(from)?),
+            false => Edge::End(End::read(from)?),
+        })
+    }
+
+    fn elsewhere(&self) -> usize {
+        match self {
+            Edge::Begin(_) => 0,
+            Edge::End(end) => end.elsewhere(),
+        }
+    }
+}
+
+/// `b`, `n`, `e`, and the old `S`, `T`, `p`, `F`, in the order in which they are paired: those of a key, by time and by their order in the file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Async {
-    pub(super) sequence: u64,
-    pub(super) phase: u8,
     /// Key of the text that says what belongs together.
     pub(super) key: i32,
+    pub(super) time: i64,
+    pub(super) sequence: u64,
+    pub(super) phase: u8,
     /// Key of texts.
     pub(super) name: i32,
     pub(super) lane: i32,
-    pub(super) time: i64,
     /// The task that `b` and `S` begin.
     pub(super) row: Option<u32>,
     pub(super) args: Option<Box<str>>,
 }
+
+record!(Async { key, time, sequence, phase, name, lane, row, args });
 
 /// The id of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -202,8 +241,24 @@ pub(super) enum FlowId {
     Text(i32),
 }
 
+impl Record for FlowId {
+    fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            FlowId::Number(number) => (true.write(to), number.write(to)),
+            FlowId::Text(key) => (false.write(to), key.write(to)),
+        };
+    }
+
+    fn read(from: &mut &[u8]) -> Option<FlowId> {
+        Some(match bool::read(from)? {
+            true => FlowId::Number(i64::read(from)?),
+            false => FlowId::Text(i32::read(from)?),
+        })
+    }
+}
+
 /// `s`, `t`, `f`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Flow {
     pub(super) sequence: u64,
     pub(super) phase: u8,
@@ -221,17 +276,23 @@ pub(super) struct Flow {
     pub(super) told: i32,
 }
 
+record!(Flow { sequence, phase, encloses, lane, time, category, name, id, task, told });
+
 /// A task with `bind_id`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Bind {
     pub(super) row: u32,
+    /// When it begins.
+    pub(super) time: i64,
     pub(super) id: FlowId,
     pub(super) into: bool,
     pub(super) out: bool,
 }
 
+record!(Bind { row, time, id, into, out });
+
 /// A row of `events`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Mark {
     /// [`NO_WORD`] for events of the whole trace.
     pub(super) lane: i32,
@@ -239,7 +300,7 @@ pub(super) struct Mark {
     pub(super) time: i64,
     /// Key of texts.
     pub(super) name: i32,
-    pub(super) kind: &'static str,
+    pub(super) kind: MarkKind,
     /// Key of the kind that it had in another format; [`NO_WORD`] for none.
     pub(super) told_kind: i32,
     /// The task it belongs to.
@@ -249,8 +310,57 @@ pub(super) struct Mark {
     pub(super) args: Option<Box<str>>,
 }
 
+record!(Mark { lane, time, name, kind, told_kind, task, told_task, args });
+
+/// What sort of event a mark is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum MarkKind {
+    Instant,
+    Object,
+    Sample,
+    MemoryDump,
+    Context,
+    Step,
+    AsyncInstant,
+}
+
+impl MarkKind {
+    const ALL: [MarkKind; 7] = [
+        MarkKind::Instant,
+        MarkKind::Object,
+        MarkKind::Sample,
+        MarkKind::MemoryDump,
+        MarkKind::Context,
+        MarkKind::Step,
+        MarkKind::AsyncInstant,
+    ];
+
+    /// The word for it in `events.kind`.
+    pub(super) fn text(self) -> &'static str {
+        match self {
+            MarkKind::Instant => "instant",
+            MarkKind::Object => "object",
+            MarkKind::Sample => "sample",
+            MarkKind::MemoryDump => "memory_dump",
+            MarkKind::Context => "context",
+            MarkKind::Step => "step",
+            MarkKind::AsyncInstant => "async_instant",
+        }
+    }
+}
+
+impl Record for MarkKind {
+    fn write(&self, to: &mut Vec<u8>) {
+        (*self as u8).write(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Option<MarkKind> {
+        MarkKind::ALL.get(usize::from(u8::read(from)?)).copied()
+    }
+}
+
 /// A row of `counters`.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Sample {
     /// [`NO_WORD`] for those of the whole trace.
     pub(super) lane: i32,
@@ -261,6 +371,8 @@ pub(super) struct Sample {
     pub(super) value: f64,
     pub(super) measure: Measure,
 }
+
+record!(Sample { lane, time, series, value, measure });
 
 /// What a sample says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -273,6 +385,33 @@ pub(super) enum Measure {
     Bytes,
     /// Bytes that came or went.
     BytesDelta,
+}
+
+impl Record for Measure {
+    fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            Measure::Level => 0_u8.write(to),
+            Measure::Told { kind, unit, task } => {
+                1_u8.write(to);
+                (*kind, *unit, *task).write(to);
+            }
+            Measure::Bytes => 2_u8.write(to),
+            Measure::BytesDelta => 3_u8.write(to),
+        }
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Measure> {
+        Some(match u8::read(from)? {
+            0 => Measure::Level,
+            1 => {
+                let (kind, unit, task) = Record::read(from)?;
+                Measure::Told { kind, unit, task }
+            }
+            2 => Measure::Bytes,
+            3 => Measure::BytesDelta,
+            _ => return None,
+        })
+    }
 }
 
 /// `M`.
@@ -290,6 +429,8 @@ pub(super) struct Python {
     pub(super) id: i64,
     pub(super) parent: Option<i64>,
 }
+
+record!(Python { row, id, parent });
 
 /// How the text of a block came to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -328,13 +469,6 @@ pub(super) struct Joins {
 }
 
 impl Joins {
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        (self.correlations.capacity() + self.externals.capacity()) * size_of::<(u32, i64)>()
-            + self.pythons.capacity() * size_of::<Python>()
-            + self.syncs.capacity() * size_of::<u32>()
-    }
-
     /// Gives back what growing reserved.
     pub(super) fn shrink(&mut self) {
         self.correlations.shrink_to_fit();
@@ -344,11 +478,11 @@ impl Joins {
     }
 }
 
-/// Everything that is no task column.
+/// Everything of a block that is no task column; [`super::lists`] has the lists of a file.
 #[derive(Debug, Default)]
 pub(super) struct Lists {
-    pub(super) begins: Vec<Begin>,
-    pub(super) ends: Vec<End>,
+    /// `B` and `E`.
+    pub(super) steps: Vec<Step>,
     pub(super) asyncs: Vec<Async>,
     pub(super) flows: Vec<Flow>,
     pub(super) binds: Vec<Bind>,
@@ -359,121 +493,4 @@ pub(super) struct Lists {
     pub(super) events: u64,
     /// `ph` of the first one.
     pub(super) first_phase: Option<u8>,
-}
-
-/// How the words of a block are called in the file.
-pub(super) struct Renumber {
-    pub(super) lanes: Vec<i32>,
-    pub(super) texts: Vec<i32>,
-    /// Rows and events before the block.
-    pub(super) rows: u32,
-    pub(super) events: u64,
-}
-
-impl Renumber {
-    fn lane(&self, lane: i32) -> i32 {
-        usize::try_from(lane).map_or(NO_WORD, |lane| self.lanes[lane])
-    }
-
-    pub(super) fn text(&self, text: i32) -> i32 {
-        usize::try_from(text).map_or(NO_WORD, |text| self.texts[text])
-    }
-
-    fn id(&self, id: FlowId) -> FlowId {
-        match id {
-            FlowId::Number(_) => id,
-            FlowId::Text(text) => FlowId::Text(self.text(text)),
-        }
-    }
-}
-
-/// Bytes of texts that are held one by one, each beside `each` bytes of its row: an allocation has 16 bytes of its own.
-fn texts_memory<'a>(texts: impl Iterator<Item = &'a str>, each: usize) -> usize {
-    texts.map(|text| text.len() + each + 16).sum()
-}
-
-fn args_memory<'a>(args: impl Iterator<Item = Option<&'a str>>) -> usize {
-    texts_memory(args.flatten(), 0)
-}
-
-impl Lists {
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.memory_of_joins()
-            + self.marks.len() * size_of::<Mark>()
-            + args_memory(self.marks.iter().map(|mark| mark.args.as_deref()))
-            + self.samples.len() * size_of::<Sample>()
-            + texts_memory(self.facts.iter().map(|fact| fact.what.as_str()), size_of::<Fact>())
-            + texts_memory(self.facts.iter().map(|fact| fact.args.as_str()), 0)
-    }
-
-    /// Bytes of what only joins need.
-    pub(super) fn memory_of_joins(&self) -> usize {
-        self.begins.len() * size_of::<Begin>()
-            + self.ends.len() * size_of::<End>()
-            + args_memory(self.ends.iter().map(|end| end.args.as_deref()))
-            + self.asyncs.len() * size_of::<Async>()
-            + args_memory(self.asyncs.iter().map(|part| part.args.as_deref()))
-            + self.flows.len() * size_of::<Flow>()
-            + self.binds.len() * size_of::<Bind>()
-    }
-
-    /// Takes over the lists of the next block.
-    pub(super) fn append(&mut self, block: Lists, by: &Renumber) {
-        let rows = by.rows;
-        self.begins.extend(block.begins.into_iter().map(|begin| Begin {
-            row: begin.row + rows,
-            sequence: begin.sequence + by.events,
-            ..begin
-        }));
-        self.ends.extend(block.ends.into_iter().map(|end| End {
-            sequence: end.sequence + by.events,
-            next_row: end.next_row + rows,
-            lane: by.lane(end.lane),
-            name: by.text(end.name),
-            category: by.text(end.category),
-            ..end
-        }));
-        self.asyncs.extend(block.asyncs.into_iter().map(|part| Async {
-            sequence: part.sequence + by.events,
-            key: by.text(part.key),
-            name: by.text(part.name),
-            lane: by.lane(part.lane),
-            row: part.row.map(|row| row + rows),
-            ..part
-        }));
-        self.flows.extend(block.flows.into_iter().map(|flow| Flow {
-            sequence: flow.sequence + by.events,
-            lane: by.lane(flow.lane),
-            category: by.text(flow.category),
-            name: by.text(flow.name),
-            id: by.id(flow.id),
-            told: by.text(flow.told),
-            ..flow
-        }));
-        self.binds.extend(block.binds.into_iter().map(|bind| Bind {
-            row: bind.row + rows,
-            id: by.id(bind.id),
-            ..bind
-        }));
-        self.marks.extend(block.marks.into_iter().map(|mark| Mark {
-            lane: by.lane(mark.lane),
-            name: by.text(mark.name),
-            told_kind: by.text(mark.told_kind),
-            task: mark.task.map(|row| row + rows),
-            ..mark
-        }));
-        self.samples.extend(block.samples.into_iter().map(|sample| Sample {
-            lane: by.lane(sample.lane),
-            series: by.text(sample.series),
-            measure: match sample.measure {
-                Measure::Told { kind, unit, task } => Measure::Told { kind: by.text(kind), unit: by.text(unit), task },
-                measure => measure,
-            },
-            ..sample
-        }));
-        self.facts.extend(block.facts.into_iter().map(|fact| Fact { lane: by.lane(fact.lane), ..fact }));
-        self.events += block.events;
-        self.first_phase = self.first_phase.or(block.first_phase);
-    }
 }

@@ -23,17 +23,18 @@
 //! | 1.11 to 1.13 | `async_cpu_to_gpu`, `async_gpu` | 123 |
 //! | 2.0 and later | `ac2g`, `ac2g` | 123 |
 
-use std::collections::BTreeMap;
+use std::iter::Peekable;
 
 use hashbrown::HashSet;
 
 use super::chunk::{Flow, FlowId, NO_WORD, UNFINISHED};
 use super::event;
 use super::file::Recording;
-use super::kineto::{Kinds, Known, Label, Launches, Link};
-use super::nest::Nesting;
+use super::kineto::{Known, Label, Launches, Link};
+use super::nest::{Asked, Nesting};
 use super::round_trip::{self, WRITTEN};
-use crate::trace::{Words, findings};
+use crate::error::ImportError;
+use crate::trace::{List, Record, Sorted, Sorter, Words, findings, record};
 
 /// The categories of Kineto's flows from calls to what they launch.
 const LAUNCH: [&str; 2] = ["ac2g", "async_cpu_to_gpu"];
@@ -84,10 +85,14 @@ fn kind_of(category: i32, texts: &mut Words) -> Option<Label> {
     })
 }
 
-/// An end of an arrow that is bound to a task.
+/// An end of an arrow that is bound to a task. Those of one identity stand together, in the order of time.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Point {
+    identity: Identity,
     time: i64,
     sequence: u64,
+    /// Its place among all flows and tasks with flows.
+    number: u64,
     role: Role,
     /// `None`: there is no task where it points.
     task: Option<u32>,
@@ -95,135 +100,204 @@ struct Point {
     told: i32,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
+record!(Point { identity, time, sequence, number, role, task, told });
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Role {
     Start,
     Step,
     End,
 }
 
+impl Record for Role {
+    fn write(&self, to: &mut Vec<u8>) {
+        (*self as u8).write(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Role> {
+        [Role::Start, Role::Step, Role::End].get(usize::from(u8::read(from)?)).copied()
+    }
+}
+
 /// (category, name, id); flows on tasks have neither category nor name.
 type Identity = (i32, i32, FlowId);
 
-/// The links of a file's flows.
-///
-/// `others` are the links that are known already: what `tq` wrote as flows may be among them.
+/// A link in the order in which links of flows stand: by target, by source, and as they were found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Bound {
+    target: u32,
+    source: u32,
+    number: u64,
+    kind: Label,
+    name: Label,
+    args: Label,
+}
+
+record!(Bound { target, source, number, kind, name, args });
+
+/// Appends the links of a file's flows to those that are known already: what `tq` wrote as flows may be among them.
 pub(super) fn links(
     recording: &mut Recording,
     nesting: &Nesting,
     launches: &Launches,
-    kinds: &Kinds,
-    others: &[Link],
-) -> Vec<Link> {
-    let mut identities: BTreeMap<Identity, Vec<Point>> = BTreeMap::new();
+    links: &mut List<Link>,
+) -> Result<(), ImportError> {
+    if recording.lists.flows.is_empty() && recording.lists.binds.is_empty() {
+        return Ok(());
+    }
     let launch_flows = LaunchFlows::of(&recording.texts, !launches.are_none());
     // Without such flows nothing is looked up.
-    let known = if launch_flows.are_any() { launches.known(recording, kinds) } else { HashSet::new() };
-    let mut said = 0;
-    let tasks = tasks(recording, nesting);
-    for (flow, task) in recording.lists.flows.iter().zip(tasks) {
-        let is_launch = launch_flows.have(flow.category, flow.name);
-        if let (true, FlowId::Number(id)) = (is_launch, flow.id)
-            && known.contains(&id)
-        {
-            said += 1;
-            continue;
-        }
-        identities.entry((flow.category, flow.name, flow.id)).or_default().push(point(flow, task));
-    }
-    for bind in &recording.lists.binds {
-        let points = identities.entry((NO_WORD, NO_WORD, bind.id)).or_default();
-        let role = match (bind.into, bind.out) {
-            (true, true) => Role::Step,
-            (true, false) => Role::End,
-            _ => Role::Start,
-        };
-        let time = recording.start(bind.row);
-        points.push(Point { time, sequence: u64::from(bind.row), role, task: Some(bind.row), told: NO_WORD });
-    }
-    let mut links = Vec::new();
-    let mut unbound = 0;
-    for ((category, name, _), points) in &mut identities {
-        let is_launch = launch_flows.have(*category, *name);
-        let ours = kind_of(*category, &mut recording.texts);
+    let known = if launch_flows.are_any() { Some(launches.known(&recording.room)?) } else { None };
+    let is_launched = |id: i64| known.as_ref().is_some_and(|(ids, _)| ids.binary_search(&id).is_ok());
+    let (points, mut said) = points(recording, nesting, |flow| {
+        let is_known = matches!(flow.id, FlowId::Number(id) if is_launched(id));
+        is_known && launch_flows.have(flow.category, flow.name)
+    })?;
+    drop(known);
+    let mut bound = Sorter::new(&recording.room);
+    let (mut number, mut unbound, mut are_flows) = (0, 0, true);
+    let memory = recording.room.hold();
+    let mut points = points.sorted()?.peekable();
+    let mut of_one = Vec::new();
+    while next_identity(&mut points, &mut of_one)? {
+        recording
+            .room
+            .resize(&memory, if of_one.len() > FEW_POINTS { of_one.capacity() * size_of::<Point>() } else { 0 })?;
+        let Some(Point { identity: (category, name, _), .. }) = of_one.first().cloned() else { continue };
+        let is_launch = launch_flows.have(category, name);
+        let ours = kind_of(category, &mut recording.texts);
         let kind = ours.unwrap_or(Label::Word(if is_launch { Known::Launch } else { Known::Flow }));
-        let is_named = *name >= 0 && !(ours.is_some() && recording.text(*name).is_empty());
+        let is_named = name >= 0 && !(ours.is_some() && recording.text(name).is_empty());
         // What `tq` wrote has an identity for each link.
-        let told = points.iter().map(|point| point.told).find(|told| *told != NO_WORD);
-        let told = told.map(|told| recording.texts.word(told).to_owned());
+        let told = of_one.iter().filter(|point| point.told != NO_WORD).min_by_key(|point| point.number);
+        let told = told.map(|point| recording.texts.word(point.told).to_owned());
         let has_none = || matches!(round_trip::said(told.as_deref(), "name"), round_trip::Said::Null);
         let name = match is_named {
-            true => Label::Key(*name),
+            true => Label::Key(name),
             false if has_none() => Label::Null,
             false => Label::None,
         };
         let args = told.as_deref().and_then(|told| event::get(told, "args")).filter(|args| args.starts_with('{'));
         let args = args.map_or(Label::None, |args| Label::Key(recording.texts.intern(args)));
-        unbound += bind_all(points, |source, target| links.push(Link { source, target, kind, name, args }));
+        are_flows &= kind == Label::Word(Known::Flow);
+        unbound += bind_all(&of_one, |source, target| {
+            number += 1;
+            bound.push(Bound { target, source, number, kind, name, args })
+        })?;
     }
-    if links.iter().any(|link| link.kind != Label::Word(Known::Flow)) {
-        let known: HashSet<_> = others.iter().map(|link| (link.source, link.target, link.kind)).collect();
-        let before = links.len();
-        links.retain(|link| !known.contains(&(link.source, link.target, link.kind)));
-        said += (before - links.len()) as u64;
+    let mut known = HashSet::new();
+    if !are_flows {
+        for others in links.chunks() {
+            known.extend(others?.iter().map(|link| (link.source, link.target, link.kind)));
+        }
     }
-    links.sort_unstable_by_key(|link| (link.target, link.source));
+    for link in bound.sorted()? {
+        let Bound { target, source, kind, name, args, .. } = link?;
+        match known.contains(&(source, target, kind)) {
+            true => said += 1,
+            false => links.push(Link { source, target, kind, name, args })?,
+        }
+    }
     recording.stats.note(findings::FLOW_SAME_AS_LAUNCH, said, || "flows that say what arguments say".to_owned());
     recording.stats.note(findings::FLOW_UNBOUND, unbound, || {
         "no start, no end, no task where it points, or both ends in one task".to_owned()
     });
-    links
+    Ok(())
 }
 
-/// The task that each flow event belongs to.
-fn tasks(recording: &Recording, nesting: &Nesting) -> Vec<Option<u32>> {
-    let flows = &recording.lists.flows;
-    let is_next = |flow: &Flow| flow.phase == b'f' && !flow.encloses;
-    let enclosed: Vec<&Flow> = flows.iter().filter(|flow| !is_next(flow)).collect();
-    let points: Vec<(usize, i64)> = enclosed.iter().map(|flow| (flow.lane as usize, flow.time)).collect();
-    let mut around = nesting.around(recording, &points).into_iter();
-    let task = |flow: &Flow| {
-        let by_time = match is_next(flow) {
-            true => nesting.next(recording, flow.lane as usize, flow.time),
-            false => around.next().flatten(),
+/// So many points of an identity need no leave.
+const FEW_POINTS: usize = 4096;
+
+/// Fills `of_one` with the points of the next identity; `false` when there is none.
+fn next_identity(points: &mut Peekable<Sorted<Point>>, of_one: &mut Vec<Point>) -> Result<bool, ImportError> {
+    of_one.clear();
+    let Some(first) = points.next().transpose()? else { return Ok(false) };
+    let identity = first.identity;
+    of_one.push(first);
+    while let Some(next) = points.next_if(|next| next.as_ref().map_or(true, |next| next.identity == identity)) {
+        of_one.push(next?);
+    }
+    Ok(true)
+}
+
+/// The ends of all arrows but those that are `known`, and how many these are.
+fn points(
+    recording: &Recording,
+    nesting: &Nesting,
+    is_known: impl Fn(&Flow) -> bool,
+) -> Result<(Sorter<Point>, u64), ImportError> {
+    let base = recording.base;
+    let mut asked = Sorter::new(&recording.room);
+    for (number, flow) in (0..).zip(recording.lists.flows.iter()) {
+        let Flow { lane, time, phase, encloses, .. } = flow?;
+        let is_next = phase == b'f' && !encloses;
+        asked.push(Asked { lane, time: time.saturating_add(base), number, is_next })?;
+    }
+    let mut found = nesting.find(recording, asked)?.sorted()?.peekable();
+    let mut points = Sorter::new(&recording.room);
+    let mut known = 0;
+    let mut count = 0;
+    for (number, flow) in (0..).zip(recording.lists.flows.iter()) {
+        let flow = flow?;
+        let time = flow.time.saturating_add(base);
+        let by_time = found.next_if(|next| next.as_ref().map_or(true, |(found, _)| *found == number));
+        let by_time = by_time.transpose()?.map(|(_, row)| row);
+        let told = match flow.task {
+            Some(task) if is_there(recording, task, flow.lane, time)? => Some(task),
+            _ => None,
         };
-        let is_there = |row: &u32| {
-            *row < recording.rows && recording.lane(*row) == flow.lane && {
-                let finish = recording.finish(*row);
-                recording.start(*row) <= flow.time && (finish == UNFINISHED || flow.time <= finish)
-            }
+        count = number + 1;
+        if is_known(&flow) {
+            known += 1;
+            continue;
+        }
+        let role = match flow.phase {
+            b's' => Role::Start,
+            b't' => Role::Step,
+            _ => Role::End,
         };
-        flow.task.filter(is_there).or(by_time)
-    };
-    flows.iter().map(task).collect()
+        let identity = (flow.category, flow.name, flow.id);
+        let task = told.or(by_time);
+        points.push(Point { identity, time, sequence: flow.sequence, number, role, task, told: flow.told })?;
+    }
+    for (number, bind) in (count..).zip(recording.lists.binds.iter()) {
+        let bind = bind?;
+        let role = match (bind.into, bind.out) {
+            (true, true) => Role::Step,
+            (true, false) => Role::End,
+            _ => Role::Start,
+        };
+        let identity = (NO_WORD, NO_WORD, bind.id);
+        let (time, sequence) = (bind.time.saturating_add(base), u64::from(bind.row));
+        points.push(Point { identity, time, sequence, number, role, task: Some(bind.row), told: NO_WORD })?;
+    }
+    Ok((points, known))
 }
 
-fn point(flow: &Flow, task: Option<u32>) -> Point {
-    let role = match flow.phase {
-        b's' => Role::Start,
-        b't' => Role::Step,
-        _ => Role::End,
-    };
-    Point { time: flow.time, sequence: flow.sequence, role, task, told: flow.told }
+/// Whether a task is on a lane at a time.
+fn is_there(recording: &Recording, row: u32, lane: i32, time: i64) -> Result<bool, ImportError> {
+    if row >= recording.rows || recording.lane(row)? != lane {
+        return Ok(false);
+    }
+    let finish = recording.finish(row)?;
+    Ok(recording.start(row)? <= time && (finish == UNFINISHED || time <= finish))
 }
 
-/// Pairs the points of one identity; the answer is how many became part of no link.
-fn bind_all(points: &mut [Point], mut link: impl FnMut(u32, u32)) -> u64 {
-    points.sort_by_key(|point| (point.time, point.sequence));
+/// Pairs the points of one identity, in the order of time; the answer is how many became part of no link.
+fn bind_all<E>(points: &[Point], mut link: impl FnMut(u32, u32) -> Result<(), E>) -> Result<u64, E> {
     let mut starts = points.iter().enumerate().filter(|(_, point)| point.role == Role::Start).map(|(at, _)| at);
     // The only start, if there is only one.
     let only = starts.next().filter(|_| starts.next().is_none());
     let mut used = vec![false; points.len()];
     let mut latest = None;
-    for at in 0..points.len() {
-        let point = &points[at];
+    for (at, point) in points.iter().enumerate() {
         if point.role != Role::Start {
             let source = latest.or(only).filter(|&source| source != at);
             if let Some((source, (from, to))) =
                 source.and_then(|source| Some((source, points[source].task.zip(point.task)?)))
                 && from != to
             {
-                link(from, to);
+                link(from, to)?;
                 used[source] = true;
                 used[at] = true;
             }
@@ -232,7 +306,7 @@ fn bind_all(points: &mut [Point], mut link: impl FnMut(u32, u32)) -> u64 {
             latest = Some(at);
         }
     }
-    used.iter().filter(|used| !**used).count() as u64
+    Ok(used.iter().filter(|used| !**used).count() as u64)
 }
 
 #[cfg(test)]
@@ -250,16 +324,22 @@ mod tests {
             .iter()
             .enumerate()
             .map(|(at, &(letter, time, task))| Point {
+                identity: (NO_WORD, NO_WORD, FlowId::Number(0)),
                 time,
                 sequence: at as u64,
+                number: at as u64,
                 role: role(letter),
                 task: Some(task),
                 told: NO_WORD,
             })
             .collect();
+        points.sort();
         let mut links = Vec::new();
-        let unbound = bind_all(&mut points, |source, target| links.push((source, target)));
-        (links, unbound)
+        let unbound = bind_all(&points, |source, target| {
+            links.push((source, target));
+            Ok::<(), ImportError>(())
+        });
+        (links, unbound.unwrap())
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn base(beside: &[Beside]) -> Option<i64> {
 
 /// Counts the times of each file from its own base, so that files of several ranks share an origin. Where some have a base
 /// and others have none, their offset is unknown: then all times stay as they are.
-pub(super) fn to_common_clock(recordings: &mut [Recording]) {
+pub(super) fn to_common_clock(recordings: &mut [Recording]) -> Result<(), ImportError> {
     let has_base = |recording: &Recording| base(&recording.beside).is_some();
     if recordings.iter().any(has_base) && !recordings.iter().all(has_base) {
         for recording in recordings.iter_mut().filter(|recording| !has_base(recording)) {
@@ -114,24 +114,22 @@ pub(super) fn to_common_clock(recordings: &mut [Recording]) {
                 .stats
                 .note(findings::BASE_TIME_MISSING, 1, || format!("{path} has no base time; clocks are not compared"));
         }
-        return;
+        return Ok(());
     }
-    recordings.iter_mut().for_each(add_base);
+    recordings.iter_mut().try_for_each(add_base)
 }
 
-fn add_base(recording: &mut Recording) {
-    let Some(base) = base(&recording.beside).filter(|base| *base != 0) else { return };
+fn add_base(recording: &mut Recording) -> Result<(), ImportError> {
+    let Some(base) = base(&recording.beside).filter(|base| *base != 0) else { return Ok(()) };
     let add = |time: &mut i64| *time = time.saturating_add(base);
     for piece in &mut recording.pieces {
-        piece.tasks.starts.iter_mut().for_each(add);
-        piece.tasks.finishes.iter_mut().filter(|finish| **finish != UNFINISHED).for_each(add);
+        piece.starts.change(|starts| starts.iter_mut().for_each(add))?;
+        piece.finishes.change(|finishes| {
+            finishes.iter_mut().filter(|finish| **finish != UNFINISHED).for_each(add);
+        })?;
     }
-    let lists = &mut recording.lists;
-    lists.ends.iter_mut().for_each(|end| add(&mut end.time));
-    lists.asyncs.iter_mut().for_each(|part| add(&mut part.time));
-    lists.flows.iter_mut().for_each(|flow| add(&mut flow.time));
-    lists.marks.iter_mut().for_each(|mark| add(&mut mark.time));
-    lists.samples.iter_mut().for_each(|sample| add(&mut sample.time));
+    recording.base = base;
+    Ok(())
 }
 
 /// Fills what `runs` says of the trace.
@@ -214,18 +212,21 @@ pub(super) fn mark_summaries(recording: &mut Recording, shared: &mut Shared) -> 
     };
     let summary = shared.kinds.intern("summary");
     for piece in &mut recording.pieces {
-        let tasks = &mut piece.tasks;
-        for row in 0..tasks.len() {
-            if !is_total[tasks.names[row] as usize] {
+        let mut summaries = Vec::new();
+        for (row, name) in piece.names.values()?.iter().enumerate() {
+            if !is_total[*name as usize] {
                 continue;
             }
-            let args = tasks.args.get(row)?;
+            let args = piece.args.get(row)?;
             let args = event::members(&args);
             let has = |key: &str| args.iter().any(|(name, _)| *name == key);
             let is_summary = has("count") && has("avg ms") && args.len() == 2;
-            if is_summary || (of_clang(tasks.lanes[row]) && tasks.starts[row] == 0) {
-                tasks.kinds[row] = summary;
+            if is_summary || (of_clang(piece.lanes.get(row)?) && piece.starts.get(row)? == 0) {
+                summaries.push(row);
             }
+        }
+        if !summaries.is_empty() {
+            piece.kinds.change(|kinds| summaries.iter().for_each(|row| kinds[*row] = summary))?;
         }
     }
     Ok(())

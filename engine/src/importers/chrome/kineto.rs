@@ -12,11 +12,12 @@
 //! joined within a file. One call may launch many kernels (graphs); a call may be missing where a tool cut the trace.
 //! `ac2g` flows also sit on calls that launched nothing: launches are built from `correlation` alone.
 
+use datafusion::execution::memory_pool::MemoryReservation;
 use hashbrown::{HashMap, HashSet};
 
-use super::chunk::{Joins, UNFINISHED};
+use super::chunk::UNFINISHED;
 use super::event;
-use super::file::{Recording, Shared};
+use super::file::{Piece, Recording, Shared};
 use super::lanes::Lanes;
 use crate::cells::Cells;
 use crate::cells::kind::Word;
@@ -24,7 +25,7 @@ use crate::error::ImportError;
 use crate::importers::blocking::{waits_for_device, waits_in_python};
 use crate::importers::collectives::is_collective;
 use crate::tables::{self, PROFILER};
-use crate::trace::{RunBuilder, Words, findings};
+use crate::trace::{Column, List, Record, Room, RunBuilder, Sorter, Words, each, findings, record};
 
 /// A link between two tasks of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,8 +38,10 @@ pub(super) struct Link {
     pub(super) args: Label,
 }
 
+record!(Link { source, target, kind, name, args });
+
 /// A word about a link: its kind or name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Label {
     None,
     /// An empty name that `tq` wrote counts as no name.
@@ -48,8 +51,29 @@ pub(super) enum Label {
     Key(i32),
 }
 
+impl Record for Label {
+    fn write(&self, to: &mut Vec<u8>) {
+        match self {
+            Label::None => 0_u8.write(to),
+            Label::Null => 1_u8.write(to),
+            Label::Word(word) => (2_u8, *word as u8).write(to),
+            Label::Key(key) => (3_u8, *key).write(to),
+        }
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Label> {
+        Some(match u8::read(from)? {
+            0 => Label::None,
+            1 => Label::Null,
+            2 => Label::Word(*Known::ALL.get(usize::from(u8::read(from)?))?),
+            3 => Label::Key(i32::read(from)?),
+            _ => return None,
+        })
+    }
+}
+
 /// Kinds and names of links that the format has: in one byte, since traces have millions of links.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Known {
     Flow,
     Launch,
@@ -64,6 +88,19 @@ pub(super) enum Known {
 }
 
 impl Known {
+    const ALL: [Known; 10] = [
+        Known::Flow,
+        Known::Launch,
+        Known::Operator,
+        Known::Sync,
+        Known::Call,
+        Known::ExternalId,
+        Known::StreamSync,
+        Known::ContextSync,
+        Known::EventSync,
+        Known::StreamWaitEvent,
+    ];
+
     pub(super) fn text(self) -> &'static str {
         match self {
             Known::Flow => "flow",
@@ -201,12 +238,17 @@ impl Kinds {
 
     /// Which lanes only carry data: something is copied or communicated there, or waits, and nothing else runs. The ranges of a
     /// user, which are drawn around both, do not count.
-    pub(super) fn carriers<'r>(&self, recordings: impl Iterator<Item = &'r Recording>, shared: &Shared) -> Vec<bool> {
+    pub(super) fn carriers<'r>(
+        &self,
+        recordings: impl Iterator<Item = &'r Recording>,
+        shared: &Shared,
+    ) -> Result<Vec<bool>, ImportError> {
         let collectives = self.collectives(&shared.names);
         let (mut carries, mut works) = (vec![false; shared.lanes.all.len()], vec![false; shared.lanes.all.len()]);
         for recording in recordings {
-            for tasks in recording.pieces.iter().map(|piece| &piece.tasks) {
-                for ((&lane, &kind), &name) in tasks.lanes.iter().zip(&tasks.kinds).zip(&tasks.names) {
+            for piece in &recording.pieces {
+                let (lanes, kinds, names) = (piece.lanes.values()?, piece.kinds.values()?, piece.names.values()?);
+                for ((&lane, &kind), &name) in lanes.iter().zip(kinds.iter()).zip(names.iter()) {
                     let kind = self.get(kind);
                     let is_carried = kind == Kind::Copy || collectives.get(name as usize) == Some(&Some(kind));
                     match kind {
@@ -217,7 +259,7 @@ impl Kinds {
                 }
             }
         }
-        carries.into_iter().zip(works).map(|(carries, works)| carries && !works).collect()
+        Ok(carries.into_iter().zip(works).map(|(carries, works)| carries && !works).collect())
     }
 }
 
@@ -280,42 +322,85 @@ impl Roles {
     }
 }
 
-/// Python's declared parents as (child, parent). Ids count within a process.
-pub(super) fn python_parents(recording: &mut Recording, lanes: &Lanes) -> Vec<(u32, u32)> {
-    let process = |lane: i32| lanes.all[lane as usize].parent;
-    let pythons = || {
-        recording.pieces.iter().flat_map(|piece| {
-            piece.joins.pythons.iter().map(move |python| {
-                let process = process(piece.tasks.lanes[python.row as usize]);
-                (piece.first + python.row, process, python)
-            })
-        })
-    };
-    let by_id: HashMap<(Option<i32>, i64), u32> =
-        pythons().map(|(row, process, python)| ((process, python.id), row)).collect();
-    let mut parents = Vec::new();
-    let mut unknown = 0;
-    let mut first_unknown = None;
-    for (row, process, python) in pythons() {
-        let Some(id) = python.parent else { continue };
-        match by_id.get(&(process, id)) {
-            Some(&parent) => parents.push((row, parent)),
-            None => {
-                unknown += 1;
-                first_unknown.get_or_insert(id);
+/// Appends Python's declared parents to those that are known, as (child, parent). Ids count within a process.
+pub(super) fn python_parents(
+    recording: &mut Recording,
+    lanes: &Lanes,
+    known: &mut Sorter<(u32, u32)>,
+) -> Result<(), ImportError> {
+    let mut sorter = Sorter::new(&recording.room);
+    for piece in &recording.pieces {
+        if piece.pythons.len() == 0 {
+            continue;
+        }
+        let lane_of = piece.lanes.values()?;
+        for python in piece.pythons.values()?.iter() {
+            let (row, process) = (piece.first + python.row, lanes.all[lane_of[python.row as usize] as usize].parent);
+            sorter.push(Named { process, id: python.id, is_child: false, row })?;
+            if let Some(id) = python.parent {
+                sorter.push(Named { process, id, is_child: true, row })?;
             }
         }
     }
-    let cyclic = in_cycles(&parents);
-    parents.retain(|(row, _)| !cyclic.contains(row));
+    let mut parents = List::new(&recording.room);
+    let (mut unknown, mut first_unknown) = (0, None::<(u32, i64)>);
+    let mut are_before = true;
+    let mut of_id = None;
+    for named in sorter.sorted()? {
+        let Named { process, id, is_child, row } = named?;
+        if !is_child {
+            // Of several with an id, the last one counts.
+            of_id = Some(((process, id), row));
+            continue;
+        }
+        match of_id.filter(|(key, _)| *key == (process, id)) {
+            Some((_, parent)) => {
+                are_before &= parent < row;
+                parents.push((row, parent))?;
+            }
+            None => {
+                unknown += 1;
+                first_unknown = first_unknown.into_iter().chain([(row, id)]).min();
+            }
+        }
+    }
+    // A circle has a parent that does not stand before its child.
+    let cyclic = if are_before { HashSet::new() } else { in_cycles_of(&parents, recording)? };
+    for parent in parents.iter() {
+        let (row, parent) = parent?;
+        if !cyclic.contains(&row) {
+            known.push((row, parent))?;
+        }
+    }
     let stats = &mut recording.stats;
     stats.note(findings::PYTHON_PARENT_UNKNOWN, unknown, || {
-        format!("`Python parent id` {} is nobody's; the parent by time counts", first_unknown.unwrap_or_default())
+        let id = first_unknown.map_or(0, |(_, id)| id);
+        format!("`Python parent id` {id} is nobody's; the parent by time counts")
     });
     stats.note(findings::PYTHON_PARENT_CYCLE, cyclic.len() as u64, || {
         "functions that are their own callers; the parents by time count".to_owned()
     });
-    parents
+    Ok(())
+}
+
+/// A function of Python by its own id, or by that of its parent: those by their own id come first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    process: Option<i32>,
+    id: i64,
+    is_child: bool,
+    row: u32,
+}
+
+record!(Named { process, id, is_child, row });
+
+/// What [`in_cycles`] needs for a task, about: pairs, two maps, a set.
+const CYCLE_BYTES: usize = 64;
+
+fn in_cycles_of(parents: &List<(u32, u32)>, recording: &Recording) -> Result<HashSet<u32>, ImportError> {
+    let memory = recording.room.hold();
+    recording.room.resize(&memory, parents.len() * CYCLE_BYTES)?;
+    Ok(in_cycles(&parents.iter().collect::<Result<Vec<_>, _>>()?))
 }
 
 /// The rows that are their own ancestors. `parents` are (row, parent), a row at most once.
@@ -354,132 +439,264 @@ struct Carrier {
 fn carriers<'r>(
     recording: &'r Recording,
     kinds: &'r Kinds,
-    ids: impl Fn(&'r Joins) -> &'r [(u32, i64)] + 'r,
-) -> impl Iterator<Item = Carrier> + 'r {
+    ids: impl Fn(&Piece) -> &Column<(u32, i64)> + 'r,
+) -> impl Iterator<Item = Result<Carrier, ImportError>> + 'r {
     recording.pieces.iter().flat_map(move |piece| {
-        ids(&piece.joins).iter().map(move |&(row, id)| {
-            let (tasks, at) = (&piece.tasks, row as usize);
-            Carrier {
-                id,
-                row: piece.first + row,
-                start: tasks.starts[at],
-                lane: tasks.lanes[at],
-                kind: kinds.get(tasks.kinds[at]),
+        let of_piece = || -> Result<Vec<Carrier>, ImportError> {
+            let ids = ids(piece).values()?;
+            if ids.is_empty() {
+                return Ok(Vec::new());
             }
-        })
+            let (starts, lanes, of_kinds) = (piece.starts.values()?, piece.lanes.values()?, piece.kinds.values()?);
+            let carrier = |&(row, id): &(u32, i64)| {
+                let at = row as usize;
+                Carrier {
+                    id,
+                    row: piece.first + row,
+                    start: starts[at],
+                    lane: lanes[at],
+                    kind: kinds.get(of_kinds[at]),
+                }
+            };
+            Ok(ids.iter().map(carrier).collect())
+        };
+        each(of_piece())
     })
 }
 
-/// The calls that launch something, by their correlation.
+/// What calls launched, joined by correlation.
 pub(super) struct Launches {
-    /// (correlation, start, task), in this order.
-    calls: Vec<(i64, i64, u32)>,
+    /// By task.
+    launched: List<Launched>,
+    /// The calls that have a correlation, as (correlation, start, task) in this order.
+    calls: List<(i64, i64, u32)>,
+    /// How many were launched by a call of several processes, and the first of them with its correlation.
+    ambiguous: u64,
+    first_ambiguous: Option<(u32, i64)>,
+}
+
+/// A task with a correlation: of each correlation the calls come first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Correlated {
+    id: i64,
+    is_launched: bool,
+    start: i64,
+    row: u32,
+    lane: i32,
+    is_sync: bool,
+}
+
+record!(Correlated { id, is_launched, start, row, lane, is_sync });
+
+/// What a call launched, or, for a `cuda_sync`, what waited.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Launched {
+    row: u32,
+    id: i64,
+    lane: i32,
+    is_sync: bool,
+    call: u32,
+    call_start: i64,
+    call_lane: i32,
+}
+
+record!(Launched { row, id, lane, is_sync, call, call_start, call_lane });
+
+/// The calls of a correlation that came last, and what they cost in memory when they are many.
+struct Calls {
+    id: i64,
+    /// Start, task and lane.
+    calls: Vec<(i64, u32, i32)>,
+    memory: MemoryReservation,
+}
+
+/// So many calls of a correlation need no leave.
+const FEW_CALLS: usize = 4096;
+
+impl Calls {
+    fn push(&mut self, call: &Correlated, room: &Room) -> Result<(), ImportError> {
+        if self.id != call.id {
+            (self.id, self.calls) = (call.id, Vec::new());
+            self.memory.free();
+        }
+        if self.calls.len() == self.calls.capacity() && self.calls.len() >= FEW_CALLS {
+            room.resize(&self.memory, 3 * self.calls.len() * size_of::<(i64, u32, i32)>())?;
+        }
+        self.calls.push((call.start, call.row, call.lane));
+        Ok(())
+    }
+
+    /// The call of what began at a time: the latest that began by then, else the first.
+    fn of(&self, id: i64, time: i64) -> Option<(i64, u32, i32)> {
+        let calls = if self.id == id { self.calls.as_slice() } else { &[] };
+        let begun = calls.partition_point(|(start, ..)| *start <= time);
+        calls.get(begun.saturating_sub(1)).copied()
+    }
 }
 
 impl Launches {
-    pub(super) fn of(recording: &Recording, kinds: &Kinds) -> Launches {
-        let correlated = carriers(recording, kinds, |joins| &joins.correlations);
-        let mut calls: Vec<(i64, i64, u32)> = correlated
-            .filter(|carrier| carrier.kind == Kind::Call)
-            .map(|carrier| (carrier.id, carrier.start, carrier.row))
-            .collect();
-        calls.sort_unstable();
-        Launches { calls }
+    pub(super) fn of(recording: &Recording, kinds: &Kinds, lanes: &Lanes) -> Result<Launches, ImportError> {
+        let room = &recording.room;
+        let mut correlated = Sorter::new(room);
+        for carrier in carriers(recording, kinds, |piece| &piece.correlations) {
+            let Carrier { id, row, start, lane, kind } = carrier?;
+            let is_launched = matches!(kind, Kind::Kernel | Kind::Copy | Kind::Sync);
+            if is_launched || kind == Kind::Call {
+                correlated.push(Correlated { id, is_launched, start, row, lane, is_sync: kind == Kind::Sync })?;
+            }
+        }
+        let mut launched = Sorter::new(room);
+        let mut launches =
+            Launches { launched: List::new(room), calls: List::new(room), ambiguous: 0, first_ambiguous: None };
+        let mut calls = Calls { id: 0, calls: Vec::new(), memory: room.hold() };
+        let process = |lane: i32| lanes.all[lane as usize].parent;
+        let mut are_of_several = false;
+        for next in correlated.sorted()? {
+            let next = next?;
+            let Correlated { id, is_launched, start, row, lane, is_sync } = next;
+            if !is_launched {
+                launches.calls.push((id, start, row))?;
+                let before = calls.calls.last().filter(|_| calls.id == id);
+                are_of_several = before.is_some_and(|(.., before)| are_of_several || process(*before) != process(lane));
+                calls.push(&next, room)?;
+            } else if let Some((call_start, call, call_lane)) = calls.of(id, start) {
+                launched.push(Launched { row, id, lane, is_sync, call, call_start, call_lane })?;
+                if are_of_several {
+                    launches.ambiguous += 1;
+                    launches.first_ambiguous = launches.first_ambiguous.into_iter().chain([(row, id)]).min();
+                }
+            }
+        }
+        for next in launched.sorted()? {
+            launches.launched.push(next?)?;
+        }
+        Ok(launches)
     }
 
     pub(super) fn are_none(&self) -> bool {
         self.calls.is_empty()
     }
 
-    /// The call of a correlation: the latest that began by `time`, else the first.
-    fn call(&self, id: i64, time: i64) -> Option<u32> {
-        let from = self.calls.partition_point(|call| call.0 < id);
-        let calls = self.calls[from..].iter().take_while(|call| call.0 == id);
-        let begun = calls.clone().take_while(|call| call.1 <= time).last();
-        begun.or(calls.clone().next()).map(|call| call.2)
-    }
-
     /// Counts what calls of several processes may have launched: where tools merged traces of several processes into one, their
     /// correlations collide, and the process of a stream is its device.
-    pub(super) fn count_ambiguous(&self, recording: &mut Recording, kinds: &Kinds, lanes: &Lanes) {
-        let process = |row: u32| lanes.all[recording.lane(row) as usize].parent;
-        let pairs = self.calls.windows(2).filter(|pair| pair[0].0 == pair[1].0);
-        let ids: HashSet<i64> =
-            pairs.filter(|pair| process(pair[0].2) != process(pair[1].2)).map(|pair| pair[0].0).collect();
-        if ids.is_empty() {
-            return;
+    pub(super) fn count_ambiguous(&self, recording: &mut Recording) {
+        let id = self.first_ambiguous.map_or(0, |(_, id)| id);
+        recording.stats.note(findings::LAUNCH_AMBIGUOUS, self.ambiguous, || {
+            format!("calls of several processes have correlation {id}")
+        });
+    }
+
+    /// The correlations that link something, ascending, with what they hold.
+    pub(super) fn known(&self, room: &Room) -> Result<(Vec<i64>, MemoryReservation), ImportError> {
+        let memory = room.hold();
+        room.resize(&memory, self.launched.len() * size_of::<i64>())?;
+        let mut ids = Vec::with_capacity(self.launched.len());
+        for launched in self.launched.iter() {
+            ids.push(launched?.id);
         }
-        let ambiguous = || self.launched(recording, kinds).filter(|(_, carrier)| ids.contains(&carrier.id));
-        let count = ambiguous().count() as u64;
-        let first = ambiguous().next().map_or(0, |(_, carrier)| carrier.id);
-        recording
-            .stats
-            .note(findings::LAUNCH_AMBIGUOUS, count, || format!("calls of several processes have correlation {first}"));
+        ids.sort_unstable();
+        ids.dedup();
+        Ok((ids, memory))
     }
 
-    /// What was launched, with the call that did.
-    fn launched<'r>(&'r self, recording: &'r Recording, kinds: &'r Kinds) -> impl Iterator<Item = (u32, Carrier)> + 'r {
-        let is_any = !self.calls.is_empty();
-        carriers(recording, kinds, |joins| &joins.correlations)
-            .filter(move |carrier| is_any && matches!(carrier.kind, Kind::Kernel | Kind::Copy | Kind::Sync))
-            .filter_map(|carrier| Some((self.call(carrier.id, carrier.start)?, carrier)))
-    }
-
-    /// The correlations that link something.
-    pub(super) fn known(&self, recording: &Recording, kinds: &Kinds) -> HashSet<i64> {
-        self.launched(recording, kinds).map(|(_, carrier)| carrier.id).collect()
+    /// When the last call of each of these correlations began.
+    fn last_calls(&self, ids: &HashSet<i64>) -> Result<HashMap<i64, i64>, ImportError> {
+        let mut last = HashMap::new();
+        // Without questions nothing is read.
+        for call in self.calls.iter().take(if ids.is_empty() { 0 } else { usize::MAX }) {
+            let (id, start, _) = call?;
+            if ids.contains(&id) {
+                last.insert(id, start);
+            }
+        }
+        Ok(last)
     }
 
     /// From each call to what it launched.
-    pub(super) fn links(&self, recording: &Recording, kinds: &Kinds) -> Vec<Link> {
-        let link = |(source, carrier): (u32, Carrier)| {
-            let is_sync = carrier.kind == Kind::Sync;
-            Link {
-                source,
-                target: carrier.row,
+    pub(super) fn links(&self, links: &mut List<Link>) -> Result<(), ImportError> {
+        for launched in self.launched.iter() {
+            let Launched { row, call, is_sync, .. } = launched?;
+            links.push(Link {
+                source: call,
+                target: row,
                 kind: Label::Word(if is_sync { Known::Sync } else { Known::Launch }),
                 name: if is_sync { Label::Word(Known::Call) } else { Label::None },
                 args: Label::None,
-            }
-        };
-        self.launched(recording, kinds).map(link).collect()
+            })?;
+        }
+        Ok(())
     }
 }
+
+/// A task with an `External id`: of each id the operators come first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct External {
+    id: i64,
+    is_work: bool,
+    row: u32,
+    number: u64,
+    /// Of an operator, its process; of work, that of the call which launched it.
+    process: Option<Option<i32>>,
+}
+
+record!(External { id, is_work, row, number, process });
 
 /// From each operator to the work of devices that has its `External id`.
 ///
 /// Ids count within a process: where several have operators of an id, the call that launched the work says whose it is.
-pub(super) fn operator_links(recording: &Recording, kinds: &Kinds, launches: &Launches, lanes: &Lanes) -> Vec<Link> {
-    let externals = || carriers(recording, kinds, |joins| &joins.externals);
-    let process = |row: u32| lanes.all[recording.lane(row) as usize].parent;
-    let mut operators: HashMap<i64, u32> = HashMap::new();
-    // Those of further processes, for ids that several have.
-    let mut others: HashMap<(i64, Option<i32>), u32> = HashMap::new();
-    for carrier in externals().filter(|carrier| carrier.kind == Kind::Operator) {
-        // Ids of a few old releases repeat; the first is the outermost.
-        let first = *operators.entry(carrier.id).or_insert(carrier.row);
-        if process(first) != process(carrier.row) {
-            others.entry((carrier.id, process(carrier.row))).or_insert(carrier.row);
+pub(super) fn operator_links(
+    recording: &Recording,
+    kinds: &Kinds,
+    launches: &Launches,
+    lanes: &Lanes,
+    links: &mut List<Link>,
+) -> Result<(), ImportError> {
+    let process = |lane: i32| lanes.all[lane as usize].parent;
+    let mut sorter = Sorter::new(&recording.room);
+    let (mut launched, mut call) = (launches.launched.iter(), None::<Launched>);
+    for (number, carrier) in (0..).zip(carriers(recording, kinds, |piece| &piece.externals)) {
+        let Carrier { id, row, lane, kind, .. } = carrier?;
+        match kind {
+            Kind::Operator => {
+                sorter.push(External { id, is_work: false, row, number, process: Some(process(lane)) })?;
+            }
+            Kind::Kernel | Kind::Copy => {
+                // Both stand in the order of tasks.
+                while call.as_ref().is_none_or(|call| call.row < row)
+                    && let Some(next) = launched.next()
+                {
+                    call = Some(next?);
+                }
+                let of_row = call.as_ref().filter(|call| call.row == row);
+                let process = of_row.map(|call| process(call.call_lane));
+                sorter.push(External { id, is_work: true, row, number, process })?;
+            }
+            _ => {}
         }
     }
-    let launched: HashMap<u32, u32> = match others.is_empty() {
-        true => HashMap::new(),
-        false => launches.launched(recording, kinds).map(|(call, carrier)| (carrier.row, call)).collect(),
-    };
-    let work = externals().filter(|carrier| matches!(carrier.kind, Kind::Kernel | Kind::Copy));
-    let link = |carrier: Carrier| {
-        let first = *operators.get(&carrier.id)?;
-        let of_launch = launched.get(&carrier.row).and_then(|call| others.get(&(carrier.id, process(*call))));
-        let source = of_launch.copied().unwrap_or(first);
-        Some(Link {
-            source,
-            target: carrier.row,
-            kind: Label::Word(Known::Operator),
-            name: Label::Word(Known::ExternalId),
-            args: Label::None,
-        })
-    };
-    work.filter_map(link).collect()
+    let mut found = Sorter::new(&recording.room);
+    // The operators of an id: the first, and the first of each further process. Ids of a few old releases repeat; the first is the
+    // outermost.
+    let (mut of_id, mut operators) = (None, Vec::<(Option<Option<i32>>, u32)>::new());
+    for external in sorter.sorted()? {
+        let External { id, is_work, row, number, process } = external?;
+        if of_id != Some(id) {
+            of_id = Some(id);
+            operators.clear();
+        }
+        let of_process = operators.iter().find(|(other, _)| *other == process).map(|(_, operator)| *operator);
+        match of_process.or(operators.first().map(|(_, operator)| *operator)) {
+            Some(operator) if is_work => found.push((row, number, operator))?,
+            _ if is_work || of_process.is_some() => {}
+            _ => operators.push((process, row)),
+        }
+    }
+    for link in found.sorted()? {
+        let (target, _, source) = link?;
+        let (kind, name) = (Label::Word(Known::Operator), Label::Word(Known::ExternalId));
+        links.push(Link { source, target, kind, name, args: Label::None })?;
+    }
+    Ok(())
 }
 
 /// From the last work that a `cuda_sync` waits for to the `cuda_sync`.
@@ -494,66 +711,125 @@ pub(super) fn sync_links(
     recording: &Recording,
     launches: &Launches,
     shared: &Shared,
-    kinds: &Kinds,
-) -> Result<Vec<Link>, ImportError> {
-    let syncs: Vec<u32> =
-        recording.pieces.iter().flat_map(|piece| piece.joins.syncs.iter().map(|row| piece.first + row)).collect();
-    if syncs.is_empty() {
-        return Ok(Vec::new());
+    links: &mut List<Link>,
+) -> Result<(), ImportError> {
+    if recording.pieces.iter().all(|piece| piece.syncs.len() == 0) {
+        return Ok(());
     }
-    // Work by stream, in the order of its launch.
-    let mut work: HashMap<i32, Vec<(i64, u32)>> = HashMap::new();
-    for (call, carrier) in launches.launched(recording, kinds).filter(|(_, carrier)| carrier.kind != Kind::Sync) {
-        work.entry(carrier.lane).or_default().push((recording.start(call), carrier.row));
+    let mut records = HashSet::new();
+    for piece in &recording.pieces {
+        for row in piece.syncs.values()?.iter() {
+            records.extend(recorded(&piece.args.get(*row as usize)?));
+        }
     }
-    for stream in work.values_mut() {
-        stream.sort_unstable();
+    let records = launches.last_calls(&records)?;
+    let work = Work::of(recording, launches)?;
+    for piece in &recording.pieces {
+        for row in piece.syncs.values()?.iter() {
+            if let Some(link) = sync_link(piece.first + row, recording, &records, shared, &work)? {
+                links.push(link)?;
+            }
+        }
     }
-    // The last work of a stream that was launched by `time` and is done when `done` has passed.
-    let is_done = |row: u32, by: i64| {
-        let finish = recording.finish(row);
-        finish != UNFINISHED && finish <= by
-    };
-    let last = |stream: i32, time: i64, done: i64| {
-        let stream = work.get(&stream)?;
+    Ok(())
+}
+
+/// The correlation of the `cudaEventRecord` that a wait is for.
+fn recorded(args: &str) -> Option<i64> {
+    let id = event::get(args, "wait_on_cuda_event_record_corr_id")?;
+    event::integer(id.as_bytes()).filter(|id| *id > 0)
+}
+
+/// Work by stream: when it was launched, and its task, in the order of its launch.
+struct Work<'r> {
+    streams: HashMap<i32, Vec<(i64, u32)>>,
+    recording: &'r Recording,
+    _memory: MemoryReservation,
+}
+
+impl<'r> Work<'r> {
+    fn of(recording: &'r Recording, launches: &Launches) -> Result<Work<'r>, ImportError> {
+        let memory = recording.room.hold();
+        // Vectors grow by doubling.
+        recording.room.resize(&memory, 2 * launches.launched.len() * size_of::<(i64, u32)>())?;
+        let mut streams: HashMap<i32, Vec<(i64, u32)>> = HashMap::new();
+        for launched in launches.launched.iter() {
+            let launched = launched?;
+            if !launched.is_sync {
+                streams.entry(launched.lane).or_default().push((launched.call_start, launched.row));
+            }
+        }
+        for stream in streams.values_mut() {
+            stream.sort_unstable();
+        }
+        Ok(Work { streams, recording, _memory: memory })
+    }
+
+    /// The last work of a stream that was launched by `time` and is done when `done` has passed.
+    fn last(&self, stream: i32, time: i64, done: i64) -> Result<Option<u32>, ImportError> {
+        let Some(stream) = self.streams.get(&stream) else { return Ok(None) };
         let launched = &stream[..stream.partition_point(|(launch, _)| *launch <= time)];
-        launched.iter().rev().find(|(_, row)| is_done(*row, done)).map(|(_, row)| *row)
-    };
-    let link = |row: u32, args: &str| {
-        let number = |key: &str| event::get(args, key).and_then(|value| event::integer(value.as_bytes()));
-        let name = shared.names.word(recording.name(row));
-        let (start, finish) = (recording.start(row), recording.finish(row));
-        let done = if finish == UNFINISHED { i64::MAX } else { finish };
-        let lane = recording.lane(row);
-        let stream = |number: i64| shared.lanes.sibling(lane, &number.to_string());
-        let source = match name {
-            "Event Sync" | "Stream Wait Event" => {
-                let record = number("wait_on_cuda_event_record_corr_id").filter(|id| *id > 0)?;
-                let record = launches.call(record, i64::MAX)?;
-                let stream = stream(number("wait_on_stream").filter(|id| *id >= 0)?)?;
-                // A stream waits without blocking anyone: its work may be done later.
-                let done = if name == "Event Sync" { done } else { i64::MAX };
-                last(stream, recording.start(record), done)
+        for &(_, row) in launched.iter().rev() {
+            let finish = self.recording.finish(row)?;
+            if finish != UNFINISHED && finish <= done {
+                return Ok(Some(row));
             }
-            "Context Sync" => {
-                let streams = shared.lanes.siblings(lane);
-                streams.filter_map(|stream| last(stream, start, done)).max_by_key(|row| (recording.finish(*row), *row))
-            }
-            _ => last(stream(number("stream").filter(|id| *id >= 0)?)?, start, done),
-        }?;
-        let name = match name {
-            "Event Sync" => Known::EventSync,
-            "Stream Wait Event" => Known::StreamWaitEvent,
-            "Context Sync" => Known::ContextSync,
-            _ => Known::StreamSync,
-        };
-        Some(Link { source, target: row, kind: Label::Word(Known::Sync), name: Label::Word(name), args: Label::None })
-    };
-    let mut links = Vec::new();
-    for row in syncs {
-        links.extend(link(row, &recording.args(row)?));
+        }
+        Ok(None)
     }
-    Ok(links)
+}
+
+fn sync_link(
+    row: u32,
+    recording: &Recording,
+    records: &HashMap<i64, i64>,
+    shared: &Shared,
+    work: &Work<'_>,
+) -> Result<Option<Link>, ImportError> {
+    let args = recording.args(row)?;
+    let number = |key: &str| event::get(&args, key).and_then(|value| event::integer(value.as_bytes()));
+    let name = shared.names.word(recording.name(row)?);
+    let (start, finish) = (recording.start(row)?, recording.finish(row)?);
+    let done = if finish == UNFINISHED { i64::MAX } else { finish };
+    let lane = recording.lane(row)?;
+    let stream_of = |key: &str| {
+        let number = number(key).filter(|id| *id >= 0)?;
+        shared.lanes.sibling(lane, &number.to_string())
+    };
+    let source = match name {
+        "Event Sync" | "Stream Wait Event" => {
+            let record = recorded(&args).and_then(|record| records.get(&record));
+            match record.zip(stream_of("wait_on_stream")) {
+                // A stream waits without blocking anyone: its work may be done later.
+                Some((&recorded_at, stream)) => {
+                    let done = if name == "Event Sync" { done } else { i64::MAX };
+                    work.last(stream, recorded_at, done)?
+                }
+                None => None,
+            }
+        }
+        "Context Sync" => {
+            let mut latest = None;
+            for stream in shared.lanes.siblings(lane) {
+                if let Some(row) = work.last(stream, start, done)? {
+                    latest = latest.max(Some((recording.finish(row)?, row)));
+                }
+            }
+            latest.map(|(_, row)| row)
+        }
+        _ => match stream_of("stream") {
+            Some(stream) => work.last(stream, start, done)?,
+            None => None,
+        },
+    };
+    let name = match name {
+        "Event Sync" => Known::EventSync,
+        "Stream Wait Event" => Known::StreamWaitEvent,
+        "Context Sync" => Known::ContextSync,
+        _ => Known::StreamSync,
+    };
+    let (kind, name) = (Label::Word(Known::Sync), Label::Word(name));
+    Ok(source.map(|source| Link { source, target: row, kind, name, args: Label::None }))
 }
 
 impl Lanes {

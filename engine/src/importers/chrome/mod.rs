@@ -44,6 +44,7 @@ mod header;
 mod kineto;
 mod lanes;
 mod lex;
+mod lists;
 mod nest;
 mod opened;
 mod phases;

@@ -16,33 +16,41 @@ pub(super) const ANY: i32 = -1;
 const SCANNED_MAX: usize = 16;
 
 /// Begun tasks of a thread, or of an id.
-#[derive(Debug, Default)]
-pub(super) struct Opened {
+#[derive(Debug)]
+pub(super) struct Opened<T> {
     /// The last one is open.
-    slots: Vec<Slot>,
+    slots: Vec<Slot<T>>,
     /// Places by name and category, each also without one or both; those that were closed since stay until they are met.
-    index: Option<HashMap<(i32, i32), Vec<Place>>>,
+    index: Option<Index<T>>,
 }
 
-/// A slot by its place, and the number that it had.
-type Place = (usize, usize);
+impl<T> Default for Opened<T> {
+    fn default() -> Opened<T> {
+        Opened { slots: Vec::new(), index: None }
+    }
+}
+
+/// A slot by its place, and what it had.
+type Place<T> = (usize, T);
+
+type Index<T> = HashMap<(i32, i32), Vec<Place<T>>>;
 
 #[derive(Debug)]
-struct Slot {
-    /// The caller's number of it, given once.
-    item: usize,
+struct Slot<T> {
+    /// What the caller knows it by, given once.
+    item: T,
     name: i32,
     category: i32,
     is_open: bool,
 }
 
-impl Slot {
+impl<T> Slot<T> {
     fn fits(&self, name: i32, category: i32) -> bool {
         self.is_open && (name == ANY || name == self.name) && (category == ANY || category == self.category)
     }
 }
 
-impl Opened {
+impl<T: Copy + PartialEq> Opened<T> {
     /// How deep the stack is, with those that were closed below others.
     pub(super) fn len(&self) -> usize {
         self.slots.len()
@@ -53,7 +61,7 @@ impl Opened {
         self.index = None;
     }
 
-    pub(super) fn push(&mut self, item: usize, name: i32, category: i32) {
+    pub(super) fn push(&mut self, item: T, name: i32, category: i32) {
         if let Some(index) = &mut self.index {
             enter(index, self.slots.len(), item, name, category);
         }
@@ -61,7 +69,7 @@ impl Opened {
     }
 
     /// The innermost one that is open.
-    pub(super) fn last(&self) -> Option<usize> {
+    pub(super) fn last(&self) -> Option<T> {
         self.slots.last().map(|slot| slot.item)
     }
 
@@ -83,20 +91,21 @@ impl Opened {
             index
         });
         let places = index.get_mut(&(name, category))?;
-        let is_there =
-            |&(place, item): &Place| slots.get(place).is_some_and(|slot: &Slot| slot.item == item && slot.is_open);
+        let is_there = |&(place, item): &Place<T>| {
+            slots.get(place).is_some_and(|slot: &Slot<T>| slot.item == item && slot.is_open)
+        };
         while !places.last().is_none_or(is_there) {
             places.pop();
         }
         places.last().map(|(place, _)| *place)
     }
 
-    pub(super) fn item(&self, place: usize) -> usize {
+    pub(super) fn item(&self, place: usize) -> T {
         self.slots[place].item
     }
 
     /// Closes the one at a place. Those above it stay open, and it keeps its place below them.
-    pub(super) fn close(&mut self, place: usize) -> usize {
+    pub(super) fn close(&mut self, place: usize) -> T {
         self.slots[place].is_open = false;
         let item = self.slots[place].item;
         self.trim();
@@ -104,7 +113,7 @@ impl Opened {
     }
 
     /// Takes everything from a place on off the stack: what of it is open, the outermost first.
-    pub(super) fn take_from(&mut self, place: usize) -> Vec<usize> {
+    pub(super) fn take_from(&mut self, place: usize) -> Vec<T> {
         let taken = self.slots.drain(place.min(self.slots.len())..);
         let items = taken.filter(|slot| slot.is_open).map(|slot| slot.item).collect();
         self.trim();
@@ -118,7 +127,7 @@ impl Opened {
     }
 }
 
-fn enter(index: &mut HashMap<(i32, i32), Vec<Place>>, place: usize, item: usize, name: i32, category: i32) {
+fn enter<T: Copy>(index: &mut Index<T>, place: usize, item: T, name: i32, category: i32) {
     for key in [(name, category), (name, ANY), (ANY, category)] {
         index.entry(key).or_default().push((place, item));
     }

@@ -13,8 +13,8 @@
 use std::borrow::Cow;
 
 use super::chunk::{
-    Async, Begin, Bind, End, Fact, Flow, FlowId, Joins, Lists, Mark, Measure, NO_TIME, NO_WORD, Python, Records,
-    SEPARATOR, Sample, Tasks, UNFINISHED,
+    Async, Begin, Bind, Edge, End, Fact, Flow, FlowId, Joins, Lists, Mark, MarkKind, Measure, NO_TIME, NO_WORD, Python,
+    Records, SEPARATOR, Sample, Step, Tasks, UNFINISHED,
 };
 use super::event::{self, Event, Text};
 use super::lanes::{pid_key, plain_number};
@@ -154,10 +154,10 @@ impl<'t> Phases<'t> {
             b'M' => self.metadata(event, at),
             b'T' if !event.dur.is_empty() => self.state(event, at),
             b'b' | b'n' | b'e' | b'S' | b'T' | b'p' | b'F' => self.asynchronous(event, at),
-            b'N' | b'O' | b'D' => self.mark(event, at, "object"),
-            b'P' => self.mark(event, at, "sample"),
-            b'V' | b'v' => self.mark(event, at, "memory_dump"),
-            b'(' | b')' => self.mark(event, at, "context"),
+            b'N' | b'O' | b'D' => self.mark(event, at, MarkKind::Object),
+            b'P' => self.mark(event, at, MarkKind::Sample),
+            b'V' | b'v' => self.mark(event, at, MarkKind::MemoryDump),
+            b'(' | b')' => self.mark(event, at, MarkKind::Context),
             b'=' => self.dropped(findings::LINK_IDS, at, || "`=` links ids across processes".to_owned()),
             b'c' => self.dropped(findings::CLOCK_SYNC, at, || "`c` synchronises clocks of several traces".to_owned()),
             other => {
@@ -211,22 +211,22 @@ impl<'t> Phases<'t> {
         let kind = self.kind(event.category, at);
         let row = self.push(event, at, (start, UNFINISHED), kind, lane, [("tts", event.tts), ("", "")]);
         let thread_time = thread_time(event);
-        self.lists.begins.push(Begin { row, sequence: self.lists.events, thread_time });
+        let name = self.tasks.names[row as usize];
+        let edge = Edge::Begin(Begin { row, name, kind, thread_time });
+        self.lists.steps.push(Step { lane, time: start, sequence: self.lists.events, edge });
     }
 
     fn end(&mut self, event: &Event<'t>, at: usize) {
         let Some(time) = self.time(event, at) else { return };
-        let end = End {
-            sequence: self.lists.events,
+        let lane = self.thread(event.pid, event.tid);
+        let edge = Edge::End(End {
             next_row: self.tasks.len() as u32,
-            lane: self.thread(event.pid, event.tid),
-            time,
             name: self.text(event.name, at),
             category: self.text(event.category, at),
             thread_time: thread_time(event),
             args: own_args(event, []),
-        };
-        self.lists.ends.push(end);
+        });
+        self.lists.steps.push(Step { lane, time, sequence: self.lists.events, edge });
         self.dropped(findings::END_EVENTS, at, || "an `E` ends the task of its `B`".to_owned());
     }
 
@@ -248,7 +248,7 @@ impl<'t> Phases<'t> {
             let row = self.push(event, at, (time, UNFINISHED), kind, lane, [("tts", event.tts), ("", "")]);
             if let Some(id) = id {
                 self.tasks.ids.pop_if(|(known, _)| *known == row);
-                self.tasks.ids.push((row, id));
+                self.tasks.ids.push((row, id.into()));
             }
             row
         });
@@ -322,7 +322,7 @@ impl<'t> Phases<'t> {
         }
         if !event.id.is_empty() {
             let id = event::string_value(event.id).unwrap_or_else(|| event.id.to_owned());
-            self.tasks.ids.push((row, id));
+            self.tasks.ids.push((row, id.into()));
         }
         if event.told.is_some() {
             let role = self.told(event, "role");
@@ -339,7 +339,10 @@ impl<'t> Phases<'t> {
     fn bind(&mut self, event: &Event<'t>, row: u32, at: usize) {
         let (into, out) = (is_true(event.flow_in), is_true(event.flow_out));
         match self.flow_id(event.bind_id) {
-            Some(id) if into || out => self.lists.binds.push(Bind { row, id, into, out }),
+            Some(id) if into || out => {
+                let time = self.tasks.starts[row as usize];
+                self.lists.binds.push(Bind { row, time, id, into, out });
+            }
             Some(_) => {}
             None => self.note(findings::FLOW_WITHOUT_ID, at, || "`bind_id` is empty".to_owned()),
         }
@@ -421,7 +424,7 @@ impl<'t> Phases<'t> {
 
     fn instant(&mut self, event: &Event<'t>, at: usize) {
         let rows = self.lists.marks.len();
-        self.mark(event, at, "instant");
+        self.mark(event, at, MarkKind::Instant);
         // What `tq` wrote says what it counts.
         let is_memory = !self.is_ours && event.name.is_some_and(|name| name.raw == "[memory]");
         if is_memory && self.lists.marks.len() > rows {
@@ -429,7 +432,7 @@ impl<'t> Phases<'t> {
         }
     }
 
-    fn mark(&mut self, event: &Event<'t>, at: usize, kind: &'static str) {
+    fn mark(&mut self, event: &Event<'t>, at: usize, kind: MarkKind) {
         let Some(time) = self.told_time(event, at) else { return };
         let lane = match event.instant_scope.trim_matches('"') {
             "g" => NO_WORD,
@@ -449,7 +452,7 @@ impl<'t> Phases<'t> {
         if let Some(category) = category.as_deref().filter(|category| *category != "\"\"") {
             own.push(("cat", category));
         }
-        if kind != "instant" {
+        if kind != MarkKind::Instant {
             own.push(("ph", phase.as_str()));
         }
         for (key, value) in [("id", event.id), ("id2", event.id2), ("tts", event.tts)] {

@@ -27,14 +27,14 @@ pub(super) fn own_tasks(recording: &Recording, shared: &Shared) -> Result<Vec<u3
         return Ok(own);
     }
     for piece in &recording.pieces {
-        for (row, kind) in piece.tasks.kinds.iter().enumerate() {
+        for (row, kind) in piece.kinds.values()?.iter().enumerate() {
             let Some(kind) = kinds[*kind as usize] else { continue };
             let is_own = match kind {
                 Own::Span => {
-                    let name = shared.names.word(piece.tasks.names[row]);
-                    is_span(name, piece.tasks.lanes[row], &shared.lanes)
+                    let name = shared.names.word(piece.names.get(row)?);
+                    is_span(name, piece.lanes.get(row)?, &shared.lanes)
                 }
-                Own::Sum => piece.tasks.args.get(row)?.contains("\"avg ms\""),
+                Own::Sum => piece.args.get(row)?.contains("\"avg ms\""),
             };
             own.extend(is_own.then_some(piece.first + row as u32));
         }
@@ -82,32 +82,38 @@ fn text<'l>(lane: &'l Lane, id: &str) -> Option<&'l str> {
 pub(super) fn own_lanes<'r>(
     files: impl Iterator<Item = (&'r Recording, &'r [u32])> + Clone,
     lanes: &Lanes,
-) -> Vec<bool> {
+) -> Result<Vec<bool>, ImportError> {
     let mut own = vec![false; lanes.all.len()];
     for (recording, tasks) in files.clone() {
         for task in tasks {
-            own[recording.lane(*task) as usize] = true;
+            own[recording.lane(*task)? as usize] = true;
         }
-        for mark in recording.lists.marks.iter().filter(|mark| mark.lane != NO_WORD) {
-            own[mark.lane as usize] |= is_own_mark(recording.text(mark.name), &lanes.all[mark.lane as usize]);
+        for marks in recording.lists.marks.chunks() {
+            for mark in marks?.iter().filter(|mark| mark.lane != NO_WORD) {
+                own[mark.lane as usize] |= is_own_mark(recording.text(mark.name), &lanes.all[mark.lane as usize]);
+            }
         }
     }
     if !own.contains(&true) {
-        return own;
+        return Ok(own);
     }
     let mut others = vec![false; lanes.all.len()];
     for (recording, tasks) in files {
         let mut tasks = tasks.iter().copied().peekable();
         for piece in &recording.pieces {
-            for (position, lane) in (piece.first..).zip(&piece.tasks.lanes) {
+            for (position, lane) in (piece.first..).zip(piece.lanes.values()?.iter()) {
                 others[*lane as usize] |= tasks.next_if_eq(&position).is_none();
             }
         }
-        for mark in recording.lists.marks.iter().filter(|mark| mark.lane != NO_WORD) {
-            others[mark.lane as usize] |= !is_own_mark(recording.text(mark.name), &lanes.all[mark.lane as usize]);
+        for marks in recording.lists.marks.chunks() {
+            for mark in marks?.iter().filter(|mark| mark.lane != NO_WORD) {
+                others[mark.lane as usize] |= !is_own_mark(recording.text(mark.name), &lanes.all[mark.lane as usize]);
+            }
         }
-        for sample in recording.lists.samples.iter().filter(|sample| sample.lane != NO_WORD) {
-            others[sample.lane as usize] = true;
+        for samples in recording.lists.samples.chunks() {
+            for sample in samples?.iter().filter(|sample| sample.lane != NO_WORD) {
+                others[sample.lane as usize] = true;
+            }
         }
     }
     // What is above a lane comes before it.
@@ -119,7 +125,7 @@ pub(super) fn own_lanes<'r>(
             false => others[above as usize] = true,
         }
     }
-    own
+    Ok(own)
 }
 
 fn is_own_mark(name: &str, lane: &Lane) -> bool {

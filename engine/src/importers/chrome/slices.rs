@@ -14,166 +14,193 @@
 //! end; here it begins after it. `X` events play no part: a task whose `E` comes after the end of the `X` around it keeps its own
 //! end.
 
-use std::collections::HashMap;
-
-use super::chunk::{End, NO_WORD};
+use super::chunk::{Begin, Edge, End, NO_WORD, Step};
 use super::event;
 use super::file::{Recording, Shared};
 use super::opened::{ANY, Opened};
 use crate::error::ImportError;
-use crate::trace::{Words, findings};
+use crate::trace::{Sorter, Words, findings, record};
 
-/// New arguments of tasks, by row.
-pub(super) type Patches = HashMap<u32, String>;
+/// What an end adds to the arguments of a task.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Patch {
+    pub(super) row: u32,
+    /// Of asynchronous spans ([`super::asyncs`]), which have no thread times.
+    pub(super) is_async: bool,
+    pub(super) end: Option<Box<str>>,
+    pub(super) thread_duration: Option<i64>,
+}
 
-/// What the marks of a thread were found to be; begins and ends by their index.
+record!(Patch { row, is_async, end, thread_duration });
+
+impl Patch {
+    /// The arguments of the task with what the end says; `None` when nothing changes.
+    pub(super) fn over(&self, own: &str) -> Option<String> {
+        let duration = self.thread_duration.map(microseconds);
+        merged(Some(own).filter(|own| !own.is_empty()), self.end.as_deref(), duration.as_deref(), self.is_async)
+    }
+}
+
+/// What closing tasks says of them.
+#[derive(Debug)]
+pub(super) struct Closed {
+    /// (row, finish)
+    pub(super) finishes: Sorter<(u32, i64)>,
+    pub(super) patches: Sorter<Patch>,
+    /// Tasks that took no time and were closed by an `E`, with the row of the task that comes next in the file.
+    pub(super) at_once: Sorter<(u32, u32)>,
+}
+
+impl Closed {
+    pub(super) fn nothing(recording: &Recording) -> Closed {
+        let room = &recording.room;
+        Closed { finishes: Sorter::new(room), patches: Sorter::new(room), at_once: Sorter::new(room) }
+    }
+
+    fn close(&mut self, begin: Begun, end: End, time: i64) -> Result<(), ImportError> {
+        self.finishes.push((begin.row, time))?;
+        if begin.start == time {
+            self.at_once.push((begin.row, end.next_row))?;
+        }
+        let thread_duration = begin.thread_time.zip(end.thread_time).map(|(begin, end)| end.saturating_sub(begin));
+        if end.args.is_some() || thread_duration.is_some() {
+            self.patches.push(Patch { row: begin.row, is_async: false, end: end.args, thread_duration })?;
+        }
+        Ok(())
+    }
+}
+
+/// A task that a `B` began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Begun {
+    row: u32,
+    start: i64,
+    thread_time: Option<i64>,
+}
+
+/// What the marks of a thread were found to be, beside those that were closed.
 #[derive(Default)]
 struct Outcome {
-    closed: Vec<(usize, usize)>,
     /// Begins without an end, each with the time at which a task around it ends, and that task.
-    cut: Vec<(usize, i64)>,
+    cut: Vec<(u32, i64)>,
     /// The same, where the thread has no later `B` or `E`.
-    doubtful: Vec<(usize, i64)>,
-    unfinished: Vec<usize>,
-    unmatched: Vec<usize>,
+    doubtful: Vec<(u32, i64)>,
+    unfinished: Vec<u32>,
+    /// How many ends close nothing, and what is said of the first.
+    unmatched: u64,
+    unmatched_example: Option<String>,
 }
 
 /// A thread with its open tasks.
 #[derive(Default)]
 struct Thread {
-    open: Opened,
+    open: Opened<Begun>,
     /// The outermost place at which a task below others was closed, and when. There is one time at most: whatever comes later
     /// takes it all off the stack.
     closed: Option<(usize, i64)>,
 }
 
 impl Thread {
-    fn begin(&mut self, begin: usize, name: i32, category: i32, time: i64, outcome: &mut Outcome) {
+    fn begin(&mut self, begin: &Begin, time: i64, outcome: &mut Outcome) {
         self.pass(|closed| time >= closed, outcome);
-        self.open.push(begin, name, category);
+        let begun = Begun { row: begin.row, start: time, thread_time: begin.thread_time };
+        self.open.push(begun, begin.name, begin.kind);
     }
 
-    /// Closes the innermost task that fits; `false` without one.
-    fn end(&mut self, end: usize, (name, category): (i32, i32), time: i64, outcome: &mut Outcome) -> bool {
+    /// Closes the innermost task that fits; `None` without one.
+    fn end(&mut self, (name, category): (i32, i32), time: i64, outcome: &mut Outcome) -> Option<Begun> {
         self.pass(|closed| time > closed, outcome);
-        let Some(place) = self.open.innermost(name, category) else { return false };
-        outcome.closed.push((self.open.close(place), end));
+        let place = self.open.innermost(name, category)?;
+        let closed = self.open.close(place);
         if place < self.open.len() {
             let outermost = self.closed.map_or(place, |(outermost, _)| outermost.min(place));
             self.closed = Some((outermost, time));
         }
         self.closed = self.closed.filter(|(outermost, _)| *outermost < self.open.len());
-        true
+        Some(closed)
     }
 
     /// What is open inside of a task that ended before ended with it.
     fn pass(&mut self, is_before: impl Fn(i64) -> bool, outcome: &mut Outcome) {
         if let Some((outermost, time)) = self.closed.take_if(|(_, time)| is_before(*time)) {
-            outcome.cut.extend(self.open.take_from(outermost).into_iter().map(|begin| (begin, time)));
+            outcome.cut.extend(self.open.take_from(outermost).into_iter().map(|begin| (begin.row, time)));
         }
     }
 
     fn finish(&mut self, outcome: &mut Outcome) {
         if let Some((outermost, time)) = self.closed.take() {
-            outcome.doubtful.extend(self.open.take_from(outermost).into_iter().map(|begin| (begin, time)));
+            outcome.doubtful.extend(self.open.take_from(outermost).into_iter().map(|begin| (begin.row, time)));
         }
-        outcome.unfinished.extend(self.open.take_from(0));
+        outcome.unfinished.extend(self.open.take_from(0).into_iter().map(|begin| begin.row));
         self.open.clear();
     }
 }
 
-/// Closes the tasks that `B` began; the answer is those that stay open, by row.
-pub(super) fn close(
-    recording: &mut Recording,
-    shared: &Shared,
-    patches: &mut Patches,
-) -> Result<Vec<u32>, ImportError> {
-    if recording.lists.begins.is_empty() && recording.lists.ends.is_empty() {
-        return Ok(Vec::new());
+/// Closes the tasks that `B` began; the answer is what is known of those, and the rows of those that stay open.
+pub(super) fn close(recording: &mut Recording, shared: &Shared) -> Result<(Closed, Vec<u32>), ImportError> {
+    let mut closed = Closed::nothing(recording);
+    if recording.lists.steps.is_empty() {
+        return Ok((closed, Vec::new()));
     }
-    let ends = std::mem::take(&mut recording.lists.ends);
-    let mut outcome = pair(&ends, recording, shared);
-    let begins = &recording.lists.begins;
+    let mut outcome = pair(recording, shared, &mut closed)?;
     if !(outcome.doubtful.is_empty() && outcome.unfinished.is_empty()) {
-        let last = last_times(recording, &ends, shared.lanes.all.len());
-        let goes_on = |begin: usize, time: i64| last[recording.lane(begins[begin].row) as usize] > time;
-        let (cut, unfinished): (Vec<_>, Vec<_>) =
-            outcome.doubtful.drain(..).partition(|&(begin, time)| goes_on(begin, time));
-        outcome.cut.extend(cut);
-        outcome.unfinished.extend(unfinished.into_iter().map(|(begin, _)| begin));
-        recording.last_times = last;
-    }
-    let begins = &recording.lists.begins;
-    let Outcome { closed, cut, unfinished, unmatched, .. } = outcome;
-    let name_of = |begin: usize| shared.names.word(recording.name(begins[begin].row)).to_owned();
-    let cut_example = cut
-        .iter()
-        .min()
-        .map(|&(begin, time)| format!("`{}` has no `E`; it ends at {time} ns with a task around it", name_of(begin)));
-    let unmatched_example = unmatched.first().map(|&end| {
-        let end = &ends[end];
-        format!("`E` {} at {} ns", quoted(recording.text(end.name)), end.time)
-    });
-    let mut finishes = Vec::with_capacity(closed.len());
-    let mut closed_at_once = HashMap::new();
-    for (begin, end) in closed {
-        let (begin, end) = (&begins[begin], &ends[end]);
-        finishes.push((begin.row, end.time));
-        if recording.start(begin.row) == end.time {
-            closed_at_once.insert(begin.row, end.next_row);
-        }
-        let duration =
-            begin.thread_time.zip(end.thread_time).map(|(begin, end)| microseconds(end.saturating_sub(begin)));
-        if end.args.is_some() || duration.is_some() {
-            let own = Some(recording.args(begin.row)?).filter(|own| !own.is_empty());
-            if let Some(args) = merged(own.as_deref(), end.args.as_deref(), duration.as_deref()) {
-                patches.insert(begin.row, args);
+        let last = last_times(recording, shared.lanes.all.len())?;
+        for (row, time) in std::mem::take(&mut outcome.doubtful) {
+            match last[recording.lane(row)? as usize] > time {
+                true => outcome.cut.push((row, time)),
+                false => outcome.unfinished.push(row),
             }
         }
+        recording.last_times = last;
     }
-    finishes.extend(cut.iter().map(|&(begin, time)| (begins[begin].row, time)));
-    let unfinished = unfinished.into_iter().map(|begin| begins[begin].row).collect();
-    for (row, finish) in finishes {
-        recording.set_finish(row, finish);
-    }
-    recording.closed_at_once = closed_at_once;
+    let Outcome { cut, unfinished, unmatched, unmatched_example, .. } = outcome;
+    let cut_example = match cut.iter().min() {
+        None => String::new(),
+        Some(&(row, time)) => {
+            let name = shared.names.word(recording.name(row)?);
+            format!("`{name}` has no `E`; it ends at {time} ns with a task around it")
+        }
+    };
+    let count = cut.len() as u64;
+    cut.into_iter().try_for_each(|ends| closed.finishes.push(ends))?;
     let stats = &mut recording.stats;
-    stats.note(findings::END_MISSING, cut.len() as u64, || cut_example.unwrap_or_default());
-    stats.note(findings::UNMATCHED_END, unmatched.len() as u64, || unmatched_example.unwrap_or_default());
-    Ok(unfinished)
+    stats.note(findings::END_MISSING, count, || cut_example);
+    stats.note(findings::UNMATCHED_END, unmatched, || unmatched_example.unwrap_or_default());
+    Ok((closed, unfinished))
 }
 
 /// Pairs begins and ends, thread by thread.
-fn pair(ends: &[End], recording: &Recording, shared: &Shared) -> Outcome {
-    let begins = &recording.lists.begins;
-    // (lane, time, sequence) of each, and its index: begins first, ends behind them.
-    let of_begin = |(index, begin): (usize, &super::chunk::Begin)| {
-        (recording.lane(begin.row), recording.start(begin.row), begin.sequence, index)
-    };
-    let of_end = |(index, end): (usize, &End)| (end.lane, end.time, end.sequence, begins.len() + index);
-    let mut marks: Vec<(i32, i64, u64, usize)> =
-        begins.iter().enumerate().map(of_begin).chain(ends.iter().enumerate().map(of_end)).collect();
-    marks.sort_unstable();
+fn pair(recording: &mut Recording, shared: &Shared, closed: &mut Closed) -> Result<Outcome, ImportError> {
+    let none = Sorter::new(&recording.room);
+    let steps = std::mem::replace(&mut recording.lists.steps, none);
     let mut outcome = Outcome::default();
     let mut thread = Thread::default();
     let mut open_lane = NO_WORD;
-    for (lane, time, _, index) in marks {
+    for step in steps.sorted()? {
+        let Step { lane, time, edge, .. } = step?;
+        let time = time.saturating_add(recording.base);
         if lane != open_lane {
             thread.finish(&mut outcome);
             open_lane = lane;
         }
-        if let Some(begin) = begins.get(index) {
-            thread.begin(index, recording.name(begin.row), recording.kind(begin.row), time, &mut outcome);
-            continue;
-        }
-        let index = index - begins.len();
-        let wanted = wanted(&ends[index], recording, shared);
-        if !wanted.is_some_and(|wanted| thread.end(index, wanted, time, &mut outcome)) {
-            outcome.unmatched.push(index);
+        let end = match edge {
+            Edge::Begin(begin) => {
+                thread.begin(&begin, time, &mut outcome);
+                continue;
+            }
+            Edge::End(end) => end,
+        };
+        match wanted(&end, recording, shared).and_then(|wanted| thread.end(wanted, time, &mut outcome)) {
+            Some(begin) => closed.close(begin, end, time)?,
+            None => {
+                outcome.unmatched += 1;
+                let example = || format!("`E` {} at {time} ns", quoted(recording.text(end.name)));
+                outcome.unmatched_example.get_or_insert_with(example);
+            }
         }
     }
     thread.finish(&mut outcome);
-    outcome
+    Ok(outcome)
 }
 
 /// The words of tasks that an end names; `None` where no task has them.
@@ -183,7 +210,7 @@ fn wanted(end: &End, recording: &Recording, shared: &Shared) -> Option<(i32, i32
 }
 
 /// The last time at which anything happens on each thread.
-fn last_times(recording: &Recording, ends: &[End], lanes: usize) -> Vec<i64> {
+fn last_times(recording: &Recording, lanes: usize) -> Result<Vec<i64>, ImportError> {
     let mut last = vec![i64::MIN; lanes];
     let mut see = |lane: i32, time: i64| {
         if let Some(last) = usize::try_from(lane).ok().and_then(|lane| last.get_mut(lane)) {
@@ -191,11 +218,14 @@ fn last_times(recording: &Recording, ends: &[End], lanes: usize) -> Vec<i64> {
         }
     };
     for piece in &recording.pieces {
-        piece.tasks.lanes.iter().zip(&piece.tasks.starts).for_each(|(lane, start)| see(*lane, *start));
+        piece.lanes.values()?.iter().zip(piece.starts.values()?.iter()).for_each(|(lane, start)| see(*lane, *start));
     }
-    ends.iter().for_each(|end| see(end.lane, end.time));
-    recording.lists.marks.iter().for_each(|mark| see(mark.lane, mark.time));
-    last
+    let base = recording.base;
+    (0..).zip(&recording.lists.last_ends).for_each(|(lane, time)| see(lane, time.saturating_add(base)));
+    for marks in recording.lists.marks.chunks() {
+        marks?.iter().for_each(|mark| see(mark.lane, mark.time.saturating_add(base)));
+    }
+    Ok(last)
 }
 
 fn quoted(name: &str) -> String {
@@ -203,10 +233,10 @@ fn quoted(name: &str) -> String {
 }
 
 /// The arguments of a begin with those of its end laid over them; `None` when nothing changes.
-fn merged(begin: Option<&str>, end: Option<&str>, thread_duration: Option<&str>) -> Option<String> {
+fn merged(begin: Option<&str>, end: Option<&str>, thread_duration: Option<&str>, keeps_tts: bool) -> Option<String> {
     let later = end.map(event::members).unwrap_or_default();
-    // The end's own thread time says nothing beside the duration.
-    let later: Vec<(&str, &str)> = later.into_iter().filter(|(key, _)| *key != "tts").collect();
+    // The thread time of an `E` says nothing beside the duration.
+    let later: Vec<(&str, &str)> = later.into_iter().filter(|(key, _)| keeps_tts || *key != "tts").collect();
     if later.is_empty() && thread_duration.is_none() {
         return None;
     }
@@ -232,7 +262,7 @@ mod tests {
     #[test]
     fn arguments_of_the_end_lie_over_those_of_the_begin() {
         let check = |begin: Option<&str>, end: Option<&str>, duration: Option<&str>, expected: Option<&str>| {
-            assert_eq!(merged(begin, end, duration).as_deref(), expected);
+            assert_eq!(merged(begin, end, duration, false).as_deref(), expected);
         };
         check(None, None, None, None);
         check(Some(r#"{"a":1}"#), Some("{}"), None, None);
