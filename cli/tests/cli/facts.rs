@@ -357,9 +357,9 @@ fn samples_leave_out_what_needs_an_order_in_time() {
             What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
             together or describe transfers.
 
-            | format | source | time_unit | tasks | locations | lanes | makespan |
-            | --- | --- | --- | ---: | ---: | ---: | ---: |
-            | folded | a.folded | weights | 3 | 1 | 1 | 10 weights |
+            | format | source | time_unit | tasks | locations | lanes | makespan | executions |
+            | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+            | folded | a.folded | weights | 3 | 1 | 1 | 10 weights | 1 |
 
             | severity | what | stage | count | example |
             | --- | --- | --- | ---: | --- |

@@ -82,10 +82,11 @@ fn a_report_is_a_page_with_pictures() {
         | c | 1 | 10.0 µs | 20.0 |
 
         How far the run is from what its dependencies and its locations allow; `bound_share` is 1 where nothing is left to gain but less work.
+        Dependencies that could not be joined to tasks (`lost_dependencies`) may make the path longer than it looks.
 
-        | makespan | path_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share |
-        | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-        | 80.0 µs | 50.0 µs | 110 µs | 2 | 55.0 µs | 2.2 | 0.688 |
+        | makespan | path_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share | lost_dependencies |
+        | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+        | 80.0 µs | 50.0 µs | 110 µs | 2 | 55.0 µs | 2.2 | 0.688 | 0 |
 
         ### What waits for what
 
@@ -101,9 +102,9 @@ fn a_report_is_a_page_with_pictures() {
         What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
         together or describe transfers.
 
-        | format | source | time_unit | tasks | locations | lanes | makespan |
-        | --- | --- | --- | ---: | ---: | ---: | ---: |
-        | tfprof | run.json | us | 3 | 3 | 2 | 80.0 µs |
+        | format | source | time_unit | tasks | locations | lanes | makespan | executions |
+        | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+        | tfprof | run.json | us | 3 | 3 | 2 | 80.0 µs | 1 |
 
         | severity | what | stage | count | example |
         | --- | --- | --- | ---: | --- |

@@ -42,9 +42,9 @@ fn a_graph_without_times_has_a_first_screen() {
         What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
         together or describe transfers.
 
-        | format | source | time_unit | tasks | locations | lanes | makespan |
-        | --- | --- | --- | ---: | ---: | ---: | ---: |
-        | parsec | graph.dot | ns | 3 | 2 | 1 | *NULL* |
+        | format | source | time_unit | tasks | locations | lanes | makespan | executions |
+        | --- | --- | --- | ---: | ---: | ---: | ---: | ---: |
+        | parsec | graph.dot | ns | 3 | 2 | 1 | *NULL* | 1 |
 
         | severity | what | stage | count | example |
         | --- | --- | --- | ---: | --- |

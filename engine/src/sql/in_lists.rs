@@ -96,16 +96,17 @@ fn value_of_list(term: &Expr) -> Option<&Expr> {
     }
 }
 
-/// The column of a part of a chain.
+/// What a part of a chain compares with a constant.
 fn element_of(part: &Expr) -> Option<&Expr> {
     match part {
         Expr::InList(list) => (!list.negated).then_some(list.expr.as_ref()),
-        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => match (left.as_ref(), right.as_ref()) {
-            (column @ Expr::Column(_), Expr::Literal(..)) | (Expr::Literal(..), column @ Expr::Column(_)) => {
-                Some(column)
+        Expr::BinaryExpr(BinaryExpr { left, op: Operator::Eq, right }) => {
+            match (left.column_refs().is_empty(), right.column_refs().is_empty()) {
+                (false, true) => Some(left),
+                (true, false) => Some(right),
+                _ => None,
             }
-            _ => None,
-        },
+        }
         Expr::BinaryExpr(BinaryExpr { op: Operator::Or, .. }) => value_of_list(part),
         _ => None,
     }
