@@ -10,7 +10,8 @@ WITH cells AS (
   WHERE efficiency IS NOT NULL
 )
 SELECT 'Look next at ' || CASE WHEN argument IS NULL THEN 'the step to ' || cores || ' cores' ELSE 'size ' || argument END
-  || ' (see Does the program scale), where the efficiency of ' || run || ' falls most when cores are added: from ' || round(100 * efficiency_before, 1)
+  || ' (see Does the program scale), where the efficiency of ' || run || ' falls most when cores are added'
+  || CASE cores_before WHEN fewest_cores THEN '' ELSE ' to more than the fewest' END || ': from ' || round(100 * efficiency_before, 1)
   || ' % of ' || cores_before || CASE cores_before WHEN 1 THEN ' core' ELSE ' cores' END || CASE cores_before WHEN fewest_cores THEN ' (by definition)' ELSE '' END
   || ' to ' || round(100 * efficiency, 1) || ' % of ' || cores || '.' AS fact
 FROM cells

@@ -6,6 +6,10 @@
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH spans AS (
   SELECT max(makespan) FILTER (WHERE run = 'base') AS base_time, max(makespan) FILTER (WHERE run = 'new') AS new_time FROM runs
+), counts AS (
+  SELECT count(*) FILTER (WHERE run = 'base') AS base_count, count(*) FILTER (WHERE run = 'new') AS new_count
+  FROM program_tasks
+  WHERE run IN ('base', 'new')
 ), work AS (
   SELECT run, name, work_time FROM work_by_name WHERE run IN ('base', 'new')
 ), common AS (
@@ -34,8 +38,15 @@ SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took 
        WHEN l.change_time < 0 THEN '; the work that shrank most is ' || CASE WHEN l.name = '' THEN 'tasks without a name' ELSE l.name END
          || ', by ' || time_text(-l.change_time) || '.'
        ELSE '; the work in every name of task is the same.'
+     END
+  -- A tenth more or fewer: perhaps another problem.
+  || CASE
+       WHEN 10 * greatest(n.base_count, n.new_count) > 11 * least(n.base_count, n.new_count)
+         THEN ' It has ' || n.new_count || CASE n.new_count WHEN 1 THEN ' task' ELSE ' tasks' END || ' instead of ' || n.base_count || '.'
+       ELSE ''
      END AS fact
 FROM spans s
+CROSS JOIN counts n
 CROSS JOIN largest l
 CROSS JOIN common c
 WHERE s.base_time IS NOT NULL AND s.new_time IS NOT NULL AND c.is_one_program
