@@ -80,7 +80,7 @@ pub(crate) enum Command {
 /// What to open, and how. Shared by all commands that read traces.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct OpenArgs {
-    /// A trace: `[NAME=]PATH`; a file, a directory of traces, a store or `STORE/RUN`, or `-` for standard input
+    /// A trace: `[NAME=]PATH`; a file, a directory of traces, a store or `STORE/RUN`, a URL (s3, gs, az, http, https), or `-` for standard input
     #[arg(value_name = "TRACE", value_hint = ValueHint::AnyPath)]
     pub(crate) traces: Vec<String>,
     /// Read the traces as this format instead of recognising it (`tq formats` lists them)
@@ -367,9 +367,10 @@ pub(crate) struct GcArgs {
     /// The folder of the store
     #[arg(value_name = "STORE", value_hint = ValueHint::DirPath)]
     pub(crate) store: PathBuf,
-    /// Keep the files of runs that were removed later than this ago: readers may be at work on them
-    #[arg(long, value_name = "DURATION", value_parser = age, default_value = "1h")]
-    pub(crate) older_than: std::time::Duration,
+    /// Keep the files of runs that were removed later than this ago: readers may be at work on them; behind a URL also files that no
+    /// run names and that are younger: an import may be at work on them [default: 1h; of the latter 24h]
+    #[arg(long, value_name = "DURATION", value_parser = age)]
+    pub(crate) older_than: Option<std::time::Duration>,
     /// Memory for reading the store's log, e.g. `2GB` [default: three quarters of the machine's]
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) memory: Option<usize>,

@@ -105,7 +105,7 @@ pub(crate) fn reading<T: Send + 'static>(
     let Some(limit) = limit() else { return read(&options) };
     options.read_time = Some(limit);
     // Which of them is being read is not known here.
-    let names: Vec<String> = options.traces.iter().map(|trace| trace.path.display().to_string()).collect();
+    let names: Vec<String> = options.traces.iter().map(|trace| trace.shown().display().to_string()).collect();
     let all = PathBuf::from(names.join(", "));
     let (sender, receiver) = channel();
     let reading = thread::Builder::new().name("tq-read".to_owned()).stack_size(STACK_BYTES);

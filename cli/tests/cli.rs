@@ -25,12 +25,16 @@ mod headings;
 mod lists;
 #[path = "cli/memory.rs"]
 mod memory;
+#[path = "cli/remote.rs"]
+mod remote;
 #[path = "cli/reports.rs"]
 mod reports;
 #[path = "cli/safety.rs"]
 mod safety;
 #[path = "cli/saved_queries.rs"]
 mod saved_queries;
+#[path = "cli/server.rs"]
+mod server;
 #[path = "cli/store.rs"]
 mod store;
 #[path = "cli/true_pages.rs"]

@@ -71,6 +71,7 @@ pub mod open;
 pub mod paths;
 pub mod perfetto;
 pub mod queries;
+pub mod remote;
 pub mod session;
 pub mod sql;
 pub mod store;

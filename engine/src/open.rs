@@ -16,6 +16,7 @@ use crate::error::ImportError;
 use crate::importers::nsys::report;
 use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
 use crate::paths::{held_by, with_ending};
+use crate::remote;
 use crate::store;
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
@@ -30,18 +31,19 @@ const ALIGN_OPTION: &str = "align";
 pub struct TraceSpec {
     /// The run's name, where one was given.
     pub name: Option<String>,
-    /// A file, a directory, or `-`.
+    /// A file, a directory, a URL, or `-`.
     pub path: PathBuf,
 }
 
 impl TraceSpec {
-    /// Reads `[name=]path`. A text that is the path of an existing file is a path, whatever it looks like; so is one with a `/` before the
-    /// `=`, unless what follows is there (`night/1=run.json`).
+    /// Reads `[name=]path`. A text that is the path of an existing file is a path, whatever it looks like, and so is a URL; so is one with a
+    /// `/` before the `=`, unless what follows is there (`night/1=run.json`).
     pub fn parse(text: &str) -> TraceSpec {
         match text.split_once('=') {
             Some((name, path))
                 if !name.is_empty()
                     && !path.is_empty()
+                    && !remote::is_url(Path::new(text))
                     && (!name.contains('/') || !name.starts_with(['/', '.']) && is_there(path))
                     && !Path::new(text).exists() =>
             {
@@ -50,11 +52,26 @@ impl TraceSpec {
             _ => TraceSpec { name: None, path: text.into() },
         }
     }
+
+    /// The path as messages may say it: a URL without what may be secret.
+    pub fn shown(&self) -> PathBuf {
+        remote::shown(&self.path)
+    }
+
+    /// What was given, as messages may say it.
+    pub fn shown_text(text: &str) -> String {
+        let spec = TraceSpec::parse(text);
+        match (spec.shown() == spec.path, &spec.name) {
+            (true, _) => text.to_owned(),
+            (false, Some(name)) => format!("{name}={}", spec.shown().display()),
+            (false, None) => spec.shown().display().to_string(),
+        }
+    }
 }
 
 /// Whether a path names something to read.
 fn is_there(path: &str) -> bool {
-    path == "-" || Path::new(path).exists() || store::find(Path::new(path)).is_some()
+    path == "-" || remote::is_url(Path::new(path)) || Path::new(path).exists() || store::find(Path::new(path)).is_some()
 }
 
 /// What to open, and how.
@@ -200,7 +217,7 @@ pub(crate) fn read(
     // A number that is none shows before minutes of reading.
     run_arg(options, "cores", 1)?;
     run_arg(options, "repetition", 0)?;
-    let stores = stores(options)?;
+    let stores = stores(options, budget.deadline())?;
     let aligns = options.import.contains_key(ALIGN_OPTION);
     let mut names = HashSet::new();
     let mut files_of_several = HashSet::new();
@@ -280,8 +297,9 @@ fn read_files(
 ) -> Result<Vec<ReadFile>, ImportError> {
     let importers = options.all_importers();
     let (deadline, aligns) = (budget.deadline(), options.import.contains_key(ALIGN_OPTION));
+    let path = spec.shown();
     let files = files(spec, options, &importers, budget);
-    deadline.check(&spec.path)?;
+    deadline.check(&path)?;
     let (mut all, mut next) = (Vec::new(), first);
     for file in files? {
         let mut context = ImportContext::new(&options.import, options.threads, budget.clone(), next as i64);
@@ -290,7 +308,7 @@ fn read_files(
             sources => file.importer.import_directory(&spec.path, sources, &mut context),
         };
         // Whatever a reader that was stopped says of the file, the reason is the time.
-        deadline.check(&spec.path)?;
+        deadline.check(&path)?;
         read?;
         let mut runs = context.into_runs();
         next += runs.len();
@@ -307,8 +325,12 @@ fn read_files(
 }
 
 /// Which of the traces are stores. What says how traces are read says nothing of runs that were read when they were imported.
-fn stores(options: &OpenOptions) -> Result<Vec<Option<store::Place>>, ImportError> {
-    let stores: Vec<Option<store::Place>> = options.traces.iter().map(|spec| store::find(&spec.path)).collect();
+fn stores(options: &OpenOptions, deadline: Deadline) -> Result<Vec<Option<store::Place>>, ImportError> {
+    let find = |spec: &TraceSpec| match remote::is_url(&spec.path) {
+        true => store::find_behind(&spec.path, deadline),
+        false => Ok(store::find(&spec.path)),
+    };
+    let stores = options.traces.iter().map(find).collect::<Result<Vec<Option<store::Place>>, ImportError>>()?;
     let refused = |what: String, hint: &str| Err(ImportError::Session { what, hint: Some(hint.to_owned()) });
     match stores.iter().flatten().next() {
         Some(store) => {
@@ -359,7 +381,13 @@ fn files<'a>(
     if spec.path.is_dir() {
         return directory(spec, options, importers, budget);
     }
-    let (source, stats) = opened(&spec.path, options, budget)?;
+    let source = if remote::is_url(&spec.path) {
+        let copy = remote::download(&spec.path, options.progress.clone(), budget.deadline())?;
+        Source::of_made_file(&spec.shown(), copy, options.progress.clone(), budget)?
+    } else {
+        Source::open_within(&spec.path, options.progress.clone(), budget)?
+    };
+    let (source, stats) = exported(source, options, budget)?;
     let importer = match &options.from_format {
         Some(name) => importers::by_name(importers, name)?,
         None => {
@@ -370,9 +398,8 @@ fn files<'a>(
     Ok(vec![Recognised { sources: vec![source], is_directory: false, importer, name, stats }])
 }
 
-/// A file, or in place of a report of Nsight Systems the database that `nsys` makes of it, where there is an `nsys`.
-fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source, Vec<Stat>), ImportError> {
-    let source = Source::open_within(path, options.progress.clone(), budget)?;
+/// A trace, or in place of a report of Nsight Systems the database that `nsys` makes of it, where there is an `nsys`.
+fn exported(source: Source, options: &OpenOptions, budget: &Budget) -> Result<(Source, Vec<Stat>), ImportError> {
     let is_wanted = options.import.get(report::OPTION).is_none_or(|value| value != "no")
         && options.from_format.as_ref().is_none_or(|format| format == "nsys");
     if !is_wanted || !foreign::identify(&source).is_some_and(|foreign| foreign.is_nsight_report) {
@@ -380,6 +407,7 @@ fn opened(path: &Path, options: &OpenOptions, budget: &Budget) -> Result<(Source
     }
     let Some(nsys) = report::nsys_of(std::env::var_os("PATH").as_deref()) else { return Ok((source, Vec::new())) };
     let made = report::export(&nsys, source.local_file()?.path(), budget.deadline())?;
+    let path = source.path();
     let example = format!("{}: `{} export` wrote a temporary database of it", path.display(), nsys.display());
     let stats = vec![Stat { finding: findings::EXPORTED_BY_NSYS, count: 1, example }];
     Ok((Source::of_made_file(path, made, options.progress.clone(), budget)?, stats))
@@ -418,7 +446,8 @@ fn directory<'a>(
         importers.iter().flat_map(|importer| importer.companions_among(&paths)).collect();
     for path in paths.iter().filter(|path| !companions.contains(*path)) {
         budget.deadline().check(path)?;
-        let (source, stats) = match opened(path, options, budget) {
+        let source = Source::open_within(path, options.progress.clone(), budget);
+        let (source, stats) = match source.and_then(|source| exported(source, options, budget)) {
             Err(ImportError::Empty { .. }) => {
                 strangers.push(path);
                 continue;

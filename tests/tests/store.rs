@@ -503,16 +503,16 @@ fn runs_are_replaced_removed_and_collected() {
     assert!(store::remove(&store, "x").map(drop).unwrap_err().to_string().contains("no run `x`"));
 
     let before = rows(&open(&store), "SELECT run, count(*) FROM tasks GROUP BY run ORDER BY run");
-    let kept = store::gc(&store, Duration::from_secs(3600)).unwrap().0;
+    let kept = store::gc(&store, None).unwrap().0;
     assert_eq!(kept.files, 0, "readers may be at work");
-    assert!(store::gc(&store, Duration::ZERO).unwrap().0.files > 0);
+    assert!(store::gc(&store, Some(Duration::ZERO)).unwrap().0.files > 0);
     assert_eq!(rows(&open(&store), "SELECT run, count(*) FROM tasks GROUP BY run ORDER BY run"), before);
     let all = "SELECT * FROM tasks";
     let before = rows(&open(&store), all);
     let budget = tq_engine::trace::Budget::unlimited();
     assert_eq!(store::compact(&store, &budget).unwrap().0, 4);
     assert_eq!(rows(&open(&store), all), before);
-    store::gc(&store, Duration::ZERO).unwrap();
+    store::gc(&store, Some(Duration::ZERO)).unwrap();
     assert_eq!(rows(&open(&store), all), before);
     assert_eq!(files_of(&store.join("runs")), committed(&store), "exactly what the commits name");
     assert_eq!(store::compact(&store, &budget).unwrap().0, 0);
@@ -621,18 +621,18 @@ fn gc_follows_no_link_and_deletes_nothing_of_others() {
     std::fs::write(held.join("tasks-000.parquet"), "x").unwrap();
     let lock = std::fs::File::open(&held).unwrap();
     lock.lock().unwrap();
-    assert_eq!(store::gc(&store, Duration::from_secs(3600)).unwrap().0.files, 2);
+    assert_eq!(store::gc(&store, None).unwrap().0.files, 2);
     assert!(!store.join(".views-abcdef").exists());
     assert!(outside.join("precious").exists() && runs.join("mine/file").exists() && runs.join("note").exists());
     assert!(held.join("tasks-000.parquet").exists(), "somebody writes it");
     drop(lock);
-    assert_eq!(store::gc(&store, Duration::from_secs(3600)).unwrap().0.files, 1);
-    assert_eq!(store::gc(&store, Duration::ZERO).unwrap().0.files, 0);
+    assert_eq!(store::gc(&store, None).unwrap().0.files, 1);
+    assert_eq!(store::gc(&store, Some(Duration::ZERO)).unwrap().0.files, 0);
     assert!(runs.join("mystuffmystuff12/thesis.tex").exists());
     // A folder of runs that is a link is not the store's.
     std::fs::rename(&runs, folder.path().join("moved")).unwrap();
     std::os::unix::fs::symlink(folder.path().join("moved"), &runs).unwrap();
-    assert!(store::gc(&store, Duration::ZERO).map(drop).unwrap_err().to_string().contains("no plain folder"));
+    assert!(store::gc(&store, Some(Duration::ZERO)).map(drop).unwrap_err().to_string().contains("no plain folder"));
     assert!(refused(&store).contains("no plain folder"));
 }
 
@@ -656,7 +656,7 @@ fn writers_at_once_lose_nothing() {
         writers.map(|writer| writer.join().unwrap()).to_vec()
     });
     assert_eq!(outcomes.iter().filter(|won| **won).count(), 1);
-    store::gc(&store, Duration::ZERO).unwrap();
+    store::gc(&store, Some(Duration::ZERO)).unwrap();
     assert_eq!(files_of(&store.join("runs")), committed(&store));
 }
 
@@ -673,7 +673,7 @@ fn readers_at_work_are_not_disturbed() {
         scope.spawn(move || {
             for _ in 0..4 {
                 try_import(store, "b=tfprof/wavefront_40.tfp", &Replace::SameNames).unwrap();
-                store::gc(store, Duration::from_secs(3600)).unwrap();
+                store::gc(store, None).unwrap();
                 store::compact(store, &tq_engine::trace::Budget::unlimited()).unwrap();
             }
         });
@@ -684,7 +684,7 @@ fn readers_at_work_are_not_disturbed() {
     });
     assert_eq!(rows(&early, all), expected, "its files are younger than an hour");
     // Who insists on deleting them is told by readers: an error, never a part of the rows.
-    store::gc(&store, Duration::ZERO).unwrap();
+    store::gc(&store, Some(Duration::ZERO)).unwrap();
     let late = bag(&early, "SELECT * FROM tasks");
     assert!(late.as_ref().is_err_and(|error| error.contains("not there")), "{late:?}");
     assert_eq!(rows(&open(&store), all), expected);
@@ -704,7 +704,7 @@ fn stores_of_other_versions_are_refused() {
             refused(&store),
             try_import(&store, "x=tfprof/zero_40.tfp", &Replace::Nothing).map(drop).unwrap_err().to_string(),
             store::remove(&store, "*").map(drop).unwrap_err().to_string(),
-            store::gc(&store, Duration::ZERO).map(drop).unwrap_err().to_string(),
+            store::gc(&store, Some(Duration::ZERO)).map(drop).unwrap_err().to_string(),
         ] {
             assert!(refused.contains(expected), "{refused}");
         }
@@ -783,7 +783,7 @@ fn other_programs_see_what_was_committed() {
     }
     // Who reads all files sees what was deleted only once the removed run is moved away from.
     store::compact(&store, &tq_engine::trace::Budget::unlimited()).unwrap();
-    store::gc(&store, Duration::ZERO).unwrap();
+    store::gc(&store, Some(Duration::ZERO)).unwrap();
     let lines = read("after gc").unwrap();
     let all = blanks(rows(&open(&store), "SELECT count(*), sum(duration) FROM tasks"));
     for program in ["polars", "pandas"] {

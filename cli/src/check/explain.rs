@@ -8,6 +8,7 @@
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Int64Type};
+use tq_engine::open::TraceSpec;
 use tq_udfs::ticks::Tick;
 
 use super::standard::{BUSY_TIME, CRITICAL_PATH};
@@ -64,9 +65,11 @@ pub(super) fn add_to_changes(
             _ => continue,
         };
         let traces = vec![format!("base={base}"), format!("new={new}")];
-        let open = OpenArgs { traces: traces.clone(), ..args.open.clone() };
+        let open = OpenArgs { traces, ..args.open.clone() };
         match explain(&open, args, explanation) {
             Ok(Some(text)) => {
+                let traces =
+                    [format!("base={}", TraceSpec::shown_text(&base)), format!("new={}", TraceSpec::shown_text(&new))];
                 let (said, all) = (traces.join(", "), traces.join(" "));
                 evidence.more.push(format!("{} ({said}; `tq report {all}` tells more):", explanation.1));
                 evidence.more.extend(text.lines().map(str::to_owned));

@@ -174,8 +174,8 @@ fn unreadable(side: &str, traces: &[String], problem: Problem, args: &CheckArgs)
 }
 
 fn unread(side: &str, traces: &[String], problem: Problem) -> Outcome {
-    let file = traces.iter().find(|trace| problem.message.contains(explain::path_of(trace))).or(traces.first());
-    let file = file.map(|trace| explain::path_of(trace).to_owned()).unwrap_or_default();
+    let files = || traces.iter().map(|trace| TraceSpec::shown_text(explain::path_of(trace)));
+    let file = files().find(|file| problem.message.contains(file)).or(files().next()).unwrap_or_default();
     let verdict = Verdict::NotRun(Box::new(problem));
     Outcome { query: side.to_owned(), file, line: 1, what: String::new(), verdict }
 }

@@ -18,6 +18,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::json::writer::{JsonArray, WriterBuilder};
 use serde_json::{Value, json};
+use tq_engine::open::TraceSpec;
 use tq_engine::queries::{Library, SavedQuery};
 use tq_udfs::ticks::Tick;
 
@@ -84,7 +85,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
         let are_studies = runs.iter().all(|run| run.format == "pascal");
         let problem = match are_studies {
             true => {
-                problem.hint(format!("`tq report base={} new={}` compares two studies", path_of(base), path_of(new)))
+                let (base, new) = (TraceSpec::shown_text(path_of(base)), TraceSpec::shown_text(path_of(new)));
+                problem.hint(format!("`tq report base={base} new={new}` compares two studies"))
             }
             false => problem,
         };
@@ -95,7 +97,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     for (side, given) in [("base", base), ("new", new)] {
         let prefix = format!("{side}/");
         if let Some(run) = runs.iter().find_map(|run| run.name.strip_prefix(&prefix)) {
-            let message = format!("`{}` holds runs, of which `{run}` is one today", path_of(given));
+            let message =
+                format!("`{}` holds runs, of which `{run}` is one today", TraceSpec::shown_text(path_of(given)));
             return Err(Problem::new(message)
                 .hint(format!("`tq diff` takes the run itself: a file, or `STORE/{run}`"))
                 .into());

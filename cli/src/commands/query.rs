@@ -4,9 +4,11 @@
 
 use std::path::Path;
 
+use tq_engine::open::TraceSpec;
 use tq_engine::paths::read_text;
 use tq_engine::queries::header::has_header;
 use tq_engine::queries::{Origin, SavedQuery};
+use tq_engine::remote::is_url;
 use tq_engine::sql::{self, Statement};
 use tq_udfs::ticks::Tick;
 
@@ -138,8 +140,10 @@ fn question(args: &QueryArgs) -> Result<(Question, OpenArgs), Failure> {
             .into());
     }
     // A trace where a question should be: the question was forgotten.
-    if !library.has(&name) && (Path::new(&name).exists() || name.contains('=')) {
-        return Err(Problem::new(format!("there is no question after the trace `{name}`"))
+    if !library.has(&name) && (Path::new(&name).exists() || name.contains('=') || is_url(&TraceSpec::parse(&name).path))
+    {
+        let trace = TraceSpec::shown_text(&name);
+        return Err(Problem::new(format!("there is no question after the trace `{trace}`"))
             .hint("give SQL with `-c`, a file with `-f`, or the name of a saved query; `tq queries` lists them")
             .into());
     }

@@ -12,6 +12,7 @@ use std::collections::HashSet;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use tq_engine::open::TraceSpec;
 use tq_engine::paths::read_text;
 use tq_engine::queries::QUERY_BYTES_MAX;
 
@@ -89,7 +90,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if let Some(file) = &file {
         terminal::done(&format!("wrote {}", file.display()));
         // A name that no shell takes (it holds a NUL) was no file.
-        let traces = shlex::try_join(args.open.traces.iter().map(String::as_str)).unwrap_or_default();
+        let traces: Vec<String> = args.open.traces.iter().map(|trace| TraceSpec::shown_text(trace)).collect();
+        let traces = shlex::try_join(traces.iter().map(String::as_str)).unwrap_or_default();
         terminal::done(&format!("next: `tq {traces}` opens the prompt"));
     }
     if page.late.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }

@@ -1,7 +1,8 @@
 //! Blocks: the bytes of a file with a checksum for each 256 KiB of them.
 //!
 //! Parquet's own checksums are per page and cover neither the footer nor the indexes. A commit has one for each block of a file, so
-//! that whatever is read is known to be what was written before anything interprets it, and no more than that needs to be read.
+//! that whatever is read is known to be what was written before anything interprets it, and no more than that needs to be read. Behind a
+//! URL, a few blocks that follow are asked for with one that is wanted: each request takes its time, whatever it brings.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -13,6 +14,8 @@ use datafusion::parquet::file::reader::{ChunkReader, Length};
 use datafusion::physical_plan::metrics::Count;
 
 use super::log::{BLOCK_BYTES, StoredFile};
+use crate::error::ImportError;
+use crate::remote::Folder;
 
 /// A file that is written, and the checksums of its blocks so far.
 pub(super) struct Summed {
@@ -67,21 +70,51 @@ impl Write for Summed {
 
 /// Blocks that are kept of a file while it is read: the pages of some columns are read in turn, and a block holds several.
 const KEPT: usize = 24;
+/// Blocks that are kept of all files behind URLs: 64 MiB. Groups of rows of one file share them.
+const KEPT_OF_REMOTE: usize = 256;
+/// Blocks that are asked for at once behind URLs.
+const TOGETHER: u64 = 4;
+
+/// The blocks that were read last, the newest at the end, each with its file and place.
+static OF_REMOTE: Mutex<Kept> = Mutex::new(Vec::new());
+type Kept = Vec<(Arc<str>, u64, Bytes)>;
 
 /// A file that is read, compared with its checksums.
 #[derive(Clone)]
 pub(super) struct Verified {
-    file: Arc<File>,
+    file: Place,
     about: Arc<StoredFile>,
-    /// The blocks that were read last, the newest at the end.
-    kept: Arc<Mutex<Vec<(u64, Bytes)>>>,
     /// Counts the bytes that are read.
     count: Option<Count>,
 }
 
+/// Where a file is.
+#[derive(Clone)]
+enum Place {
+    /// With the blocks that were read last, the newest at the end.
+    Disk(Arc<File>, Arc<Mutex<Vec<(u64, Bytes)>>>),
+    Remote(RemoteFile),
+}
+
+/// A file behind a URL.
+#[derive(Debug, Clone)]
+pub(super) struct RemoteFile {
+    pub(super) folder: Arc<Folder>,
+    /// In the folder.
+    pub(super) name: String,
+    /// The whole path, which no other file has.
+    pub(super) path: Arc<str>,
+    /// Why it could not be read: Parquet's readers pass on a text at most.
+    pub(super) failure: Arc<Mutex<Option<ImportError>>>,
+}
+
 impl Verified {
     pub(super) fn new(file: File, about: Arc<StoredFile>) -> Verified {
-        Verified { file: Arc::new(file), about, kept: Arc::default(), count: None }
+        Verified { file: Place::Disk(Arc::new(file), Arc::default()), about, count: None }
+    }
+
+    pub(super) fn remote(file: RemoteFile, about: Arc<StoredFile>) -> Verified {
+        Verified { file: Place::Remote(file), about, count: None }
     }
 
     /// Counts what it reads from now on.
@@ -103,19 +136,23 @@ impl Verified {
         let (first, last) = (start / BLOCK_BYTES, (end - 1) / BLOCK_BYTES);
         if first == last {
             let (from, to) = within(first);
-            return Ok(self.block(first)?.slice(from..to));
+            return Ok(self.block(first, first)?.slice(from..to));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(length).map_err(|_| cut())?);
         for place in first..=last {
             let (from, to) = within(place);
-            bytes.extend_from_slice(&self.block(place)?[from..to]);
+            bytes.extend_from_slice(&self.block(place, last)?[from..to]);
         }
         Ok(Bytes::from(bytes))
     }
 
-    /// A block that is as it was written.
-    fn block(&self, place: u64) -> io::Result<Bytes> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    /// A block that is as it was written; those up to `last` will be wanted.
+    fn block(&self, place: u64, last: u64) -> io::Result<Bytes> {
+        let (file, kept) = match &self.file {
+            Place::Disk(file, kept) => (file, kept),
+            Place::Remote(file) => return self.block_of(file, place, last),
+        };
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = kept.iter().position(|(other, _)| *other == place) {
             let known = kept.remove(at);
             let bytes = known.1.clone();
@@ -124,21 +161,63 @@ impl Verified {
         }
         let from = place * BLOCK_BYTES;
         let mut bytes = vec![0; (self.about.bytes - from).min(BLOCK_BYTES) as usize];
-        read_at(&self.file, &mut bytes, from)?;
+        read_at(file, &mut bytes, from)?;
+        let bytes = self.compared(place, Bytes::from(bytes))?;
+        if kept.len() == KEPT {
+            kept.remove(0);
+        }
+        kept.push((place, bytes.clone()));
+        Ok(bytes)
+    }
+
+    /// A block behind a URL, for which some that follow are asked for, too.
+    fn block_of(&self, file: &RemoteFile, place: u64, last: u64) -> io::Result<Bytes> {
+        let kept = || OF_REMOTE.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |place: u64| move |(path, other, _): &(Arc<str>, u64, Bytes)| *other == place && *path == file.path;
+        let blocks = self.about.bytes.div_ceil(BLOCK_BYTES);
+        let end = {
+            let mut kept = kept();
+            if let Some(at) = kept.iter().position(is_it(place)) {
+                let known = kept.remove(at);
+                let bytes = known.2.clone();
+                kept.push(known);
+                return Ok(bytes);
+            }
+            let wanted = place + 1..(last + 1).max(place + TOGETHER).min(place + KEPT_OF_REMOTE as u64 / 2).min(blocks);
+            let known = wanted.clone().find(|place| kept.iter().any(is_it(*place)));
+            known.unwrap_or(wanted.end)
+        };
+        // Others may read meanwhile.
+        let (from, to) = (place * BLOCK_BYTES, (end * BLOCK_BYTES).min(self.about.bytes));
+        let mut bytes = file.folder.range(&file.name, from, to, self.about.bytes).map_err(|error| {
+            let text = error.to_string();
+            file.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            io::Error::other(text)
+        })?;
+        let mut first = None;
+        for place in place..end {
+            let block = self.compared(place, bytes.split_to(bytes.len().min(BLOCK_BYTES as usize)))?;
+            first.get_or_insert_with(|| block.clone());
+            let mut kept = kept();
+            if kept.len() == KEPT_OF_REMOTE {
+                kept.remove(0);
+            }
+            kept.push((Arc::clone(&file.path), place, block));
+        }
+        first.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+    }
+
+    /// The bytes of a block, if they are as they were written.
+    fn compared(&self, place: u64, bytes: Bytes) -> io::Result<Bytes> {
         let sum = format!("{:08x}", crc32fast::hash(&bytes));
         let expected = usize::try_from(place).ok().and_then(|place| self.about.sums.get(place * 8..place * 8 + 8));
         if expected != Some(sum.as_str()) {
-            let what = format!("the checksum of the 256 KiB from byte {from} does not fit");
+            let what = format!("the checksum of the 256 KiB from byte {} does not fit", place * BLOCK_BYTES);
             return Err(io::Error::new(io::ErrorKind::InvalidData, what));
         }
         if let Some(count) = &self.count {
             count.add(bytes.len());
         }
-        let bytes = Bytes::from(bytes);
-        if kept.len() == KEPT {
-            kept.remove(0);
-        }
-        kept.push((place, bytes.clone()));
         Ok(bytes)
     }
 }

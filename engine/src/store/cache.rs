@@ -24,7 +24,7 @@ use super::{Files, facts, run_of, write};
 use crate::error::ImportError;
 use crate::importers::ImportOptions;
 use crate::open::{NamedRun, OpenOptions, ReadFile, TraceSpec, read_for};
-use crate::trace::{Budget, findings};
+use crate::trace::{Budget, Deadline, findings};
 
 /// How the folder of an entry begins while it is written.
 const NEW: &str = ".new-";
@@ -223,14 +223,13 @@ fn written(cache: &Cache, key: &Key, runs: &mut [NamedRun]) -> Result<(), Import
     let lock = File::create_new(root.join(USED)).map_err(cannot)?;
     lock.lock().map_err(cannot)?;
     make(root)?;
-    let (placed, files, written) = write::stage(root, runs)?.place(root)?;
+    let (placed, files, written) = write::stage(root, runs)?.place(root, Deadline::default())?;
     let at = log::now();
     let stored = runs.iter().zip(written).map(|(named, written)| facts::stored(named, at, written));
     let stored: Vec<StoredRun> = stored.collect();
-    log::commit(root, |_| {
+    placed.committed(root, |_| {
         Ok(Commit { at, by: log::by(), files: files.clone(), runs: stored.clone(), ..Commit::default() })
     })?;
-    placed.keep();
     let mut text = File::create_new(root.join(KEY)).map_err(cannot)?;
     text.write_all(key.text.as_bytes()).and_then(|()| text.sync_all()).map_err(cannot)?;
     sync_folder(root).map_err(cannot)?;

@@ -11,7 +11,8 @@ use super::write::{self, stored_tables};
 use super::{Files, existing, fill, named_by, no_run, run_of, views, warning};
 use crate::error::ImportError;
 use crate::open::NamedRun;
-use crate::trace::Budget;
+use crate::remote::{self, Folder};
+use crate::trace::{Budget, Deadline};
 
 /// What `gc` deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -42,13 +43,22 @@ pub fn remove(root: &Path, pattern: &str) -> Result<(Vec<String>, Vec<String>), 
     Ok((names, warning(views::write(root, &state, false))))
 }
 
+/// Files of removed runs stay for so long, unless the user says otherwise.
+const REMOVED: Duration = Duration::from_secs(3600);
+/// Behind a URL nobody can lock what an import at work has sent: it stays for so long.
+const AT_WORK: Duration = Duration::from_secs(24 * 3600);
+
 /// Deletes files that no commit names and that nobody writes: leftovers of imports that were killed at once, files of removed runs when
-/// they were removed before `older_than`.
+/// they were removed before `older_than` (an hour). Behind a URL, leftovers are what is older than that (a day).
 ///
 /// # Errors
 /// The store cannot be read or written.
-pub fn gc(root: &Path, older_than: Duration) -> Result<(Collected, Vec<String>), ImportError> {
+pub fn gc(root: &Path, older_than: Option<Duration>) -> Result<(Collected, Vec<String>), ImportError> {
     existing(root)?;
+    if remote::is_url(root) {
+        return gc_behind(root, older_than);
+    }
+    let older_than = older_than.unwrap_or(REMOVED);
     let all = runs_folder(root);
     check_folder(&all)?;
     let entries = |folder: &Path| -> Result<Vec<fs::DirEntry>, ImportError> {
@@ -109,7 +119,40 @@ pub fn gc(root: &Path, older_than: Duration) -> Result<(Collected, Vec<String>),
         collected.files += u64::from(fs::remove_file(entry.path()).is_ok());
     }
     sync_folder(&all).map_err(|error| failed(&all, "write the store", &error))?;
+    // Stores that are copied to where a URL leads need it.
+    let _ = log::write_last(root, &state);
     Ok((collected, warning(views::write(root, &state, true))))
+}
+
+/// As [`gc`], of a store behind a URL.
+fn gc_behind(root: &Path, older_than: Option<Duration>) -> Result<(Collected, Vec<String>), ImportError> {
+    let folder = Folder::of(root, Deadline::default())?;
+    folder.check_writable()?;
+    // Listed before the log is read: what is there now is named by these commits, or is of an import at work.
+    let now = log::now();
+    let objects = folder.list("runs", now)?;
+    let state = existing(root)?;
+    let files = state.files();
+    let named: HashSet<&str> = files.iter().map(|file| file.path.as_str()).collect();
+    let mut collected = Collected::default();
+    let mut names = Vec::new();
+    for (name, bytes, age) in objects {
+        let Some(path) = name.strip_prefix("runs/") else { continue };
+        // What a store does not make is not deleted.
+        let Some((id, _)) = parts_of(path).filter(|_| !named.contains(path)) else { continue };
+        let (since, stays) = match state.left.get(id) {
+            Some(at) => (now.saturating_sub(*at), REMOVED),
+            None => (age, AT_WORK),
+        };
+        if Duration::from_secs(u64::try_from(since).unwrap_or(0)) >= older_than.unwrap_or(stays) {
+            collected.files += 1;
+            collected.bytes += bytes;
+            names.push(name);
+        }
+    }
+    folder.delete(names)?;
+    let written = log::write_last(root, &state).and_then(|()| views::write(root, &state, true));
+    Ok((collected, warning(written)))
 }
 
 /// Locks a folder or file, so that nobody begins to write there; `None` where somebody does.
@@ -176,11 +219,11 @@ fn together_in_one(root: &Path, entries: &[&Entry], budget: &Budget) -> Result<V
         fill(&mut named.run, budget.deadline())?;
         runs.push(named);
     }
-    let (placed, files, written) = write::stage(root, &runs)?.place(root)?;
+    let (placed, files, written) = write::stage(root, &runs)?.place(root, budget.deadline())?;
     let moved = entries.iter().zip(written);
     let moved = moved.map(|(entry, now)| StoredRun { parts: now.parts, ..StoredRun::clone(&entry.run) });
     let moved: Vec<StoredRun> = moved.collect();
-    let state = log::commit(root, |state| {
+    let state = placed.committed(root, |state| {
         let now: HashMap<&str, &Entry> = state.runs.iter().map(|entry| (entry.run.name.as_str(), entry)).collect();
         let is_same =
             |entry: &&&Entry| now.get(entry.run.name.as_str()).is_some_and(|now| folders_of(now).eq(folders_of(entry)));
@@ -195,6 +238,5 @@ fn together_in_one(root: &Path, entries: &[&Entry], budget: &Budget) -> Result<V
         let (files, runs) = (files.clone(), moved.clone());
         Ok(Commit { at: log::now(), by: log::by(), removed, files, runs, ..Commit::default() })
     })?;
-    placed.keep();
     Ok(warning(views::write(root, &state, false)))
 }

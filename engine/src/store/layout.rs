@@ -3,6 +3,7 @@
 //! ```text
 //! STORE/log/00000017.json                one commit           STORE/log/00000100.checkpoint.json   all commits up to it
 //! STORE/runs/k3v0.../tasks-000.parquet     rows of one import   STORE/runs/.import-k3v0...           an import at work
+//! STORE/log/last.json                    a hint for readers behind URLs
 //! STORE/views.sql                         for DuckDB
 //! ```
 //! Stores come from strangers: folders and files must be plain ones, so that no link leads out of the store and no FIFO waits for

@@ -6,6 +6,11 @@
 //! A commit appears whole or not at all: it is written beside the log, made durable, and then linked under the next number, which
 //! fails if somebody else was faster. Who loses reads the new commits, checks the names again, and tries the next number. Each
 //! hundredth commit is followed by a checkpoint, which says the same as all commits up to it, so that opening reads few files.
+//! `last.json` names the last commit and checkpoint, so that a store behind a URL is read without a list of its files: it is a hint that
+//! may be old, and readers look for the next numbers until there is none.
+//!
+//! Behind a URL, the service takes an object only if there is none of that name.
+//!
 //! A reader keeps the state that it read; files that later commits no longer name stay for `gc` to remove.
 //!
 //! The checksum covers the body; what stands around it is compared letter by letter.
@@ -23,6 +28,7 @@ use super::layout::{
     UNLINKED, check_folder, damaged, failed, is_id, log_folder, open_plain, parts_of, runs_folder, sync_folder,
 };
 use crate::error::ImportError;
+use crate::remote::{self, Folder};
 use crate::tables::Table;
 use crate::trace::Deadline;
 
@@ -30,6 +36,11 @@ use crate::trace::Deadline;
 pub(super) const VERSION: u64 = 2;
 /// A checkpoint after so many commits.
 const CHECKPOINT_EVERY: u64 = 100;
+/// The name of the hint for stores behind URLs, and how large it may be.
+const LAST: &str = "last.json";
+const LARGEST_LAST: u64 = 4096;
+/// A hint that names more commits without a checkpoint is none.
+const MOST_COMMITS: u64 = 100_000;
 /// The largest commit that is read.
 const LARGEST: u64 = 256 << 20;
 /// Rows of a group of rows in a file at most.
@@ -175,6 +186,18 @@ pub(super) struct State {
     /// In the order of their commits; a replaced run keeps its place.
     pub(super) runs: Vec<Entry>,
     pub(super) left: BTreeMap<String, i64>,
+    /// The number of the last checkpoint; 0 for none.
+    pub(super) checkpoint: u64,
+}
+
+/// What `last.json` says.
+#[derive(Debug, Clone, Copy, Default, Serialize, Deserialize)]
+struct Last {
+    #[serde(rename = "tq store")]
+    version: u64,
+    commit: u64,
+    /// 0 for none.
+    checkpoint: u64,
 }
 
 impl Entry {
@@ -234,7 +257,7 @@ impl State {
         for (place, entry) in slots.iter().enumerate() {
             places.extend(entry.iter().map(|entry| (entry.run.name.clone(), place)));
         }
-        let (mut number, mut left) = (self.number, self.left);
+        let (mut number, mut left, checkpoint) = (self.number, self.left, self.checkpoint);
         let of_run =
             |entry: &Entry| entry.files.iter().map(|file| (file.path.clone(), Arc::clone(file))).collect::<Vec<_>>();
         let mut known: HashMap<String, Arc<StoredFile>> = slots.iter().flatten().flat_map(of_run).collect();
@@ -273,7 +296,7 @@ impl State {
             left.extend(commit.left);
             number = commit.number;
         }
-        Ok(State { number, runs: slots.into_iter().flatten().collect(), left })
+        Ok(State { number, runs: slots.into_iter().flatten().collect(), left, checkpoint })
     }
 }
 
@@ -330,6 +353,15 @@ pub(super) fn has_lost_its_commits(root: &Path) -> bool {
 
 /// The state after the last commit.
 pub(super) fn read(root: &Path, deadline: Deadline) -> Result<State, ImportError> {
+    if remote::is_url(root) {
+        return read_remote(root, deadline)?.ok_or_else(|| ImportError::Unusable {
+            path: root.to_owned(),
+            what: format!("it is no store: it has no `log/{LAST}`"),
+            hint: Some(format!(
+                "a store from a disk is copied with its folder `log`, and `tq gc` writes `{LAST}` there"
+            )),
+        });
+    }
     let folder = log_folder(root);
     check_folder(&folder)?;
     let mut commits: Vec<u64> = Vec::new();
@@ -358,7 +390,50 @@ pub(super) fn read(root: &Path, deadline: Deadline) -> Result<State, ImportError
         }
         steps.push(read_commit(&commit_path(root, number), number)?);
     }
-    State::default().apply(steps)
+    State { checkpoint: from, ..State::default() }.apply(steps)
+}
+
+/// What `last.json` says behind a URL; `None` where there is no such file, or another one of that name.
+fn read_last(folder: &Arc<Folder>, deadline: Deadline) -> Result<Option<Last>, ImportError> {
+    let bytes = folder.look_for(&format!("log/{LAST}"), LARGEST_LAST, deadline)?;
+    let last: Option<Last> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    Ok(last.filter(|last| last.checkpoint <= last.commit && last.commit - last.checkpoint <= MOST_COMMITS))
+}
+
+/// Whether there is a store behind a URL.
+pub(super) fn is_remote_store(root: &Path, deadline: Deadline) -> Result<bool, ImportError> {
+    match read_last(&Folder::of(root, deadline)?, deadline) {
+        // It may be a trace, of which the same is true.
+        Err(ImportError::Unusable { what, hint, .. }) => {
+            Err(ImportError::Unusable { path: root.to_owned(), what, hint })
+        }
+        other => Ok(other?.is_some()),
+    }
+}
+
+/// The state of a store behind a URL; `None` where there is none.
+fn read_remote(root: &Path, deadline: Deadline) -> Result<Option<State>, ImportError> {
+    let folder = Folder::of(root, deadline)?;
+    let last = read_last(&folder, deadline)?.unwrap_or_default();
+    let name = |path: &Path| format!("log/{}", path.file_name().unwrap_or_default().to_string_lossy());
+    // The checkpoint, then the commits that are known to be there.
+    let checkpoint = (last.checkpoint > 0).then(|| (checkpoint_path(root, last.checkpoint), last.checkpoint));
+    let commits = (last.checkpoint + 1..=last.commit).map(|number| (commit_path(root, number), number));
+    let known: Vec<(PathBuf, u64)> = checkpoint.into_iter().chain(commits).collect();
+    let texts = folder.get_all(known.iter().map(|(path, _)| name(path)).collect(), LARGEST, deadline)?;
+    let mut steps = Vec::new();
+    for ((path, number), text) in known.iter().zip(texts) {
+        steps.push(decoded(path, text.to_vec(), *number)?);
+    }
+    for number in last.commit + 1.. {
+        let path = commit_path(root, number);
+        let Some(text) = folder.look_for(&name(&path), LARGEST, deadline)? else { break };
+        steps.push(decoded(&path, text.to_vec(), number)?);
+    }
+    if steps.is_empty() {
+        return Ok(None);
+    }
+    State { checkpoint: last.checkpoint, ..State::default() }.apply(steps).map(Some)
 }
 
 /// What stands before the body, up to the checksum.
@@ -383,6 +458,11 @@ fn read_commit(path: &Path, number: u64) -> Result<(PathBuf, Commit), ImportErro
     if bytes.len() as u64 > LARGEST {
         return Err(damaged(path, "a commit has 256 MB at most"));
     }
+    decoded(path, bytes, number)
+}
+
+/// The commit that a file holds.
+fn decoded(path: &Path, bytes: Vec<u8>, number: u64) -> Result<(PathBuf, Commit), ImportError> {
     let text = String::from_utf8(bytes).map_err(|_| damaged(path, "it is no text"))?;
     let wrong = || damaged(path, "it does not begin and end as a commit does, or is cut");
     let rest = match text.strip_prefix(&head()) {
@@ -483,7 +563,7 @@ pub(super) fn commit(
             });
         }
         check(&commit).map_err(|what| ImportError::internal(&path, super::internal(what)))?;
-        let next = state.apply(vec![(path.clone(), commit.clone())])?;
+        let mut next = state.apply(vec![(path.clone(), commit.clone())])?;
         match link(root, &path, &commit)? {
             false => continue,
             true if next.number % CHECKPOINT_EVERY == 0 => {
@@ -492,18 +572,45 @@ pub(super) fn commit(
                 let path = checkpoint_path(root, next.number);
                 if check(&checkpoint).is_ok()
                     && State::default().apply(vec![(path.clone(), checkpoint.clone())]).is_ok()
+                    && link(root, &path, &checkpoint).is_ok()
                 {
-                    let _ = link(root, &path, &checkpoint);
+                    next.checkpoint = next.number;
                 }
             }
             true => {}
         }
+        // Without it, stores behind URLs show older commits, or are not found: the next one mends that.
+        let _ = write_last(root, &next);
         return Ok(next);
     }
 }
 
 pub(super) fn read_or_empty(root: &Path) -> Result<State, ImportError> {
+    if remote::is_url(root) {
+        return Ok(read_remote(root, Deadline::default())?.unwrap_or_default());
+    }
     if is_store(root) { read(root, Deadline::default()) } else { Ok(State::default()) }
+}
+
+/// Says in `last.json` which commit a state follows. Whoever writes last need not have the last commit: it is a hint.
+pub(super) fn write_last(root: &Path, state: &State) -> Result<(), ImportError> {
+    let folder = log_folder(root);
+    let last = Last { version: VERSION, commit: state.number, checkpoint: state.checkpoint };
+    let text = serde_json::to_vec(&last)
+        .map_err(|error| ImportError::internal(&folder, super::internal(error.to_string())))?;
+    if remote::is_url(root) {
+        return Folder::of(root, Deadline::default())?.put(&format!("log/{LAST}"), text);
+    }
+    put_last(&folder, &text).map_err(|error| failed(&folder.join(LAST), "write it", &error))
+}
+
+fn put_last(folder: &Path, text: &[u8]) -> io::Result<()> {
+    let mut file = tempfile::Builder::new().prefix(UNLINKED).make_in(folder, |path| File::create_new(path))?;
+    file.as_file().lock()?;
+    let _registered = crate::trace::temporary::Registered::new(file.path());
+    file.as_file_mut().write_all(text)?;
+    file.persist(folder.join(LAST)).map_err(|error| error.error)?;
+    Ok(())
 }
 
 /// Writes a commit so that it is there whole or not at all; `false` when the name is taken.
@@ -518,6 +625,10 @@ fn link(root: &Path, path: &Path, commit: &Commit) -> Result<bool, ImportError> 
             what,
             hint: Some("import less at once".to_owned()),
         });
+    }
+    if remote::is_url(root) {
+        let name = format!("log/{}", path.file_name().unwrap_or_default().to_string_lossy());
+        return Folder::of(root, Deadline::default())?.create(&name, text.into_bytes());
     }
     let mut file = loop {
         let file = tempfile::Builder::new()

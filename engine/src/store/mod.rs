@@ -42,6 +42,7 @@ use self::write::stored_tables;
 use crate::error::ImportError;
 use crate::memory::SessionPool;
 use crate::open::{self, NamedRun, OpenOptions, TraceSpec};
+use crate::remote::{self, Folder};
 use crate::tables::Table;
 use crate::trace::{Budget, Deadline, Run, Severity, Spill, stem, with_own_words};
 
@@ -103,8 +104,11 @@ pub struct Listed {
     pub bytes: u64,
 }
 
-/// The store that a path names: its folder, or a run in it (`STORE/night/3`), which is no file.
+/// The store that a path names: its folder, or a run in it (`STORE/night/3`), which is no file. Of a URL, [`find_behind`] says it.
 pub fn find(path: &Path) -> Option<Place> {
+    if remote::is_url(path) {
+        return None;
+    }
     // One without commits is refused when it is read, and not taken for a folder of traces.
     let is_store = |root: &Path| log::is_store(root) || log::has_lost_its_commits(root);
     if path.exists() {
@@ -114,6 +118,15 @@ pub fn find(path: &Path) -> Option<Place> {
     let root = path.ancestors().skip(1).find(|folder| folder.as_os_str().is_empty() || folder.exists())?;
     let pattern = path.strip_prefix(root).ok()?.to_str()?.to_owned();
     is_store(root).then(|| Place { root: root.to_owned(), pattern: Some(pattern) })
+}
+
+/// The store behind a URL, if it is one: the server is asked.
+///
+/// # Errors
+/// The server does not answer, or there are no credentials.
+pub(crate) fn find_behind(url: &Path, deadline: Deadline) -> Result<Option<Place>, ImportError> {
+    let is_store = remote::may_be_store(url) && log::is_remote_store(url, deadline)?;
+    Ok(is_store.then(|| Place { root: url.to_owned(), pattern: None }))
 }
 
 /// Lists the runs of a store.
@@ -143,7 +156,7 @@ pub fn list(root: &Path) -> Result<Vec<Listed>, ImportError> {
 
 /// The state of a store that must be there.
 fn existing(root: &Path) -> Result<State, ImportError> {
-    if log::is_store(root) || log::has_lost_its_commits(root) {
+    if remote::is_url(root) || log::is_store(root) || log::has_lost_its_commits(root) {
         return log::read(root, Deadline::default());
     }
     if !root.exists() {
@@ -363,8 +376,9 @@ fn import_spilling(
     usable(root)?;
     let deadline = Deadline::after(options.read_time);
     let state = log::read_or_empty(root)?;
-    for spec in options.traces.iter().filter(|spec| spec.path.is_file() || spec.path == Path::new("-")) {
-        let name = spec.name.clone().unwrap_or_else(|| stem(&spec.path));
+    let is_file = |path: &Path| path.is_file() || path == Path::new("-") || remote::is_url(path);
+    for spec in options.traces.iter().filter(|spec| is_file(&spec.path)) {
+        let name = spec.name.clone().unwrap_or_else(|| stem(&spec.shown()));
         check_names(root, &state, &[name], replace)?;
     }
     let pool: Arc<dyn MemoryPool> = Arc::new(SessionPool::new(options.memory_limit));
@@ -388,14 +402,16 @@ fn import_spilling(
             hint: Some("without --strict, `import_stats` in the store says what".to_owned()),
         });
     }
-    layout::make(root)?;
+    if !remote::is_url(root) {
+        layout::make(root)?;
+    }
     let staged = write::stage(root, &runs)?;
-    let (placed, files, written) = staged.place(root)?;
+    let (placed, files, written) = staged.place(root, deadline)?;
     let at = log::now();
     let stored = runs.iter().zip(written).map(|(named, written)| facts::stored(named, at, written));
     let stored: Vec<StoredRun> = stored.collect();
     let mut replaced = 0;
-    let state = log::commit(root, |state| {
+    let state = placed.committed(root, |state| {
         // Whoever waits no longer has told that nothing was imported.
         deadline.check(root)?;
         let removed = check_names(root, state, &names, replace)?;
@@ -403,7 +419,6 @@ fn import_spilling(
         let (files, runs) = (files.clone(), stored.clone());
         Ok(Commit { at, by: log::by(), removed, files, runs, ..Commit::default() })
     })?;
-    placed.keep();
     let warnings = warning(views::write(root, &state, false));
     let runs = runs.iter().map(crate::session::summary).collect();
     Ok(Imported { runs, replaced, notes, warnings })
@@ -411,6 +426,9 @@ fn import_spilling(
 
 /// The folder of a store, or the one in which it will be: what waits on disk is on the disk that needs room anyway.
 fn nearest_folder(root: &Path) -> PathBuf {
+    if remote::is_url(root) {
+        return std::env::temp_dir();
+    }
     let folder = root.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new(""));
     if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() }
 }
@@ -452,6 +470,9 @@ fn check_names(root: &Path, state: &State, names: &[String], replace: &Replace) 
 
 /// Refuses folders that have something else in them.
 fn usable(root: &Path) -> Result<(), ImportError> {
+    if remote::is_url(root) {
+        return Folder::of(root, Deadline::default())?.check_writable();
+    }
     if log::is_store(root) {
         return Ok(());
     }

@@ -14,7 +14,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError};
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array,
@@ -32,16 +32,17 @@ use datafusion::parquet::file::reader::ChunkReader;
 use datafusion::parquet::file::statistics::Statistics;
 use datafusion::physical_plan::metrics::Count;
 
-use super::blocks::Verified;
+use super::blocks::{RemoteFile, Verified};
 use super::columns::{file_name, file_schema, needed, place, told};
 use super::conditions::{Condition, Known};
 use super::layout::{check_folder, damaged, open_plain, parts_of, runs_folder};
 use super::log::{GROUP_ROWS, StoredFile};
 use super::write::PAGE_ROWS;
 use crate::error::ImportError;
+use crate::remote::{self, Folder};
 use crate::tables::{ColumnType, Table};
 use crate::time::REACH;
-use crate::trace::ROWS_PER_BATCH;
+use crate::trace::{Deadline, ROWS_PER_BATCH};
 
 /// Positions lie below this.
 const POSITIONS: i64 = 1 << 40;
@@ -57,6 +58,8 @@ pub(super) struct TableFile {
     indexed: OnceLock<ArrowReaderMetadata>,
     /// What keeps others from removing it.
     _lock: Option<Arc<File>>,
+    /// Where it is, if not on a disk.
+    remote: Option<RemoteFile>,
 }
 
 /// A group of rows, and how they become rows of the session.
@@ -117,6 +120,15 @@ impl TableFile {
     pub(super) fn new(root: &Path, about: &Arc<StoredFile>) -> Result<TableFile, ImportError> {
         let path = runs_folder(root).join(&about.path);
         let table = Table::from_name(&about.table).ok_or_else(|| damaged(&path, "it is of no table"))?;
+        let remote = match remote::is_url(root) {
+            true => Some(RemoteFile {
+                folder: Folder::of(root, Deadline::default())?,
+                name: format!("runs/{}", about.path),
+                path: path.to_string_lossy().into(),
+                failure: Arc::default(),
+            }),
+            false => None,
+        };
         Ok(TableFile {
             path,
             about: Arc::clone(about),
@@ -124,6 +136,7 @@ impl TableFile {
             footer: OnceLock::new(),
             indexed: OnceLock::new(),
             _lock: None,
+            remote,
         })
     }
 
@@ -140,6 +153,9 @@ impl TableFile {
     }
 
     fn open(&self) -> Result<Verified, ImportError> {
+        if let Some(remote) = &self.remote {
+            return Ok(Verified::remote(remote.clone(), Arc::clone(&self.about)));
+        }
         let (folder, runs) = (self.path.parent(), self.path.parent().and_then(Path::parent));
         for folder in [runs, folder].into_iter().flatten() {
             check_folder(folder)?;
@@ -165,7 +181,7 @@ impl TableFile {
             .with_schema(file_schema(self.table))
             .with_skip_arrow_metadata(true)
             .with_page_index_policy(with_pages.into());
-        let footer = guarded(&self.path, || ArrowReaderMetadata::load(file, options))?;
+        let footer = self.guarded(|| ArrowReaderMetadata::load(file, options))?;
         let groups = footer.metadata().row_groups();
         let rows = groups.iter().map(|group| u64::try_from(group.num_rows()).unwrap_or(u64::MAX));
         if !rows.eq(self.about.groups.iter().copied()) {
@@ -177,6 +193,30 @@ impl TableFile {
             return Err(damaged(&self.path, format!("its columns are not those of `{}`", self.table)));
         }
         Ok(kept.get_or_init(|| footer))
+    }
+}
+
+impl TableFile {
+    /// Asks the Parquet reader; its panics are damage of the file, and what a server did not give is none.
+    fn guarded<T>(
+        &self,
+        read: impl FnOnce() -> Result<T, datafusion::parquet::errors::ParquetError>,
+    ) -> Result<T, ImportError> {
+        let read = catch_unwind(AssertUnwindSafe(read));
+        let failure = self.remote.as_ref().filter(|_| !matches!(read, Ok(Ok(_))));
+        let failure = failure.and_then(|remote| remote.failure.lock().unwrap_or_else(PoisonError::into_inner).take());
+        match (read, failure) {
+            (Ok(Ok(read)), _) => Ok(read),
+            (_, Some(failure)) => Err(failure),
+            (Ok(Err(error)), None) => {
+                let text = error.to_string();
+                let text = ["External: ", "Parquet error: ", "Arrow: "]
+                    .iter()
+                    .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
+                Err(damaged(&self.path, text))
+            }
+            (Err(_), None) => Err(damaged(&self.path, "it is no Parquet file that can be read")),
+        }
     }
 }
 
@@ -489,7 +529,7 @@ impl Group {
         // Without the indexes of pages, those that are not wanted would be read to find the next.
         let with_pages = selection.is_some() && self.rows_of_file() > PAGE_ROWS;
         let footer = self.file.footer(file, with_pages)?.clone();
-        guarded(&self.file.path, || {
+        self.file.guarded(|| {
             let mask = ProjectionMask::roots(footer.parquet_schema(), columns.iter().copied());
             let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), footer)
                 .with_row_groups(vec![self.index])
@@ -516,7 +556,7 @@ impl Group {
         let reader = self.reader(file, columns, selection.cloned(), rows, None)?;
         let schema = file_schema(self.table());
         let schema = Arc::new(schema.project(columns).map_err(|error| damaged(&self.file.path, error.to_string()))?);
-        let batch = guarded(&self.file.path, || {
+        let batch = self.file.guarded(|| {
             let batches = reader.collect::<Result<Vec<_>, _>>()?;
             match batches.as_slice() {
                 [batch] => Ok(batch.clone()),
@@ -602,12 +642,12 @@ impl Rows {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>, ImportError> {
-        let path = self.group.file.path.clone();
-        let wrong = |error: datafusion::arrow::error::ArrowError| damaged(&path, error.to_string());
+        let file = Arc::clone(&self.group.file);
+        let wrong = |error: datafusion::arrow::error::ArrowError| damaged(&file.path, error.to_string());
         let (arrays, rows) = match &mut self.state {
             State::Done => return Ok(None),
             State::Streamed { reader, columns, left } => {
-                let batch = guarded(&path, || Ok(reader.next().transpose()?))?;
+                let batch = file.guarded(|| Ok(reader.next().transpose()?))?;
                 let rows = batch.as_ref().map_or(0, RecordBatch::num_rows);
                 if rows > *left || (rows == 0 && *left > 0) {
                     return Err(self.group.wrong_rows());
@@ -684,23 +724,5 @@ fn known_of_page(index: &ColumnIndexMetaData, page: usize) -> Known {
             None => Known::Null,
         },
         _ => Known::Unknown,
-    }
-}
-
-/// Asks the Parquet reader; its panics are damage of the file.
-fn guarded<T>(
-    path: &Path,
-    read: impl FnOnce() -> Result<T, datafusion::parquet::errors::ParquetError>,
-) -> Result<T, ImportError> {
-    match catch_unwind(AssertUnwindSafe(read)) {
-        Ok(Ok(read)) => Ok(read),
-        Ok(Err(error)) => {
-            let text = error.to_string();
-            let text = ["External: ", "Parquet error: ", "Arrow: "]
-                .iter()
-                .fold(text.as_str(), |text, prefix| text.strip_prefix(prefix).unwrap_or(text));
-            Err(damaged(path, text))
-        }
-        Err(_) => Err(damaged(path, "it is no Parquet file that can be read")),
     }
 }

@@ -9,7 +9,9 @@ use super::layout::{failed, sync_folder};
 use super::log::{State, by};
 use super::write::stored_tables;
 use crate::error::ImportError;
+use crate::remote::{self, Folder};
 use crate::tables::{ColumnType, Table};
+use crate::trace::Deadline;
 
 /// The file, in the store.
 const NAME: &str = "views.sql";
@@ -20,9 +22,18 @@ const LARGEST: usize = 1 << 20;
 
 /// Writes the views of a state, if they are small or `always`.
 pub(super) fn write(root: &Path, state: &State, always: bool) -> Result<(), ImportError> {
-    let text = text(state);
+    let is_behind = remote::is_url(root);
+    let files = if is_behind {
+        format!("{}/runs", root.display().to_string().trim_end_matches('/'))
+    } else {
+        "runs".to_owned()
+    };
+    let text = text(state, &files);
     if text.len() > LARGEST && !always {
         return Ok(());
+    }
+    if is_behind {
+        return Folder::of(root, Deadline::default())?.put(NAME, text.into_bytes());
     }
     let path = root.join(NAME);
     let written = tempfile::Builder::new().prefix(UNFINISHED).make_in(root, |path| std::fs::File::create_new(path));
@@ -36,7 +47,7 @@ pub(super) fn write(root: &Path, state: &State, always: bool) -> Result<(), Impo
     written.map_err(|error| failed(&path, "write the views for DuckDB", &error))
 }
 
-fn text(state: &State) -> String {
+fn text(state: &State, files: &str) -> String {
     let mut text = format!(
         "-- commit {} of this store, written by {}. In its folder: duckdb -init views.sql\n\
          -- `task`, `message` and what refers to them count in their run: join on run, too. Times are in the run's tick (see runs).\n",
@@ -61,13 +72,13 @@ fn text(state: &State) -> String {
         }
     }
     for table in stored_tables() {
-        let _ = writeln!(text, "CREATE OR REPLACE VIEW {} AS {};", table.name(), select(state, table));
+        let _ = writeln!(text, "CREATE OR REPLACE VIEW {} AS {};", table.name(), select(state, table, files));
     }
     text
 }
 
 /// The rows of a table: of some files all, of others those of the runs that are still there.
-fn select(state: &State, table: Table) -> String {
+fn select(state: &State, table: Table, files: &str) -> String {
     let mut runs_of: BTreeMap<&str, (usize, usize, BTreeSet<&str>)> = BTreeMap::new();
     for entry in &state.runs {
         for (file, part) in entry.parts(table) {
@@ -81,7 +92,7 @@ fn select(state: &State, table: Table) -> String {
         .map(|column| told(table, column.name).map_or_else(|| quoted_name(column.name), Told::sql))
         .collect();
     let columns = columns.join(", ");
-    let path = |path: &str| quoted(&format!("runs/{path}"));
+    let path = |path: &str| quoted(&format!("{files}/{path}"));
     let (whole, cut): (Vec<_>, Vec<_>) = runs_of.iter().partition(|(_, (groups, used, _))| groups == used);
     let mut selects = Vec::new();
     if !whole.is_empty() {

@@ -3,7 +3,8 @@
 //! ```text
 //! runs/.import-<id>  is locked and written → files and folder are made durable → renamed to runs/<id> → commit
 //! ```
-//! Whoever finds a folder that no commit names and that nobody has locked may remove it.
+//! Whoever finds a folder that no commit names and that nobody has locked may remove it. Behind a URL, files are written to a temporary
+//! folder and then sent under their final names; nobody can lock them there, and `gc` goes by their age.
 //!
 //! Rows of a run are cut, in the order of the trace, into groups of 2^20, or fewer where they have long texts. The rows of a group of tasks are sorted by location and
 //! start, so that a page holds few locations; their positions tell the order of the trace. All runs of an import share its files, and
@@ -29,14 +30,15 @@ use tempfile::TempDir;
 use super::blocks::Summed;
 use super::columns::{file_name, file_schema, place, told};
 use super::facts::Seen;
-use super::layout::{ID_LETTERS, STAGING, failed, runs_folder, sync_folder};
-use super::log::{Facts, GROUP_ROWS, Part, StoredFile, by};
+use super::layout::{ID_LETTERS, STAGING, failed, make, runs_folder, sync_folder};
+use super::log::{self, Commit, Facts, GROUP_ROWS, Part, State, StoredFile, by};
 use crate::error::ImportError;
 use crate::open::NamedRun;
+use crate::remote::{self, Folder};
 use crate::session::one_column;
 use crate::tables::{ColumnType, Table};
-use crate::trace::Run;
 use crate::trace::temporary::Registered;
+use crate::trace::{Deadline, Run, TemporaryFolder, no_copy};
 
 /// Rows of a page. Groups of no more rows are not sorted. Unit tests have small groups of small pages, so that a few rows are many.
 pub(super) const PAGE_ROWS: usize = if cfg!(test) { 8 } else { 8192 };
@@ -63,12 +65,16 @@ pub(super) struct Staged {
     /// Of each run.
     parts: Vec<Vec<Part>>,
     seen: Vec<Seen>,
+    /// Where the folder is, for a store behind a URL.
+    _temporary: Option<TemporaryFolder>,
 }
 
 /// Files under their final name; removed again unless they are kept. No signal removes them: the commit that names them may be there
 /// already when it arrives. What is left without a commit, `gc` removes.
 pub(super) struct Placed {
     folder: Option<PathBuf>,
+    /// Behind a URL: its folder, and the names of files in it.
+    objects: Option<(Arc<Folder>, Vec<String>)>,
     _lock: File,
 }
 
@@ -85,9 +91,26 @@ pub(super) struct WrittenRun {
 pub(super) type Written = (Placed, Vec<StoredFile>, Vec<WrittenRun>);
 
 impl Placed {
-    /// A commit names them.
-    pub(super) fn keep(mut self) {
-        self.folder = None;
+    /// Makes the commit that names them, as [`log::commit`] does. Where it is not known whether a service took it, they stay.
+    pub(super) fn committed(
+        mut self,
+        root: &Path,
+        mut make: impl FnMut(&State) -> Result<Commit, ImportError>,
+    ) -> Result<State, ImportError> {
+        let mut is_sent = false;
+        let committed = log::commit(root, |state| {
+            is_sent = false;
+            let commit = make(state);
+            is_sent = commit.is_ok();
+            commit
+        });
+        if committed.is_ok() || is_sent {
+            self.objects = None;
+        }
+        if committed.is_ok() {
+            self.folder = None;
+        }
+        committed
     }
 }
 
@@ -96,11 +119,24 @@ impl Drop for Placed {
         if let Some(folder) = &self.folder {
             let _ = fs::remove_dir_all(folder);
         }
+        if let Some((folder, names)) = self.objects.take() {
+            let _ = folder.delete(names);
+        }
     }
 }
 
 /// Writes the rows of all runs into a new folder.
 pub(super) fn stage(root: &Path, runs: &[NamedRun]) -> Result<Staged, ImportError> {
+    if remote::is_url(root) {
+        let temporary = TemporaryFolder::new().map_err(|error| no_copy(root, &error))?;
+        let here = temporary.file("store");
+        make(&here)?;
+        return Ok(Staged { _temporary: Some(temporary), ..stage_in(&here, runs)? });
+    }
+    stage_in(root, runs)
+}
+
+fn stage_in(root: &Path, runs: &[NamedRun]) -> Result<Staged, ImportError> {
     let all = runs_folder(root);
     let cannot = |error: &std::io::Error| failed(&all, "write the store", error);
     let (folder, lock) = loop {
@@ -118,7 +154,7 @@ pub(super) fn stage(root: &Path, runs: &[NamedRun]) -> Result<Staged, ImportErro
     let id = name.trim_start_matches(STAGING).to_owned();
     let parts = vec![vec![]; runs.len()];
     let seen = runs.iter().map(|named| Seen::with_locations(&named.run)).collect::<Result<_, _>>()?;
-    let mut staged = Staged { folder, id, lock, _registered: registered, files: vec![], parts, seen };
+    let mut staged = Staged { folder, id, lock, _registered: registered, files: vec![], parts, seen, _temporary: None };
     for table in stored_tables() {
         staged.write_table(table, runs)?;
     }
@@ -163,20 +199,34 @@ impl Staged {
         Ok(())
     }
 
-    /// Gives the folder its final name.
-    pub(super) fn place(self, root: &Path) -> Result<Written, ImportError> {
+    /// Gives the files their final names.
+    pub(super) fn place(self, root: &Path, deadline: Deadline) -> Result<Written, ImportError> {
+        if remote::is_url(root) {
+            let folder = Folder::of(root, deadline)?;
+            let names: Vec<String> = self.files.iter().map(|file| format!("runs/{}", file.path)).collect();
+            let placed = Placed { folder: None, objects: Some((Arc::clone(&folder), names.clone())), _lock: self.lock };
+            for (file, name) in self.files.iter().zip(&names) {
+                let file = file.path.rsplit('/').next().unwrap_or_default();
+                folder.upload(name, &self.folder.path().join(file), deadline)?;
+            }
+            let runs = self.parts.into_iter().zip(self.seen);
+            return Ok((placed, self.files, runs.map(written).collect()));
+        }
         let all = runs_folder(root);
         let target = all.join(&self.id);
         let from = self.folder.keep();
-        let placed = Placed { folder: Some(target.clone()), _lock: self.lock };
+        let placed = Placed { folder: Some(target.clone()), objects: None, _lock: self.lock };
         if let Err(error) = fs::rename(&from, &target).and_then(|()| sync_folder(&all)) {
             let _ = fs::remove_dir_all(&from);
             return Err(failed(&target, "write the store", &error));
         }
         let runs = self.parts.into_iter().zip(self.seen);
-        let runs = runs.map(|(parts, seen)| WrittenRun { parts, facts: seen.facts() });
-        Ok((placed, self.files, runs.collect()))
+        Ok((placed, self.files, runs.map(written).collect()))
     }
+}
+
+fn written((parts, seen): (Vec<Part>, Seen)) -> WrittenRun {
+    WrittenRun { parts, facts: seen.facts() }
 }
 
 /// A file that is being written.

@@ -31,6 +31,11 @@ impl Deadline {
         self.0.is_some()
     }
 
+    /// How much time is left; `None` without a limit.
+    pub(crate) fn left(self) -> Option<Duration> {
+        self.0.map(|(end, _)| end.saturating_duration_since(Instant::now()))
+    }
+
     /// Fails when the deadline has passed.
     ///
     /// # Errors
