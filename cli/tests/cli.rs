@@ -686,7 +686,14 @@ fn the_prompt_reads_a_pipe_without_prompting() {
               links              1  Directed links between tasks.
               locations          3  What executes: nodes, processes, threads, workers, streams, components; also
                                     those that never ran.
+              lost_dependencies  0  How many dependencies a recording names that are no `links`, since a task at
+                                    their end is not known: chains through them are cut. Only runs that lost
+                                    some have a row.
               messages           0  Messages between locations.
+              messages_by_pair   0  How many messages and bytes each location sent to each other one, each
+                                    message once: where a run has messages as they are sent (kind logical), as
+                                    they are handled (handled) and the buffers that carry them (local_send,
+                                    nonblock_send), only the first of these count.
               parent_links       0  The parents of tasks: declared by the trace, or by nesting on a lane; a task
                                     can have both.
               program_locations  3  The locations of the program: `locations` without those that hold nothing
@@ -697,6 +704,10 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     borders. Functions read it when their `tasks` is left out, and so do the
                                     saved queries.
               runs               1  One row per recording that the session opened.
+              spans_and_ends     5  The `working_spans`, and for each run two without task and length, at its
+                                    first start and its last finish on one of its locations: intervals and gaps
+                                    over them reach from end to end of the run, as its makespan does, also where
+                                    it begins or ends with what is no work. Saved queries over time read it.
               tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
               work_by_name       3  The work of each name of task: its `working_spans` without what started
                                     later on their location.

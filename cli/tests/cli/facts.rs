@@ -314,11 +314,11 @@ fn pages_about_two_runs_say_what_to_look_at_next() {
         &place,
         &["report", &format!("a={a}"), &format!("b={b}"), "--template", "facts.md"],
         &expect![[r#"
-        - a, measured at 4 sizes from 100 to 800 on 1 to 8 cores, uses 90.2 % of 8 cores at its largest size; least, 49.5 % of 8, at size 100.
-        - b, measured at 3 sizes from 1 to 4 on 1 to 4 cores, uses 50.0 % of 4 cores at its largest size; least, 22.2 % of 4, at size 1.
-        - Look next at size 1 (see Does the program scale), where the efficiency of b falls most when cores are added: from 75.0 % of 2 cores to 22.2 % of 4.
-        --- exit 0
-    "#]],
+            - a, measured at 4 sizes from 100 to 800 on 1 to 8 cores, uses 90.2 % of 8 cores at its largest size; least, 49.5 % of 8, at size 100.
+            - b, measured at 3 sizes from 1 to 4 on 1 to 4 cores, uses 50.0 % of 4 cores at its largest size; least, 22.2 % of 4, at size 1.
+            - Look next at size 1 (see Does the program scale), where the efficiency of b falls most when cores are added to more than the fewest: from 75.0 % of 2 cores to 22.2 % of 4.
+            --- exit 0
+        "#]],
     );
 }
 

@@ -72,7 +72,8 @@ fn a_report_is_a_page_with_pictures() {
         ## What bounds the makespan
 
         The longest chain of tasks that wait for each other by `dependency` links, by name of task: at most this much of it goes away if all steps
-        of a name take no time. It is the longest of those that were read: where dependencies were lost (see Is the trace sound), the real one may be longer.
+        of a name take no time, and less where another chain is nearly as long (`tq query TRACE what-if-faster --param name=NAME --param percent=0` says
+        how much). It is the longest of those that were read: where dependencies were lost (see Is the trace sound), the real one may be longer.
 
         ![What the critical path is made of, by name of task](page.critical-path-by-name.svg)
 
@@ -84,9 +85,9 @@ fn a_report_is_a_page_with_pictures() {
         How far the run is from what its dependencies and its locations allow; `bound_share` is 1 where nothing is left to gain but less work.
         Dependencies that could not be joined to tasks (`lost_dependencies`) may make the path longer than it looks.
 
-        | makespan | path_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share | lost_dependencies |
-        | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-        | 80.0 µs | 50.0 µs | 110 µs | 2 | 55.0 µs | 2.2 | 0.688 | 0 |
+        | makespan | path_time | graph_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share | lost_dependencies |
+        | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+        | 80.0 µs | 50.0 µs | 110 µs | 110 µs | 2 | 55.0 µs | 2.2 | 0.688 | 0 |
 
         ### What waits for what
 

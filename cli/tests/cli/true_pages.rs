@@ -87,7 +87,7 @@ fn two_studies_are_compared_where_both_measured() {
         # base, new
         - At the largest size and on the most cores that base and new have in common (size 1, 32 cores), new took 942 ms instead of 314 ms, 3.0 times as long; its efficiency is 33.3 % instead of 100.0 %.
         - Not compared is what only one of them measured: base size 4; new size 8.
-        - Look next at size 1 (see Does the program scale), where the efficiency of new falls most when cores are added: from 100.0 % of 8 cores to 33.3 % of 32.
+        - Look next at size 1 (see Does the program scale), where the efficiency of new falls most when cores are added to more than the fewest: from 100.0 % of 8 cores to 33.3 % of 32.
     "#]].assert_eq(&first_lines(&page, 4));
     place.tq("query base=before.json new=after.json pascal-changes --format table").check(&expect![[r#"
          argument │ cores │ base_time │ new_time │ change_percent │ base_efficiency │ new_efficiency │ efficiency_change

@@ -104,7 +104,7 @@ pub struct Listed {
     pub bytes: u64,
 }
 
-/// The store that a path names: its folder, or a run in it (`STORE/night/3`), which is no file. Of a URL, [`find_behind`] says it.
+/// The store that a path names: its folder, or a run in it (`STORE/night/3`), which is no file. Of a URL, `find_behind` says it.
 pub fn find(path: &Path) -> Option<Place> {
     if remote::is_url(path) {
         return None;
