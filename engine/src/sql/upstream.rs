@@ -35,6 +35,19 @@ async fn answer(sql: &str) -> String {
 
 /// Every statement with DataFusion's own wrong answer, and the module that mends it.
 const FAULTS: &[(&str, &str, &str)] = &[
+    ("in_lists", "SELECT x IN (1) AND x IN (2) FROM (VALUES (CAST(NULL AS INT))) t(x)", "false"),
+    ("in_lists", "SELECT x IN (1, 2) AND x NOT IN (2, NULL) FROM (VALUES (1)) t(x)", "true"),
+    (
+        "coarse_times",
+        "SELECT CAST(TIMESTAMP '1969-12-31 23:59:59.2' AS TIMESTAMP(0))",
+        "1970-01-01T00:00:00",
+    ),
+    (
+        "canonical",
+        "SELECT count(*) OVER (PARTITION BY x) FROM (VALUES (CAST(0 AS DOUBLE)), (CAST('-0' AS DOUBLE))) t(x)",
+        "1; 1",
+    ),
+    ("typed_values", "SELECT * FROM (VALUES (DATE '2024-01-01'), ('2024-01-02')) t(d)", "error: "),
     (
         "offsets",
         "SELECT * FROM (SELECT a FROM (VALUES (1), (2), (3), (4)) t(a) ORDER BY a LIMIT 2 OFFSET 1) q ORDER BY a",
