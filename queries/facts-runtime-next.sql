@@ -18,13 +18,12 @@ WITH longest AS (
     first_value(location ORDER BY work_time, location) AS least
   FROM threads
 ), longest_body AS (
-  SELECT t.name, t.location, t.duration, m.median_time
+  SELECT max(t.duration) AS duration, first_value(t.name ORDER BY t.duration DESC, t.task) AS name, first_value(t.location) AS location,
+    first_value(m.median_time ORDER BY t.duration DESC, t.task) AS median_time
   FROM program_tasks t
   JOIN (SELECT name, CAST(median(duration) AS BIGINT) AS median_time FROM program_tasks
     WHERE kind = 'task' AND run = (SELECT run FROM longest) GROUP BY name) m ON m.name = t.name
-  WHERE t.kind = 'task' AND t.run = (SELECT run FROM longest) AND t.location = (SELECT most FROM spread)
-  ORDER BY t.duration DESC NULLS LAST, t.task
-  LIMIT 1
+  WHERE t.kind = 'task' AND t.run = (SELECT run FROM longest) AND t.location = (SELECT most FROM spread) AND t.duration IS NOT NULL
 ), names AS (
   SELECT t.role, t.name, count(*) AS tasks, sum(s.self_time) AS total_time
   FROM self_time(working_tasks) s JOIN working_tasks t ON t.task = s.task
@@ -57,5 +56,5 @@ SELECT 'Look next at '
 FROM spread s
 CROSS JOIN longest g
 CROSS JOIN n
-LEFT JOIN longest_body b ON true
+CROSS JOIN longest_body b
 WHERE s.work_time > 0
