@@ -7,11 +7,12 @@
 WITH waits AS (
   SELECT name FROM program_tasks WHERE run IN ('base', 'new') AND name IS NOT NULL GROUP BY name HAVING bool_and(role = 'wait')
 )
-SELECT CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END
-    || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE CASE WHEN name IN (SELECT name FROM waits) THEN ': recorded wait' ELSE ': work' END END AS what,
+SELECT CASE WHEN coalesce(e.name, '') = '' THEN 'tasks without a name' ELSE e.name END
+    || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE CASE WHEN w.name IS NOT NULL THEN ': recorded wait' ELSE ': work' END END AS what,
   base AS base_time, new AS new_time, change AS change_time
 -- The changes of all names add up to the change of the makespan exactly; the thirty largest are shown.
-FROM explain_change(base => 'base', new => 'new')
+FROM explain_change(base => 'base', new => 'new') e
+LEFT JOIN waits w ON w.name = e.name
 WHERE change <> 0
 ORDER BY greatest(change, -change) DESC, what
 LIMIT 30
