@@ -18,6 +18,8 @@ use tq_udfs::arguments::without_what_was;
 pub(super) enum Said {
     /// Nothing but its type and name: it is no column, and determines none.
     NoColumn,
+    /// As [`Said::NoColumn`]; and it is another value than those of other numbers.
+    Another(usize),
     /// It may be NULL, whatever could be concluded.
     MayBeNull,
     /// This is its field's metadata.
@@ -52,7 +54,7 @@ struct Itself {
 impl ScalarUDFImpl for Itself {
     fn name(&self) -> &str {
         match self.said {
-            Said::NoColumn => "itself",
+            Said::NoColumn | Said::Another(_) => "itself",
             Said::MayBeNull => "nullable",
             Said::Metadata(_) => "told",
             Said::Between(..) => "marked",
@@ -78,7 +80,7 @@ impl ScalarUDFImpl for Itself {
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let [field] = args.arg_fields else { return internal_err!("{} has one argument", self.name()) };
         Ok(match &self.said {
-            Said::NoColumn | Said::Between(..) => Arc::clone(field),
+            Said::NoColumn | Said::Another(_) | Said::Between(..) => Arc::clone(field),
             Said::MayBeNull => Arc::new(field.as_ref().clone().with_nullable(true)),
             Said::Metadata(metadata) => {
                 Arc::new(field.as_ref().clone().with_metadata(metadata.clone().into_iter().collect()))

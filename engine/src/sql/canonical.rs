@@ -18,7 +18,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, ScalarUDF, TryCast,
 };
-use tq_udfs::canonical::{canonical, canonical_function, is_canonical};
+use tq_udfs::canonical::{canonical_column, canonical_function, is_canonical};
 
 static CANONICAL: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Arc::new(canonical_function()));
 
@@ -29,7 +29,7 @@ const PASS_ON: [&str; 8] = ["coalesce", "nvl", "nvl2", "nullif", "greatest", "le
 pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
     let makes_doubles = match &expr {
         Expr::Literal(value, metadata) => {
-            return Ok(match of_literal(value) {
+            return Ok(match of_literal(value)? {
                 Some(value) => Transformed::yes(Expr::Literal(value, metadata.clone())),
                 None => Transformed::no(expr),
             });
@@ -97,18 +97,13 @@ fn bare(expr: Expr) -> Expr {
     }
 }
 
-fn of_literal(value: &ScalarValue) -> Option<ScalarValue> {
-    match value {
-        ScalarValue::Float64(Some(value)) => {
-            let plain = canonical(*value);
-            (plain.to_bits() != value.to_bits()).then_some(ScalarValue::Float64(Some(plain)))
-        }
-        ScalarValue::Float32(Some(value)) => {
-            let plain = if value.is_nan() { f32::NAN } else { value + 0.0 };
-            (plain.to_bits() != value.to_bits()).then_some(ScalarValue::Float32(Some(plain)))
-        }
-        _ => None,
+fn of_literal(value: &ScalarValue) -> Result<Option<ScalarValue>> {
+    if !value.data_type().is_floating() {
+        return Ok(None);
     }
+    let plain = ScalarValue::try_from_array(&canonical_column(value.to_array()?), 0)?;
+    // Compared by their bits.
+    Ok((plain != *value).then_some(plain))
 }
 
 fn is_arithmetic(op: Operator) -> bool {

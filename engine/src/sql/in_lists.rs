@@ -9,6 +9,8 @@
 //! So computed elements and NULLs are compared apart from the others, and of lists beside each other each but the first is of a value that
 //! the optimizer does not know again.
 
+use std::collections::HashMap;
+
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::expr::InList;
@@ -69,15 +71,14 @@ fn within(expr: Expr) -> Result<Expr> {
     }
     let terms = split_binary_owned(expr, op);
     let mut terms = terms.into_iter().map(|term| grown(|| within(term))).collect::<Result<Vec<_>>>()?;
-    let mut seen: Vec<Expr> = vec![];
+    let mut lists_of: HashMap<Expr, usize> = HashMap::new();
     for term in &mut terms {
         let Some(value) = value_of_list(term).cloned() else { continue };
-        let times = seen.iter().filter(|seen| **seen == value).count();
-        if times > 0 {
-            let unknown = (0..times).fold(value.clone(), |value, _| itself(value, Said::NoColumn));
-            *term = with_value(std::mem::take(term), &value, &unknown)?;
+        let lists = lists_of.entry(value.clone()).or_default();
+        if *lists > 0 {
+            *term = with_value(std::mem::take(term), &value, &itself(value.clone(), Said::Another(*lists)))?;
         }
-        seen.push(value);
+        *lists += 1;
     }
     let joined = if op == Operator::And { conjunction(terms) } else { disjunction(terms) };
     joined.map_or_else(|| internal_err!("a condition without terms"), Ok)

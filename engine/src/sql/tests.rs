@@ -618,6 +618,12 @@ fn long_statements_answer_and_deep_ones_are_refused() {
         &format!("SELECT count(*) FROM generate_series(1, 10) t(a) WHERE {}", vec!["a <> 3"; 600].join(" AND ")),
         &["9"],
     );
+    let lists = vec!["a NOT IN (3, 4)"; 600].join(" AND ");
+    check(
+        &context,
+        &format!("SELECT count(*) FILTER (WHERE ({lists}) IS NOT NULL) FROM generate_series(1, 10) t(a)"),
+        &["10"],
+    );
     check(&context, &format!("SELECT count(*) FROM ({})", vec!["SELECT 1 AS a"; 200].join(" UNION ALL ")), &["200"]);
     block_on(try_answer(&context, "CREATE VIEW v0 AS SELECT 1 AS a", None)).unwrap();
     // Every view is 20 steps, and planned anew for the next one.
