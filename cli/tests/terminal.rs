@@ -125,7 +125,7 @@ fn a_session_at_the_prompt() {
     enter(&mut session, "\\x");
     session.exp_string("Rows are lists.").unwrap();
     session.exp_string("tq> SELECT count(*) AS counted").unwrap();
-    enter(&mut session, " FROM tasks;");
+    enter(&mut session, "FROM tasks;");
     expect(&mut session, "(1 row)");
     enter(&mut session, "\\x");
     expect(&mut session, "Rows are lines of a table.");

@@ -116,6 +116,14 @@ impl ConditionalEventHandler for Enter {
     }
 }
 
+/// A statement that goes on in a line of its own, as if Enter had been pressed; nothing where none has begun.
+pub(super) fn with_next_line(statement: &str) -> String {
+    match statement.trim_end() {
+        "" => String::new(),
+        statement => format!("{statement}\n{INDENT}"),
+    }
+}
+
 /// Whether a text at the prompt can be answered.
 fn is_ready(text: &str) -> bool {
     let text = text.trim();

@@ -135,8 +135,8 @@ impl Prompt {
         self.learn_words();
         let mut begun = Begun::default();
         let result = loop {
-            let before = std::mem::take(&mut begun).text;
-            match memory::while_idle(|| editor.readline_with_initial("tq> ", (before.trim_end(), ""))) {
+            let before = assistant::with_next_line(&std::mem::take(&mut begun).text);
+            match memory::while_idle(|| editor.readline_with_initial("tq> ", (&before, ""))) {
                 Ok(text) => match self.answer_typed(&text, &mut begun) {
                     Ok(Next::Go) => {}
                     Ok(Next::Leave) => break Ok(()),
