@@ -60,7 +60,7 @@ impl CheckedArithmetic {
         let names = NamePreserver::new(&plan);
         let makes_columns = matches!(plan, LogicalPlan::Projection(_) | LogicalPlan::Aggregate(_));
         let is_condition = matches!(plan, LogicalPlan::Filter(_) | LogicalPlan::Join(_));
-        let rewrite = |expr: Expr| {
+        let rewritten = plan.map_expressions(|expr| {
             let name = names.save(&expr);
             let mut rewritten = self.rewrite_all(expr, &schema)?;
             if makes_columns {
@@ -69,11 +69,6 @@ impl CheckedArithmetic {
             let rewritten = rewritten.map_data(|expr| in_lists::apart(expr, is_condition))?;
             let rewritten = rewritten.map_data(|expr| late_casts::by_functions(expr, &schema, false))?;
             Ok(rewritten.update_data(|expr| name.restore(expr)))
-        };
-        let rewritten = plan.map_expressions(|expr| match expr {
-            // Each key of ROLLUP and the like is a column.
-            Expr::GroupingSet(_) => expr.map_children(rewrite),
-            other => rewrite(other),
         })?;
         let rewritten = rewritten.transform_data(|plan| match plan {
             LogicalPlan::Sort(mut sort) => {

@@ -1,4 +1,4 @@
-//! Keys of joins for which NULL equals NULL, beside keys for which it does not.
+//! Keys of joins: those for which NULL equals NULL, beside keys for which it does not; and names for all.
 //!
 //! A hash join of DataFusion (55.2) takes NULL for equal in all of its keys or in none. `ON a.x IS NOT DISTINCT FROM b.x` makes it all,
 //! early in the optimizer; and what comes later, equations of a filter above (`WHERE a.y = b.y`) and joins that are put
@@ -8,6 +8,9 @@
 //! ```text
 //! keys y = y, filter x IS NOT DISTINCT FROM x      keys y = y, x = x, NULL equals NULL, filter a.y IS NOT NULL
 //! ```
+//!
+//! A key that is computed becomes a column beside those of its side, by a name without casts and parentheses: `(a + b) * c` and `a + b * c`,
+//! or a column and its cast within a function, would be two columns of one name. So each is called by all of its text ([`named`]).
 
 use datafusion::common::tree_node::{Transformed, TransformedResult};
 use datafusion::common::{NullEquality, Result};
@@ -68,6 +71,29 @@ pub(super) fn with_null_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
         Ok(Transformed::yes(LogicalPlan::Join(Join { on, filter: conjunction(conditions), null_equality, ..join })))
     })
     .data()
+}
+
+/// Calls the keys of joins that are computed by all that they are, in a plan that is optimized.
+pub(super) fn named(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let named = |key: Expr| match key {
+        Expr::Column(_) | Expr::Alias(_) => key,
+        computed => {
+            let name = computed.to_string();
+            computed.alias(name)
+        }
+    };
+    plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::Join(mut join) if join.on.iter().any(|(left, right)| !is_column(left) || !is_column(right)) => {
+            join.on = join.on.into_iter().map(|(left, right)| (named(left), named(right))).collect();
+            Ok(Transformed::yes(LogicalPlan::Join(join)))
+        }
+        other => Ok(Transformed::no(other)),
+    })
+    .data()
+}
+
+fn is_column(key: &Expr) -> bool {
+    matches!(key, Expr::Column(_))
 }
 
 /// The two sides of a null-safe comparison of one side of a join with the other.

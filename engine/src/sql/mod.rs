@@ -25,6 +25,7 @@ pub(crate) mod charged;
 pub mod checked;
 mod coarse_times;
 mod column_aliases;
+mod computed_keys;
 mod correlated;
 mod created;
 mod decimal_text;
@@ -192,6 +193,7 @@ async fn try_plan(
         planned = planned.with_param_values(params)?;
     }
     let passes = [
+        computed_keys::rewrite,
         decimals::settle,
         doubles::rewrite,
         lists::rewrite,

@@ -373,7 +373,14 @@ impl VisitorMut for MarkOne<'_, '_> {
                     mark(expr, &begin, "");
                 }
             }
-            SqlExpr::Subquery(_) | SqlExpr::Exists { .. } | SqlExpr::InSubquery { .. } => {
+            SqlExpr::Subquery(_)
+            | SqlExpr::Exists { .. }
+            | SqlExpr::InSubquery { .. }
+            | SqlExpr::AnyOp { .. }
+            | SqlExpr::AllOp { .. } => {
+                if let SqlExpr::AnyOp { right, .. } | SqlExpr::AllOp { right, .. } = expr {
+                    unmark(right);
+                }
                 let text = expr.to_string();
                 let tag = match self.marker.subqueries.get(&text) {
                     Some(tag) => format!("{TAG}{tag}{TAG}"),
@@ -404,6 +411,15 @@ fn mark(expr: &mut SqlExpr, begin: &str, end: &str) {
         op: BinaryOperator::Custom(MARK.to_owned()),
         right: Box::new(SqlExpr::Value(name.into())),
     };
+}
+
+/// Takes a mark away again: ANY and ALL want the subquery itself.
+fn unmark(expr: &mut SqlExpr) {
+    if let SqlExpr::BinaryOp { left, op: BinaryOperator::Custom(op), .. } = expr
+        && op == MARK
+    {
+        *expr = std::mem::replace(left, SqlExpr::Identifier(Ident::new("")));
+    }
 }
 
 /// Plans marks.

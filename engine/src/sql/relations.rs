@@ -30,7 +30,7 @@ use crate::sql::branches::settled;
 use crate::sql::diagnostic::{error_at, help_if_none};
 use crate::sql::dialect::TqDialect;
 use crate::sql::guards::in_turn;
-use crate::sql::keys::with_null_keys;
+use crate::sql::keys::{named, with_null_keys};
 use crate::sql::nearest::nearest;
 use crate::sql::other_dialects::{FILES_ARE_OPENED, reads_files};
 
@@ -325,7 +325,8 @@ pub struct RelationQueryPlanner;
 impl QueryPlanner for RelationQueryPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
-        planner.create_physical_plan(&in_turn(settled(with_null_keys(plan.clone())?)?)?, session).await
+        let plan = named(with_null_keys(plan.clone())?)?;
+        planner.create_physical_plan(&in_turn(settled(plan)?)?, session).await
     }
 }
 

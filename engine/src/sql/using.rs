@@ -31,7 +31,7 @@ use datafusion::execution::SessionState;
 use datafusion::functions::core::expr_fn::coalesce;
 use datafusion::logical_expr::expr::FieldMetadata;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion::logical_expr::{DdlStatement, Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Projection};
+use datafusion::logical_expr::{DdlStatement, Expr, JoinType, LogicalPlan, LogicalPlanBuilder, Projection, lit};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
     ExceptSelectItem, ExcludeSelectItem, Expr as SqlExpr, Ident, Join, JoinConstraint, JoinOperator, ObjectName, Query,
@@ -506,7 +506,7 @@ fn joined(
     let builder = LogicalPlanBuilder::from(left);
     let join = match (pairs.is_empty(), kind) {
         (true, JoinType::Inner) => builder.cross_join(right)?,
-        (true, _) => builder.join_on(right, kind, [])?,
+        (true, _) => builder.join_on(right, kind, [lit(true)])?,
         (false, _) => builder.join(right, kind, (left_keys.clone(), right_keys.clone()), None)?,
     };
     let column = |column: &Column| Expr::Column(column.clone());
