@@ -19,7 +19,7 @@ pub(crate) fn late_parsing(limit: Duration) -> Problem {
     let limit = duration_text(limit);
     let problem = Problem::new(format!("reading the SQL took longer than {limit}, the limit of `--timeout`"));
     let problem =
-        problem.hint("give it more time, or make the text shorter: rows stand in a file, `SELECT … FROM 'rows.csv'`");
+        problem.hint("give it more time, or make the text shorter: rows stand in a file, `CREATE EXTERNAL TABLE rows STORED AS CSV LOCATION 'rows.csv'`");
     Problem { is_late: true, ..problem }
 }
 

@@ -283,7 +283,11 @@ fn describe(
             ),
         ),
         DataFusionError::Internal(_) if is_correlation(&text) => correlated(),
-        DataFusionError::Internal(_) if text.contains("failed to match any signature") => in_words(&text),
+        DataFusionError::Internal(_)
+            if text.contains("failed to match any signature") || text.starts_with("Failed to coerce types ") =>
+        {
+            in_words(&text)
+        }
         DataFusionError::Internal(_) if text.contains("array_resize: failed to convert size") => {
             ("`array_resize` takes a length from 0 on".to_owned(), None)
         }

@@ -12,6 +12,7 @@
 //! ORDER BY interval RANGE INTERVAL …              their length
 //! ORDER BY list                                   GROUPS in place of RANGE: without a distance both are of peers
 //! ROWS BETWEEN 1 PRECEDING AND 2 PRECEDING        FILTER (WHERE false): no rows
+//! bool_and(a) OVER …                              min(a) OVER …
 //! ORDER BY sqrt(n)                                ORDER BY itself(sqrt(n)): rows sorted by n are not taken for sorted by it
 //! ```
 //! Intervals are sorted by their length (`interval_keys.rs`) in any frame.
@@ -21,7 +22,8 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
-use datafusion::logical_expr::expr::{Sort, WindowFunctionDefinition, WindowFunctionParams};
+use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
+use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionDefinition, WindowFunctionParams};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, Window, WindowFrame, WindowFrameBound, WindowFrameUnits, cast,
@@ -55,6 +57,7 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
                 let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
                 let is_aggregate = matches!(call.fun, WindowFunctionDefinition::AggregateUDF(_));
                 let mut changed = measured(&mut call.params, is_aggregate, &schema)?;
+                changed |= of_booleans(&mut call, &schema)?;
                 let WindowFunctionParams { partition_by, order_by, .. } = &mut call.params;
                 for key in partition_by.iter_mut().chain(order_by.iter_mut().map(|sort| &mut sort.expr)) {
                     changed |= as_it_is(key)?;
@@ -105,6 +108,23 @@ fn as_it_is(key: &mut Expr) -> Result<bool> {
         *key = itself(std::mem::take(key), Said::NoColumn);
     }
     Ok(is_computed)
+}
+
+/// `bool_and` is the least of all, `bool_or` the greatest: those give values back, when the beginning of a frame moves and when two windows
+/// with opposite orders share a sort.
+fn of_booleans(call: &mut WindowFunction, schema: &DFSchema) -> Result<bool> {
+    let WindowFunctionDefinition::AggregateUDF(function) = &call.fun else { return Ok(false) };
+    let instead = match function.name() {
+        "bool_and" => min_udaf(),
+        "bool_or" => max_udaf(),
+        _ => return Ok(false),
+    };
+    let [value] = call.params.args.as_slice() else { return Ok(false) };
+    let is_boolean = value.get_type(schema)? == DataType::Boolean;
+    if is_boolean {
+        call.fun = WindowFunctionDefinition::AggregateUDF(instead);
+    }
+    Ok(is_boolean)
 }
 
 /// Gives one window such keys; whether it changed.

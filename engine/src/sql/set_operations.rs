@@ -1,14 +1,16 @@
-//! `EXCEPT ALL` and `INTERSECT ALL`: multisets; and the names of the columns of branches.
+//! EXCEPT and INTERSECT, whose ALL makes multisets of them; and the names of the columns of branches.
 //!
-//! DataFusion (55.2) plans the first two as an anti and a semi join: a row that stands three times on the left and once on the
+//! DataFusion (55.2) plans them as an anti and a semi join. With ALL, a row that stands three times on the left and once on the
 //! right is dropped three times, and rows that stand often on both sides meet each other quadratically. With the number that
 //! a row has among its equals, both are right and linear:
 //!
 //! ```text
-//! l EXCEPT ALL r      SELECT * FROM (l CROSS JOIN r) AS MARK       planned here as
-//!                     l with row_number() OVER (PARTITION BY all columns)  anti join  r with the same, NULL equal to NULL
+//! l EXCEPT r          SELECT * FROM (l CROSS JOIN r) AS MARK       planned here as
+//!                     DISTINCT l  anti join  r, NULL equal to NULL
+//! l EXCEPT ALL r      l with row_number() OVER (PARTITION BY all columns)  anti join  r with the same
 //! ```
-//! Types of both sides are brought together as UNION does it; names are those of the left side.
+//! Types of both sides are brought together as UNION does it (DataFusion answers those of the left side, in which `3` is no `3.0`);
+//! names are those of the left side.
 
 use std::ops::ControlFlow;
 
@@ -26,8 +28,15 @@ use crate::sql::diagnostic::error_at;
 use crate::sql::dialect::TqDialect;
 use crate::sql::doubles::common_type;
 
-const EXCEPT: &str = "\u{1}except all";
-const INTERSECT: &str = "\u{1}intersect all";
+/// How the columns of a branch are called whose SELECT gives them no name; their number follows.
+pub(super) const BRANCH: &str = "__branch_";
+/// The marks of operations.
+const OPERATIONS: [(&str, SetOperator, SetQuantifier); 4] = [
+    ("\u{1}except", SetOperator::Except, SetQuantifier::Distinct),
+    ("\u{1}except all", SetOperator::Except, SetQuantifier::All),
+    ("\u{1}intersect", SetOperator::Intersect, SetQuantifier::Distinct),
+    ("\u{1}intersect all", SetOperator::Intersect, SetQuantifier::All),
+];
 
 /// Rewrites the set operations of a query; those of its subqueries are met with those.
 pub(super) fn rewrite(query: &mut Query) -> ControlFlow<DataFusionError> {
@@ -52,16 +61,13 @@ fn operation(body: &mut SetExpr) -> Result<()> {
             }
             operation(right)?;
         }
-        let marked = match &*body {
-            SetExpr::SetOperation { op: SetOperator::Except, set_quantifier: SetQuantifier::All, .. } => Some(EXCEPT),
-            SetExpr::SetOperation { op: SetOperator::Intersect, set_quantifier: SetQuantifier::All, .. } => {
-                Some(INTERSECT)
+        if let SetExpr::SetOperation { op, set_quantifier, .. } = body {
+            let quantifier =
+                if *set_quantifier == SetQuantifier::None { SetQuantifier::Distinct } else { *set_quantifier };
+            if let Some((mark, ..)) = OPERATIONS.iter().find(|known| (known.1, known.2) == (*op, quantifier)) {
+                // The sides become queries of their own, which are visited as such.
+                return marked(body, mark);
             }
-            _ => None,
-        };
-        if let Some(mark) = marked {
-            // The sides become queries of their own, which are visited as such.
-            return multiset(body, mark);
         }
         let SetExpr::SetOperation { left, .. } = body else { return Ok(()) };
         body = left;
@@ -77,12 +83,12 @@ fn is_by_name(quantifier: SetQuantifier) -> bool {
 fn name_columns(select: &mut Select) {
     for (at, item) in select.projection.iter_mut().enumerate() {
         if let SelectItem::UnnamedExpr(expr) = item {
-            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::new(format!("__branch_{at}")) };
+            *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::new(format!("{BRANCH}{at}")) };
         }
     }
 }
 
-fn multiset(body: &mut SetExpr, mark: &str) -> Result<()> {
+fn marked(body: &mut SetExpr, mark: &str) -> Result<()> {
     let select = Parser::new(&TqDialect).try_with_sql("SELECT * FROM x")?.parse_query()?;
     let SetExpr::Select(mut select) = *select.body else {
         return datafusion::common::internal_err!("a template is no SELECT");
@@ -124,11 +130,14 @@ impl RelationPlanner for Multisets {
         relation: TableFactor,
         context: &mut dyn RelationPlannerContext,
     ) -> Result<RelationPlanning> {
-        let kind = match &relation {
-            TableFactor::NestedJoin { alias: Some(alias), .. } if alias.name.value == EXCEPT => JoinType::LeftAnti,
-            TableFactor::NestedJoin { alias: Some(alias), .. } if alias.name.value == INTERSECT => JoinType::LeftSemi,
-            _ => return Ok(RelationPlanning::Original(Box::new(relation))),
+        let found = match &relation {
+            TableFactor::NestedJoin { alias: Some(alias), .. } => {
+                OPERATIONS.iter().find(|(mark, ..)| alias.name.value == *mark)
+            }
+            _ => None,
         };
+        let Some((_, operator, quantifier)) = found else { return Ok(RelationPlanning::Original(Box::new(relation))) };
+        let is_all = *quantifier == SetQuantifier::All;
         let TableFactor::NestedJoin { table_with_joins, .. } = relation else {
             return datafusion::common::internal_err!("a mark on no join");
         };
@@ -138,8 +147,8 @@ impl RelationPlanner for Multisets {
         let (left, right) = (context.plan(relation)?, context.plan(join.relation)?);
         let (wide, other) = (left.schema().fields().len(), right.schema().fields().len());
         if wide != other {
-            let name = if kind == JoinType::LeftAnti { "EXCEPT" } else { "INTERSECT" };
-            let what = format!("{name} ALL of {wide} and {other} columns");
+            let all = if is_all { " ALL" } else { "" };
+            let what = format!("{operator}{all} of {wide} and {other} columns");
             return Err(error_at(span, what, "both sides need the same number of columns"));
         }
         let mut types = vec![];
@@ -151,33 +160,43 @@ impl RelationPlanner for Multisets {
             types.push(both);
         }
         let names: Vec<Column> = left.schema().columns();
-        let numbered = |side: LogicalPlan, alias: &str| {
+        let typed = |side: LogicalPlan, alias: &str| {
             let schema = side.schema().clone();
             let columns = schema.iter().zip(&types).enumerate().map(|(at, (field, to))| {
                 let column = Expr::Column(Column::from(field));
-                let typed = if field.1.data_type() == to { column } else { cast(column, to.clone()) };
-                typed.alias(format!("c{at}"))
+                let value = if field.1.data_type() == to { column } else { cast(column, to.clone()) };
+                value.alias(format!("c{at}"))
             });
             let builder = LogicalPlanBuilder::from(side).project(columns.collect::<Vec<_>>())?.alias(alias)?;
-            let column = |at| Expr::Column(Column::new(Some(alias), format!("c{at}")));
-            let equals: Vec<Expr> = (0..types.len()).map(column).collect();
+            if !is_all {
+                return Ok(builder);
+            }
+            let equals: Vec<Expr> = (0..types.len()).map(|at| column_of(alias, at).into()).collect();
             let number = row_number().partition_by(equals.clone()).build()?.alias("row");
             let all = equals.iter().cloned().chain([Expr::Column(Column::from_name("row"))]).collect::<Vec<_>>();
             builder.window([number])?.project(all)?.alias(alias)
         };
         let keys = |alias: &str| {
-            let columns = (0..types.len()).map(|at| Column::new(Some(alias), format!("c{at}")));
-            columns.chain([Column::new(Some(alias), "row")]).collect::<Vec<_>>()
+            let columns = (0..types.len()).map(|at| column_of(alias, at));
+            columns.chain(is_all.then(|| Column::new(Some(alias), "row"))).collect::<Vec<_>>()
         };
-        let right = numbered(right, "right")?.build()?;
+        let kind = if *operator == SetOperator::Except { JoinType::LeftAnti } else { JoinType::LeftSemi };
+        let left = typed(left, "left")?;
+        let left = if is_all { left } else { left.distinct()? };
+        let right = typed(right, "right")?.build()?;
         let named = names.iter().enumerate().map(|(at, column)| {
             let relation: Option<TableReference> = column.relation.clone();
-            Expr::Column(Column::new(Some("left"), format!("c{at}"))).alias_qualified(relation, &column.name)
+            Expr::Column(column_of("left", at)).alias_qualified(relation, &column.name)
         });
-        let plan = numbered(left, "left")?
+        let plan = left
             .join_detailed(right, kind, (keys("left"), keys("right")), None, NullEquality::NullEqualsNull)?
             .project(named.collect::<Vec<_>>())?
             .build()?;
         Ok(RelationPlanning::Planned(Box::new(PlannedRelation::new(plan, None))))
     }
+}
+
+/// A column of a side.
+fn column_of(side: &str, at: usize) -> Column {
+    Column::new(Some(side), format!("c{at}"))
 }

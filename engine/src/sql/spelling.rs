@@ -8,7 +8,7 @@
 //! GROUPING SETS (ROLLUP (a, b))   GROUPING SETS ((a, b), (a), ()): DataFusion looks for a function `rollup`
 //! ROLLUP (a, (b, c)), ROLLUP (1)  GROUPING SETS ((a, b, c), (a), ()), ROLLUP (a)
 //! a LIKE ANY (ARRAY[x, y])        (a LIKE x OR a LIKE y), and with ALL: AND
-//! bool_and(a) OVER (… ROWS …)     min(a) OVER (… ROWS …)
+//! string_agg(a, b) OVER (… ROWS …) array_to_string(array_agg(a) OVER (… ROWS …), b)
 //! variance(a), every(a)           var(a), bool_and(a); and ceiling(a): ceil(a), div(a, b): a // b
 //! ~a                              (a # -1)
 //! a[2:], a[:2]                    a[2:2147483647], a[1:2]
@@ -451,8 +451,8 @@ fn listed(list: &Expr) -> Option<&[Expr]> {
     }
 }
 
-/// Aggregates in frames whose beginning moves that DataFusion (55.2) cannot take values back from: `bool_and` is the least, `bool_or` the
-/// greatest, and `string_agg` the list put together where there is something in it.
+/// `string_agg` in frames whose beginning moves, from which DataFusion (55.2) cannot take values back: the list put together where there is
+/// something in it.
 fn moving(expr: &mut Expr) {
     let Expr::Function(call) = &mut *expr else { return };
     let Some(WindowType::WindowSpec(window)) = &call.over else { return };
@@ -460,43 +460,39 @@ fn moving(expr: &mut Expr) {
     if matches!(begins, None | Some(WindowFrameBound::Preceding(None))) {
         return;
     }
-    let named = |name: &str| ObjectName::from(vec![Ident::with_span(call.name.span(), name)]);
-    match call.name.to_string().to_lowercase().as_str() {
-        "bool_and" => call.name = named("min"),
-        "bool_or" => call.name = named("max"),
-        "string_agg" => {
-            let FunctionArguments::List(list) = &call.args else { return };
-            let [text, between] = list.args.as_slice() else { return };
-            if !list.clauses.is_empty() || list.duplicate_treatment.is_some() {
-                return;
-            }
-            let over = |name: &str| {
-                let mut aggregate = call.clone();
-                aggregate.name = named(name);
-                if let FunctionArguments::List(list) = &mut aggregate.args {
-                    list.args = vec![text.clone()];
-                }
-                aggregate
-            };
-            let mut together = call.clone();
-            (together.name, together.over, together.filter) = (named("array_to_string"), None, None);
-            if let FunctionArguments::List(list) = &mut together.args {
-                let all = FunctionArgExpr::Expr(Expr::Function(over("array_agg")));
-                list.args = vec![FunctionArg::Unnamed(all), between.clone()];
-            }
-            let zero = Expr::Value(Value::Number("0".to_owned(), false).into());
-            let (left, right) = (Box::new(Expr::Function(over("count"))), Box::new(zero));
-            let condition = Expr::BinaryOp { left, op: BinaryOperator::Gt, right };
-            *expr = Expr::Case {
-                case_token: AttachedToken::empty(),
-                end_token: AttachedToken::empty(),
-                operand: None,
-                conditions: vec![CaseWhen { condition, result: Expr::Function(together) }],
-                else_result: None,
-            };
-        }
-        _ => {}
+    let FunctionArguments::List(list) = &call.args else { return };
+    let [text, between] = list.args.as_slice() else { return };
+    if !call.name.to_string().eq_ignore_ascii_case("string_agg")
+        || !list.clauses.is_empty()
+        || list.duplicate_treatment.is_some()
+    {
+        return;
     }
+    let named = |name: &str| ObjectName::from(vec![Ident::with_span(call.name.span(), name)]);
+    let over = |name: &str| {
+        let mut aggregate = call.clone();
+        aggregate.name = named(name);
+        if let FunctionArguments::List(list) = &mut aggregate.args {
+            list.args = vec![text.clone()];
+        }
+        aggregate
+    };
+    let mut together = call.clone();
+    (together.name, together.over, together.filter) = (named("array_to_string"), None, None);
+    if let FunctionArguments::List(list) = &mut together.args {
+        let all = FunctionArgExpr::Expr(Expr::Function(over("array_agg")));
+        list.args = vec![FunctionArg::Unnamed(all), between.clone()];
+    }
+    let zero = Expr::Value(Value::Number("0".to_owned(), false).into());
+    let (left, right) = (Box::new(Expr::Function(over("count"))), Box::new(zero));
+    let condition = Expr::BinaryOp { left, op: BinaryOperator::Gt, right };
+    *expr = Expr::Case {
+        case_token: AttachedToken::empty(),
+        end_token: AttachedToken::empty(),
+        operand: None,
+        conditions: vec![CaseWhen { condition, result: Expr::Function(together) }],
+        else_result: None,
+    };
 }
 
 /// Refuses frames that reach beyond what rows can be counted by: DataFusion adds their bounds to the number of a row.

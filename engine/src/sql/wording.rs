@@ -2,6 +2,7 @@
 //!
 //! A message is recognised by a phrase of it; one that is not known stays, with its types and literals translated.
 
+use crate::sql::set_operations::BRANCH;
 use crate::sql::time_text::NONE;
 
 /// What a message of planning or running means, and what to try.
@@ -155,7 +156,7 @@ fn wrong_types(text: &str) -> Worded {
         let clause = text.split(' ').next()?;
         return Some((format!("the two sides of {clause} have different numbers of columns"), None));
     }
-    json_key(text).or_else(|| wrong_operands(text))
+    json_key(text).or_else(|| wrong_operands(text)).or_else(|| no_common_type(text))
 }
 
 /// Operators between types that they do not take.
@@ -182,6 +183,34 @@ fn wrong_operands(text: &str) -> Worded {
     let key = distinct.strip_suffix(" must appear in select list").unwrap_or(distinct);
     let hint = format!("add it to SELECT, or group: `SELECT x … GROUP BY x ORDER BY min({key})`");
     Some((format!("SELECT DISTINCT has no `{key}` that ORDER BY could sort by"), Some(hint)))
+}
+
+/// Values of types that nothing brings together.
+fn no_common_type(text: &str) -> Worded {
+    let hint = "`CAST(x AS …)` makes one type of both";
+    let message = if let Some(types) = text.strip_prefix("Cannot infer common argument type for comparison operation ") {
+        format!("`{types}`: these do not compare")
+    } else if let Some(types) = between(text, "Failed to coerce types ", " in BETWEEN expression") {
+        format!("BETWEEN does not compare {types}")
+    } else if let Some((value, list)) =
+        text.strip_prefix("Can not find compatible types to compare ").and_then(|types| types.split_once(" with "))
+    {
+        format!("IN does not compare {value} with {list}")
+    } else if let Some(rest) = text.strip_prefix("Incompatible inputs for Union: Previous inputs were of type ") {
+        let (types, column) = rest.split_once(" on column '")?;
+        let (before, found) = types.split_once(", but got incompatible type ")?;
+        let column = column.trim_end_matches(['.', '\'']);
+        let which = match column.strip_prefix(BRANCH).and_then(|at| at.parse::<usize>().ok()) {
+            Some(at) => format!("column {}", at + 1),
+            None => format!("`{column}`"),
+        };
+        format!("{which} of UNION is {before} in one branch and {found} in another")
+    } else {
+        let types = between(text, "Failed to coerce then (", ") to common types in CASE WHEN expression")?;
+        let (then, otherwise) = types.split_once(") and else (")?;
+        format!("CASE has {then} behind THEN and {otherwise} behind ELSE")
+    };
+    Some((message, Some(hint.to_owned())))
 }
 
 /// `args->>('key' + 1)`: what binds tighter than the operator was taken for its key.

@@ -7,7 +7,8 @@
 //! fails if somebody else was faster. Who loses reads the new commits, checks the names again, and tries the next number. Each
 //! hundredth commit is followed by a checkpoint, which says the same as all commits up to it, so that opening reads few files.
 //! `last.json` names the last commit and checkpoint, so that a store behind a URL is read without a list of its files: it is a hint that
-//! may be old, and readers look for the next numbers until there is none.
+//! may be old, and readers look for the next numbers until there is none. It is written when the commit is durable: where it names a commit
+//! that is not there, somebody took the file away.
 //!
 //! Behind a URL, the service takes an object only if there is none of that name.
 //!
@@ -364,6 +365,8 @@ pub(super) fn read(root: &Path, deadline: Deadline) -> Result<State, ImportError
     }
     let folder = log_folder(root);
     check_folder(&folder)?;
+    // Before the list: it names no commit that was not there then.
+    let last = said_here(&folder);
     let mut commits: Vec<u64> = Vec::new();
     let mut checkpoint = None;
     for entry in fs::read_dir(&folder).map_err(|error| failed(&folder, "read the log", &error))? {
@@ -390,7 +393,25 @@ pub(super) fn read(root: &Path, deadline: Deadline) -> Result<State, ImportError
         }
         steps.push(read_commit(&commit_path(root, number), number)?);
     }
-    State { checkpoint: from, ..State::default() }.apply(steps)
+    let state = State { checkpoint: from, ..State::default() }.apply(steps)?;
+    if last.commit > state.number {
+        return Err(ImportError::Unusable {
+            path: commit_path(root, last.commit),
+            what: format!("damaged: the commit is missing, and `log/{LAST}` names it"),
+            hint: Some(format!("restore the file from a copy; to go on without its runs, remove `log/{LAST}`")),
+        });
+    }
+    Ok(state)
+}
+
+/// What `last.json` of a folder says; nothing where there is no such file, or another one of that name.
+fn said_here(folder: &Path) -> Last {
+    let read = || {
+        let mut text = String::new();
+        open_plain(&folder.join(LAST)).ok()?.take(LARGEST_LAST).read_to_string(&mut text).ok()?;
+        serde_json::from_str(&text).ok()
+    };
+    read().unwrap_or_default()
 }
 
 /// What `last.json` says behind a URL; `None` where there is no such file, or another one of that name.

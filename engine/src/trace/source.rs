@@ -26,6 +26,9 @@ const COPY_BYTES: usize = 1 << 20;
 /// How many decompressed bytes recognition may look at.
 const HEAD_BYTES: usize = 64 << 10;
 
+/// How many of a text whose first two lines do not fit into those: a record may have a long name.
+const LONG_HEAD_BYTES: usize = 1 << 20;
+
 /// Stored bytes that are read at once: a block of zstd fits.
 const STORED_BYTES: usize = 160 << 10;
 
@@ -43,6 +46,7 @@ pub struct Source {
     compression: Compression,
     stored_bytes: Option<u64>,
     head: Arc<[u8]>,
+    head_is_whole: bool,
     /// Whether a mark of UTF-8 stands before everything else; it is no part of the trace.
     has_mark: bool,
     block_bytes: usize,
@@ -173,6 +177,7 @@ impl Source {
             compression: Compression::None,
             stored_bytes,
             head: Arc::from([]),
+            head_is_whole: false,
             has_mark: false,
             block_bytes: BLOCK_BYTES,
             progress: None,
@@ -180,7 +185,7 @@ impl Source {
             budget: Budget::unlimited(),
             damage: Damage::default(),
         };
-        let magic = source.read_head().map_err(failed)?;
+        let (magic, is_whole) = source.read_head().map_err(failed)?;
         if magic.is_empty() {
             return Err(ImportError::Empty { path: path.to_owned() });
         }
@@ -189,17 +194,18 @@ impl Source {
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
             _ => Compression::None,
         };
-        source.head = match source.compression {
-            Compression::None => magic.into(),
-            _ => source.read_head().map_err(failed)?.into(),
+        let (mut head, mut is_whole) = match source.compression {
+            Compression::None => (magic, is_whole),
+            _ => source.read_head().map_err(failed)?,
         };
-        if source.head.starts_with(UTF8_MARK) {
+        if head.starts_with(UTF8_MARK) {
             source.has_mark = true;
-            source.head = source.read_head().map_err(failed)?.into();
+            (head, is_whole) = source.read_head().map_err(failed)?;
         }
-        if source.head.is_empty() {
+        if head.is_empty() {
             return Err(ImportError::Empty { path: path.to_owned() });
         }
+        (source.head, source.head_is_whole) = (head.into(), is_whole);
         source.progress = progress;
         Ok(source)
     }
@@ -220,14 +226,14 @@ impl Source {
         &self.path
     }
 
-    /// The first decompressed bytes, at most 64 KiB, without a mark of UTF-8.
+    /// The first decompressed bytes, without a mark of UTF-8: at most 64 KiB, or 1 MiB of a text with longer lines.
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
     /// Whether [`Source::head`] is all there is.
     pub fn head_is_whole(&self) -> bool {
-        self.head.len() < HEAD_BYTES
+        self.head_is_whole
     }
 
     /// Number of decompressed bytes, where it is known without reading; checks of counts rely on it.
@@ -336,13 +342,25 @@ impl Source {
         error_of(&self.path, source)
     }
 
-    fn read_head(&self) -> io::Result<Vec<u8>> {
+    /// The head, and whether it is all there is.
+    fn read_head(&self) -> io::Result<(Vec<u8>, bool)> {
         let mut head = Vec::new();
-        let read = self.open_reader()?.take(HEAD_BYTES as u64).read_to_end(&mut head);
-        match read {
-            // A compressed file that is cut off still has a head; the importer meets the error at its place.
-            Err(error) if head.is_empty() => Err(error),
-            _ => Ok(head),
+        let mut reader = self.open_reader()?;
+        let mut newlines = 0;
+        loop {
+            let before = head.len();
+            match reader.by_ref().take(HEAD_BYTES as u64).read_to_end(&mut head) {
+                // A compressed file that is cut off still has a head; the importer meets the error at its place.
+                Err(error) if head.is_empty() => return Err(error),
+                Err(_) => return Ok((head, true)),
+                Ok(read) if read < HEAD_BYTES => return Ok((head, true)),
+                Ok(_) => {}
+            }
+            newlines += memchr::memchr_iter(b'\n', &head[before..]).count();
+            let is_text = memchr::memchr(0, &head[before..]).is_none();
+            if newlines >= 2 || !is_text || head.len() >= LONG_HEAD_BYTES {
+                return Ok((head, false));
+            }
         }
     }
 
