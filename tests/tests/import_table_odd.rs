@@ -47,3 +47,18 @@ fn text_of_other_encodings_and_half_characters_keep_their_records() {
     let found = drawn(&session, "SELECT what, count FROM import_stats WHERE severity = 'repaired' ORDER BY what");
     assert!(found.contains("| bad_string | 1     |") && found.contains("| not_utf8   | 1     |"), "{found}");
 }
+
+#[test]
+fn a_first_record_of_a_hundred_thousand_characters_is_recognised() {
+    let long = "q".repeat(100_000);
+    let record = format!("{{\"name\":\"{long}\",\"start_us\":1,\"finish_us\":2}}");
+    let files = [
+        ("lines.ndjson", format!("{record}\n{record}\n")),
+        ("array.json", format!("[{record},{record}]")),
+        ("rows.csv", format!("start_us,finish_us,{long}\n1,2,x\n3,4,y\n")),
+    ];
+    for (name, text) in files {
+        let session = open(&folder_of(&[(name, text.into_bytes())]).path().join(name));
+        assert!(drawn(&session, "SELECT count(*) AS n FROM tasks").contains("| 2 |"), "{name}");
+    }
+}

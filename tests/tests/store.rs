@@ -586,6 +586,11 @@ fn damaged_files_are_named_and_never_answer() {
         let error = refused(&store);
         assert!(error.contains("00000002.json"), "byte {place}: {error}");
     }
+    // The newest one: nothing but the hint for readers by URL knows of it.
+    std::fs::remove_file(&commit).unwrap();
+    let error = refused(&store);
+    assert!(error.contains("00000002.json") && error.contains("the commit is missing"), "{error}");
+    std::fs::write(&commit, &bytes).unwrap();
     // A store without any commit is no empty one, and no folder of traces.
     for file in files_of(&store.join("log")) {
         std::fs::remove_file(store.join("log").join(file)).unwrap();
