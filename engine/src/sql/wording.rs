@@ -188,7 +188,8 @@ fn wrong_operands(text: &str) -> Worded {
 /// Values of types that nothing brings together.
 fn no_common_type(text: &str) -> Worded {
     let hint = "`CAST(x AS …)` makes one type of both";
-    let message = if let Some(types) = text.strip_prefix("Cannot infer common argument type for comparison operation ") {
+    let message = if let Some(types) = text.strip_prefix("Cannot infer common argument type for comparison operation ")
+    {
         format!("`{types}`: these do not compare")
     } else if let Some(types) = between(text, "Failed to coerce types ", " in BETWEEN expression") {
         format!("BETWEEN does not compare {types}")

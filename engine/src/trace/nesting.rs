@@ -4,9 +4,16 @@
 //! trace), each lane is sorted by start unless it already is, and one sweep with a stack of open tasks gives every task the
 //! innermost one around it. A lane on which two tasks overlap without one enclosing the other has no nesting at all:
 //! depths there would depend on the order of the rows.
-//! Cost: O(n log n) at worst, O(n) for a trace sorted by start; 16 bytes a task besides the answer.
+//! Cost: O(n log n) at worst, O(n) for a trace sorted by start; 16 bytes a task besides the answer. [`NestingOnDisk`] sorts on disk instead,
+//! and so are its answers: that a lane does not nest may turn out with its last task, so answers of lanes are dropped when they are read.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::iter::Peekable;
+
+use super::records::{Room, Sorted, Sorter};
+use crate::error::ImportError;
 
 /// The lane of a task that cannot be nested: it has no location, or no start.
 pub const NO_LANE: i32 = -1;
@@ -110,11 +117,145 @@ fn sweep(lane: &mut [usize], spans: LaneSpans<'_>, stack: &mut Vec<usize>, nesti
     }
 }
 
+/// Lane, start, finish and position of a task: the order of nesting.
+type OnLane = (i32, i64, Reverse<i64>, u64);
+
+/// [`nest`] of tasks of which there may be more than fit memory.
+#[derive(Debug)]
+pub(crate) struct NestingOnDisk {
+    spans: Sorter<OnLane>,
+    room: Room,
+    tasks: u64,
+}
+
+impl NestingOnDisk {
+    /// No task yet.
+    pub(crate) fn new(room: &Room) -> NestingOnDisk {
+        NestingOnDisk { spans: Sorter::new(room), room: room.clone(), tasks: 0 }
+    }
+
+    /// Takes the next task; what it is given is that of [`LaneSpans`].
+    ///
+    /// # Errors
+    /// The pool is exhausted; the disk is full, or cannot be written.
+    pub(crate) fn push(&mut self, lane: i32, start: i64, finish: i64) -> Result<(), ImportError> {
+        let position = self.tasks;
+        self.tasks += 1;
+        if lane == NO_LANE { Ok(()) } else { self.spans.push((lane, start, Reverse(finish.max(start)), position)) }
+    }
+
+    /// Nests them.
+    ///
+    /// # Errors
+    /// As [`NestingOnDisk::push`], and the disk cannot be read.
+    pub(crate) fn finish(self) -> Result<Standing, ImportError> {
+        let mut places = Sorter::new(&self.room);
+        let mut broken = HashSet::new();
+        let (mut overlapping, mut example) = (0, None);
+        // The tasks that are open on the lane that is passed, and how many it has.
+        let mut stack: Vec<(i64, u64)> = Vec::new();
+        let (mut open_lane, mut passed) = (NO_LANE, 0);
+        for span in self.spans.sorted()? {
+            let (lane, start, Reverse(finish), position) = span?;
+            if lane != open_lane {
+                (open_lane, passed) = (lane, 0);
+                stack.clear();
+            }
+            passed += 1;
+            if broken.contains(&lane) {
+                overlapping += 1;
+                continue;
+            }
+            while stack.pop_if(|(end, _)| *end <= start).is_some() {}
+            let around = stack.last().copied();
+            if let Some((end, other)) = around
+                && end < finish
+            {
+                example.get_or_insert(Overlap { lane, tasks: (other as usize, position as usize) });
+                broken.insert(lane);
+                overlapping += passed;
+                continue;
+            }
+            let parent = around.map_or(-1, |(_, other)| other as i64);
+            places.push((position, lane, parent, stack.len() as i32))?;
+            stack.push((finish, position));
+        }
+        let places = Places::Sorted { places: places.sorted()?.peekable(), broken };
+        Ok(Standing { places, next: 0, overlapping, example })
+    }
+}
+
+/// What [`Nesting`] tells, asked for in the order of positions.
+#[derive(Debug)]
+pub(crate) struct Standing {
+    places: Places,
+    next: usize,
+    /// Tasks on lanes that do not nest.
+    pub(crate) overlapping: u64,
+    /// The first pair found that overlaps without nesting.
+    pub(crate) example: Option<Overlap>,
+}
+
+/// Two tasks of a lane that overlap, and neither encloses the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Overlap {
+    pub(crate) lane: i32,
+    /// Their positions.
+    pub(crate) tasks: (usize, usize),
+}
+
+#[derive(Debug)]
+enum Places {
+    Held(Nesting),
+    /// Position, lane, parent and depth; those of broken lanes do not count.
+    Sorted {
+        places: Peekable<Sorted<(u64, i32, i64, i32)>>,
+        broken: HashSet<i32>,
+    },
+}
+
+impl Standing {
+    /// What was found of tasks on these lanes.
+    pub(crate) fn held(nesting: Nesting, lanes: &[i32]) -> Standing {
+        let example = nesting.example.map(|tasks| Overlap { lane: lanes[tasks.0], tasks });
+        Standing { overlapping: nesting.overlapping, example, places: Places::Held(nesting), next: 0 }
+    }
+
+    /// Parents and depths of so many tasks more; -1 as in [`Nesting`].
+    ///
+    /// # Errors
+    /// The disk cannot be read.
+    pub(crate) fn next(&mut self, tasks: usize) -> Result<(Cow<'_, [i64]>, Cow<'_, [i32]>), ImportError> {
+        let first = self.next;
+        self.next += tasks;
+        let (sorted, broken) = match &mut self.places {
+            Places::Held(nesting) => {
+                let rows = first..self.next;
+                return Ok((Cow::Borrowed(&nesting.parents[rows.clone()]), Cow::Borrowed(&nesting.depths[rows])));
+            }
+            Places::Sorted { places, broken } => (places, broken),
+        };
+        let (mut parents, mut depths) = (vec![-1; tasks], vec![-1; tasks]);
+        let end = self.next as u64;
+        while let Some(place) = sorted.next_if(|place| place.as_ref().map_or(true, |(position, ..)| *position < end)) {
+            let (position, lane, parent, depth) = place?;
+            if !broken.contains(&lane) {
+                let row = position as usize - first;
+                (parents[row], depths[row]) = (parent, depth);
+            }
+        }
+        Ok((Cow::Owned(parents), Cow::Owned(depths)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use proptest::collection::vec;
     use proptest::prelude::*;
 
+    use super::super::budget::Budget;
     use super::*;
 
     fn nested(tasks: &[(i32, i64, i64)]) -> Nesting {
@@ -182,6 +323,19 @@ mod tests {
             };
             let broken = |lane: i32| (0..tasks.len()).any(|at| tasks[at].0 == lane && mates(at).any(|other| crosses(at, other)));
             let nesting = nested(&tasks);
+            let mut on_disk = NestingOnDisk::new(&Room::new(Path::new("trace"), &Budget::unlimited()));
+            for &(lane, start, finish) in &tasks {
+                on_disk.push(lane, start, finish).unwrap();
+            }
+            let mut standing = on_disk.finish().unwrap();
+            prop_assert_eq!((standing.overlapping, standing.example.map(|pair| pair.tasks)), (nesting.overlapping, nesting.example));
+            let (mut parents, mut depths) = (Vec::new(), Vec::new());
+            for rows in tasks.chunks(3) {
+                let (more_parents, more_depths) = standing.next(rows.len()).unwrap();
+                parents.extend_from_slice(&more_parents);
+                depths.extend_from_slice(&more_depths);
+            }
+            prop_assert_eq!((&parents, &depths), (&nesting.parents, &nesting.depths));
             for (at, &(lane, ..)) in tasks.iter().enumerate() {
                 let nests = lane >= 0 && !broken(lane);
                 let enclosing: Vec<usize> = mates(at).filter(|&other| nests && around(at, other)).collect();

@@ -216,6 +216,11 @@ impl Room {
         self.budget.spill().filter(|spill| spill.is_due())
     }
 
+    /// The disk, where there is one.
+    pub(crate) fn disk(&self) -> Option<&Arc<Spill>> {
+        self.budget.spill()
+    }
+
     /// Nothing yet, to be grown.
     pub(crate) fn hold(&self) -> MemoryReservation {
         self.budget.hold(format!("records of {}", self.path.display()))

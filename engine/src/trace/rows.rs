@@ -69,7 +69,11 @@ impl Rows {
     ///
     /// # Errors
     /// Those of `change`.
-    pub fn try_map<E>(&mut self, count: usize, change: impl Fn(&ArrayRef) -> Result<ArrayRef, E>) -> Result<(), E> {
+    pub fn try_map<E>(
+        &mut self,
+        count: usize,
+        mut change: impl FnMut(&ArrayRef) -> Result<ArrayRef, E>,
+    ) -> Result<(), E> {
         self.count = Some(count);
         for values in &mut self.columns {
             match values {

@@ -40,12 +40,12 @@ pub(crate) struct Stretch {
 
 /// Columns of a chunk on disk.
 #[derive(Debug)]
-pub(super) struct SpilledColumns {
+pub(crate) struct SpilledColumns {
     stretch: Stretch,
     /// Those that cost nothing stay: NULLs and constants, which all chunks share.
     kept: Vec<Option<ArrayRef>>,
     /// Bytes that the others need.
-    pub(super) bytes: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Spill {
@@ -120,7 +120,7 @@ impl Spill {
     }
 
     /// A defect of ours.
-    pub(super) fn internal(&self, error: impl Into<DataFusionError>) -> ImportError {
+    pub(crate) fn internal(&self, error: impl Into<DataFusionError>) -> ImportError {
         ImportError::internal(&self.folder, error)
     }
 
@@ -143,7 +143,7 @@ impl Spill {
 
 impl SpilledColumns {
     /// Writes the columns that are not `shared` with other chunks.
-    pub(super) fn write(
+    pub(crate) fn write(
         spill: &Spill,
         columns: Vec<ArrayRef>,
         shared: impl Fn(usize, &ArrayRef) -> bool,
@@ -165,7 +165,7 @@ impl SpilledColumns {
     }
 
     /// Reads them.
-    pub(super) fn read(&self, spill: &Spill) -> Result<Vec<ArrayRef>, ImportError> {
+    pub(crate) fn read(&self, spill: &Spill) -> Result<Vec<ArrayRef>, ImportError> {
         let encoded = spill.read_all(self.stretch)?;
         let batch = decode(&encoded).map_err(|error| spill.internal(error))?;
         let mut read = batch.columns().iter();

@@ -1,13 +1,17 @@
 //! The run while its files are read: chunks of rows wait here for what is known only after the last row.
 //!
 //! Three things are known only at the end: the origin (the least start), the parents (a task may name one that comes
-//! later) and the nesting on the lanes. So chunks wait here, accounted by the memory pool, and [`RunTables::finish`] moves
-//! them into the run's builder. Links and messages are read after all tasks, and resolve their references at once.
+//! later) and the nesting on the lanes. So chunks wait here, accounted by the memory pool, or, while `tq import` is short of memory, on
+//! disk, and [`RunTables::finish`] moves them into the run's builder. Links and messages are read after all tasks, and resolve their
+//! references at once.
 
 use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, Int32Array, Int64Array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, new_empty_array};
 use datafusion::arrow::compute::{max, min};
+use datafusion::arrow::datatypes::{Int32Type, Int64Type};
+use datafusion::arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use tq_udfs::ticks::Tick;
 
@@ -17,7 +21,10 @@ use crate::cells::Values;
 use crate::error::ImportError;
 use crate::importers::importer::ImportContext;
 use crate::tables::{self, Table};
-use crate::trace::{LaneSpans, Location, NO_LANE, Nesting, Rows, RunBuilder, Source, Words, findings, nest};
+use crate::trace::{
+    LaneSpans, Location, NO_LANE, NestingOnDisk, Overlap, Room, Rows, RunBuilder, Source, Spill, SpilledColumns,
+    Standing, Words, findings, nest,
+};
 
 /// ns since 1970 of the years 2000 and 2100: a least start between them is a date.
 const DATES: std::ops::Range<i64> = 946_684_800_000_000_000..4_102_444_800_000_000_000;
@@ -34,6 +41,13 @@ pub(super) struct Chunk {
     pub(super) lanes: Option<Lanes>,
     /// Of tasks: keys of `parent` and `stack_parent` in an index of tasks; -1 is NULL.
     pub(super) parents: Vec<(&'static str, TaskKey, Vec<i32>)>,
+}
+
+/// A chunk, in memory or on disk.
+struct Waiting {
+    /// On disk, its columns are empty here.
+    chunk: Chunk,
+    away: Option<SpilledColumns>,
 }
 
 /// The keys of the column `location`.
@@ -54,8 +68,99 @@ impl Chunk {
         self.given.memory() + times.chain(parents).sum::<usize>()
     }
 
+    /// Hands each column with a value per row to `change`, and takes what it answers in its place.
+    fn try_map(
+        &mut self,
+        rows: usize,
+        mut change: impl FnMut(&ArrayRef) -> Result<ArrayRef, ArrowError>,
+    ) -> Result<(), ArrowError> {
+        self.given.try_map(rows, &mut change)?;
+        for (_, times, _) in &mut self.times {
+            *times = change(&(Arc::new(times.clone()) as ArrayRef))?.as_primitive::<Int64Type>().clone();
+        }
+        if let Some(Lanes::Each(keys)) = &mut self.lanes {
+            *keys = change(&(Arc::new(keys.clone()) as ArrayRef))?.as_primitive().clone();
+        }
+        for (.., keys) in &mut self.parents {
+            let of_rows: ArrayRef = Arc::new(Int32Array::from(std::mem::take(keys)));
+            *keys = change(&of_rows)?.as_primitive::<Int32Type>().values().to_vec();
+        }
+        Ok(())
+    }
+
+    fn is_of_tasks(&self) -> bool {
+        self.given.table() == Table::Tasks
+    }
+
+    /// Whether the trace itself tells how its tasks are nested.
+    fn tells_nesting(&self) -> bool {
+        self.given.has(tables::Tasks::depth) && self.parents.iter().any(|(name, ..)| *name == "stack_parent")
+    }
+
+    /// Lane, start and finish of each task, as nesting wants them.
+    fn spans(&self) -> impl Iterator<Item = (i32, i64, i64)> {
+        let (start, finish) = (self.time("start"), self.time("finish"));
+        (0..self.rows).map(move |row| {
+            let start = start.and_then(|(times, _)| times.is_valid(row).then(|| times.value(row)));
+            let finish = finish.and_then(|(times, _)| times.is_valid(row).then(|| times.value(row)));
+            let lane = match &self.lanes {
+                Some(Lanes::One(lane)) => *lane,
+                Some(Lanes::Each(keys)) if keys.is_valid(row) => keys.value(row),
+                _ => NO_LANE,
+            };
+            (start.map_or(NO_LANE, |_| lane), start.unwrap_or(0), finish.unwrap_or(i64::MAX))
+        })
+    }
+
     fn time(&self, name: &str) -> Option<(&Int64Array, Clock)> {
         self.times.iter().find(|(column, ..)| *column == name).map(|(_, times, clock)| (times, *clock))
+    }
+}
+
+impl Waiting {
+    /// Writes the columns to disk; the bytes that they no longer hold.
+    fn put_away(&mut self, spill: &Spill) -> Result<usize, ImportError> {
+        if self.away.is_some() {
+            return Ok(0);
+        }
+        let before = self.chunk.memory();
+        let (rows, mut columns) = (self.chunk.rows, Vec::new());
+        let taken = self.chunk.try_map(0, |column| {
+            columns.push(Arc::clone(column));
+            Ok(new_empty_array(column.data_type()))
+        });
+        taken.map_err(|error| spill.internal(error))?;
+        self.away = Some(SpilledColumns::write(spill, columns, |_, _| false, rows)?);
+        Ok(before - self.chunk.memory().min(before))
+    }
+
+    /// The chunk with its columns.
+    fn take_back(mut self, spill: Option<&Arc<Spill>>) -> Result<Chunk, ImportError> {
+        self.read(spill)?;
+        Ok(self.chunk)
+    }
+
+    /// Shows the chunk with its columns, and forgets them again where they are on disk.
+    fn with_columns(
+        &mut self,
+        spill: Option<&Arc<Spill>>,
+        look: impl FnOnce(&Chunk) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        self.read(spill)?;
+        look(&self.chunk)?;
+        if let (Some(_), Some(spill)) = (&self.away, spill) {
+            let emptied = self.chunk.try_map(0, |column| Ok(new_empty_array(column.data_type())));
+            emptied.map_err(|error| spill.internal(error))?;
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, spill: Option<&Arc<Spill>>) -> Result<(), ImportError> {
+        let (Some(away), Some(spill)) = (&self.away, spill) else { return Ok(()) };
+        let mut columns = away.read(spill)?.into_iter();
+        let missing = || ArrowError::IpcError("a column is missing".to_owned());
+        let given = self.chunk.try_map(self.chunk.rows, |_| columns.next().ok_or_else(missing));
+        given.map_err(|error| spill.internal(error))
     }
 }
 
@@ -142,7 +247,12 @@ pub(super) struct RunTables {
     /// Whether something refers to tasks by name.
     pub(super) needs_names: bool,
     origin: Origin,
-    chunks: Vec<Chunk>,
+    chunks: Vec<Waiting>,
+    /// The least time of each clock, of all tables and of tasks.
+    least: [[Option<i64>; 2]; 2],
+    /// Whether the tasks of some chunk have lanes on which nobody says how they are nested.
+    is_to_nest: bool,
+    room: Room,
     location_words: Words,
     locations: Vec<Known>,
     /// What is said about locations: processes, clocks and kinds.
@@ -170,6 +280,9 @@ impl RunTables {
             needs_names: false,
             origin: mapping.origin,
             chunks: Vec::new(),
+            least: [[None; 2]; 2],
+            is_to_nest: false,
+            room: Room::new(source.path(), context.budget()),
             location_words: Words::default(),
             locations: Vec::new(),
             attributes: Words::default(),
@@ -197,10 +310,31 @@ impl RunTables {
         let indexed = self.ids.memory() + self.names.memory() + words + known;
         self.reserve(chunk.memory() + indexed.saturating_sub(self.indexed))?;
         self.indexed = indexed;
-        if chunk.given.table() == Table::Tasks {
+        let is_task = chunk.is_of_tasks();
+        if is_task {
             self.tasks += chunk.rows as i64;
+            self.is_to_nest |= chunk.lanes.is_some() && !chunk.tells_nesting();
         }
-        self.chunks.push(chunk);
+        for (name, times, clock) in &chunk.times {
+            let Some(time) = min(times).filter(|_| *name != "duration") else { continue };
+            for least in &mut self.least[*clock as usize][..=usize::from(is_task)] {
+                *least = Some(least.map_or(time, |least| least.min(time)));
+            }
+        }
+        self.chunks.push(Waiting { chunk, away: None });
+        match self.room.short().cloned() {
+            Some(spill) => self.put_away(&spill),
+            None => Ok(()),
+        }
+    }
+
+    /// Writes all chunks to disk.
+    fn put_away(&mut self, spill: &Spill) -> Result<(), ImportError> {
+        let mut freed = 0;
+        for chunk in self.chunks.iter_mut().rev().take_while(|chunk| chunk.away.is_none()) {
+            freed += chunk.put_away(spill)?;
+        }
+        self.release(freed);
         Ok(())
     }
 
@@ -248,12 +382,13 @@ impl RunTables {
     /// Moves everything into the builder.
     pub(super) fn finish(mut self) -> Result<RunBuilder, ImportError> {
         let (numbers, instants) = self.origins()?;
-        let nesting = self.nesting()?;
+        let mut standing = self.nesting()?;
         let mut position = 0;
-        for mut chunk in std::mem::take(&mut self.chunks) {
-            let bytes = chunk.memory();
-            if chunk.given.table() == Table::Tasks {
-                self.stand(&mut chunk, position, nesting.as_ref());
+        for waiting in std::mem::take(&mut self.chunks) {
+            let bytes = waiting.chunk.memory();
+            let mut chunk = waiting.take_back(self.room.disk())?;
+            if chunk.is_of_tasks() {
+                self.stand(&mut chunk, position, standing.as_mut())?;
                 position += chunk.rows;
             }
             let Chunk { mut given, times, .. } = chunk;
@@ -298,22 +433,26 @@ impl RunTables {
         self.memory.shrink(bytes.min(self.memory.size()));
     }
 
+    /// Asks for memory; where there is none, chunks go to disk, if there is one for them.
     pub(super) fn reserve(&mut self, bytes: usize) -> Result<(), ImportError> {
-        self.memory
-            .try_grow(bytes)
-            .map_err(|error| ImportError::Memory { path: self.source.path().to_owned(), what: error.strip_backtrace() })
+        if self.memory.try_grow(bytes).is_ok() {
+            return Ok(());
+        }
+        if let Some(spill) = self.room.disk().cloned() {
+            self.put_away(&spill)?;
+        }
+        self.memory.try_grow(bytes).map_err(|error| self.no_memory(&error))
+    }
+
+    fn no_memory(&self, error: &DataFusionError) -> ImportError {
+        ImportError::Memory { path: self.source.path().to_owned(), what: error.strip_backtrace() }
     }
 
     /// What is subtracted from numbers and from timestamps, in ticks; and what the run says of its clock.
     fn origins(&mut self) -> Result<(i64, i64), ImportError> {
         let per_nanosecond = self.tick.per_nanosecond();
         let has_tasks = self.tasks > 0;
-        let least = |clock: Clock, tasks_only: bool| {
-            let of_table = |chunk: &&Chunk| !tasks_only || chunk.given.table() == Table::Tasks;
-            let times = self.chunks.iter().filter(of_table).flat_map(|chunk| &chunk.times);
-            let of_clock = times.filter(|(name, _, of)| *of == clock && !matches!(*name, "duration"));
-            of_clock.filter_map(|(_, times, _)| min(times)).min()
-        };
+        let least = |clock: Clock, tasks_only: bool| self.least[clock as usize][usize::from(tasks_only)];
         // Tasks say where a run begins, in whatever way they tell time; other tables may tell it in the other way.
         let (least_number, least_instant) = (least(Clock::Number, has_tasks), least(Clock::Instant, has_tasks));
         let any_number = least_number.or_else(|| least(Clock::Number, false));
@@ -363,48 +502,60 @@ impl RunTables {
     }
 
     /// The nesting of the tasks on their lanes; `None` when none has a lane or the trace itself told.
-    fn nesting(&mut self) -> Result<Option<Nesting>, ImportError> {
-        let tells = |chunk: &Chunk| {
-            chunk.given.has(tables::Tasks::depth) && chunk.parents.iter().any(|(name, ..)| *name == "stack_parent")
-        };
-        let tasks = || self.chunks.iter().filter(|chunk| chunk.given.table() == Table::Tasks);
-        if tasks().all(|chunk| chunk.lanes.is_none() || tells(chunk)) {
+    fn nesting(&mut self) -> Result<Option<Standing>, ImportError> {
+        if !self.is_to_nest {
             return Ok(None);
         }
-        let count = self.tasks as usize;
         // Lane, start, finish, the order and the answer.
-        let bytes = count * (2 * size_of::<i32>() + 4 * size_of::<i64>());
-        self.reserve(bytes)?;
-        let (mut lanes, mut starts, mut finishes) =
-            (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
-        for chunk in self.chunks.iter().filter(|chunk| chunk.given.table() == Table::Tasks) {
-            let (start, finish) = (chunk.time("start"), chunk.time("finish"));
-            for row in 0..chunk.rows {
-                let start = start.and_then(|(times, _)| times.is_valid(row).then(|| times.value(row)));
-                let finish = finish.and_then(|(times, _)| times.is_valid(row).then(|| times.value(row)));
-                let lane = match &chunk.lanes {
-                    Some(Lanes::One(lane)) => *lane,
-                    Some(Lanes::Each(keys)) if keys.is_valid(row) => keys.value(row),
-                    _ => NO_LANE,
-                };
-                lanes.push(start.map_or(NO_LANE, |_| lane));
-                starts.push(start.unwrap_or(0));
-                finishes.push(finish.unwrap_or(i64::MAX));
+        let bytes = self.tasks as usize * (2 * size_of::<i32>() + 4 * size_of::<i64>());
+        let is_away = self.chunks.iter().any(|waiting| waiting.away.is_some());
+        let standing = match self.memory.try_grow(bytes) {
+            Err(error) if self.room.disk().is_none() => return Err(self.no_memory(&error)),
+            Ok(()) if !is_away => {
+                let nesting = self.nesting_in_memory();
+                self.release(bytes);
+                nesting
             }
-        }
-        let nesting = nest(LaneSpans { lanes: &lanes, starts: &starts, finishes: &finishes });
-        if let Some((one, other)) = nesting.example {
-            let location = self.builder.words(tables::Tasks::location).word(lanes[one]).to_owned();
-            self.builder.stats.note(findings::OVERLAPPING_TASKS, nesting.overlapping, || {
+            grown => {
+                grown.into_iter().for_each(|()| self.release(bytes));
+                self.nesting_on_disk()?
+            }
+        };
+        if let Some(Overlap { lane, tasks: (one, other) }) = standing.example {
+            let location = self.builder.words(tables::Tasks::location).word(lane).to_owned();
+            self.builder.stats.note(findings::OVERLAPPING_TASKS, standing.overlapping, || {
                 format!("tasks {one} and {other} on `{location}` overlap, neither encloses the other: no depth there")
             });
         }
-        self.memory.shrink(bytes.min(self.memory.size()));
-        Ok(Some(nesting))
+        Ok(Some(standing))
+    }
+
+    fn nesting_in_memory(&self) -> Standing {
+        let count = self.tasks as usize;
+        let (mut lanes, mut starts, mut finishes) =
+            (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
+        let chunks = self.chunks.iter().map(|waiting| &waiting.chunk);
+        for (lane, start, finish) in chunks.filter(|chunk| chunk.is_of_tasks()).flat_map(Chunk::spans) {
+            lanes.push(lane);
+            starts.push(start);
+            finishes.push(finish);
+        }
+        Standing::held(nest(LaneSpans { lanes: &lanes, starts: &starts, finishes: &finishes }), &lanes)
+    }
+
+    fn nesting_on_disk(&mut self) -> Result<Standing, ImportError> {
+        let mut nesting = NestingOnDisk::new(&self.room);
+        let chunks = self.chunks.iter_mut().filter(|waiting| waiting.chunk.is_of_tasks());
+        for waiting in chunks {
+            waiting.with_columns(self.room.disk(), |chunk| {
+                chunk.spans().try_for_each(|(lane, start, finish)| nesting.push(lane, start, finish))
+            })?;
+        }
+        nesting.finish()
     }
 
     /// Gives the tasks of a chunk their parents and depths.
-    fn stand(&mut self, chunk: &mut Chunk, first: usize, nesting: Option<&Nesting>) {
+    fn stand(&mut self, chunk: &mut Chunk, first: usize, standing: Option<&mut Standing>) -> Result<(), ImportError> {
         let mut declared: Option<Vec<Option<i64>>> = None;
         let mut stack: Option<Vec<Option<i64>>> = None;
         for (name, key_of, keys) in std::mem::take(&mut chunk.parents) {
@@ -425,15 +576,13 @@ impl RunTables {
             }
             *(if name == "parent" { &mut declared } else { &mut stack }) = Some(positions);
         }
-        if let Some(nesting) = nesting {
-            let tasks = first..first + chunk.rows;
+        if let Some(standing) = standing {
+            let (parents, depths) = standing.next(chunk.rows)?;
             if stack.is_none() && chunk.lanes.is_some() {
-                stack = Some(
-                    nesting.parents[tasks.clone()].iter().map(|&parent| (parent >= 0).then_some(parent)).collect(),
-                );
+                stack = Some(parents.iter().map(|&parent| (parent >= 0).then_some(parent)).collect());
             }
             if chunk.lanes.is_some() && !chunk.given.has(tables::Tasks::depth) {
-                let depths = nesting.depths[tasks].iter().map(|&depth| (depth >= 0).then_some(i64::from(depth)));
+                let depths = depths.iter().map(|&depth| (depth >= 0).then_some(i64::from(depth)));
                 chunk.given.set(tables::Tasks::depth, depths.collect::<Int64Array>());
             }
         }
@@ -448,6 +597,7 @@ impl RunTables {
                 chunk.given.set(column, positions);
             }
         }
+        Ok(())
     }
 }
 
