@@ -1,23 +1,26 @@
 //! `--timeout`: how long a question, or reading the traces, may take.
 //!
-//! A question is one statement or saved query: planning, running and writing its answer, and in a suite its conditions
-//! ([`together`]). Each has the whole limit to itself, so that in a suite or on a page a slow one does not fail the others; reading the traces and reading those of a baseline have the
-//! whole limit each, too. Readers check the time themselves; one that does not (it waits for a pipe, or is inside a library) is
-//! abandoned after [`PATIENCE`], and the process ends.
+//! A question is one statement or saved query: planning, running and writing its answer, and in a suite its conditions ([`together`]). Each
+//! has the whole limit to itself, so that in a suite or on a page a slow one does not fail the others; reading SQL, reading the traces and
+//! reading those of a baseline have the whole limit each, too.
+//!
+//! Readers check the time themselves; one that does not (it waits for a pipe, or is inside a library) is abandoned after [`PATIENCE`], and
+//! the process ends. So it does when a late question writes its answer to where nobody reads ([`watched`]).
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use tq_engine::error::ImportError;
 use tq_engine::open::OpenOptions;
+use tq_engine::trace::temporary;
 
 use crate::args::TimeoutArgs;
-use crate::errors::Problem;
 use crate::errors::timeout::{late, late_parsing};
+use crate::errors::{Failure, Problem};
 
 /// How long a reader may take to notice that the time is over.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -70,6 +73,26 @@ pub(crate) fn left() -> Option<Duration> {
 /// Why the next question need not be asked: those before it have used up what they share.
 pub(crate) fn used_up() -> Option<Problem> {
     limit().filter(|_| left().is_some_and(|left| left.is_zero())).map(late)
+}
+
+/// While it lives, the process ends soon after the limit: a question that is late may be writing its answer to where nobody reads.
+pub(crate) struct Watched {
+    _ended: Option<Sender<()>>,
+}
+
+/// Watches the next question from now on.
+pub(crate) fn watched() -> Watched {
+    let Some((limit, left)) = limit().zip(left()) else { return Watched { _ended: None } };
+    let (ended, receiver) = channel::<()>();
+    let watching = thread::Builder::new().name("tq-watch".to_owned()).spawn(move || {
+        if receiver.recv_timeout(left.saturating_add(2 * PATIENCE)) == Err(RecvTimeoutError::Timeout) {
+            Failure::from(late(limit)).tell();
+            temporary::remove_all();
+            std::process::exit(2);
+        }
+    });
+    // Without a thread to spare, nobody watches.
+    Watched { _ended: watching.is_ok().then_some(ended) }
 }
 
 /// Reads a text of SQL or of a template, such as a long one or one that comes through a pipe, within the limit.

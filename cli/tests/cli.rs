@@ -434,20 +434,20 @@ fn traces_that_cannot_be_read() {
         (
             "rnu.json",
             expect![[r#"
-            --- stderr
-            error: cannot read trace `rnu.json`: no such file
-            hint: did you mean `run.json`?
-            --- exit 2
-        "#]],
+                --- stderr
+                error: cannot read trace `rnu.json`: no such file or directory
+                hint: did you mean `run.json`?
+                --- exit 2
+            "#]],
         ),
         (
             "none/run.json",
             expect![[r#"
-            --- stderr
-            error: cannot read trace `none/run.json`: no such file
-            hint: there is no directory `none` either
-            --- exit 2
-        "#]],
+                --- stderr
+                error: cannot read trace `none/run.json`: no such file or directory
+                hint: there is no directory `none` either
+                --- exit 2
+            "#]],
         ),
         (
             "empty.json",
@@ -587,12 +587,12 @@ fn what_is_missing_is_said() {
         (
             "list run.json",
             expect![[r#"
-            --- stderr
-            error: cannot read trace `list`: no such file
-            hint: `tq --help` lists the commands, `tq queries` the saved queries
-            hint: `.` holds `run.json`
-            --- exit 2
-        "#]],
+                --- stderr
+                error: cannot read trace `list`: no such file or directory
+                hint: `tq --help` lists the commands, `tq queries` the saved queries
+                hint: `.` holds `run.json`
+                --- exit 2
+            "#]],
         ),
         (
             "query run.json -c 'SELECT 1 AS one; SELECT start + 9223372036854775807 FROM tasks WHERE start > 0'",
@@ -623,7 +623,7 @@ fn a_trace_called_like_a_command_and_a_misspelt_command() {
     "#]]);
     place.tq("reprot run.json").check(&expect![[r#"
         --- stderr
-        error: cannot read trace `reprot`: no such file
+        error: cannot read trace `reprot`: no such file or directory
         hint: did you mean the command `tq report`?
         --- exit 2
     "#]]);

@@ -147,10 +147,19 @@ fn plain(what: &str) -> &str {
     what.lines().next().unwrap_or(what)
 }
 
-fn io_reason(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        _ => error.to_string(),
-    }
+/// Why the operating system refused something about a file, without the number of its error. An error with words of our own keeps them.
+pub fn io_reason(error: &io::Error) -> String {
+    let known = match error.kind() {
+        _ if error.raw_os_error().is_none() => return error.to_string(),
+        io::ErrorKind::NotFound => "no such file or directory",
+        io::ErrorKind::NotADirectory => "it lies within a file",
+        io::ErrorKind::IsADirectory => "it is a directory",
+        io::ErrorKind::PermissionDenied => "permission denied",
+        io::ErrorKind::StorageFull => "the disk is full",
+        io::ErrorKind::QuotaExceeded => "the disk quota is used up",
+        io::ErrorKind::FileTooLarge => "the file would be larger than `ulimit -f` allows",
+        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only",
+        _ => return error.to_string(),
+    };
+    known.to_owned()
 }

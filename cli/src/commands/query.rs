@@ -77,8 +77,10 @@ pub(crate) fn run(args: &QueryArgs) -> Result<(), Failure> {
             Some(file) => failure.in_file_of_chart(file, chart_line, statement.line),
             None => failure,
         };
+        let _watched = timeout::watched();
         connection.run(statement, &params, output.as_mut()).map_err(placed)?;
     }
+    let _watched = timeout::watched();
     output.close()?;
     drop(output);
     destination.commit()

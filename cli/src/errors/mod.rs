@@ -16,6 +16,7 @@ use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::Mutex;
 
+use tq_engine::error::io_reason;
 use tq_engine::sql::{SqlError, nearest};
 
 use crate::terminal;
@@ -164,23 +165,6 @@ impl From<SqlError> for Failure {
     }
 }
 
-/// Why the operating system refused, without the error number. An error that already has a wording of ours keeps it.
-pub(crate) fn reason(error: &io::Error) -> String {
-    if error.raw_os_error().is_none() {
-        return error.to_string();
-    }
-    match error.kind() {
-        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
-        io::ErrorKind::StorageFull => "the disk is full".to_owned(),
-        io::ErrorKind::QuotaExceeded => "your disk quota is used up".to_owned(),
-        io::ErrorKind::FileTooLarge => "the file would be larger than `ulimit -f` allows".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "the disk is read-only".to_owned(),
-        _ => error.to_string(),
-    }
-}
-
 /// `; did you mean …?`, or nothing.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     nearest(name, candidates).map(|near| format!("; did you mean `{near}`?")).unwrap_or_default()
@@ -232,7 +216,7 @@ impl Problem {
 
     /// A file of ours that could not be read or written.
     pub(crate) fn file(doing: &str, path: &std::path::Path, error: &io::Error) -> Problem {
-        let problem = Problem::new(format!("cannot {doing} `{}`: {}", path.display(), reason(error)));
+        let problem = Problem::new(format!("cannot {doing} `{}`: {}", path.display(), io_reason(error)));
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         match folder.filter(|_| doing == "write" && error.kind() == io::ErrorKind::NotFound) {
             Some(folder) => {

@@ -4,14 +4,16 @@ use std::io;
 
 use datafusion::arrow::error::ArrowError;
 
-use super::{Failure, Problem, reason};
+use tq_engine::error::io_reason;
+
+use super::{Failure, Problem};
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Failure::BrokenPipe,
             kind => {
-                let problem = Problem::new(format!("cannot write the answer: {}", reason(&error)));
+                let problem = Problem::new(format!("cannot write the answer: {}", io_reason(&error)));
                 match kind {
                     io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
                         problem.hint("make room, or write it elsewhere with `-o FILE`").into()

@@ -5,10 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
+use tq_engine::error::io_reason;
 use tq_engine::trace::temporary::Registered;
 
 use super::writer::Writer;
-use crate::errors::{Failure, Problem, reason};
+use crate::errors::{Failure, Problem};
 use crate::files;
 use crate::text::runner::{self, Spelling, harmless};
 
@@ -79,7 +80,7 @@ impl Named {
     fn named<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::Interrupted => error,
-            kind => io::Error::new(kind, format!("`{}`: {}", self.path.display(), reason(&error))),
+            kind => io::Error::new(kind, format!("`{}`: {}", self.path.display(), io_reason(&error))),
         })
     }
 }

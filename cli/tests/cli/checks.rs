@@ -192,7 +192,7 @@ fn usage_of_check() {
         --- exit 2
     "#]]);
     place.tq("check nowhere.json --query holds.sql").check(&expect![[r#"
-        ERROR  traces: cannot read trace `nowhere.json`: no such file
+        ERROR  traces: cannot read trace `nowhere.json`: no such file or directory
                  hint: `.` holds `holds.sql`, `run.json`
         1 check: 1 could not run
         --- exit 2
@@ -510,7 +510,7 @@ fn what_cannot_be_right_is_said() {
         --- exit 0
     "#]]);
     place.tq("check run.json --query fine.sql --baseline nosuch.json").check(&expect![[r#"
-        ERROR  baseline: cannot read trace `nosuch.json`: no such file
+        ERROR  baseline: cannot read trace `nosuch.json`: no such file or directory
                  hint: `.` holds `fine.sql`, `longer.json`, `run.json`
         1 check: 1 could not run
         --- exit 2

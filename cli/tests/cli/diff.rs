@@ -108,7 +108,7 @@ fn two_runs_are_compared_in_a_command() {
     "#]]);
     place.tq("diff base.csv nowhere.csv").check(&expect![[r#"
         --- stderr
-        error: cannot read trace `nowhere.csv`: no such file
+        error: cannot read trace `nowhere.csv`: no such file or directory
         hint: `.` holds `base.csv`, `new.csv`, `run.json`
         --- exit 2
     "#]]);
@@ -283,8 +283,8 @@ fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
     let place = Place::new();
     write_run(&place, "base.csv", 20);
     place.tq("check nowhere.csv --baseline base.csv --github --junit out.xml --markdown=out.md").check(&expect![[r#"
-        ::error file=nowhere.csv,line=1,title=tq check%3A traces::cannot read trace `nowhere.csv`: no such file
-        ERROR  traces: cannot read trace `nowhere.csv`: no such file
+        ::error file=nowhere.csv,line=1,title=tq check%3A traces::cannot read trace `nowhere.csv`: no such file or directory
+        ERROR  traces: cannot read trace `nowhere.csv`: no such file or directory
                  hint: `.` holds `base.csv`, `run.json`
         1 check: 1 could not run
         --- exit 2
@@ -294,7 +294,7 @@ fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
         <testsuites name="tq check" tests="1" failures="0" errors="1" skipped="0">
           <testsuite name="traces" tests="1" failures="0" errors="1" skipped="0">
             <testcase classname="traces" name="reading" file="nowhere.csv" line="1">
-              <error message="cannot read trace `nowhere.csv`: no such file">hint: `.` holds `base.csv`, `run.json`</error>
+              <error message="cannot read trace `nowhere.csv`: no such file or directory">hint: `.` holds `base.csv`, `run.json`</error>
             </testcase>
           </testsuite>
         </testsuites>
@@ -306,9 +306,9 @@ fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
 
         | | query | check |
         | --- | --- | --- |
-        | **could not run** | traces | cannot read trace \`nowhere.csv\`: no such file |
+        | **could not run** | traces | cannot read trace \`nowhere.csv\`: no such file or directory |
 
-        ### traces: cannot read trace \`nowhere.csv\`: no such file
+        ### traces: cannot read trace \`nowhere.csv\`: no such file or directory
 
 
         ```text
@@ -317,7 +317,7 @@ fn a_trace_that_is_missing_is_a_check_that_could_not_run() {
     "#]]
     .assert_eq(&place.read("out.md"));
     place.tq("check base.csv --baseline nowhere.csv").check(&expect![[r#"
-        ERROR  baseline: cannot read trace `nowhere.csv`: no such file
+        ERROR  baseline: cannot read trace `nowhere.csv`: no such file or directory
                  hint: `.` holds `base.csv`, `out.md`, `out.xml`, `run.json`
         1 check: 1 could not run
         --- exit 2

@@ -1,6 +1,6 @@
 //! How commands end: late queries, signals, full disks, readers that go away.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -430,4 +430,23 @@ fn listens_to_ctrl_c(process: u32) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     caught.is_none_or(|mask| u64::from_str_radix(mask.trim(), 16).is_ok_and(|mask| mask & 1 << (2 - 1) != 0))
+}
+
+#[cfg(unix)]
+#[test]
+fn an_answer_that_nobody_takes_ends_in_time() {
+    let place = Place::new();
+    let sql = "SELECT repeat('x', 100) FROM range(0, 100000)";
+    let mut tq = Command::new(env!("CARGO_BIN_EXE_tq"))
+        .args(["query", "run.json", "--timeout", "1s", "-c", sql])
+        .current_dir(place.0.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The pipe is full long before the last row, and stays so.
+    assert_eq!(tq.wait().unwrap().code(), Some(2));
+    let mut said = String::new();
+    tq.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert!(said.contains("took longer than 1 s, the limit of `--timeout`"), "{said}");
 }

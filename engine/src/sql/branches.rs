@@ -34,10 +34,28 @@ pub(super) fn settled(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// A node whose inputs were analyzed, and what they tell of its columns.
 pub(super) fn told(plan: LogicalPlan) -> Result<LogicalPlan> {
     match plan {
-        LogicalPlan::Union(union) => union_of(union),
+        LogicalPlan::Union(union) => union_of(with_names(union)?),
         LogicalPlan::RecursiveQuery(query) => recursive(query),
         plan => Ok(plan),
     }
+}
+
+/// Branches whose columns have the names of the UNION. DataFusion gives them to those that are no `SELECT DISTINCT`; where all others turn
+/// out to have no rows, it takes the one that is left for the UNION, and does not find its columns.
+fn with_names(union: Union) -> Result<Union> {
+    let named = |input: Arc<LogicalPlan>| -> Result<Arc<LogicalPlan>> {
+        let columns = || input.schema().iter().zip(union.schema.iter());
+        if columns().all(|(own, of_union)| own.1.name() == of_union.1.name()) {
+            return Ok(input);
+        }
+        let renamed = columns().map(|(own, (relation, field))| {
+            Expr::Column(Column::from(own)).alias_qualified(relation.cloned(), field.name())
+        });
+        let renamed: Vec<Expr> = renamed.collect();
+        LogicalPlanBuilder::from(Arc::unwrap_or_clone(input)).project(renamed)?.build().map(Arc::new)
+    };
+    let inputs = union.inputs.into_iter().map(named).collect::<Result<_>>()?;
+    Ok(Union { inputs, schema: union.schema })
 }
 
 fn union_of(Union { inputs, schema }: Union) -> Result<LogicalPlan> {

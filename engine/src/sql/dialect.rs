@@ -140,6 +140,10 @@ impl Dialect for TqDialect {
             let flipped = parser.parse_subexpr(self.prec_value(Precedence::PgOther));
             return Some(flipped.map(|expr| Expr::UnaryOp { op: UnaryOperator::BitwiseNot, expr: Box::new(expr) }));
         }
+        let is_side = [Keyword::BOTH, Keyword::LEADING, Keyword::TRAILING].into_iter().any(|side| is(2, side));
+        if is(0, Keyword::TRIM) && is_side && is(3, Keyword::FROM) {
+            return Some(trimmed_blanks(parser));
+        }
         if !is(0, Keyword::NOT) || !is(1, Keyword::EXISTS) {
             return None;
         }
@@ -317,6 +321,17 @@ pub(super) fn call(name: Ident, arguments: impl IntoIterator<Item = Expr>) -> Ex
         over: None,
         within_group: vec![],
     })
+}
+
+/// `TRIM(TRAILING FROM text)`: without a character before FROM, it is the blank.
+fn trimmed_blanks(parser: &mut Parser) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    parser.expect_token(&Token::LParen)?;
+    let trim_where = Some(parser.parse_trim_where()?);
+    parser.expect_keyword(Keyword::FROM)?;
+    let expr = Box::new(parser.parse_expr()?);
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::Trim { expr, trim_where, trim_what: None, trim_characters: None })
 }
 
 #[cfg(test)]

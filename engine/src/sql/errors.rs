@@ -291,6 +291,13 @@ fn describe(
         DataFusionError::Internal(_) if text.contains("array_resize: failed to convert size") => {
             ("`array_resize` takes a length from 0 on".to_owned(), None)
         }
+        DataFusionError::Internal(_) if text.contains("while finalizing writes") => (
+            "COPY could not finish its file, which may hold a part of the rows".to_owned(),
+            Some(
+                "the disk may be full; `tq query … -o FILE` says why it fails, and leaves no part of an answer"
+                    .to_owned(),
+            ),
+        ),
         DataFusionError::Internal(_) => {
             (format!("internal error: {text}"), Some("this is a bug of tq or DataFusion".to_owned()))
         }

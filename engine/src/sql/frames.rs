@@ -20,7 +20,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions_aggregate::min_max::{max_udaf, min_udaf};
 use datafusion::logical_expr::expr::{Sort, WindowFunction, WindowFunctionDefinition, WindowFunctionParams};
@@ -108,6 +108,29 @@ fn as_it_is(key: &mut Expr) -> Result<bool> {
         *key = itself(std::mem::take(key), Said::NoColumn);
     }
     Ok(is_computed)
+}
+
+/// Windows by keys of which nothing is concluded, in a plan that is optimized.
+pub(super) fn with_opaque_keys(plan: LogicalPlan) -> Result<LogicalPlan> {
+    plan.transform_up_with_subqueries(|plan| {
+        if !matches!(plan, LogicalPlan::Window(_)) {
+            return Ok(Transformed::no(plan));
+        }
+        let names = NamePreserver::new(&plan);
+        plan.map_expressions(|expr| {
+            let name = names.save(&expr);
+            let opaque = expr.transform_down(|expr| {
+                let Expr::WindowFunction(mut call) = expr else { return Ok(Transformed::no(expr)) };
+                let WindowFunctionParams { partition_by, order_by, .. } = &mut call.params;
+                for key in partition_by.iter_mut().chain(order_by.iter_mut().map(|sort| &mut sort.expr)) {
+                    *key = itself(std::mem::take(key), Said::NoColumn);
+                }
+                Ok(Transformed::new(Expr::WindowFunction(call), true, TreeNodeRecursion::Jump))
+            })?;
+            Ok(opaque.update_data(|expr| name.restore(expr)))
+        })
+    })
+    .data()
 }
 
 /// `bool_and` is the least of all, `bool_or` the greatest: those give values back, when the beginning of a frame moves and when two windows

@@ -29,6 +29,7 @@ use tq_udfs::relation::{Default, InputSpec, Omitted, OptionSpec, Parameter, Rela
 use crate::sql::branches::settled;
 use crate::sql::diagnostic::{error_at, help_if_none};
 use crate::sql::dialect::TqDialect;
+use crate::sql::frames::with_opaque_keys;
 use crate::sql::guards::in_turn;
 use crate::sql::keys::{named, with_null_keys};
 use crate::sql::nearest::nearest;
@@ -317,7 +318,14 @@ fn alias_named(name: Ident) -> TableAlias {
     TableAlias { explicit: true, name, columns: vec![], at: None }
 }
 
-/// Plans queries as DataFusion does, and relation functions with it.
+/// Whether DataFusion finds at the end that it has left out a sort which it needs: it knows of rows that a column is constant, and forgets it
+/// on the way.
+pub(super) fn is_refused_order(error: &DataFusionError) -> bool {
+    error.to_string().contains("does not satisfy order requirements")
+}
+
+/// Plans queries as DataFusion does, and relation functions with it. Where it has left out a sort, windows are planned once more by keys
+/// of which nothing is known.
 #[derive(Debug)]
 pub struct RelationQueryPlanner;
 
@@ -325,8 +333,13 @@ pub struct RelationQueryPlanner;
 impl QueryPlanner for RelationQueryPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
-        let plan = named(with_null_keys(plan.clone())?)?;
-        planner.create_physical_plan(&in_turn(settled(plan)?)?, session).await
+        let plan = in_turn(settled(named(with_null_keys(plan.clone())?)?)?)?;
+        match planner.create_physical_plan(&plan, session).await {
+            Err(error) if is_refused_order(&error) => {
+                planner.create_physical_plan(&with_opaque_keys(plan)?, session).await
+            }
+            planned => planned,
+        }
     }
 }
 

@@ -230,7 +230,7 @@ fn together_in_one(root: &Path, entries: &[&Entry], budget: &Budget) -> Result<V
         if let Some(changed) = entries.iter().find(|entry| !is_same(entry)) {
             return Err(ImportError::Unusable {
                 path: root.to_owned(),
-                what: format!("run `{}` was replaced or removed meanwhile", changed.run.name),
+                what: format!("run `{}` was replaced, removed or moved into other files meanwhile", changed.run.name),
                 hint: Some(format!("`tq compact {}` again: nothing was changed", root.display())),
             });
         }

@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::error::ImportError;
+use crate::error::{ImportError, io_reason};
 
 /// Letters and digits of an import's folder.
 pub(super) const ID_LETTERS: usize = 16;
@@ -56,14 +56,7 @@ pub(super) fn damaged(path: &Path, what: impl Into<String>) -> ImportError {
 
 /// The system refused something about a file of the store.
 pub(super) fn failed(path: &Path, doing: &str, error: &io::Error) -> ImportError {
-    let reason = match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::ReadOnlyFilesystem => "the file system is read-only".to_owned(),
-        io::ErrorKind::NotFound => "it is not there".to_owned(),
-        _ => error.to_string(),
-    };
-    ImportError::Unusable { path: path.to_owned(), what: format!("cannot {doing}: {reason}"), hint: None }
+    ImportError::Unusable { path: path.to_owned(), what: format!("cannot {doing}: {}", io_reason(error)), hint: None }
 }
 
 /// That a folder is there and no link.

@@ -20,7 +20,7 @@ use datafusion::arrow::ipc::writer::StreamWriter;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryPool, MemoryReservation};
 
-use crate::error::ImportError;
+use crate::error::{ImportError, io_reason};
 
 /// A temporary file that all runs of an import share.
 #[derive(Debug)]
@@ -125,11 +125,7 @@ impl Spill {
     }
 
     fn failed(&self, doing: &str, end: u64, error: &io::Error) -> ImportError {
-        let reason = match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full".to_owned(),
-            io::ErrorKind::FileTooLarge => "the file would be larger than `ulimit -f` allows".to_owned(),
-            _ => error.to_string(),
-        };
+        let reason = io_reason(error);
         ImportError::Unusable {
             path: self.folder.clone(),
             what: format!(

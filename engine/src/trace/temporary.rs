@@ -14,7 +14,7 @@ use std::time::Duration;
 use datafusion::execution::disk_manager::DiskManager;
 use tempfile::TempDir;
 
-use crate::error::ImportError;
+use crate::error::{ImportError, io_reason};
 
 /// How the folders begin.
 const PREFIX: &str = "tq-copy-";
@@ -67,13 +67,7 @@ impl TemporaryFolder {
 /// The error of a trace of which no temporary copy could be written.
 pub(crate) fn no_copy(trace: &Path, error: &io::Error) -> ImportError {
     let folder = std::env::temp_dir();
-    let reason = match error.kind() {
-        io::ErrorKind::NotFound => "there is no such directory".to_owned(),
-        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "the disk is full".to_owned(),
-        io::ErrorKind::FileTooLarge => "the file would be larger than `ulimit -f` allows".to_owned(),
-        _ => error.to_string(),
-    };
+    let reason = io_reason(error);
     ImportError::Unusable {
         path: trace.to_owned(),
         what: format!("a temporary copy of it cannot be written to `{}`: {reason}", folder.display()),

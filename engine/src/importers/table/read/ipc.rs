@@ -30,8 +30,8 @@ const CONTINUATION: [u8; 4] = [0xff; 4];
 /// How far behind the mark of a file its first message begins at most.
 const PADDING_MAX: u64 = 512;
 
-/// A compressed buffer that claims to be longer than so many times its bytes is damaged: zstd reaches about 13 000.
-const COMPRESSION_MAX: u64 = 20_000;
+/// A compressed buffer that claims to be longer than so many times its bytes is damaged: zstd reaches 32 768, a block of 128 KiB in 4 bytes.
+const COMPRESSION_MAX: u64 = 40_000;
 
 /// The columns, where the head holds the schema.
 pub(super) fn columns(source: &Source) -> Option<Vec<String>> {
