@@ -47,6 +47,18 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT count(*) OVER (PARTITION BY x) FROM (VALUES (CAST(0 AS DOUBLE)), (CAST('-0' AS DOUBLE))) t(x)",
         "1; 1",
     ),
+    ("set_operations", "SELECT x / 2 FROM (SELECT 3 AS x EXCEPT SELECT 4.0) y", "1"),
+    (
+        "keys",
+        "SELECT 1 FROM (VALUES (9, 7)) t(x, y) JOIN (VALUES (1, 2, 3)) u(a, b, c) ON t.x = (u.a + u.b) * u.c AND t.y = u.a + u.b * u.c",
+        "error: ",
+    ),
+    ("branches", "SELECT 1 AS a WHERE false UNION ALL SELECT DISTINCT b FROM (VALUES (2)) t(b)", "error: "),
+    (
+        "frames",
+        "SELECT bool_and(q) OVER (ORDER BY k), bool_or(q) OVER (ORDER BY k DESC) FROM (VALUES (1, true), (2, false)) n(k, q)",
+        "error: ",
+    ),
     ("typed_values", "SELECT * FROM (VALUES (DATE '2024-01-01'), ('2024-01-02')) t(d)", "error: "),
     (
         "offsets",
@@ -170,7 +182,7 @@ const FAULTS: &[(&str, &str, &str)] = &[
     ("scope", "WITH a AS (SELECT 1 AS x) SELECT * FROM (WITH a AS (SELECT 2 AS x) SELECT x FROM a)", "error: "),
     ("scope", "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT 2 LIMIT 1) SELECT count(*) FROM t", "2"),
     ("numbers", "SELECT 0b101", "0"),
-    ("seconds", "SELECT CAST('2024-01-01 10:00' AS TIMESTAMP)", "error: "),
+    ("postgres_texts", "SELECT CAST('2024-01-01 10:00' AS TIMESTAMP)", "error: "),
     ("arrays", "SELECT ARRAY(SELECT 1)", "error: "),
     ("ranks", "SELECT -row_number() OVER ()", "error: "),
     ("rows", "SELECT (1, 2) IN (SELECT 1, 2)", "error: Error during planning: Too many columns!"),
