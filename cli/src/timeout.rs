@@ -1,9 +1,9 @@
 //! `--timeout`: how long a question, or reading the traces, may take.
 //!
 //! A question is one statement or saved query: planning, running and writing its answer, and in a suite its conditions
-//! ([`together`]). Each has the whole limit to itself, so that in a suite or on a page a slow one does not fail the others; reading the traces and reading those of a baseline have the
-//! whole limit each, too. Readers check the time themselves; one that does not (it waits for a pipe, or is inside a library) is
-//! abandoned after [`PATIENCE`], and the process ends.
+//! ([`together`]). Each question has the whole limit to itself, so that a slow one in a suite or on a page does not fail the others.
+//! So has the reading of the traces, and that of a baseline. Readers check the time themselves; one that does not (it waits for
+//! a pipe, or is inside a library) is abandoned after [`PATIENCE`], and the process ends.
 
 use std::panic::resume_unwind;
 use std::path::PathBuf;
