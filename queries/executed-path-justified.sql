@@ -1,4 +1,4 @@
--- title: Is each step of the executed path justified by a link, a message or a shared lane?
+-- title: Is each step of the executed path justified by a link, a message, a shared lane or work during a wait?
 -- topic: soundness
 -- needs: tasks
 -- expect no rows
@@ -25,6 +25,7 @@ LEFT JOIN by_message m ON m.run = s.run AND m.step = s.step
 WHERE CASE s.cause
   WHEN 'begin' THEN s.step <> 0
   WHEN 'lane' THEN s.location IS DISTINCT FROM s.location_before
+  WHEN 'work' THEN s.location IS NOT DISTINCT FROM s.location_before
   WHEN 'message' THEN m.step IS NULL
   ELSE l.step IS NULL
 END

@@ -2,19 +2,30 @@
 -- topic: facts
 -- needs: tasks.kind=req_in
 --
+-- Components that differ in their indices alone are one kind (`GPU[*].L2[*]`); where those in front of which anything queued differ by a tenth
+-- at most, the sentence says so.
 WITH bins AS (
   SELECT *, coalesce(lead(bin_start) OVER same, 2 * bin_start - lag(bin_start) OVER same) AS bin_finish
   FROM component_metrics(program_tasks, bins => 40)
   WINDOW same AS (PARTITION BY run, location ORDER BY bin)
+), peaks AS (
+  SELECT run, location, bin_start, bin_finish, buffer_pressure, max(buffer_pressure) OVER (PARTITION BY run, location) AS peak FROM bins
 ), pressure AS (
-  SELECT run, location, round(avg(buffer_pressure), 4) AS mean_pressure, round(max(buffer_pressure), 4) AS peak_pressure,
-    first_value(bin_start ORDER BY buffer_pressure DESC, bin) AS peak_start, first_value(bin_finish ORDER BY buffer_pressure DESC, bin) AS peak_finish
-  FROM bins
+  SELECT run, location, regexp_replace(location, '\[[0-9]+\]', '[*]', 'g') AS component_kind, avg(buffer_pressure) AS mean, max(peak) AS peak, count(*) AS intervals,
+    count(*) FILTER (WHERE buffer_pressure = peak) AS peaks, min(bin_start) FILTER (WHERE buffer_pressure = peak) AS peak_start,
+    min(bin_finish) FILTER (WHERE buffer_pressure = peak) AS peak_finish
+  FROM peaks
   GROUP BY run, location
+), kinds AS (
+  SELECT run, component_kind, count(*) AS components, min(mean) >= 0.9 * max(mean) AS are_alike FROM pressure WHERE mean > 0 GROUP BY run, component_kind
 )
-SELECT 'Look next at the queue in front of ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ' (see Components), the fullest one: '
-  || mean_pressure || ' requests on average had been sent to it and were not taken in yet, ' || peak_pressure || ' at its peak, from ' || time_text(peak_start) || ' to ' || time_text(peak_finish) || '.' AS fact
+SELECT 'Look next at the queue in front of ' || location || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || run ELSE '' END || ' (see Components), the fullest one'
+  || CASE WHEN components > 1 AND are_alike THEN ', though those of all ' || components || ' ' || component_kind || ' are much alike' ELSE '' END || ': '
+  || round(mean, 4) || ' requests on average had been sent to it and were not taken in yet, and ' || round(peak, 4)
+  || CASE peaks WHEN 1 THEN ' in the fullest of ' || intervals || ' intervals, from ' ELSE ' in each of the ' || peaks || ' fullest of ' || intervals || ' intervals, the first from ' END
+  || time_text(peak_start) || ' to ' || time_text(peak_finish) || '.' AS fact
 FROM pressure
-WHERE mean_pressure > 0
-ORDER BY mean_pressure DESC, run, location
+JOIN kinds USING (run, component_kind)
+WHERE mean > 0
+ORDER BY mean DESC, run, location
 LIMIT 1

@@ -19,10 +19,24 @@ WITH cells AS (
   UNION ALL
   SELECT run, region, 3, 'weakly scalable', argument, size_place, cores, cores_place, diff_both
   FROM cells WHERE diff_both IS NOT NULL AND ($with_base OR cores_place > 2)
+), words AS (
+  SELECT run, argument, unnest(string_to_array(argument, ' ')) AS word FROM (SELECT DISTINCT run, argument FROM cells)
+), shared AS (
+  -- Words of the command line that all sizes have tell none of them from the others.
+  SELECT run, array_agg(word) AS shared_words
+  FROM (SELECT w.run, w.word FROM words w JOIN (SELECT run, count(DISTINCT argument) AS sizes FROM words GROUP BY run) n ON n.run IS NOT DISTINCT FROM w.run
+    GROUP BY w.run, w.word, n.sizes HAVING count(DISTINCT w.argument) = n.sizes AND n.sizes > 1)
+  GROUP BY run
+), labelled AS (
+  SELECT s.*, coalesce(nullif(array_to_string(array_except(string_to_array(argument, ' '), shared_words), ' '), ''), argument) AS size,
+    min(difference) OVER (PARTITION BY region, place, argument, cores) AS worst
+  FROM steps s
+  LEFT JOIN shared h ON h.run IS NOT DISTINCT FROM s.run
+  WHERE difference < -$epsilon
 )
 SELECT run, region, property, argument, cores, round(difference, 6) AS difference,
-  property || ': ' || coalesce('size ' || argument || ' on ', '') || cores || CASE cores WHEN 1 THEN ' core' ELSE ' cores' END
+  property || ': ' || coalesce('size ' || size || ' on ', '') || cores || CASE cores WHEN 1 THEN ' core' ELSE ' cores' END
     || CASE region WHEN '' THEN '' ELSE ' (' || region || ')' END AS step
-FROM (SELECT *, min(difference) OVER (PARTITION BY region, place, argument, cores) AS worst FROM steps WHERE difference < -$epsilon)
+FROM labelled
 -- The worst first; of several studies, a step of one stands beside the same step of the others.
 ORDER BY worst, region, place, size_place, argument, cores, run

@@ -5,6 +5,7 @@
 -- param with_base: BOOLEAN = false -- whether the column of the fewest cores, which is 1 by definition, counts
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
 --
+-- What `words` says stands in no other column. Steps on the fewest cores, and from them to more, are counted with `with_base` only.
 WITH cells AS (
   SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY size_order) AS size_place,
     dense_rank() OVER (PARTITION BY run ORDER BY cores) AS cores_place
@@ -52,16 +53,14 @@ WITH cells AS (
   LEFT JOIN core_counts u ON (u.run IS NOT DISTINCT FROM p.run) AND u.cores_place = j.first_cores - 1
 )
 SELECT run, region, property, verdict, steps, holding, round(worst, 6) AS worst_difference, from_argument, from_cores, up_to_cores,
-  CASE region WHEN '' THEN 'The program' ELSE region END
-  || CASE verdict WHEN 'yes' THEN ' is ' || property || ': efficiency falls by no more than ' || $epsilon || ' in ' || CASE steps WHEN 1 THEN 'the only step' ELSE 'any of ' || steps || ' steps' END
-    WHEN 'unknown' THEN ' may be ' || property || ' or not: no step to ' || CASE place WHEN 1 THEN 'a larger size' WHEN 2 THEN 'more cores' ELSE 'a larger size on more cores' END
+  CASE verdict WHEN 'yes' THEN 'Efficiency falls by no more than ' || $epsilon || CASE steps WHEN 1 THEN ' in the only step' ELSE ' in any step' END
+    WHEN 'unknown' THEN 'No step to ' || CASE place WHEN 1 THEN 'a larger size' WHEN 2 THEN 'more cores' ELSE 'a larger size on more cores' END
       || ' was measured' || CASE WHEN $with_base THEN '' WHEN place = 1 THEN ' on more than the fewest cores' ELSE ' from more than the fewest cores' END
-    WHEN 'no' THEN ' is not ' || property || ': efficiency falls in ' || CASE steps WHEN 1 THEN 'the only step' ELSE 'all ' || steps || ' steps' END
-    ELSE ' is ' || property || ' in part: efficiency holds in ' || holding || ' of ' || steps || ' steps'
-      || CASE WHEN from_argument IS NOT NULL THEN ', in all of them from size ' || from_argument || ' on' ELSE '' END
-      || CASE WHEN from_cores IS NOT NULL THEN ', in all of them from ' || from_cores || ' cores on' ELSE '' END
-      || CASE WHEN up_to_cores IS NOT NULL THEN ', in all of them up to ' || up_to_cores || ' cores' ELSE '' END
-      || '; it falls first ' || coalesce('at size ' || at_argument || ' ', '') || 'on ' || at_cores || ' cores' END
-  || CASE WHEN $with_base OR verdict = 'unknown' THEN '' ELSE ' (not counting the fewest cores)' END || '.' AS words
+    WHEN 'no' THEN CASE steps WHEN 1 THEN 'Efficiency falls in the only step' ELSE 'Efficiency falls in every step' END
+    ELSE CASE WHEN from_argument IS NOT NULL OR from_cores IS NOT NULL OR up_to_cores IS NOT NULL
+      THEN 'Efficiency holds in all steps '
+        || array_to_string(make_array('from size ' || from_argument || ' on', 'from ' || from_cores || ' cores on', 'up to ' || up_to_cores || ' cores'), ', and in all ')
+        || '; it falls first ' ELSE 'Efficiency falls first ' END
+      || coalesce('at size ' || at_argument || ' ', '') || 'on ' || at_cores || ' cores' END || '.' AS words
 FROM answers
 ORDER BY run, region, place

@@ -3,4 +3,4 @@
 -- needs: tasks
 -- chart: gantt
 --
-SELECT run, task, location, name, kind, start, finish FROM program_tasks
+SELECT run, task, location, name, kind, role, start, finish FROM program_tasks

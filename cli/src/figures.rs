@@ -1,4 +1,4 @@
-//! Numbers of answers that are compared: whole numbers and decimals with all their digits, others as DOUBLE.
+//! The numbers of two answers that `tq check` and `tq diff` compare: whole numbers and decimals keep all their digits, others are DOUBLEs.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;

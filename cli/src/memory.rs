@@ -2,10 +2,10 @@
 //!
 //! The pool counts what operators and readers reserve in it, but not every allocation is reserved. So with
 //! `--memory 256MB` or more a thread reads every few milliseconds how much anonymous memory the process has
-//! (`/proc/self/statm`: resident − shared). At 1.25 × the limit + 60 MB it *rings* (earlier with many threads), so that the process stays below
-//! 1.25 × the limit + 100 MB while it stops: the running query ends with an error, and the command goes on to its next query or ends with status 2. If memory still grows (an operator that
-//! never awaits cannot be stopped, nor can an import), or is not released after the query was stopped, the process
-//! ends, with the same message and status.
+//! (`/proc/self/statm`: resident − shared). At 1.25 × the limit + 60 MB (earlier with many threads) it *rings*: the running query ends
+//! with an error, and the command goes on to its next query or ends with status 2. That is early enough for the process to stay below
+//! 1.25 × the limit + 100 MB while it stops. If memory still grows (an operator that never awaits cannot be stopped, nor can an
+//! import), or is not released after the query was stopped, the process ends, with the same message and status.
 //!
 //! A single allocation that the system refuses (a value of 64 MB for each of 8192 rows) ends the process in the same way, instead
 //! of by an abort: [`Net`].

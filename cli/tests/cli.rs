@@ -663,6 +663,15 @@ fn damage_is_told_and_strict_refuses_it() {
 }
 
 #[test]
+fn the_prompt_offers_no_queries_of_other_formats() {
+    let offered = Place::with_links().tq_with("run.json", "\\run").stdout;
+    assert!(
+        offered.contains("time-by-name") && !offered.contains("parsec-") && !offered.contains("daisen-"),
+        "{offered}"
+    );
+}
+
+#[test]
 fn the_prompt_reads_a_pipe_without_prompting() {
     let place = Place::with_links();
     place

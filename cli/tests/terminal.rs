@@ -1,7 +1,6 @@
 //! The prompt in a terminal: what a person types and sees. Runs `tq` behind a pseudo-terminal of 80 columns.
 //!
-//! Every step waits for what it expects and for the next prompt, so a slow machine makes the test slow and not red; what is
-//! typed before the prompt is there is lost.
+//! Every step waits for what it expects and for the next prompt, so a slow machine makes the test slow and not red.
 
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
@@ -142,6 +141,20 @@ fn a_session_at_the_prompt() {
     let mode = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
     assert_eq!(mode & 0o077, 0, "what was typed is for its owner only");
     assert!(history.contains("SELECT * FROM taks;"), "{history}");
+}
+
+/// Lines that come while a statement runs wait for their turn.
+#[test]
+fn what_is_typed_ahead_is_answered_in_its_turn() {
+    let place = TempDir::new().unwrap();
+    let mut session = prompt(&place);
+    session.send("SELECT 40 + 1 AS a;\rSELECT 50 + 2 AS b;\rSELECT 60 + 3 AS c;\r").unwrap();
+    session.flush().unwrap();
+    for answer in ["41", "52", "63"] {
+        expect(&mut session, answer);
+    }
+    enter(&mut session, "\\q");
+    session.exp_eof().unwrap();
 }
 
 #[test]

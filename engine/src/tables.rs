@@ -444,7 +444,7 @@ pub(crate) const RUNS_SOMETHING: &str = "(o.role = 'wait' OR o.kind = 'gpu_user_
      OR (o.kind = 'user_annotation' AND o.name LIKE 'ProfilerStep#%')) IS NOT TRUE AND ";
 
 /// The same for the words of a row.
-pub(crate) fn runs_nothing(role: Option<&str>, kind: Option<&str>, name: Option<&str>) -> bool {
+pub fn runs_nothing(role: Option<&str>, kind: Option<&str>, name: Option<&str>) -> bool {
     let is_step = || name.is_some_and(|name| name.starts_with("ProfilerStep#"));
     role == Some("wait") || kind == Some("gpu_user_annotation") || (kind == Some("user_annotation") && is_step())
 }

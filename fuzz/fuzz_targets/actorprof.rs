@@ -1,4 +1,4 @@
-//! Directories of ActorProf, each file below a line `=== NAME`: any bytes are an answer that is sound, or an error with a place.
+//! Directories of ActorProf, each file below a line `=== NAME`: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Chrome trace events: any bytes are an answer that is sound, or an error with a place.
+//! Chrome trace events: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

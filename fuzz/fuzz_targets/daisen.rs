@@ -1,4 +1,4 @@
-//! Traces for Daisen, SQLite and CSV: any bytes are an answer that is sound, or an error with a place.
+//! Traces for Daisen, SQLite and CSV: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Folded stacks: any bytes are an answer that is sound, or an error with a place.
+//! Folded stacks: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

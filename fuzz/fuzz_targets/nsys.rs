@@ -1,4 +1,4 @@
-//! Exports of Nsight Systems: any bytes are an answer that is sound, or an error with a place.
+//! Exports of Nsight Systems: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! PaRSEC's profiles and task graphs: any bytes are an answer that is sound, or an error with a place.
+//! PaRSEC's profiles and task graphs: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Scalability studies: any bytes are an answer that is sound, or an error with a place.
+//! Scalability studies: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Pickles in converted traces of PaRSEC: any bytes are an answer that is sound, or an error with a place.
+//! Pickles in converted traces of PaRSEC: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

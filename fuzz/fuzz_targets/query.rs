@@ -1,4 +1,4 @@
-//! Saved queries, header and statement: any text is a plan, or an error in words.
+//! Saved queries, header and statement: whatever the text is, it becomes a plan, or an error in words.
 
 #![no_main]
 

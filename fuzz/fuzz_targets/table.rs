@@ -1,4 +1,4 @@
-//! Tables of rows: CSV and JSON: any bytes are an answer that is sound, or an error with a place.
+//! Tables of rows, CSV and JSON: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! Taskflow's profiles, in all of their dialects: any bytes are an answer that is sound, or an error with a place.
+//! Taskflow's profiles, in all of their dialects: whatever the bytes are, reading them gives sound tables, or an error that names the place.
 
 #![no_main]
 

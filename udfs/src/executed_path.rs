@@ -41,13 +41,16 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          task that is on the path, `running` is its length, `wait` the time between the step before and this piece. All \
          `wait` and `running` of a run add up to its makespan exactly. `cause` says what released the step: the kind of the \
          link that leads from the step before (`link` when it has none), `message` when that step sent one, `lane` when it is \
-         what the location did before, `begin` for the first step.\n\n\
+         what the location did before, `work` when another location worked meanwhile, `begin` for the first step.\n\n\
          The walk goes backwards from the last finish, over the innermost task of each location. Where a task begins, it goes to \
          the latest release that is not after the start: a predecessor's finish by links of every kind but `weak` and `flow`, \
          the arrival of a message to the task, or the finish of what ran before on the location. A predecessor that runs longer \
          is cut at the start; how many were is said in a note. A link of kind `sync` whose source finishes while the target runs \
          releases the target there: the target is a wait. So does a message that arrives while a task of role `wait` or \
-         `communication` runs. A wait for a message begins when the message was sent. A task that is covered by a nested one where the \
+         `communication` runs. A task of role `wait` that nothing of this released ends with the work that finished last on another \
+         location while it ran (`work`; of the same rank where names of locations begin with one, `rank 1/4037/7`), and so do waits that \
+         follow all work of the run, such as those of a thread that polls; where a location that the path entered so has nothing before, \
+         the path goes back to the one that waited. A wait for a message begins when the message was sent. A task that is covered by a nested one where the \
          path enters it is a step of length 0. Inputs: given ones are taken as they are; omitted ones are the tables.\n\n\
          Units: ticks.\n\n\
          Nulls: tasks whose start or finish is NULL, links and messages without a task at an end are left out and counted in a note. A \
@@ -56,7 +59,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          last.\n\n\
          Errors: a task that is there twice in a run, a makespan beyond BIGINT, a time of -9223372036854775808.\n\n\
          Cost: linear in tasks, links and messages, n log n in a location whose tasks are not sorted; 46 bytes a task, 24 to 48 a \
-         task of the locations that the path visits, and 40 a step, beside the tasks themselves.\n\n\
+         task of the locations that the path visits, 4 a task where a path leaves a wait, and 40 a step, beside the tasks themselves.\n\n\
          Source: the critical path of an execution, Yang and Miller 1988; Böhme et al., Scalasca 2012.",
         "executed_path([tasks], [links], [messages])",
     )
@@ -118,6 +121,7 @@ impl RelationFunction for ExecutedPath {
                         Cause::Begin => "begin",
                         Cause::Lane => "lane",
                         Cause::Message => "message",
+                        Cause::Work => "work",
                         Cause::Link(NONE) => "link",
                         Cause::Link(kind) => kinds.text(kind),
                     }))),

@@ -6,7 +6,7 @@
 //! far to fit [`BINS_PER_ROW`], and all double together when it does not, or when there are more than [`BINS_MAX`]: five
 //! million tasks need the memory of a picture. [`Gantt::draw`] draws bars with tooltips, or the bins, coloured by the
 //! name that ran longest and shaded by how much of the slice was busy. Hues go to the names that ran longest themselves, without
-//! what ran inside of them ([`Open`]).
+//! what ran inside of them ([`Open`]), to work before waits.
 //!
 //! Whatever is left out of the picture (rows too deep, lanes too many, tasks without times) is said in the picture.
 
@@ -21,6 +21,7 @@ use tq_engine::trace::Slice as TimeSlice;
 use tq_udfs::lanes::open::Open;
 use tq_udfs::ticks::Tick;
 
+use super::Tells;
 use bins::{Bins, Slice};
 use path::{Path, PathBar};
 
@@ -71,6 +72,7 @@ pub(crate) struct Span<'a> {
     pub(crate) location: &'a str,
     pub(crate) name: &'a str,
     pub(crate) kind: &'a str,
+    pub(crate) role: &'a str,
     /// First tick, and first tick after it; `None` = not known, not drawn.
     pub(crate) times: Option<(i64, i64)>,
     pub(crate) on_path: bool,
@@ -149,8 +151,9 @@ impl Gantt {
             return;
         };
         let lane = self.lane(span.run, span.location);
-        let name = self.names.intern(span.name);
-        let kind = self.kinds.intern(span.kind);
+        let tells = Tells::of(span.role, span.kind, span.name);
+        let name = self.names.intern(span.name, tells);
+        let kind = self.kinds.intern(span.kind, tells);
         self.lanes[lane].tasks += 1;
         self.tasks += 1;
         let (first, last) = self.in_window(start, finish);
@@ -289,12 +292,14 @@ impl Lane {
 struct Names {
     words: Vec<String>,
     totals: Vec<i128>,
+    /// What a hue would tell of it, from the first task that has the word.
+    tells: Vec<Tells>,
     numbers: HashMap<String, u32>,
     last: u32,
 }
 
 impl Names {
-    fn intern(&mut self, word: &str) -> u32 {
+    fn intern(&mut self, word: &str, tells: Tells) -> u32 {
         // Neighbours often share their name.
         if self.words.get(self.last as usize).is_some_and(|last| last == word) {
             return self.last;
@@ -309,6 +314,7 @@ impl Names {
                     let number = self.words.len() as u32;
                     self.words.push(word.to_owned());
                     self.totals.push(0);
+                    self.tells.push(tells);
                     self.numbers.insert(word.to_owned(), number);
                     number
                 }

@@ -36,6 +36,7 @@ use std::rc::Rc;
 
 pub(crate) use data::Data;
 pub(crate) use error::ChartError;
+pub(crate) use palette::{Tells, totals_of_work};
 pub(crate) use spec::{Chart, KINDS};
 
 /// What the pictures and tables of a page share: a name has one label and one colour in all of them, and runs one order.

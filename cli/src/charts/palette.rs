@@ -10,6 +10,8 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
+use tq_engine::tables::runs_nothing;
+
 /// The number of names with a hue of their own.
 pub(super) const HUES: usize = COLOURS.len();
 /// The class of marks whose colour tells nothing.
@@ -42,6 +44,42 @@ const COLOURS: [(&str, &str, bool); 20] = [
 ];
 const OTHER: (&str, &str, bool) = ("#a5abb3", "#6e7681", true);
 const NEUTRAL: (&str, &str, bool) = ("#3d4f8f", "#a9b8f0", false);
+
+/// What the hue of a name would tell.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tells {
+    /// Nothing of what the program does: a wait, or a step that holds all that runs meanwhile.
+    Nothing,
+    /// What a device runs.
+    Kernel,
+    /// Other work.
+    Work,
+}
+
+impl Tells {
+    /// Of a task with this role, kind and name.
+    pub(crate) fn of(role: &str, kind: &str, name: &str) -> Tells {
+        match kind {
+            _ if runs_nothing(Some(role), Some(kind), Some(name)) => Tells::Nothing,
+            "kernel" => Tells::Kernel,
+            _ => Tells::Work,
+        }
+    }
+}
+
+/// Totals by which names get hues: waits and steps come last, and kernels together count as much as all other work where they ran
+/// for less. Threads are often recorded in many layers, and the kernels that they launch are what should be told apart.
+pub(crate) fn totals_of_work(totals: &[i128], tells: &[Tells]) -> Vec<i128> {
+    let sum =
+        |of: Tells| totals.iter().zip(tells).filter(|(_, tells)| **tells == of).map(|(total, _)| total).sum::<i128>();
+    let (kernels, work) = (sum(Tells::Kernel), sum(Tells::Work));
+    let weighed = |(total, tells): (&i128, &Tells)| match tells {
+        Tells::Nothing => 0,
+        Tells::Kernel if 0 < kernels && kernels < work => total.saturating_mul(work) / kernels,
+        Tells::Kernel | Tells::Work => *total,
+    };
+    totals.iter().zip(tells).map(weighed).collect()
+}
 
 /// The hues of a page: which name has which.
 #[derive(Debug, Default)]
@@ -139,6 +177,20 @@ mod tests {
         // Little has no hue once the strong ones are given away.
         let little = classes(&mut Hues::default(), &names(30, |n| if n < STRONG { 1_000 } else { 1 }));
         assert!(little[STRONG..].iter().all(|class| *class == HUES));
+    }
+
+    #[test]
+    fn kernels_count_as_much_as_other_work_and_waits_nothing() {
+        let tells = [
+            ("wait", "cuda_runtime", "sync"),
+            ("work", "kernel", "gemm"),
+            ("work", "kernel", "relu"),
+            ("work", "cpu_op", "mm"),
+        ]
+        .map(|(role, kind, name)| Tells::of(role, kind, name));
+        assert_eq!(totals_of_work(&[900, 3, 1, 40], &tells), [0, 30, 10, 40]);
+        assert_eq!(Tells::of("work", "user_annotation", "ProfilerStep#3"), Tells::Nothing);
+        assert_eq!(totals_of_work(&[5, 7], &[Tells::Work, Tells::Nothing]), [5, 0]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::charts::Names;
 use crate::connection::{Connection, Params};
 use crate::errors::Failure;
 use crate::library;
-use crate::report::with_labels;
+use crate::report::{label_tasks, with_labels};
 
 /// A saved query that explains, and what stands before it.
 type Explanation = (&'static str, &'static str);
@@ -65,7 +65,7 @@ pub(super) fn add_to_changes(
             _ => continue,
         };
         let traces = vec![format!("base={base}"), format!("new={new}")];
-        let open = OpenArgs { traces, ..args.open.clone() };
+        let open = OpenArgs { traces, run_pattern: None, ..args.open.clone() };
         match explain(&open, args, explanation) {
             Ok(Some(text)) => {
                 let traces =
@@ -99,15 +99,15 @@ fn explain(open: &OpenArgs, args: &CheckArgs, (name, _): Explanation) -> Result<
     if answer.num_rows() == 0 {
         return Ok(None);
     }
-    let shown = with_labels(&Names::default(), &answer.slice(0, answer.num_rows().min(ROWS_SHOWN)))?;
+    let names = Names::default();
+    label_tasks(&mut connection, &names)?;
+    let shown = with_labels(&names, &answer.slice(0, answer.num_rows().min(ROWS_SHOWN)))?;
     Ok(Some(super::print::table(&shown, tick)?))
 }
 
-/// The trace whose makespan is the median of those of its side that are meant; `None` when traces and runs are not one to one.
+/// The trace whose makespan is the median of those of its side that are meant; `None` where some run has no trace of its own.
 fn typical(side: &mut Side, traces: &[String], is_meant: impl Fn(&str) -> bool) -> Result<Option<String>, Failure> {
-    if side.runs != traces.len() {
-        return Ok(None);
-    }
+    let Some(traces) = traces_of_runs(side, traces) else { return Ok(None) };
     let rows = side.connection.collect(
         "SELECT CAST(run_number AS BIGINT) AS run_number FROM runs ORDER BY makespan NULLS LAST, run_number",
         &Params::new(),
@@ -119,6 +119,28 @@ fn typical(side: &mut Side, traces: &[String], is_meant: impl Fn(&str) -> bool) 
     let meant: Vec<usize> = numbers.filter(|&number| runs.get(number).is_some_and(|run| is_meant(&run.name))).collect();
     let trace = meant.get(meant.len().saturating_sub(1) / 2).and_then(|&number| traces.get(number));
     Ok(trace.map(|trace| path_of(trace).to_owned()))
+}
+
+/// A trace for each run that can be opened alone: those that were given, or of a store `STORE/RUN`.
+fn traces_of_runs(side: &Side, traces: &[String]) -> Option<Vec<String>> {
+    let store_of = |trace: &String| {
+        let TraceSpec { name, path } = TraceSpec::parse(trace);
+        tq_engine::store::find(&path).filter(|place| place.pattern.is_none()).map(|place| (name, place.root))
+    };
+    if !traces.iter().any(|trace| store_of(trace).is_some()) {
+        return (side.runs == traces.len()).then(|| traces.to_vec());
+    }
+    let [store] = traces else { return None };
+    let (name, root) = store_of(store)?;
+    // `name=STORE` puts the name before those of the runs.
+    let of_store = |run: &str| {
+        let run = match &name {
+            Some(name) => run.strip_prefix(name.as_str())?.strip_prefix('/')?,
+            None => run,
+        };
+        Some(format!("{}/{run}", root.display()))
+    };
+    side.connection.session().runs().iter().map(|run| of_store(&run.name)).collect()
 }
 
 /// `[name=]path` without the name.

@@ -1,9 +1,9 @@
 //! `metric`: a column of one answer against the same column of the baseline's answer.
 //!
-//! Each run gives one value for each key: what it is called, where runs are told apart ([`super::pairs`]), and the columns of
-//! `by`. A side's value is the median of its runs. With three runs a side and more,
-//! a change fails the check when it is beyond the tolerance and significant by the test of [`permutation`]; with fewer, and
-//! where so few runs can never be significant, the tolerance alone decides, and the output says so.
+//! Each run gives one value for each key. The key is made of the columns of `by` and, where runs are told apart
+//! ([`super::pairs`]), of what the run is called. A side's value is the median of its runs. With three runs a
+//! side and more, a change fails the check when it is beyond the tolerance and significant by the test of [`permutation`]; with fewer,
+//! and where so few runs can never be significant, the tolerance alone decides, and the output says so.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashSet};

@@ -120,15 +120,22 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     };
     apart(&suite, args)?;
     ledger.reads("traces", &args.open.traces);
-    let mut new = match not_interrupted(Side::open(&args.open))? {
+    // `--run` is for stores, and one of the sides may be none.
+    let is_store = |trace: &String| tq_engine::store::find(&TraceSpec::parse(trace).path).is_some();
+    let [of_new, of_base] =
+        [(&args.open.traces, &args.baseline), (&args.baseline, &args.open.traces)].map(|(side, other)| {
+            let is_meant = side.iter().any(is_store) || !other.iter().any(is_store);
+            OpenArgs {
+                traces: side.clone(),
+                run_pattern: args.open.run_pattern.clone().filter(|_| is_meant),
+                ..args.open.clone()
+            }
+        });
+    let mut new = match not_interrupted(Side::open(&of_new))? {
         Ok(side) => side,
         Err(problem) => return unreadable("traces", &args.open.traces, problem, args),
     };
     // Also where no check asks for it: a baseline that cannot be read is a mistake.
-    // `--run` is for stores, and the baseline may be none.
-    let is_store = |trace: &String| tq_engine::store::find(&TraceSpec::parse(trace).path).is_some();
-    let run_pattern = args.open.run_pattern.clone().filter(|_| args.baseline.iter().any(is_store));
-    let of_base = OpenArgs { traces: args.baseline.clone(), run_pattern, ..args.open.clone() };
     ledger.reads("baseline", &args.baseline);
     let mut base = match args.baseline.is_empty() {
         false => match not_interrupted(Side::open(&of_base))? {

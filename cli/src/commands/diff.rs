@@ -29,7 +29,7 @@ use crate::connection::Connection;
 use crate::errors::{Failure, Problem};
 use crate::figures::{Figure, figures};
 use crate::output::print;
-use crate::report::with_labels;
+use crate::report::{label_tasks, with_labels};
 use crate::text::visible::visible;
 use crate::text::words::{counted, more_rows, signed_percent};
 use crate::{library, timeout};
@@ -128,8 +128,10 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
         }
         _ => None,
     };
-    let found =
-        Found { traces: [base, new], strangers, measures, not_compared, tables, tick: connection.session().tick() };
+    let names = Names::default();
+    label_tasks(&mut connection, &names)?;
+    let tick = connection.session().tick();
+    let found = Found { traces: [base, new], strangers, measures, not_compared, tables, names, tick };
     match args.format {
         DiffFormat::Text => print(&found.text()?),
         DiffFormat::Json => print(&format!("{:#}\n", found.document()?)),
@@ -145,6 +147,7 @@ struct Found<'a> {
     /// Numbers that only one of the runs has, and which of them has not.
     not_compared: Vec<(&'static str, &'static str)>,
     tables: Vec<(&'static str, &'static str, Answer)>,
+    names: Names,
     tick: Tick,
 }
 
@@ -202,7 +205,7 @@ impl Found<'_> {
 
     fn text(&self) -> Result<String, Failure> {
         let [base, new] = self.traces.map(|trace| visible(trace).into_owned());
-        let (measures, tick, names) = (&self.measures, self.tick, Names::default());
+        let (measures, tick) = (&self.measures, self.tick);
         let mut text = format!("base = {base}\nnew  = {new}\n\n");
         if let Some(strangers) = &self.strangers {
             text.push_str(&format!("Beware: {strangers}\n\n"));
@@ -236,7 +239,7 @@ impl Found<'_> {
         }
         for (_, title, Answer { rows, is_cut }) in self.tables.iter().filter(|(.., answer)| answer.rows.num_rows() > 0)
         {
-            let shown = with_labels(&names, &rows.slice(0, rows.num_rows().min(ROWS_SHOWN)))?;
+            let shown = with_labels(&self.names, &rows.slice(0, rows.num_rows().min(ROWS_SHOWN)))?;
             text.push_str(&format!("\n{title}\n\n{}\n", table(&shown, tick)?));
             if rows.num_rows() > shown.num_rows() {
                 text.push_str(&format!("… and {}\n", more_rows(rows.num_rows() - shown.num_rows(), *is_cut)));

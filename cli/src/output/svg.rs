@@ -1,6 +1,6 @@
 //! `svg`: the tasks of a result as a Gantt chart.
 //!
-//! Needs `start` and `finish` (or `duration`); uses `run`, `location`, `name`, `kind` and `on_path` if present. The query
+//! Needs `start` and `finish` (or `duration`); uses `run`, `location`, `name`, `kind`, `role` and `on_path` if present. The query
 //! is sorted by start before it runs, so that tasks can be placed in rows as they arrive, and the memory for the chart
 //! does not depend on their number.
 
@@ -26,7 +26,7 @@ pub(crate) struct Svg {
 }
 
 /// The columns that a chart reads, in the order that [`arrange`] puts them.
-const TEXTS: [&str; 4] = ["run", "location", "name", "kind"];
+const TEXTS: [&str; 5] = ["run", "location", "name", "kind", "role"];
 
 impl Svg {
     pub(crate) fn new(writer: Writer, tick: Tick, picture: Picture) -> Svg {
@@ -107,9 +107,10 @@ impl Output for Svg {
 
     fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
         let Some(gantt) = &mut self.gantt else { return Ok(()) };
-        let texts: [Texts<'_>; 4] = std::array::from_fn(|index| Texts::new(batch, index));
-        let [starts, finishes] = [4, 5].map(|index| batch.column(index).as_primitive::<Int64Type>());
-        let on_path = batch.column(6).as_boolean();
+        let texts: [Texts<'_>; TEXTS.len()] = std::array::from_fn(|index| Texts::new(batch, index));
+        let [starts, finishes] =
+            [TEXTS.len(), TEXTS.len() + 1].map(|index| batch.column(index).as_primitive::<Int64Type>());
+        let on_path = batch.column(TEXTS.len() + 2).as_boolean();
         for row in 0..batch.num_rows() {
             let known = |times: &Int64Array| times.is_valid(row).then(|| times.value(row));
             gantt.add(Span {
@@ -117,6 +118,7 @@ impl Output for Svg {
                 location: texts[1].get(row),
                 name: texts[2].get(row),
                 kind: texts[3].get(row),
+                role: texts[4].get(row),
                 times: known(starts).zip(known(finishes)),
                 on_path: on_path.is_valid(row) && on_path.value(row),
             });

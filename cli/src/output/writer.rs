@@ -1,5 +1,4 @@
-//! What all outputs share: the trait, the settings that they ask for before a query runs, and what they are told
-//! besides its rows.
+//! What all outputs share: their trait, what they want of a query before it runs, and what they learn beside its rows.
 
 use std::io::{self, Write};
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tq_engine::Session;
+use tq_engine::importers::importers;
 use tq_engine::queries::Library;
 
 use crate::commands::tables as documented;
@@ -11,13 +13,17 @@ use crate::output::cells::Cells;
 use crate::terminal;
 use crate::text::words::{listed, wrapped};
 
-/// The saved queries that the open traces can answer, by topic; all where none is open.
+/// The saved queries that the open traces can answer and that are not about another format, by topic; all where none is open.
 pub(super) fn list(connection: &mut Connection, library: &Library) -> Result<String, Failure> {
     let mut topics: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
     let is_open = !connection.session().runs().is_empty();
     let mut left_out = 0;
     for name in library.names() {
         let (topic, title) = match library.find(name) {
+            Ok(Some(_)) if is_open && is_of_another_format(name, connection.session()) => {
+                left_out += 1;
+                continue;
+            }
             Ok(Some(query)) if is_open && !connection.unmet(&query)?.is_empty() => {
                 left_out += 1;
                 continue;
@@ -34,11 +40,21 @@ pub(super) fn list(connection: &mut Connection, library: &Library) -> Result<Str
     };
     let mut end = "`\\run NAME` answers one.".to_owned();
     if left_out > 0 {
-        let what = if left_out == 1 { "One more needs" } else { "Others need" };
-        end.push_str(&format!(" {what} what these traces do not hold ({left_out}); `tq queries` lists all."));
+        let what = if left_out == 1 { "One more is" } else { "Others are" };
+        end.push_str(&format!(
+            " {what} about what these traces do not hold, or about other formats ({left_out}); `tq queries` lists all."
+        ));
     }
     let end = wrapped(&end, terminal::width().unwrap_or(usize::MAX)).join("\n");
     Ok(format!("{}\n{end}\n", topics.iter().map(topic).collect::<Vec<_>>().join("\n")))
+}
+
+/// Whether a query is called after a format that none of the open traces has: `parsec-tiles` of a PyTorch trace.
+fn is_of_another_format(query: &str, session: &Session) -> bool {
+    importers().iter().map(|importer| importer.doc().name).any(|format| {
+        query.strip_prefix(format).is_some_and(|rest| rest.starts_with('-'))
+            && session.runs().iter().all(|run| run.format != format)
+    })
 }
 
 /// `\d`: all tables with their rows and meaning. `\d NAME`: its columns.

@@ -25,8 +25,8 @@ use crate::output::Destination;
 use crate::text::runner::{Spelling, harmless};
 use crate::{library, open, terminal, timeout};
 
-pub(crate) use render::with_labels;
 use render::{Drawn, Page, address};
+pub(crate) use render::{label_tasks, with_labels};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     timeout::start(args.timeout);

@@ -11,7 +11,7 @@ use tq_engine::queries::SavedQuery;
 use tq_udfs::ticks::time_text;
 
 use super::template::{Block, Part, Question};
-use crate::charts::Names;
+use crate::charts::{Names, Tells, totals_of_work};
 use crate::connection::{Connection, Params};
 use crate::errors::queries::needs_in_words;
 use crate::errors::{Failure, Problem};
@@ -64,8 +64,9 @@ pub(super) fn address(number: usize) -> String {
 pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: bool) -> Result<Page, Failure> {
     connection.tell_notes_once();
     let picture = pictures::of_session(connection)?;
+    label_tasks(connection, &picture.names)?;
     if with_pictures {
-        begin_with_names(connection, &picture)?;
+        begin_with_hues(connection, &picture.names)?;
     }
     let opened = opened(connection)?;
     let mut renderer = Renderer {
@@ -98,21 +99,48 @@ pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: b
     Ok(Page { text, pictures: renderer.pictures, left_out, late: renderer.late })
 }
 
+/// Labels for the tasks of all runs, given together before anything is shown: none is one that another of them could have as well
+/// (`Kernel2` of three kernels that differ in their arguments alone), whichever of them the page shows.
+pub(crate) fn label_tasks(connection: &mut Connection, page: &Names) -> Result<(), Failure> {
+    // Those first that are shortened.
+    const NAMES: &str = "SELECT name, length(name) > 36 AS is_long, count(*) AS tasks FROM program_tasks WHERE name <> '' GROUP BY name \
+         ORDER BY is_long DESC, tasks DESC, name LIMIT 2000";
+    let names = cast(connection.collect(NAMES, &Params::new())?.column(0), &DataType::Utf8)?;
+    page.labels(names.as_string::<i32>().iter().flatten());
+    Ok(())
+}
+
 /// The names that ran longest have the same hues in all pictures, whichever of them comes first: those of all tasks, since pictures show
 /// what transfers and waits as well. Tasks without times have none, and no note says so here: a graph of tasks need not have any.
-fn begin_with_names(connection: &mut Connection, picture: &Picture) -> Result<(), Failure> {
-    const LONGEST: &str = "SELECT name, CAST(sum(self_time) AS DOUBLE) AS total \
-         FROM self_time((SELECT * FROM program_tasks WHERE start IS NOT NULL)) GROUP BY name ORDER BY total DESC, name LIMIT 20";
+fn begin_with_hues(connection: &mut Connection, page: &Names) -> Result<(), Failure> {
+    const LONGEST: &str = "SELECT longest.name, total, kinds.role, kinds.kind \
+         FROM (SELECT name, CAST(sum(self_time) AS DOUBLE) AS total FROM self_time((SELECT * FROM program_tasks WHERE start IS NOT NULL)) \
+           GROUP BY name ORDER BY total DESC, name LIMIT 2000) longest \
+         JOIN (SELECT name, min(role) AS role, min(kind) AS kind FROM program_tasks WHERE start IS NOT NULL GROUP BY name) kinds \
+           ON kinds.name = longest.name ORDER BY total DESC, longest.name";
+    /// Names that have a hue before there is a picture.
+    const HUES: usize = 20;
     let rows = match connection.collect(LONGEST, &Params::new()) {
         Ok(rows) => rows,
         // What is wrong or late is told where the page asks for it.
         Err(Failure::Told(_)) => return Ok(()),
         Err(failure) => return Err(failure),
     };
-    let (names, totals) = (cast(rows.column(0), &DataType::Utf8)?, cast(rows.column(1), &DataType::Float64)?);
-    let names = names.as_string::<i32>().iter().map(Option::unwrap_or_default);
+    let words = |column: usize| -> Result<Vec<String>, Failure> {
+        let words = cast(rows.column(column), &DataType::Utf8)?;
+        Ok(words.as_string::<i32>().iter().map(|word| word.unwrap_or_default().to_owned()).collect())
+    };
+    let (names, roles, kinds) = (words(0)?, words(2)?, words(3)?);
+    let totals = cast(rows.column(1), &DataType::Float64)?;
     let totals = totals.as_primitive::<Float64Type>().iter().map(|total| total.unwrap_or_default() as i128);
-    picture.names.begin_with(&names.zip(totals).collect::<Vec<_>>());
+    let tells: Vec<Tells> =
+        names.iter().zip(&roles).zip(&kinds).map(|((name, role), kind)| Tells::of(role, kind, name)).collect();
+    let totals = totals_of_work(&totals.collect::<Vec<_>>(), &tells);
+    let mut longest: Vec<(&str, i128)> =
+        names.iter().map(String::as_str).zip(totals).filter(|(_, total)| *total > 0).collect();
+    longest.sort_by_key(|(_, total)| std::cmp::Reverse(*total));
+    longest.truncate(HUES);
+    page.begin_with(&longest);
     Ok(())
 }
 

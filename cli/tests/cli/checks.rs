@@ -364,6 +364,41 @@ fn a_study_is_compared_configuration_by_configuration() {
     "#]]);
 }
 
+/// Runs that a pattern chooses from a store are explained as traces are, and the other side need not be a store.
+#[test]
+fn runs_of_a_store_are_explained() {
+    let place = Place::new();
+    place.write("makespan.sql", MAKESPAN);
+    for (name, by) in [("day", 0), ("night", 40), ("later", 44)] {
+        place.write(&format!("{name}.json"), &longer(by));
+    }
+    place.tq("import day=day.json night/1=night.json night/2=later.json --into runs.store");
+    place.tq("check runs.store --run night/* --query makespan.sql --baseline run.json").check(&expect![[r#"
+        FAILED makespan: metric makespan: 80.0 µs → 122 µs (+52.5 %), tolerance 5%; 1 against 2 runs: the tolerance alone decides
+                     base │    new │  change │ change_percent
+                 ─────────┼────────┼─────────┼────────────────
+                  80.0 µs │ 122 µs │ 42.0 µs │           52.5
+                 what changed (base=run.json, new=runs.store/night/1; `tq report base=run.json new=runs.store/night/1` tells more):
+                  what    │ base_time │ new_time │ change_time
+                 ─────────┼───────────┼──────────┼─────────────
+                  b: work │   60.0 µs │   100 µs │     40.0 µs
+        1 check: 1 failed
+        --- exit 1
+    "#]]);
+    place.tq("check night.json --query makespan.sql --run day --baseline runs.store").check(&expect![[r#"
+        FAILED makespan: metric makespan: 80.0 µs → 120 µs (+50.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                     base │    new │  change │ change_percent
+                 ─────────┼────────┼─────────┼────────────────
+                  80.0 µs │ 120 µs │ 40.0 µs │           50.0
+                 what changed (base=runs.store/day, new=night.json; `tq report base=runs.store/day new=night.json` tells more):
+                  what    │ base_time │ new_time │ change_time
+                 ─────────┼───────────┼──────────┼─────────────
+                  b: work │   60.0 µs │   100 µs │     40.0 µs
+        1 check: 1 failed
+        --- exit 1
+    "#]]);
+}
+
 /// Several traces a side: the same names belong together, names that only count are repetitions.
 #[test]
 fn traces_of_the_same_name_are_compared() {

@@ -373,3 +373,21 @@ fn a_run_without_tasks_is_compared_too() {
         assert!(answer.stdout.contains("makespan") && !answer.stdout.contains("Why"), "{order}: {}", answer.stdout);
     }
 }
+
+/// A kernel that others resemble is not called what they could be called as well, also where only one of them is shown.
+#[test]
+fn labels_are_of_one_name_among_all_tasks() {
+    let place = Place::new();
+    let kernel = |tile: &str| format!("void cutlass::Kernel2<cutlass_80_tensorop_{tile}_align8>(typename T::Params)");
+    let trace = |finish: u32| {
+        let (one, two) = (kernel("128x64"), kernel("256x128"));
+        format!(
+            "task,name,location,start_us,end_us\n1,\"{one}\",w0,0,{finish}\n2,\"{two}\",w0,{finish},{}\n",
+            finish + 20
+        )
+    };
+    place.write("base.csv", &trace(20));
+    place.write("new.csv", &trace(60));
+    let answer = place.tq("diff base.csv new.csv").stdout;
+    assert!(answer.contains("Kernel2<cutlass_80_tensorop_128x64_align8>: work"), "{answer}");
+}

@@ -40,6 +40,18 @@ const OF_THE_SYSTEM: [&str; 34] = [
     "waitpid",
 ];
 
+/// Calls that ask whether a device is done yet, and return at once: threads poll with them, and do nothing else meanwhile.
+const POLLS: [&str; 8] = [
+    "cuEventQuery",
+    "cuStreamQuery",
+    "cudaEventQuery",
+    "cudaStreamQuery",
+    "hipEventQuery",
+    "hipStreamQuery",
+    "hipStreamQuery_spt",
+    "zeEventQueryStatus",
+];
+
 /// Waits of SYCL's and Level Zero's runtimes, whose names do not say `Synchronize`.
 const OF_XPU: [&str; 6] =
     ["piEventsWait", "piQueueFinish", "sycl::queue::wait", "urEventWait", "urQueueFinish", "zeEventHostWait"];
@@ -90,10 +102,10 @@ pub(super) fn waits_in_python(function: &str) -> bool {
     })
 }
 
-/// Whether a call into the runtime or driver of a device waits for it: `cudaStreamSynchronize`, `cuEventSynchronize_ptsz`,
-/// `hipDeviceSynchronize`, `zeCommandQueueSynchronize`.
+/// Whether a call into the runtime or driver of a device waits for it, or asks whether it is done: `cudaStreamSynchronize`,
+/// `cuEventSynchronize_ptsz`, `hipDeviceSynchronize`, `zeCommandQueueSynchronize`, `cudaEventQuery`.
 pub(super) fn waits_for_device(call: &str) -> bool {
-    call.contains("Synchronize") || OF_XPU.contains(&call)
+    call.contains("Synchronize") || OF_XPU.contains(&call) || POLLS.contains(&call)
 }
 
 /// Whether a call of the operating system waits.
@@ -108,10 +120,16 @@ mod tests {
     #[test]
     fn waits_are_told_by_their_names() {
         assert!(OF_THE_SYSTEM.is_sorted() && OF_XPU.is_sorted() && OF_PYTHON.is_sorted() && OF_PYTHON_IN_C.is_sorted());
-        let waits = ["cudaStreamSynchronize", "cuCtxSynchronize", "cuStreamSynchronize_ptsz", "hipDeviceSynchronize"];
+        let waits = [
+            "cudaStreamSynchronize",
+            "cuCtxSynchronize",
+            "cuStreamSynchronize_ptsz",
+            "hipDeviceSynchronize",
+            "cudaEventQuery",
+        ];
         assert!(waits.into_iter().all(waits_for_device));
         assert!(
-            ["cudaLaunchKernel", "cudaMemcpy", "cudaEventQuery", "cudaStreamWaitEvent"]
+            ["cudaLaunchKernel", "cudaMemcpy", "cudaEventRecord", "cudaStreamWaitEvent"]
                 .into_iter()
                 .all(|call| !waits_for_device(call))
         );

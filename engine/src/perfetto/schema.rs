@@ -1,4 +1,4 @@
-//! Finds the views by unqualified names too, where `main` has no table of that name.
+//! Perfetto's names without their schema: `SELECT * FROM slice` finds `perfetto.slice`, where `main` has no table of that name.
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! The views: Perfetto's tables, from ours.
 //!
 //! Ids: a slice has the id of its task, an instant a number from 2^39 on; tracks, threads and processes are numbered over
-//! all locations, counter tracks after them. Times are absolute, in ns, as Perfetto has them: since the trace's own zero
-//! (`runs.origin`), and shown as they are: in a table, `4370630 s` would stand in every row. In a session of picoseconds such times would not fit; there they are ticks since the run's origin.
+//! all locations, counter tracks after them. Times are absolute, as Perfetto has them: ns since the trace's own zero (`runs.origin`).
+//! Tables show them as plain numbers, since as times for people all rows would read `4370630 s`. In a session of picoseconds absolute
+//! times would not fit; there they are ticks since the run's origin.
 
 use crate::tables::ViewSpec;
 

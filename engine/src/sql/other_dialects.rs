@@ -39,7 +39,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "`percentile_cont(duration, 0.95)` goes between the two nearest values; the first with `cume_dist() OVER (ORDER BY duration)` >= 0.95 is one that is there",
     ),
     (
-        "quantile percentile quantiles quantileexact",
+        "quantile percentile quantiles quantileexact p25 p50 p75 p90 p95 p99 p999",
         "`percentile_cont(duration, 0.95)` goes between the two nearest values",
     ),
     (

@@ -14,6 +14,7 @@ pub(super) fn in_words(text: &str) -> (String, Option<String>) {
         .or_else(|| wrong_positions(&text))
         .or_else(|| wrong_types(&text))
         .or_else(|| beyond_the_planner(&text))
+        .or_else(|| ticks_and_interval(&text))
         .or_else(|| beyond_digits(&text))
         .or_else(|| wrong_values(&text));
     let (message, hint) = known.unwrap_or_else(|| (without_kind(&text).to_owned(), None));
@@ -187,7 +188,11 @@ fn wrong_operands(text: &str) -> Worded {
 
 /// Values of types that nothing brings together.
 fn no_common_type(text: &str) -> Worded {
-    let hint = "`CAST(x AS …)` makes one type of both";
+    // Times of traces are numbers of ticks.
+    let hint = match text.contains("Interval(") && text.contains("Int64") {
+        true => TICKS_FOR_INTERVALS,
+        false => "`CAST(x AS …)` makes one type of both",
+    };
     let message = if let Some(types) = text.strip_prefix("Cannot infer common argument type for comparison operation ")
     {
         format!("`{types}`: these do not compare")
@@ -359,6 +364,23 @@ fn wrong_values(text: &str) -> Worded {
 fn extension<'a>(text: &'a str, path: &str) -> &'a str {
     let rest = text.split_once(path).map_or("", |(_, rest)| rest);
     rest.split(". ").next().unwrap_or_default().trim_end_matches('.')
+}
+
+/// How a time of a trace is compared or moved by a length of time.
+const TICKS_FOR_INTERVALS: &str = "times of traces are numbers of ticks: `duration > ms(1)`, `start + us(5)`";
+
+/// A number of ticks and an INTERVAL, added or divided.
+fn ticks_and_interval(text: &str) -> Worded {
+    let added = text.strip_prefix("Cannot automatically convert ").and_then(|types| types.split_once(" to "));
+    let divided = || {
+        let (types, _) = text.strip_prefix("Cannot get result type for temporal operation ")?.split_once(':')?;
+        types.split_once(" / ")
+    };
+    let (left, right) = added.or_else(divided)?;
+    let (left, right) = (left.trim(), right.trim());
+    let is_interval = |data_type: &str| data_type.starts_with("Interval(");
+    ((left == "Int64" && is_interval(right)) || (right == "Int64" && is_interval(left)))
+        .then(|| ("a number and an INTERVAL do not go together".to_owned(), Some(TICKS_FOR_INTERVALS.to_owned())))
 }
 
 /// What was written, without what says that it is no time.

@@ -3,7 +3,7 @@
 //! Life of the data: the tasks of each run are numbered ([`Graphs`]) and their times put in that order; links and messages
 //! stream by, and for each task only its latest release is kept ([`releases`]); lanes that the path reaches are cut into
 //! segments, in each of which one task is the innermost ([`segments`]); the path is walked backwards from the last finish
-//! ([`walk`]).
+//! ([`walk`]), and leaves waits that nothing recorded explains for what ran meanwhile ([`elsewhere`]).
 //!
 //! ```text
 //! lane 1  [--a--)       [---b---)          links: c -> b
@@ -13,6 +13,7 @@
 //! Whatever the links are, the pieces of the path and the waits between them tile the time from the run's first start to
 //! its last finish.
 
+pub(crate) mod elsewhere;
 pub(crate) mod releases;
 pub(crate) mod segments;
 pub(crate) mod walk;
@@ -28,6 +29,7 @@ use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work, column};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter};
+use elsewhere::Elsewhere;
 use releases::Releases;
 use segments::Lanes;
 use walk::Step;
@@ -102,8 +104,29 @@ pub(crate) struct Times {
     pub(crate) finish: Vec<i64>,
     /// The number of the location, [`NONE`] without one.
     pub(crate) lane: Vec<u32>,
-    /// Whether messages that arrive while it runs are what it waits for.
-    pub(crate) waits: Vec<bool>,
+    /// What it does, as far as a path cares.
+    pub(crate) activity: Vec<Activity>,
+}
+
+/// What a task does while it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// It works, or its role says nothing else.
+    Works,
+    /// It carries messages: those that arrive while it runs are what it waits for.
+    Communicates,
+    /// It waits for a message, or for what others work on.
+    Waits,
+}
+
+impl Activity {
+    fn of(role: &str) -> Activity {
+        match role {
+            "communication" => Activity::Communicates,
+            "wait" => Activity::Waits,
+            _ => Activity::Works,
+        }
+    }
 }
 
 impl Times {
@@ -138,11 +161,13 @@ impl ExecutedPaths {
         if compared {
             compare_alike(&graphs.runs, &wanted, &mut releases, &call.work);
         }
+        let machines = elsewhere::machines(&locations);
         let (mut paths, mut cut) = (vec![], 0);
         for run in wanted {
             let (times, releases) = (&times[run], &releases[run]);
             let mut lanes = Lanes::new(times, locations.len(), &mut call.work)?;
-            let Some(path) = walk::walk(times, releases, &mut lanes, &mut call.work)? else {
+            let mut elsewhere = Elsewhere::new(times, &machines, &mut call.work)?;
+            let Some(path) = walk::walk(times, releases, &mut lanes, &mut elsewhere, &mut call.work)? else {
                 return exec_err!("{}: the makespan{} does not fit a BIGINT", call.name(), of(&graphs, run));
             };
             cut += path.cut;
@@ -225,8 +250,9 @@ fn read_times(graphs: &Graphs, run: usize, locations: &mut Words, counts: &mut L
             *finish = *start;
         }
     }
-    work.grow(start.len() * (size_of::<u32>() + size_of::<bool>()))?;
-    let mut times = Times { lane: vec![NONE; start.len()], waits: vec![false; start.len()], start, finish };
+    work.grow(start.len() * (size_of::<u32>() + size_of::<Activity>()))?;
+    let mut times =
+        Times { lane: vec![NONE; start.len()], activity: vec![Activity::Works; start.len()], start, finish };
     let (mut reading, mut role_reading, mut roles) =
         (WordsReading::default(), WordsReading::default(), Words::default());
     let mut numbers = vec![];
@@ -244,11 +270,10 @@ fn read_times(graphs: &Graphs, run: usize, locations: &mut Words, counts: &mut L
         if let Some(texts) = rows.column_by_name("role") {
             numbers.clear();
             roles.number(&mut role_reading, texts, &mut numbers)?;
-            let waits: Vec<bool> =
-                (0..roles.len() as u32).map(|role| matches!(roles.text(role), "wait" | "communication")).collect();
+            let of_roles: Vec<Activity> = (0..roles.len() as u32).map(|role| Activity::of(roles.text(role))).collect();
             for (task, role) in indices().zip(&numbers) {
-                let waits = waits.get(*role as usize).is_some_and(|waits| *waits);
-                task.into_iter().for_each(|task| times.waits[task as usize] = waits);
+                let activity = of_roles.get(*role as usize).copied().unwrap_or(Activity::Works);
+                task.into_iter().for_each(|task| times.activity[task as usize] = activity);
             }
         }
     }

@@ -17,7 +17,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use datafusion_common::Result;
 
-use crate::executed::{Times, UNKNOWN};
+use crate::executed::{Activity, Times, UNKNOWN};
 use crate::graph::NONE;
 use crate::graph::load::{Graphs, without_null};
 use crate::lanes::words::{Words, WordsReading};
@@ -170,7 +170,9 @@ impl Releases {
             }
         }
         let (start, finish) = (times.start[target as usize], times.finish[target as usize]);
-        let inside = message.received > start && message.received <= finish && times.waits[target as usize];
+        let inside = message.received > start
+            && message.received <= finish
+            && times.activity[target as usize] != Activity::Works;
         if message.received > start && !inside {
             return;
         }

@@ -115,6 +115,7 @@ impl<'a> Lanes<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::executed::Activity;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
@@ -123,7 +124,7 @@ mod tests {
             start: spans.iter().map(|span| span.0).collect(),
             finish: spans.iter().map(|span| span.1).collect(),
             lane: vec![0; spans.len()],
-            waits: vec![false; spans.len()],
+            activity: vec![Activity::Works; spans.len()],
         }
     }
 

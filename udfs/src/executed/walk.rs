@@ -5,6 +5,9 @@
 //! of three: a link and a message (when the piece begins with the task), and what the lane did before. The time between
 //! that release and the piece is a wait, and the walk continues at the release.
 //!
+//! A task of role `wait` whose release was not recorded is released by the work that finished last elsewhere while it ran
+//! ([`Elsewhere`]); where the location that the path entered so has nothing before, the path goes back to the one that waited.
+//!
 //! Where a nested task covers the lane just before the cursor, the piece is empty and the lane leads into the nested
 //! task. So each step changes the cursor or the task, and steps and waits tile the whole time.
 
@@ -13,9 +16,10 @@ use std::collections::HashSet;
 
 use datafusion_common::Result;
 
-use crate::executed::Times;
+use crate::executed::elsewhere::Elsewhere;
 use crate::executed::releases::{Message, Releases};
 use crate::executed::segments::{Lanes, Segment};
+use crate::executed::{Activity, Times};
 use crate::graph::NONE;
 use crate::relation::call::Work;
 
@@ -43,6 +47,8 @@ pub(crate) enum Cause {
     Lane,
     /// The step before sent a message to it.
     Message,
+    /// The step before worked on another lane while this one waited, or waited for this one's first task.
+    Work,
     /// A link of the kind of this number leads from the step before, [`NONE`] for a link without kind.
     Link(u32),
 }
@@ -64,7 +70,13 @@ struct Release {
 }
 
 /// Walks a run from its last finish to its first start; no steps without tasks. `None`: the makespan is beyond BIGINT.
-pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, work: &mut Work) -> Result<Option<Path>> {
+pub(crate) fn walk(
+    times: &Times,
+    releases: &Releases,
+    lanes: &mut Lanes<'_>,
+    elsewhere: &mut Elsewhere<'_>,
+    work: &mut Work,
+) -> Result<Option<Path>> {
     let all = || (0..times.start.len() as u32).filter(|task| times.known(*task));
     let mut path = Path::default();
     let Some(begin) = all().map(|task| times.start[task as usize]).min() else { return Ok(Some(path)) };
@@ -76,23 +88,42 @@ pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, wo
     }
     // Tasks that the path stood at without time passing: at one tick tasks may wait for each other in a circle.
     let mut here: HashSet<u32> = HashSet::new();
+    // Lanes that the path left while they waited, and has not come back to.
+    let mut waiting: Vec<u32> = vec![];
     loop {
         if path.steps.len() % 65_536 == 0 {
             work.check()?;
             work.grow(65_536 * size_of::<Step>())?;
         }
         here.insert(task);
+        let lane = times.lane[task as usize];
+        let waits = lane != NONE && times.activity[task as usize] == Activity::Waits;
         let own = own_piece(times, lanes, task, cursor, work)?;
-        let inner = own.and_then(|own| inner_release(times, releases, own, cursor, &here));
+        let mut inner = own.and_then(|own| inner_release(times, releases, own, cursor, &here));
+        if let (Some(own), None, true) = (own, inner, waits) {
+            inner = work_elsewhere(times, lanes, elsewhere, lane, (own.start, cursor), &here, work)?;
+        }
         let start = inner.map_or_else(|| own.map_or(cursor, |own| own.start), |inner| inner.time);
         if start < cursor {
             here.clear();
             here.insert(task);
         }
-        let release = match inner {
+        let mut release = match inner {
             Some(inner) => Some(inner),
             None => latest_release(times, releases, lanes, task, start, &here, work)?,
         };
+        // After the last work of the run there is nothing but waits, such as those of a thread that polls: they lead back to it.
+        let since = release.map_or(begin, |release| release.time);
+        if waits && since < start && elsewhere.is_done(start) {
+            release = work_elsewhere(times, lanes, elsewhere, lane, (since, start), &here, work)?.or(release);
+        }
+        if release.is_some_and(|release| release.cause == Cause::Work) {
+            waiting.push(lane);
+        }
+        while let (None, Some(lane)) = (release, waiting.last().filter(|_| begin < start)) {
+            release = lane_release(lanes, *lane, start, work)?.map(|waited| Release { cause: Cause::Work, ..waited });
+            waiting.pop();
+        }
         let cause = release.map_or(Cause::Begin, |release| release.cause);
         let since = release.map_or(begin, |release| release.cursor);
         path.steps.push(Step { task, cause, start, finish: cursor, wait: start - since });
@@ -106,6 +137,23 @@ pub(crate) fn walk(times: &Times, releases: &Releases, lanes: &mut Lanes<'_>, wo
     }
     path.steps.reverse();
     Ok(Some(path))
+}
+
+/// The work on another lane that finished last within the time.
+fn work_elsewhere(
+    times: &Times,
+    lanes: &mut Lanes<'_>,
+    elsewhere: &mut Elsewhere<'_>,
+    lane: u32,
+    within: (i64, i64),
+    here: &HashSet<u32>,
+    work: &mut Work,
+) -> Result<Option<Release>> {
+    let task = elsewhere.last_between(lanes, lane, within, here, work)?;
+    Ok(task.map(|task| {
+        let time = times.finish[task as usize];
+        Release { task, cursor: time, time, cause: Cause::Work }
+    }))
 }
 
 /// The task's own piece of its lane just before the cursor; `None` when another one is there, or nothing.
@@ -220,7 +268,8 @@ mod tests {
         }
         let mut work = Work::for_tests();
         let mut lanes = Lanes::new(times, 2, &mut work).unwrap();
-        walk(times, &releases, &mut lanes, &mut work).unwrap().unwrap()
+        let mut elsewhere = Elsewhere::new(times, &[0, 0], &mut work).unwrap();
+        walk(times, &releases, &mut lanes, &mut elsewhere, &mut work).unwrap().unwrap()
     }
 
     fn times(tasks: &[(u32, i64, i64)]) -> Times {
@@ -228,7 +277,7 @@ mod tests {
             lane: tasks.iter().map(|task| task.0).collect(),
             start: tasks.iter().map(|task| task.1).collect(),
             finish: tasks.iter().map(|task| task.1 + task.2).collect(),
-            waits: vec![true; tasks.len()],
+            activity: vec![Activity::Communicates; tasks.len()],
         }
     }
 
@@ -269,6 +318,33 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_that_nothing_explains_ends_with_the_work_that_ran_meanwhile() {
+        //        0 1 2 3 4 5 6 7 8 9
+        // main   [a) [---wait----) [b)      no links
+        // worker     [--c---)
+        let mut tasks = times(&[(0, 0, 1), (0, 2, 6), (0, 8, 1), (1, 2, 4)]);
+        tasks.activity[1] = Activity::Waits;
+        let expected = [
+            (0, Cause::Begin, 0, 1, 0),
+            (3, Cause::Work, 2, 6, 1),
+            (1, Cause::Work, 6, 8, 0),
+            (2, Cause::Lane, 8, 9, 0),
+        ];
+        assert_eq!(steps(&walked(&tasks, &[], &[])), expected);
+    }
+
+    #[test]
+    fn a_thread_that_polls_after_all_work_leads_back_to_the_work() {
+        //        0 1 2 3 4 5 6 7 8 9
+        // main   [---a----)
+        // poll   [)  [)      [)    [)        polls are waits
+        let mut tasks = times(&[(0, 0, 4), (1, 0, 1), (1, 2, 1), (1, 6, 1), (1, 9, 1)]);
+        (1..5).for_each(|poll| tasks.activity[poll] = Activity::Waits);
+        let expected = [(0, Cause::Begin, 0, 4, 0), (3, Cause::Work, 6, 7, 2), (4, Cause::Lane, 9, 10, 2)];
+        assert_eq!(steps(&walked(&tasks, &[], &[])), expected);
+    }
+
+    #[test]
     fn tasks_without_time_may_wait_for_each_other() {
         let tasks = times(&[(0, 5, 0), (1, 5, 0), (NONE, 0, 3)]);
         let found = walked(&tasks, &[(0, 1, 0), (1, 0, 0), (2, 1, 0)], &[]);
@@ -299,11 +375,12 @@ mod tests {
 
     #[test]
     fn a_makespan_beyond_bigint_is_none() {
-        let tasks =
-            Times { start: vec![i64::MIN + 1, 0], finish: vec![0, i64::MAX], lane: vec![0; 2], waits: vec![false; 2] };
+        let mut tasks = times(&[(0, 0, 0), (0, 0, i64::MAX)]);
+        tasks.start[0] = i64::MIN + 1;
         let mut work = Work::for_tests();
         let mut lanes = Lanes::new(&tasks, 1, &mut work).unwrap();
-        assert!(walk(&tasks, &Releases::new(2), &mut lanes, &mut work).unwrap().is_none());
+        let mut elsewhere = Elsewhere::new(&tasks, &[0], &mut work).unwrap();
+        assert!(walk(&tasks, &Releases::new(2), &mut lanes, &mut elsewhere, &mut work).unwrap().is_none());
     }
 
     proptest! {
@@ -313,8 +390,10 @@ mod tests {
             tasks in vec((prop_oneof![0..2u32, Just(NONE)], 0..12i64, 0..6i64), 1..9),
             links in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), 0..2u32), 0..10),
             messages in vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), -3..9i64, 0..4i64), 0..4),
+            waits in vec(any::<prop::sample::Index>(), 0..4),
         ) {
-            let times = times(&tasks);
+            let mut times = times(&tasks);
+            waits.iter().for_each(|wait| times.activity[wait.index(tasks.len())] = Activity::Waits);
             let task = |index: &prop::sample::Index| index.index(tasks.len()) as u32;
             let links: Vec<(u32, u32, u32)> = links.iter().map(|(from, to, kind)| (task(from), task(to), *kind)).collect();
             let messages: Vec<(u32, Message)> = messages.iter().map(|(from, to, after, takes)| {
@@ -344,6 +423,7 @@ mod tests {
                 let justified = match step.cause {
                     Cause::Begin => false,
                     Cause::Lane => times.lane[before.task as usize] == times.lane[step.task as usize],
+                    Cause::Work => times.lane[before.task as usize] != times.lane[step.task as usize],
                     Cause::Link(kind) => links.contains(&(before.task, step.task, kind)),
                     Cause::Message => messages.iter().any(|(to, message)| {
                         let sent = message.sent.min(times.finish[message.source as usize]);

@@ -7,13 +7,13 @@ use std::fmt::Write;
 use tq_udfs::ticks::time_text;
 
 use super::{Bar, Gantt, Lane, LaneOrder, Row};
-use crate::charts::Names;
 use crate::charts::axis::axis;
 use crate::charts::data::natural;
 use crate::charts::label::{Cuts, fitted_apart, fitted_middle, shown};
 use crate::charts::palette::{HUES, style};
 use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, hues_legend};
 use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, number, text_width};
+use crate::charts::{Names, totals_of_work};
 
 const LABELS_MAX: f64 = 200.0;
 /// What the rows of all lanes share.
@@ -66,7 +66,9 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) 
     }
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
-    let classes = page.classes(&totals);
+    let by_work = totals_of_work(&names.totals, &names.tells);
+    let by_work: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(by_work).collect();
+    let classes = page.classes(&by_work);
     let of_path = (!gantt.path.bars().is_empty()).then_some(gantt.outlined);
     sheet.legend = legend(&totals, &classes, of_path, page);
     let layout = Layout::new(gantt, order, sheet.top(), classes);
@@ -103,7 +105,9 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
     }
     let others = layout.classes.iter().filter(|class| **class == HUES).count();
     if others > 1 && gantt.lanes.iter().any(|lane| lane.rows.len() > 1) {
-        notes.push("Grey: names with little time of their own; what runs inside of them does not count.".to_owned());
+        notes.push(
+            "Grey: waits, and names with little time of their own; what runs inside of them does not count.".to_owned(),
+        );
     }
     if gantt.bars.is_none() {
         let pixel = (gantt.slice.width as f64 * layout.scale()).max(1.0);

@@ -1,4 +1,4 @@
-//! A Gantt chart from a complete answer: needs `start` and `finish`, uses `run`, `location`, `name`, `kind` and `on_path`
+//! A Gantt chart from a complete answer: needs `start` and `finish`, uses `run`, `location`, `name`, `kind`, `role` and `on_path`
 //! if present.
 
 use super::{Gantt, LaneOrder, Span};
@@ -11,7 +11,7 @@ pub(crate) fn draw(title: &str, data: &Data<'_>) -> Result<String, ChartError> {
     let (starts, finishes) = (data.numbers(fixed("start")?)?.values, data.numbers(fixed("finish")?)?.values);
     let words = |column| data.words_if("", data.fixed(KIND, column).ok());
     let (runs, locations, names, kinds) = (words("run")?, words("location")?, words("name")?, words("kind")?);
-    let on_path = words("on_path")?;
+    let (roles, on_path) = (words("role")?, words("on_path")?);
     let mut order: Vec<usize> = (0..starts.len()).collect();
     // The longer of two that start together comes first, so that what it encloses goes below it.
     order.sort_by(|&a, &b| starts[a].total_cmp(&starts[b]).then_with(|| finishes[b].total_cmp(&finishes[a])));
@@ -24,6 +24,7 @@ pub(crate) fn draw(title: &str, data: &Data<'_>) -> Result<String, ChartError> {
             location: word(&locations, row),
             name: word(&names, row),
             kind: word(&kinds, row),
+            role: word(&roles, row),
             times,
             on_path: word(&on_path, row) == "true",
         });

@@ -12,7 +12,7 @@ fn chart(spans: &[(String, String, i64, i64)]) -> Gantt {
     let mut gantt = Gantt::new(Tick::Nanosecond);
     for (location, name, start, finish) in spans {
         let times = Some((*start, *finish));
-        gantt.add(Span { run: "r", location, name, kind: "", times, on_path: false });
+        gantt.add(Span { run: "r", location, name, kind: "", role: "", times, on_path: false });
     }
     gantt
 }
@@ -56,11 +56,27 @@ fn a_window_is_filled_and_tooltips_tell_whole_tasks() {
     for count in [0, BARS_MAX] {
         let mut gantt = Gantt::new(Tick::Nanosecond).within(TimeSlice { from: Some(400), to: Some(500) });
         for (location, name, start, finish) in &spans {
-            gantt.add(Span { run: "r", location, name, kind: "", times: Some((*start, *finish)), on_path: false });
+            gantt.add(Span {
+                run: "r",
+                location,
+                name,
+                kind: "",
+                role: "",
+                times: Some((*start, *finish)),
+                on_path: false,
+            });
         }
         for number in 0..count {
             let location = &format!("b{}", number / ROWS_MAX);
-            gantt.add(Span { run: "r", location, name: "b", kind: "", times: Some((460, 470)), on_path: false });
+            gantt.add(Span {
+                run: "r",
+                location,
+                name: "b",
+                kind: "",
+                role: "",
+                times: Some((460, 470)),
+                on_path: false,
+            });
         }
         assert_eq!((gantt.first_start, gantt.last_finish), (400, 500));
         assert_eq!(gantt.bars.is_none(), count > 0);
@@ -113,7 +129,7 @@ fn extreme_times_do_not_overflow() {
 #[test]
 fn nothing_to_draw_is_said() {
     let mut gantt = chart(&[]);
-    gantt.add(Span { run: "r", location: "w", name: "a", kind: "", times: None, on_path: false });
+    gantt.add(Span { run: "r", location: "w", name: "a", kind: "", role: "", times: None, on_path: false });
     assert!(gantt.draw("empty", &LaneOrder::default(), &Names::default()).contains("no tasks with times"));
 }
 
@@ -155,7 +171,7 @@ fn of_many_lanes_nearly_empty_ones_are_left_out_unless_the_path_is_there() {
             let finish = if number < 60 { 900 } else { 4 };
             let on_path = location == path;
             let (name, times) = ("read", Some((0, finish)));
-            gantt.add(Span { run: "r", location: &location, name, kind: "", times, on_path });
+            gantt.add(Span { run: "r", location: &location, name, kind: "", role: "", times, on_path });
         }
         gantt.draw("lanes", &LaneOrder::default(), &Names::default())
     };
@@ -194,7 +210,7 @@ fn of_several_runs_each_has_its_name_above_its_lanes() {
     let draw = |runs: &[&str]| {
         let mut gantt = Gantt::new(Tick::Nanosecond);
         for (run, location) in runs.iter().flat_map(|run| [(*run, "w1"), (*run, "w2")]) {
-            gantt.add(Span { run, location, name: "a", kind: "", times: Some((0, 5)), on_path: false });
+            gantt.add(Span { run, location, name: "a", kind: "", role: "", times: Some((0, 5)), on_path: false });
         }
         gantt.draw("runs", &LaneOrder::default(), &Names::default())
     };
