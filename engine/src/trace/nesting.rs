@@ -214,6 +214,9 @@ enum Places {
     },
 }
 
+/// Of some tasks, a parent and a depth each.
+type ParentsAndDepths<'p> = (Cow<'p, [i64]>, Cow<'p, [i32]>);
+
 impl Standing {
     /// What was found of tasks on these lanes.
     pub(crate) fn held(nesting: Nesting, lanes: &[i32]) -> Standing {
@@ -225,7 +228,7 @@ impl Standing {
     ///
     /// # Errors
     /// The disk cannot be read.
-    pub(crate) fn next(&mut self, tasks: usize) -> Result<(Cow<'_, [i64]>, Cow<'_, [i32]>), ImportError> {
+    pub(crate) fn next(&mut self, tasks: usize) -> Result<ParentsAndDepths<'_>, ImportError> {
         let first = self.next;
         self.next += tasks;
         let (sorted, broken) = match &mut self.places {
