@@ -289,7 +289,8 @@ class Drawn:
         relation, inner = self.relation(0, ())
         value = self.column("TEXT", inner)
         order = f" ORDER BY {value} {self.one('ASC', 'DESC')} NULLS {self.one('FIRST', 'LAST')}"
-        return f"array_to_string(ARRAY(SELECT {value} FROM {relation}{self.where(depth, inner, scope)}{order}), ',')"
+        # Of a list without a value, DuckDB makes NULL and PostgreSQL the empty text.
+        return f"coalesce(array_to_string(ARRAY(SELECT {value} FROM {relation}{self.where(depth, inner, scope)}{order}), ','), '')"
 
     def scalar_subquery(self, kind, depth, scope):
         relation, inner = self.relation(depth - 2, ())
