@@ -642,7 +642,7 @@ fn errors_say_what_the_file_has_and_what_to_type() {
         "gone.csv",
         &[],
         expect![[r#"
-            gone.csv.tq.toml:4: cannot read trace `nowhere.csv`: no such file
+            gone.csv.tq.toml:4: cannot read trace `nowhere.csv`: no such file or directory
         "#]],
     );
     check(

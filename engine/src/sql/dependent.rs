@@ -220,6 +220,10 @@ impl<'a> Unnesting<'a> {
                 let above = Projection::try_new(projection.expr.clone(), Arc::new(below))?;
                 self.unnest(&LogicalPlan::Projection(above))?
             }
+            // Which of the rows that are kept come first is told by keys that the answer need not have.
+            LogicalPlan::Limit(limit) if is_distinct_on(&limit.input) => {
+                return Err(refused("LIMIT or OFFSET of DISTINCT ON"));
+            }
             LogicalPlan::Limit(limit) => {
                 let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
                     (limit.get_skip_type()?, limit.get_fetch_type()?)
@@ -508,6 +512,10 @@ impl Unnested {
 }
 
 /// An operator that cannot speak of the query around it.
+fn is_distinct_on(plan: &LogicalPlan) -> bool {
+    matches!(plan, LogicalPlan::Distinct(Distinct::On(_)))
+}
+
 fn refused(what: &str) -> DataFusionError {
     plan_datafusion_err!(
         "a subquery with {what} speaks of the query around it: join what it needs of that query within it instead"

@@ -6,6 +6,8 @@
 use std::ops::ControlFlow;
 
 use datafusion::common::Result;
+use datafusion::common::tree_node::TreeNode;
+use datafusion::logical_expr::{LogicalPlan, LogicalPlanBuilder, WriteOp, lit};
 use datafusion::sql::sqlparser::ast::{
     Expr, FromTable, ObjectName, Spanned, Statement, TableFactor, TableObject, TableWithJoins, visit_expressions,
 };
@@ -38,6 +40,18 @@ pub(super) fn refuse_changes(statement: &Statement) -> Result<()> {
             Err(error_at(span, format!("{word} cannot have a subquery"), hint))
         }
         ControlFlow::Continue(()) => Ok(()),
+    }
+}
+
+/// DELETE and UPDATE of which the optimizer knows that they concern no row change none. DataFusion (55.2) looks for their conditions in the
+/// plan, where `WHERE false` has become no rows at all, finds none, and takes all rows.
+pub(super) fn of_no_rows(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Dml(change) = &plan else { return Ok(plan) };
+    let concerns_none = matches!(change.op, WriteOp::Delete | WriteOp::Update)
+        && change.input.exists(|below| Ok(matches!(below, LogicalPlan::EmptyRelation(_))))?;
+    match concerns_none {
+        true => LogicalPlanBuilder::empty(true).project([lit(0u64).alias("count")])?.build(),
+        false => Ok(plan),
     }
 }
 

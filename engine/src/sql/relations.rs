@@ -31,6 +31,7 @@ use crate::sql::diagnostic::{error_at, help_if_none};
 use crate::sql::dialect::TqDialect;
 use crate::sql::frames::with_opaque_keys;
 use crate::sql::guards::in_turn;
+use crate::sql::immutable::of_no_rows;
 use crate::sql::keys::{named, with_null_keys};
 use crate::sql::nearest::nearest;
 use crate::sql::other_dialects::{FILES_ARE_OPENED, reads_files};
@@ -333,7 +334,7 @@ pub struct RelationQueryPlanner;
 impl QueryPlanner for RelationQueryPlanner {
     async fn create_physical_plan(&self, plan: &LogicalPlan, session: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
         let planner = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(RelationOperators)]);
-        let plan = in_turn(settled(named(with_null_keys(plan.clone())?)?)?)?;
+        let plan = in_turn(settled(named(with_null_keys(of_no_rows(plan.clone())?)?)?)?)?;
         match planner.create_physical_plan(&plan, session).await {
             Err(error) if is_refused_order(&error) => {
                 planner.create_physical_plan(&with_opaque_keys(plan)?, session).await
