@@ -321,7 +321,7 @@ fn alias_named(name: Ident) -> TableAlias {
 
 /// Whether DataFusion finds at the end that it has left out a sort which it needs: it knows of rows that a column is constant, and forgets it
 /// on the way.
-pub(super) fn is_refused_order(error: &DataFusionError) -> bool {
+fn is_refused_order(error: &DataFusionError) -> bool {
     error.to_string().contains("does not satisfy order requirements")
 }
 

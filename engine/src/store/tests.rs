@@ -241,13 +241,23 @@ fn whatever_is_joined_is_joined_alike_on_disk() {
 #[test]
 fn an_overlap_in_the_last_row_is_found_on_disk() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("overlap.json");
-    let mut events: Vec<String> =
-        (0..500).map(|at| format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":{},"dur":2,"name":"n"}}"#, 3 * at)).collect();
-    events.push(r#"{"ph":"X","pid":1,"tid":1,"ts":1,"dur":900,"name":"over"}"#.to_owned());
-    std::fs::write(&path, format!("[{}]", events.join(","))).unwrap();
-    let (in_memory, on_disk) = (written(&path, false, usize::MAX), written(&path, false, 0));
-    assert!(on_disk.1.contains("overlap"), "{}", on_disk.1);
-    assert_eq!(on_disk.1, in_memory.1);
-    assert!(on_disk.0 == in_memory.0, "other bytes");
+    let mut tasks: Vec<(i64, i64)> = (0..500).map(|at| (3 * at, 2)).collect();
+    tasks.push((1, 900));
+    let event = |(start, length): &(i64, i64)| {
+        format!(r#"{{"ph":"X","pid":1,"tid":1,"ts":{start},"dur":{length},"name":"n"}}"#)
+    };
+    let events: Vec<String> = tasks.iter().map(event).collect();
+    let rows: String = tasks.iter().map(|(start, length)| format!("{start},{length},n,t\n")).collect();
+    let traces = [
+        ("last.json", format!("[{}]", events.join(","))),
+        ("last.csv", format!("start_us,duration_us,name,location\n{rows}")),
+    ];
+    for (name, text) in traces {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let (in_memory, on_disk) = (written(&path, false, usize::MAX), written(&path, false, 0));
+        assert!(on_disk.1.contains("overlap"), "{name}: {}", on_disk.1);
+        assert_eq!(on_disk.1, in_memory.1, "{name}");
+        assert!(on_disk.0 == in_memory.0, "{name}: other bytes");
+    }
 }

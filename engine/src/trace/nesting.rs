@@ -253,13 +253,11 @@ impl Standing {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    use super::super::budget::Budget;
     use super::*;
+    use crate::trace::records::tests::room;
 
     fn nested(tasks: &[(i32, i64, i64)]) -> Nesting {
         let lanes: Vec<i32> = tasks.iter().map(|task| task.0).collect();
@@ -326,7 +324,8 @@ mod tests {
             };
             let broken = |lane: i32| (0..tasks.len()).any(|at| tasks[at].0 == lane && mates(at).any(|other| crosses(at, other)));
             let nesting = nested(&tasks);
-            let mut on_disk = NestingOnDisk::new(&Room::new(Path::new("trace"), &Budget::unlimited()));
+            let folder = tempfile::tempdir().unwrap();
+            let mut on_disk = NestingOnDisk::new(&room(0, folder.path()));
             for &(lane, start, finish) in &tasks {
                 on_disk.push(lane, start, finish).unwrap();
             }

@@ -629,7 +629,7 @@ impl<T: Plain> Column<T> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool, UnboundedMemoryPool};
     use proptest::collection::vec;
     use proptest::prelude::*;
@@ -637,7 +637,7 @@ mod tests {
     use super::*;
 
     /// Room whose records go to disk from so many bytes in use on.
-    fn room(above: usize, folder: &Path) -> Room {
+    pub(crate) fn room(above: usize, folder: &Path) -> Room {
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         let spill = Spill::new(folder.to_owned(), &pool, above);
         Room::new(Path::new("trace"), &Budget::from(pool).spilling(spill))

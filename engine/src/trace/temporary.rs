@@ -67,10 +67,9 @@ impl TemporaryFolder {
 /// The error of a trace of which no temporary copy could be written.
 pub(crate) fn no_copy(trace: &Path, error: &io::Error) -> ImportError {
     let folder = std::env::temp_dir();
-    let reason = io_reason(error);
     ImportError::Unusable {
         path: trace.to_owned(),
-        what: format!("a temporary copy of it cannot be written to `{}`: {reason}", folder.display()),
+        what: format!("a temporary copy of it cannot be written to `{}`: {}", folder.display(), io_reason(error)),
         hint: Some("`TMPDIR=DIRECTORY tq …` puts it where there is room".to_owned()),
     }
 }

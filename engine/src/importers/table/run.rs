@@ -118,11 +118,8 @@ impl Chunk {
 }
 
 impl Waiting {
-    /// Writes the columns to disk; the bytes that they no longer hold.
+    /// Writes the columns of a chunk in memory to disk; the bytes that they no longer hold.
     fn put_away(&mut self, spill: &Spill) -> Result<usize, ImportError> {
-        if self.away.is_some() {
-            return Ok(0);
-        }
         let before = self.chunk.memory();
         let (rows, mut columns) = (self.chunk.rows, Vec::new());
         let taken = self.chunk.try_map(0, |column| {
@@ -509,17 +506,15 @@ impl RunTables {
         // Lane, start, finish, the order and the answer.
         let bytes = self.tasks as usize * (2 * size_of::<i32>() + 4 * size_of::<i64>());
         let is_away = self.chunks.iter().any(|waiting| waiting.away.is_some());
-        let standing = match self.memory.try_grow(bytes) {
-            Err(error) if self.room.disk().is_none() => return Err(self.no_memory(&error)),
-            Ok(()) if !is_away => {
-                let nesting = self.nesting_in_memory();
+        let granted = if is_away { None } else { Some(self.memory.try_grow(bytes)) };
+        let standing = match granted {
+            Some(Ok(())) => {
+                let standing = self.nesting_in_memory();
                 self.release(bytes);
-                nesting
+                standing
             }
-            grown => {
-                grown.into_iter().for_each(|()| self.release(bytes));
-                self.nesting_on_disk()?
-            }
+            Some(Err(error)) if self.room.disk().is_none() => return Err(self.no_memory(&error)),
+            Some(Err(_)) | None => self.nesting_on_disk()?,
         };
         if let Some(Overlap { lane, tasks: (one, other) }) = standing.example {
             let location = self.builder.words(tables::Tasks::location).word(lane).to_owned();
