@@ -549,7 +549,7 @@ fn damaged_files_are_named_and_never_answer() {
         let bytes = std::fs::read(path).unwrap();
         let check = |what: &str| {
             let error = refused(&store);
-            assert!(error.contains(name) && error.contains("damaged") | error.contains("not there"), "{what}: {error}");
+            assert!(error.contains(name) && error.contains("damaged") | error.contains("no such file"), "{what}: {error}");
         };
         for round in 0..8 {
             let mut flipped = bytes.clone();
@@ -691,7 +691,7 @@ fn readers_at_work_are_not_disturbed() {
     // Who insists on deleting them is told by readers: an error, never a part of the rows.
     store::gc(&store, Some(Duration::ZERO)).unwrap();
     let late = bag(&early, "SELECT * FROM tasks");
-    assert!(late.as_ref().is_err_and(|error| error.contains("not there")), "{late:?}");
+    assert!(late.as_ref().is_err_and(|error| error.contains("no such file")), "{late:?}");
     assert_eq!(rows(&open(&store), all), expected);
 }
 
