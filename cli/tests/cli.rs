@@ -25,6 +25,9 @@ mod headings;
 mod lists;
 #[path = "cli/memory.rs"]
 mod memory;
+#[cfg(target_os = "linux")]
+#[path = "cli/memory_of_formats.rs"]
+mod memory_of_formats;
 #[path = "cli/remote.rs"]
 mod remote;
 #[path = "cli/reports.rs"]

@@ -549,7 +549,10 @@ fn damaged_files_are_named_and_never_answer() {
         let bytes = std::fs::read(path).unwrap();
         let check = |what: &str| {
             let error = refused(&store);
-            assert!(error.contains(name) && error.contains("damaged") | error.contains("no such file"), "{what}: {error}");
+            assert!(
+                error.contains(name) && error.contains("damaged") | error.contains("no such file"),
+                "{what}: {error}"
+            );
         };
         for round in 0..8 {
             let mut flipped = bytes.clone();

@@ -7,15 +7,15 @@ use std::time::Duration;
 use super::{Answer, Place};
 
 /// `--memory` of these tests: from here on the process watches itself.
-const LIMIT: u64 = 256_000_000;
+pub(super) const LIMIT: u64 = 256_000_000;
 /// Where it ends at the latest, with what grows while it is looked at and while a query is being stopped.
 const PEAK: u64 = LIMIT + LIMIT / 4 + 100_000_000 + 110_000_000;
 
 /// What goes to standard input, for as long as somebody reads.
-type Feed = Box<dyn FnOnce(&mut dyn Write) -> std::io::Result<()> + Send>;
+pub(super) type Feed = Box<dyn FnOnce(&mut dyn Write) -> std::io::Result<()> + Send>;
 
 /// The answer, and the most anonymous memory that the process was seen to have; 0 where the system does not tell.
-fn measured(place: &Place, arguments: &[&str], feed: Feed) -> (Answer, u64) {
+pub(super) fn measured(place: &Place, arguments: &[&str], feed: Feed) -> (Answer, u64) {
     let mut child = place
         .command(arguments)
         .args(["--memory", "256MB", "--threads", "2"])
@@ -45,7 +45,7 @@ fn peak(child: &mut Child) -> u64 {
     peak
 }
 
-fn nothing() -> Feed {
+pub(super) fn nothing() -> Feed {
     Box::new(|_| Ok(()))
 }
 

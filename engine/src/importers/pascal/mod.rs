@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 use self::json::{Flaw, Json};
 use self::recognise::Shape;
 use self::sperf::Role;
-use self::study::Study;
+use self::study::{EXECUTION_MEMORY, Study};
 use super::importer::{FormatDoc, ImportContext, Importer};
 use crate::error::ImportError;
 use crate::paths;
@@ -161,8 +161,14 @@ fn read(source: &Source, shape: Shape, study: &mut Study) -> Result<(), ImportEr
     let name = source.stem();
     let (_, role) = sperf::role(&name);
     match shape {
-        Shape::SperfCsv => sperf::read_csv(text, role, study),
+        Shape::SperfCsv => {
+            // A line has a comma behind each cell, and its first cell is no execution.
+            let [commas, lines] = [b',', b'\n'].map(|byte| memchr::memchr_iter(byte, text.as_bytes()).count());
+            source.charge(commas.saturating_sub(lines) * EXECUTION_MEMORY)?;
+            sperf::read_csv(text, role, study);
+        }
         Shape::SperfXml => {
+            source.charge(sperf::begun(text, "execucao") as usize * EXECUTION_MEMORY)?;
             let end = sperf::read_xml(text, role, study, 0);
             let rest = &text[end..];
             let documents = memchr::memmem::find_iter(&text.as_bytes()[..end], b"<regiao>").count();

@@ -266,7 +266,7 @@ fn elements<'t>(text: &'t str, name: &str) -> Vec<&'t str> {
 }
 
 /// How many elements of a name begin in a text.
-fn begun(text: &str, name: &str) -> u64 {
+pub(super) fn begun(text: &str, name: &str) -> u64 {
     text.match_indices(&format!("<{name}"))
         .filter(|(at, tag)| text[at + tag.len()..].starts_with(|next: char| next == '>' || next.is_ascii_whitespace()))
         .count() as u64

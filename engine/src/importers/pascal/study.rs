@@ -106,12 +106,14 @@ impl Setting {
     }
 }
 
+/// About what an execution becomes before it shares the batches of all runs.
+pub(super) const EXECUTION_MEMORY: usize = 4 << 10;
+
 impl Study {
     /// Bytes held, about: with what an execution becomes before it shares the batches of all runs.
     pub(super) fn memory(&self) -> usize {
-        const EXECUTION: usize = 4 << 10;
         let of = |execution: &Execution| {
-            EXECUTION
+            EXECUTION_MEMORY
                 + execution.spans.capacity() * size_of::<Span>()
                 + execution.without_time.capacity() * size_of::<usize>()
                 + execution.values.capacity() * (size_of::<Value>() + 32)

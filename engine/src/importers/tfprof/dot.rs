@@ -28,6 +28,9 @@ use std::collections::HashMap;
 /// How a file begins.
 const OPENING: &[u8] = b"digraph Taskflow {";
 
+/// What a statement becomes at most: a node with its texts and its place in two indices, or an edge.
+pub(super) const STATEMENT_MEMORY: usize = 320;
+
 /// Whether `head` begins a Taskflow graph.
 pub(super) fn recognise(head: &[u8]) -> bool {
     head.trim_ascii_start().starts_with(OPENING)

@@ -278,7 +278,7 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
                 what: "it is no graph of taskflow.dump(): it does not begin with `digraph Taskflow {`".to_owned(),
             });
         }
-        return Ok(Some(Graph::parse(&file.read_all()?)));
+        return read_graph(&file, source).map(Some);
     }
     if source.path() == Path::new("-") {
         return Ok(None);
@@ -298,7 +298,7 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
             continue;
         }
         match source.beside(&path) {
-            Ok(file) if dot::recognise(file.head()) => return Ok(Some(Graph::parse(&file.read_all()?))),
+            Ok(file) if dot::recognise(file.head()) => return read_graph(&file, source).map(Some),
             _ => stats.note(findings::DOT_BESIDE_NOT_USED, 1, || {
                 format!("{} is no graph of taskflow.dump()", path.display())
             }),
@@ -307,9 +307,16 @@ fn graph_beside(source: &Source, options: &ImportOptions, stats: &mut Stats) -> 
     Ok(None)
 }
 
+/// The graph of a file, whose memory is held for as long as the `trace` is open.
+fn read_graph(file: &Source, trace: &Source) -> Result<Graph, ImportError> {
+    let text = file.read_all()?;
+    trace.charge(memchr::memchr_iter(b'\n', &text).count() * dot::STATEMENT_MEMORY)?;
+    Ok(Graph::parse(&text))
+}
+
 /// A graph opened as a trace: its nodes are tasks without times.
 fn graph_alone(source: &Source, builder: &mut RunBuilder) -> Result<(), ImportError> {
-    let graph = Graph::parse(&source.read_all()?);
+    let graph = read_graph(source, source)?;
     let links = Links::of_nodes(&graph, &mut builder.stats);
     let subflows = graph.subflow_tasks();
     let has_subflow: std::collections::HashSet<usize> = subflows.iter().copied().flatten().collect();
