@@ -16,12 +16,20 @@ fn columns_without_a_name_are_called_as_they_were_typed() {
     "#]]);
     place.tq_args(&["query", "-c", "SELECT 1 + 1, t.*, upper('a') FROM (SELECT 3 AS three, 4) t"]).check(&expect![[
         r#"
-        1 + 1,three,Int64(4),upper('a')
+        1 + 1,three,4,upper('a')
         2,3,4,A
         --- exit 0
     "#
     ]]);
     // Each has a name of its own where it stands for the column.
+    for from in ["(SELECT 1, upper('a'), COUNT(*), 2 AS two) t", "t"] {
+        let sql = format!("WITH t AS (SELECT 1, upper('a'), COUNT(*), 2 AS two) SELECT 5, t.* FROM {from}");
+        place.tq_args(&["query", "-c", &sql]).check(&expect![[r#"
+            5,1,upper('a'),count(*),two
+            5,1,A,1,2
+            --- exit 0
+        "#]]);
+    }
     let twice = "SELECT 1, 1, 1 UNION ALL SELECT 2, 3, 4";
     place.tq_args(&["query", "--format", "ndjson", "-c", twice]).check(&expect![[r#"
         {"1":1,"1_1":1,"1_2":1}

@@ -30,14 +30,12 @@ pub(super) enum Said {
 
 /// A value of which this is said.
 pub(super) fn itself(value: Expr, said: Said) -> Expr {
-    let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::from(Itself { signature, said }).call(vec![value])
+    ScalarUDF::from(Itself::new(Volatility::Immutable, said)).call(vec![value])
 }
 
 /// [`itself`] of a value that is not computed while planning, which would forget what was said.
 pub(super) fn kept(value: Expr, said: Said) -> Expr {
-    let signature = Signature::any(1, Volatility::Volatile);
-    ScalarUDF::from(Itself { signature, said }).call(vec![value])
+    ScalarUDF::from(Itself::new(Volatility::Volatile, said)).call(vec![value])
 }
 
 /// Whether a function is [`itself`].
@@ -47,18 +45,27 @@ pub(super) fn is_itself(function: &ScalarUDF) -> Option<&Said> {
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct Itself {
+    name: String,
     signature: Signature,
     said: Said,
 }
 
+impl Itself {
+    fn new(volatility: Volatility, said: Said) -> Itself {
+        let name = match &said {
+            Said::NoColumn | Said::Another(_) => "itself".to_owned(),
+            Said::MayBeNull => "nullable".to_owned(),
+            Said::Metadata(_) => "told".to_owned(),
+            // The names of FILTER and ORDER BY are made of the function's own.
+            Said::Between(begin, end) => format!("{begin}marked{end}"),
+        };
+        Itself { name, signature: Signature::any(1, volatility), said }
+    }
+}
+
 impl ScalarUDFImpl for Itself {
     fn name(&self) -> &str {
-        match self.said {
-            Said::NoColumn | Said::Another(_) => "itself",
-            Said::MayBeNull => "nullable",
-            Said::Metadata(_) => "told",
-            Said::Between(..) => "marked",
-        }
+        &self.name
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {

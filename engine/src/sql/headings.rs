@@ -5,8 +5,8 @@
 //! DataFusion   Int64(1)  count(*)  sum(tasks.duration) / Int64(2)  CASE WHEN tasks.a THEN Utf8("b") END
 //! here         1         count(*)  sum(duration) / 2               CASE WHEN a THEN 'b' END
 //! ```
-//! This holds for the answer of a statement and for what COPY writes. Within a statement, and in views and tables that are
-//! made of one, columns have the names that planning gives them.
+//! This holds for the answer of a statement and for what COPY writes, also where `*` stands for the columns of a subquery. Within a
+//! statement, and in views and tables that are made of one, columns have the names that planning gives them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -16,7 +16,8 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Query, Select,
-    SelectItem, SetExpr, Spanned, Statement as SqlStatement, VisitMut, VisitorMut,
+    SelectItem, SetExpr, Spanned, Statement as SqlStatement, TableAlias, TableFactor, TableWithJoins, VisitMut,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
@@ -42,7 +43,7 @@ pub(super) fn give(statement: &ParsedStatement, plan: LogicalPlan) -> Result<Log
 fn named(query: &Query, plan: LogicalPlan, unique: bool) -> Result<LogicalPlan> {
     let columns = plan.schema().columns();
     let planned: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let headings = first_select(&query.body).map(|select| headings(select, &planned)).unwrap_or_default();
+    let headings = headings(query, &planned);
     if !headings.iter().zip(&columns).any(|(heading, column)| heading.as_ref().is_some_and(|new| *new != column.name)) {
         return Ok(plan);
     }
@@ -72,7 +73,8 @@ fn first_select(body: &SetExpr) -> Option<&Select> {
 }
 
 /// The heading of each column, where it is not for planning to say; empty if nobody knows which column is which.
-fn headings(select: &Select, planned: &[&str]) -> Vec<Option<String>> {
+fn headings(query: &Query, planned: &[&str]) -> Vec<Option<String>> {
+    let Some(select) = first_select(&query.body) else { return Vec::new() };
     let wildcards = select.projection.iter().filter(|item| is_wildcard(item)).count();
     let others = select.projection.len() - wildcards;
     let wide = match wildcards {
@@ -86,10 +88,34 @@ fn headings(select: &Select, planned: &[&str]) -> Vec<Option<String>> {
             SelectItem::UnnamedExpr(expr) => {
                 headings.push(heading(expr).filter(|_| !is_cast_of(expr, planned[headings.len()])));
             }
+            // With options it stands for others: EXCLUDE, REPLACE.
+            SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options)
+                if options.to_string().is_empty() =>
+            {
+                let stands_for = &planned[headings.len()..headings.len() + wide];
+                let within = subquery(select, query).map(|subquery| self::headings(subquery, stands_for));
+                headings.extend(within.filter(|within| within.len() == wide).unwrap_or_else(|| vec![None; wide]));
+            }
             _ => headings.resize(headings.len() + if is_wildcard(item) { wide } else { 1 }, None),
         }
     }
     headings
+}
+
+/// The subquery, or the common table expression, that is all that a SELECT reads from and whose columns have no other names there.
+fn subquery<'q>(select: &'q Select, query: &'q Query) -> Option<&'q Query> {
+    let [TableWithJoins { relation, joins }] = select.from.as_slice() else { return None };
+    let has_names = |alias: &Option<TableAlias>| alias.as_ref().is_some_and(|alias| !alias.columns.is_empty());
+    match relation {
+        TableFactor::Derived { subquery, alias, .. } if joins.is_empty() && !has_names(alias) => Some(subquery),
+        TableFactor::Table { name, alias, args: None, .. } if joins.is_empty() && !has_names(alias) => {
+            let [ObjectNamePart::Identifier(name)] = name.0.as_slice() else { return None };
+            let tables = query.with.as_ref().filter(|with| !with.recursive)?;
+            let named = tables.cte_tables.iter().find(|table| table.alias.name == *name)?;
+            named.alias.columns.is_empty().then_some(&named.query)
+        }
+        _ => None,
+    }
 }
 
 fn is_wildcard(item: &SelectItem) -> bool {
@@ -189,8 +215,7 @@ mod tests {
         let statement = parse(&format!("SELECT {} FROM t", columns.join(", "))).unwrap().remove(0);
         let ParsedStatement::Statement(parsed) = &statement.parsed else { panic!("no statement") };
         let SqlStatement::Query(query) = parsed.as_ref() else { panic!("no query") };
-        let select = first_select(&query.body).unwrap();
-        let given = headings(select, &[""; 7]);
+        let given = headings(query, &[""; 7]);
         assert_eq!(given.iter().map(Option::as_deref).collect::<Vec<_>>(), columns.map(Some));
     }
 }

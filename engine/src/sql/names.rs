@@ -109,7 +109,7 @@ fn clash(error: &DataFusionError) -> Option<String> {
 }
 
 /// Whether a GROUP BY has keys that differ in casts only, `CAST(x AS BIGINT), x`. Such a plan is not refused at once: a column
-/// that is called `t.x` is taken for `x` of `t` by rules of the optimiser.
+/// that is called `t.x` is taken for `x` of `t` by rules of the optimiser. And so is a cast within grouping sets.
 fn mixes_keys(statement: &ParsedStatement) -> bool {
     struct Keys(bool);
     impl Visitor for Keys {
@@ -120,6 +120,14 @@ fn mixes_keys(statement: &ParsedStatement) -> bool {
                 GroupByExpr::Expressions(keys, _) => keys.as_slice(),
                 GroupByExpr::All(_) => &[],
             };
+            let is_cast = |expr: &SqlExpr| match expr {
+                SqlExpr::Cast { .. } => ControlFlow::Break(()),
+                _ => ControlFlow::Continue(()),
+            };
+            let has_casts = |key: &SqlExpr| visit_expressions(key, is_cast).is_break();
+            let is_set =
+                |key: &&SqlExpr| matches!(key, SqlExpr::Rollup(_) | SqlExpr::Cube(_) | SqlExpr::GroupingSets(_));
+            self.0 |= keys.iter().filter(is_set).any(has_casts);
             let selected = select.projection.iter().filter_map(|item| match item {
                 SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => Some(expr),
                 _ => None,
@@ -400,7 +408,12 @@ impl VisitorMut for MarkOne<'_, '_> {
 
 /// Whether parentheses around it may change what an expression means.
 fn groups(inner: &SqlExpr) -> bool {
-    !matches!(inner, SqlExpr::Identifier(_) | SqlExpr::CompoundIdentifier(_) | SqlExpr::Value(_) | SqlExpr::Function(_))
+    let is_marked = matches!(inner, SqlExpr::BinaryOp { op: BinaryOperator::Custom(op), .. } if op == MARK);
+    let is_one = matches!(
+        inner,
+        SqlExpr::Identifier(_) | SqlExpr::CompoundIdentifier(_) | SqlExpr::Value(_) | SqlExpr::Function(_)
+    );
+    !is_one && !is_marked
 }
 
 fn mark(expr: &mut SqlExpr, begin: &str, end: &str) {
