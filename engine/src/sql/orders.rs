@@ -61,7 +61,9 @@ pub(super) fn rewrite(plan: LogicalPlan) -> Result<LogicalPlan> {
         let aggregates = aggregate.aggr_expr.iter().map(changed).collect();
         let grouped = Aggregate::try_new(input, aggregate.group_expr.clone(), aggregates)?;
         let columns = grouped.schema.columns().into_iter().zip(aggregate.schema.columns());
+        // The number of a grouping set is hidden from what stands above as soon as `grouping` is made of it.
         let columns: Vec<Expr> = columns
+            .filter(|(column, _)| column.name != Aggregate::INTERNAL_GROUPING_ID)
             .map(|(column, name)| match column == name {
                 true => Expr::Column(column),
                 false => Expr::Column(column).alias_qualified(name.relation, name.name),

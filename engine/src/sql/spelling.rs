@@ -147,12 +147,34 @@ fn one_chain(from: &mut Vec<TableWithJoins>) {
 /// Columns of a CUBE within GROUPING SETS: 2¹² groupings.
 const CUBE: usize = 12;
 
-/// DISTINCT ON in the order of ORDER BY, which may begin with its keys in any order.
+/// DISTINCT ON in the order of ORDER BY, which may begin with its keys in any order. DISTINCT ordered by an expression that is one of its columns,
+/// by the number of that column: DataFusion (55.2) looks for the columns within the expression.
 pub(super) fn order_of_distinct(query: &mut Query) {
     let Some(OrderByKind::Expressions(order)) = query.order_by.as_mut().map(|order| &mut order.kind) else { return };
     let SetExpr::Select(select) = query.body.as_mut() else { return };
-    let Some(Distinct::On(keys)) = &mut select.distinct else { return };
     let columns = &select.projection;
+    let keys = match &mut select.distinct {
+        Some(Distinct::On(keys)) => keys,
+        Some(Distinct::Distinct) => {
+            let is_column =
+                |expr: &Expr| matches!(expr, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_));
+            for key in order.iter_mut().filter(|key| !is_column(&key.expr)) {
+                let is_this = |item: &SelectItem| match item {
+                    SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } => *expr == key.expr,
+                    _ => false,
+                };
+                if let Some(place) = columns.iter().position(is_this)
+                    && columns[..place]
+                        .iter()
+                        .all(|item| !matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)))
+                {
+                    key.expr = Expr::value(Value::Number((place + 1).to_string(), false));
+                }
+            }
+            return;
+        }
+        _ => return,
+    };
     let meant = |key: &Expr| column_at(key, columns).unwrap_or(key).clone();
     // A position is that of a column here, and DataFusion compares the two.
     order.iter_mut().for_each(|key| key.expr = meant(&key.expr));

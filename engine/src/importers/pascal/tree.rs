@@ -10,6 +10,8 @@
 //! the nearest earlier one that contains the lines, bounds included. Unlike there, a parent is in the same file, and
 //! children are not mixed up when the input is not sorted by length.
 
+use std::collections::HashMap;
+
 use super::study::Region;
 
 /// Whether lines mean the whole program.
@@ -40,18 +42,55 @@ pub(super) fn nest(regions: &mut [Region], whole: Option<usize>) {
         .filter_map(|(place, region)| region.lines.map(|(first, last)| (place, first, last)))
         .collect();
     order.sort_by_key(|(_, first, last)| std::cmp::Reverse(last.saturating_sub(*first)));
-    for (at, &(place, first, last)) in order.iter().enumerate() {
-        let around = order[..at]
-            .iter()
-            .rev()
-            .find(|&&(other, from, to)| from <= first && last <= to && regions[other].file == regions[place].file);
-        regions[place].parent = around.map(|around| around.0);
+    let mut files: HashMap<Option<&str>, Vec<Taken>> = HashMap::new();
+    for (turn, &(place, first, last)) in order.iter().enumerate() {
+        files.entry(regions[place].file.as_deref()).or_default().push(Taken { turn, first, last });
+    }
+    let around: Vec<(usize, usize)> = files.into_values().flat_map(parents_within).collect();
+    for (turn, parent) in around {
+        regions[order[turn].0].parent = Some(order[parent].0);
     }
     for (place, region) in regions.iter_mut().enumerate() {
         if Some(place) != whole && region.parent.is_none() {
             region.parent = whole;
         }
     }
+}
+
+/// A region of a file, and when it is taken.
+#[derive(Clone, Copy)]
+struct Taken {
+    turn: usize,
+    first: i64,
+    last: i64,
+}
+
+/// The turns of regions and of those around them, of one file. What contains a region begins no later and is as long at least, so that it is
+/// taken before: by ascending first line, the nearest is the latest turn of those that end at its last line or behind it.
+fn parents_within(mut regions: Vec<Taken>) -> Vec<(usize, usize)> {
+    regions.sort_by_key(|region| (region.first, region.turn));
+    let mut ends: Vec<i64> = regions.iter().map(|region| region.last).collect();
+    ends.sort_unstable_by(|a, b| b.cmp(a));
+    ends.dedup();
+    // A Fenwick tree of maxima: place `rank` and its predecessors are the ends from there on.
+    let mut latest: Vec<Option<usize>> = vec![None; ends.len() + 1];
+    let mut parents = Vec::new();
+    for Taken { turn, last, .. } in regions {
+        let rank = 1 + ends.partition_point(|end| *end > last);
+        let mut before = rank;
+        let mut parent = None;
+        while before > 0 {
+            parent = parent.max(latest[before]);
+            before &= before - 1;
+        }
+        parents.extend(parent.map(|parent| (turn, parent)));
+        let mut at = rank;
+        while at < latest.len() {
+            latest[at] = latest[at].max(Some(turn));
+            at += at & at.wrapping_neg();
+        }
+    }
+    parents
 }
 
 #[cfg(test)]
@@ -77,6 +116,37 @@ mod tests {
         nest(&mut regions, Some(2));
         let parents: Vec<_> = regions.iter().map(|region| region.parent).collect();
         assert_eq!(parents, [Some(1), Some(2), None, Some(2), Some(0), Some(2)]);
+    }
+
+    #[test]
+    fn parents_equal_those_of_a_search_through_all_earlier_ones() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for _ in 0..200 {
+            let mut regions: Vec<Region> = (0..random(40))
+                .map(|_| {
+                    let first = random(12) as i64;
+                    let file = ["a.c", "b.c"][random(2) as usize].to_owned();
+                    Region { lines: Some((first, first + random(9) as i64)), file: Some(file), ..Region::default() }
+                })
+                .collect();
+            let mut order: Vec<usize> = (0..regions.len()).collect();
+            let lines = |place: usize| regions[place].lines.unwrap();
+            order.sort_by_key(|place| lines(*place).0 - lines(*place).1);
+            let mut expected = vec![None; regions.len()];
+            for (at, &place) in order.iter().enumerate() {
+                let contains = |other: &&usize| {
+                    let ((from, to), (first, last)) = (lines(**other), lines(place));
+                    from <= first && last <= to && regions[**other].file == regions[place].file
+                };
+                expected[place] = order[..at].iter().rev().find(contains).copied();
+            }
+            nest(&mut regions, None);
+            assert_eq!(regions.iter().map(|region| region.parent).collect::<Vec<_>>(), expected);
+        }
     }
 
     #[test]
