@@ -19,8 +19,8 @@ use datafusion::functions_window::expr_fn::row_number;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
 use datafusion::logical_expr::{Expr, ExprFunctionExt, JoinType, LogicalPlan, LogicalPlanBuilder, cast};
 use datafusion::sql::sqlparser::ast::{
-    Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned,
-    TableAlias, TableFactor, TableWithJoins,
+    Expr as SqlExpr, Ident, Join, JoinConstraint, JoinOperator, Query, Select, SelectItem, SetExpr, SetOperator,
+    SetQuantifier, Spanned, TableAlias, TableFactor, TableWithJoins,
 };
 use datafusion::sql::sqlparser::parser::Parser;
 
@@ -54,10 +54,12 @@ fn operation(body: &mut SetExpr) -> Result<()> {
     let mut body = body;
     loop {
         if let SetExpr::SetOperation { right, set_quantifier, .. } = body {
-            if let SetExpr::Select(select) = right.as_mut()
-                && !is_by_name(*set_quantifier)
-            {
-                name_columns(select);
+            if !is_by_name(*set_quantifier) {
+                match right.as_mut() {
+                    SetExpr::Select(select) => name_columns(select, |_| true),
+                    SetExpr::Query(query) => name_expressions(query),
+                    _ => {}
+                }
             }
             operation(right)?;
         }
@@ -80,11 +82,23 @@ fn is_by_name(quantifier: SetQuantifier) -> bool {
 
 /// The columns of a branch get names that nobody sees. DataFusion gives those of the left side to some of them, and then finds two of a
 /// name in `SELECT a, 10 - a AS b … UNION SELECT b, b + 1 …`.
-fn name_columns(select: &mut Select) {
+fn name_columns(select: &mut Select, is_named: impl Fn(&SqlExpr) -> bool) {
     for (at, item) in select.projection.iter_mut().enumerate() {
-        if let SelectItem::UnnamedExpr(expr) = item {
+        if let SelectItem::UnnamedExpr(expr) = item
+            && is_named(expr)
+        {
             *item = SelectItem::ExprWithAlias { expr: expr.clone(), alias: Ident::new(format!("{BRANCH}{at}")) };
         }
+    }
+}
+
+/// As [`name_columns`] of a branch in parentheses, where ORDER BY may speak of its columns.
+fn name_expressions(query: &mut Query) {
+    let is_column = |expr: &SqlExpr| matches!(expr, SqlExpr::Identifier(_) | SqlExpr::CompoundIdentifier(_));
+    match query.body.as_mut() {
+        SetExpr::Select(select) => name_columns(select, |expr| !is_column(expr)),
+        SetExpr::Query(query) => name_expressions(query),
+        _ => {}
     }
 }
 
