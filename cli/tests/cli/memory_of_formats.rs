@@ -194,7 +194,7 @@ fn parsec_profiles() {
             numbers(&[2]),
             offset(1),
             numbers(&[0, 0]),
-            nowhere.clone(),
+            nowhere,
             numbers(&[0, 1]),
             offset(2),
         ];
