@@ -9,6 +9,7 @@ use std::path::Path;
 use tokio::runtime::{Builder, Runtime};
 use tq_benches::generate::grown::{Kind, Size, grown};
 use tq_benches::measure::{once, peak_memory_bytes, repeat};
+use tq_engine::import::import_runs;
 use tq_engine::store::{self, Replace};
 use tq_engine::{NamedRun, OpenOptions, Session, TraceSpec};
 
@@ -54,7 +55,7 @@ fn open(store: &Path) -> Session {
 
 #[expect(clippy::print_stdout, reason = "a bench prints its figures")]
 fn write(store: &Path, runs: Vec<NamedRun>) {
-    let (written, cost) = once(|| store::import_runs(store, runs, &options(), &Replace::Nothing, false));
+    let (written, cost) = once(|| import_runs(store, runs, &options(), &Replace::Nothing, false));
     let written = written.expect("a store");
     println!(
         "{} runs written in {:.2} s, {:.2} s of processor time",

@@ -53,11 +53,11 @@ pub use datafusion;
 pub use tq_udfs as udfs;
 
 pub use importers::Importer;
-pub use open::{NamedRun, OpenOptions, TraceSpec};
+pub use options::{OpenOptions, TraceSpec};
 pub use session::{Function, Session};
 pub use sql::query::{Canceller, Query, Rows};
 pub use tables::Table;
-pub use trace::RunBuilder;
+pub use trace::{NamedRun, RunBuilder};
 
 /// The version of this engine.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -65,9 +65,11 @@ pub const VERSION: &str = env!("CARGO_PKG_VERSION");
 pub mod cells;
 pub mod error;
 pub mod figures;
+pub mod import;
 pub mod importers;
 pub mod memory;
 pub mod open;
+mod options;
 pub mod paths;
 pub mod perfetto;
 pub mod queries;

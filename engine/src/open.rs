@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use datafusion::arrow::array::{Array, AsArray};
 use datafusion::arrow::datatypes::Int64Type;
@@ -15,26 +14,21 @@ use tq_udfs::ticks::{Tick, time_text};
 use crate::error::ImportError;
 use crate::importers::nsys::report;
 use crate::importers::{self, ImportContext, ImportOptions, Importer, foreign};
-use crate::paths::{held_by, with_ending};
+use crate::paths::held_by;
 use crate::remote;
 use crate::store;
 use crate::tables::ColumnType;
 use crate::time::{GivenTime, REACH};
 use crate::trace::kinds::span;
-use crate::trace::{Budget, Deadline, Progress, Run, Slice, Source, Stat, findings, stem};
+use crate::trace::{Budget, Deadline, ReadFile, Run, Slice, Source, Stat, findings, stem};
+
+pub use crate::options::{OpenOptions, TraceSpec, read_for};
+pub use crate::trace::NamedRun;
 
 /// `--option align=messages`: the only option that belongs to no format.
 const ALIGN_OPTION: &str = "align";
 
-/// A trace as the user names it: `[name=]path`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TraceSpec {
-    /// The run's name, where one was given.
-    pub name: Option<String>,
-    /// A file, a directory, a URL, or `-`.
-    pub path: PathBuf,
-}
-
+// Not beside the type: what a text names may be a store, and stores stand above the options.
 impl TraceSpec {
     /// Reads `[name=]path`. A text that is the path of an existing file is a path, whatever it looks like, and so is a URL; so is one with a
     /// `/` before the `=`, unless what follows is there (`night/1=run.json`).
@@ -53,11 +47,6 @@ impl TraceSpec {
         }
     }
 
-    /// The path as messages may say it: a URL without what may be secret.
-    pub fn shown(&self) -> PathBuf {
-        remote::shown(&self.path)
-    }
-
     /// What was given, as messages may say it.
     pub fn shown_text(text: &str) -> String {
         let spec = TraceSpec::parse(text);
@@ -74,68 +63,6 @@ fn is_there(path: &str) -> bool {
     path == "-" || remote::is_url(Path::new(path)) || Path::new(path).exists() || store::find(Path::new(path)).is_some()
 }
 
-/// What to open, and how.
-pub struct OpenOptions {
-    /// The traces, in order.
-    pub traces: Vec<TraceSpec>,
-    /// Formats that the embedding program adds. They are tried before the engine's own, and replace one of the same name.
-    pub importers: Vec<Arc<dyn Importer>>,
-    /// `--from-format`: no recognition.
-    pub from_format: Option<String>,
-    /// `--option k=v`.
-    pub import: ImportOptions,
-    /// `--run-arg k=v`, added to `runs.args` of every run (`cores` and `repetition` to their columns).
-    pub run_args: Vec<(String, String)>,
-    /// `--run`: of stores, only the runs that this pattern names.
-    pub run_pattern: Option<String>,
-    /// `--cache`: where traces that were read are kept, to be read from there the next time.
-    pub cache: Option<store::Cache>,
-    /// `--from`, since the run's origin.
-    pub from: Option<GivenTime>,
-    /// `--to`.
-    pub to: Option<GivenTime>,
-    /// Bytes for tables and queries.
-    pub memory_limit: usize,
-    /// Bytes of a text or a list that a scalar function makes, or that is read from a file, at most.
-    pub max_value: usize,
-    /// How long reading all traces may take; `None`: no limit.
-    pub read_time: Option<Duration>,
-    /// Threads for parsing and for queries.
-    pub threads: usize,
-    /// Whether SQL is restricted to questions: nothing is created, changed or written.
-    pub read_only: bool,
-    /// Receives the progress of reading.
-    pub progress: Option<Arc<dyn Progress>>,
-}
-
-impl OpenOptions {
-    /// Options without a trace, on `threads` threads with `memory_limit` bytes.
-    pub fn new(memory_limit: usize, threads: usize) -> OpenOptions {
-        OpenOptions {
-            traces: Vec::new(),
-            importers: Vec::new(),
-            from_format: None,
-            import: ImportOptions::new(),
-            run_args: Vec::new(),
-            run_pattern: None,
-            cache: None,
-            from: None,
-            to: None,
-            memory_limit,
-            max_value: tq_udfs::bounded::MAX_VALUE,
-            read_time: None,
-            threads,
-            read_only: false,
-            progress: None,
-        }
-    }
-
-    /// The formats that are asked, in their order.
-    fn all_importers(&self) -> Vec<&dyn Importer> {
-        self.importers.iter().map(Arc::as_ref).chain(importers::importers().iter().copied()).collect()
-    }
-}
-
 /// Runs that share one tick, each with its final name.
 pub(crate) struct Opened {
     pub(crate) runs: Vec<NamedRun>,
@@ -143,17 +70,6 @@ pub(crate) struct Opened {
     pub(crate) slice: Slice,
     /// What the user should hear about the session as a whole.
     pub(crate) notes: Vec<String>,
-}
-
-/// A run under the name that it has in a session.
-#[derive(Debug)]
-pub struct NamedRun {
-    /// `runs.run`; a name that is taken gets a number.
-    pub name: String,
-    /// `runs.format`.
-    pub format: &'static str,
-    /// The run.
-    pub run: Run,
 }
 
 /// Reads every trace, and adds its runs after those that are there already.
@@ -262,13 +178,6 @@ pub(crate) fn read(
         }
     }
     Ok((runs, notes))
-}
-
-/// What was read of one file, or of several that are one: the name that its runs are called after, and the runs in their own names.
-pub(crate) struct ReadFile {
-    pub(crate) name: String,
-    pub(crate) format: &'static str,
-    pub(crate) runs: Vec<Run>,
 }
 
 /// The runs of a trace from the cache, where there is one and it has them; else they are read, and kept there.
@@ -536,43 +445,6 @@ fn note_damage(sources: &[Source], stats: &mut Vec<Stat>) {
     }
 }
 
-/// The files that opening a trace may read, as far as they are there: the file itself with what formats look for beside it,
-/// or the files of a directory, and those that options and mappings name.
-pub fn read_for(spec: &TraceSpec, options: &ImportOptions) -> Vec<PathBuf> {
-    let (mut files, mut listed) = (Vec::new(), Vec::new());
-    if spec.path.is_dir() {
-        listed.extend(files_of(&spec.path));
-    } else if spec.path != Path::new("-") {
-        files.push(spec.path.clone());
-        files.push(with_ending(&spec.path, "-wal"));
-    }
-    for key in ["tfprof.dot", "parsec.dot", "table.file", "table.mapping"] {
-        let Some(path) = options.get(key).map(PathBuf::from) else { continue };
-        if path.is_dir() {
-            listed.extend(files_of(&path));
-        } else {
-            files.extend(spec.path.parent().map(|folder| folder.join(&path)));
-            files.push(path);
-        }
-    }
-    // What lies beside a file of a directory is listed, too; only mappings name what lies elsewhere.
-    let mappings = listed.iter().filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
-    let companions: Vec<PathBuf> = (files.iter().chain(mappings))
-        .flat_map(|file| importers::importers().iter().flat_map(move |importer| importer.companions(file)))
-        .collect();
-    files.extend(companions);
-    files.extend(listed);
-    files.retain(|file| file.is_file());
-    files.sort();
-    files.dedup();
-    files
-}
-
-fn files_of(directory: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).filter(|path| path.is_file()).collect()
-}
-
 /// A misspelt key must not be ignored: the trace would be read in another way than the user asked for.
 fn check_options(options: &ImportOptions, importers: &[&dyn Importer]) -> Result<(), ImportError> {
     let of_formats = importers.iter().flat_map(|importer| importer.doc().options).map(|option| option.key);
@@ -661,8 +533,7 @@ fn rescale(run: &mut Run, factor: i64) -> Result<(), ImportError> {
         hint: Some("open it in a session of its own".to_owned()),
     };
     if let Some(stored) = &mut run.stored {
-        // Nobody else has it yet.
-        Arc::make_mut(stored).rescale(factor, &REACH).map_err(|time| beyond(&run.source, time))?;
+        stored.rescale(factor, &REACH).map_err(|time| beyond(&run.source, time))?;
     }
     for (table, batches) in &mut run.tables {
         for batch in batches {

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, DictionaryArray, Float64Array, Int32Array, Int64Array, RecordBatch, StringArray,
-    TimestampNanosecondArray,
+    ArrayRef, DictionaryArray, Float64Array, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray,
 };
-use datafusion::arrow::compute::concat;
-use datafusion::arrow::datatypes::{Int32Type, SchemaRef};
+use datafusion::arrow::datatypes::Int32Type;
 use datafusion::catalog::{CatalogProvider, MemorySchemaProvider, SchemaProvider, TableProvider};
 use datafusion::common::ParamValues;
 use datafusion::common::plan_err;
@@ -42,18 +40,19 @@ use tq_udfs::time_slice::{SliceFrom, SliceTo};
 
 use crate::error::ImportError;
 use crate::memory::SessionPool;
-use crate::open::{self, NamedRun, OpenOptions, Opened};
+use crate::open::{self, Opened};
+use crate::options::OpenOptions;
 use crate::sql::query::Query;
 use crate::sql::relations::RelationFunctions;
 use crate::sql::{self, SqlError, Statement};
-use crate::store::{self, Segment, StoredRows, StoredTable};
+use crate::store::{self, Segment, StoredTable};
 use crate::tables::{
     ColumnType, OF_PROGRAM, OF_WORKING, PROGRAM_TASKS, RUNS_SOMETHING, SPANS_WITHOUT_WAITS, TABLES, Table, VIEWS,
     ViewSpec, WORK_BY_NAME, WORK_WITHOUT_WAITS, WORKING_SPANS, WORKING_TASKS, tasks_in_slice,
 };
 use crate::trace::findings::{Finding, GROUPS};
 use crate::trace::kinds::{has_idle_tasks, has_profiler_rows, has_work_beside, processes, span};
-use crate::trace::{Later, ROWS_PER_BATCH, Run, Slice, Stat, in_order, temporary};
+use crate::trace::{Later, NamedRun, ROWS_PER_BATCH, Run, RunColumn, Slice, Stat, in_order, one_column, temporary};
 use crate::{figures, perfetto};
 
 /// Tables, functions and SQL over the opened traces.
@@ -484,18 +483,18 @@ pub fn register_functions(context: &mut SessionContext, tick: Tick) -> Result<()
 
 /// The tasks of all runs in the order of their ids, for [`perfetto`]; those in a store are read when they are asked for first.
 fn arguments_of(opened: &Opened, pool: &Arc<dyn MemoryPool>) -> perfetto::LoadTasks {
-    let mut parts: Vec<(Vec<RecordBatch>, Option<Arc<StoredRows>>)> = Vec::new();
+    let mut parts = Vec::new();
     for named in &opened.runs {
         let batches = named.run.tables.get(&Table::Tasks).cloned().unwrap_or_default();
-        parts.push((batches, named.run.stored.clone()));
+        parts.push((batches, store::tasks_of(&named.run)));
     }
     let memory = MemoryConsumer::new("arguments of tasks").register(pool);
     Box::new(move || {
         let mut tasks = Vec::new();
         for (batches, stored) in parts {
             tasks.extend(batches);
-            let read = stored.map(|stored| store::arguments(&stored)).transpose();
-            for batch in read.map_err(|error| DataFusionError::External(Box::new(error)))?.into_iter().flatten() {
+            let read = store::arguments(&stored).map_err(|error| DataFusionError::External(Box::new(error)))?;
+            for batch in read {
                 memory.try_grow(batch.get_array_memory_size())?;
                 tasks.push(batch);
             }
@@ -546,8 +545,8 @@ fn segments_of(table: Table, runs: &[NamedRun]) -> Result<Vec<Segment>> {
     let mut all = Vec::new();
     let mut rest = runs;
     while let Some(first) = rest.first() {
-        if let Some(stored) = &first.run.stored {
-            all.extend(store::segments(stored, table, &first.name));
+        if let Some(stored) = store::segments(first, table) {
+            all.extend(stored);
             rest = &rest[1..];
             continue;
         }
@@ -600,33 +599,6 @@ fn partitions(batches: &[RecordBatch], threads: usize) -> Vec<Vec<RecordBatch>> 
     shares
 }
 
-/// The `run` column of one run: all batches share its keys.
-#[derive(Debug)]
-pub(crate) struct RunColumn(DictionaryArray<Int32Type>);
-
-impl RunColumn {
-    /// So many rows of it, a batch at most.
-    pub(crate) fn slice(&self, rows: usize) -> DictionaryArray<Int32Type> {
-        self.0.slice(0, rows)
-    }
-
-    /// The name.
-    pub(crate) fn name(&self) -> &str {
-        self.0.values().as_string::<i32>().value(0)
-    }
-
-    pub(crate) fn new(name: &str) -> RunColumn {
-        let keys = Int32Array::from_value(0, ROWS_PER_BATCH);
-        RunColumn(DictionaryArray::new(keys, Arc::new(StringArray::from(vec![name]))))
-    }
-
-    fn before(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.0.slice(0, batch.num_rows()))];
-        columns.extend(batch.columns().iter().cloned());
-        Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
-    }
-}
-
 /// A run with at most so many rows in a table shares its batch with others of that kind.
 const FEW_ROWS: usize = 512;
 
@@ -648,21 +620,6 @@ fn one_batch(table: Table, runs: &[NamedRun]) -> Result<Option<RecordBatch>> {
         columns.push(one_column(&batches.iter().map(|batch| batch.column(column).as_ref()).collect::<Vec<_>>())?);
     }
     Ok(Some(RecordBatch::try_new(table.schema(), columns)?))
-}
-
-/// Arrays of one type one after the other. Runs of one trace share their dictionaries: then keys are all that is copied, and
-/// the words of thousands of runs are not compared.
-pub(crate) fn one_column(parts: &[&dyn Array]) -> Result<ArrayRef> {
-    let words: Vec<_> = parts.iter().filter_map(|part| part.as_dictionary_opt::<Int32Type>()).collect();
-    if let Some(first) = words.first()
-        && words.len() == parts.len()
-        && words.iter().all(|words| Arc::ptr_eq(words.values(), first.values()))
-    {
-        let keys: Vec<&dyn Array> = words.iter().map(|words| words.keys() as &dyn Array).collect();
-        let keys = concat(&keys)?.as_primitive::<Int32Type>().clone();
-        return Ok(Arc::new(DictionaryArray::try_new(keys, Arc::clone(first.values()))?));
-    }
-    Ok(concat(parts)?)
 }
 
 fn runs_batch(opened: &Opened) -> Result<RecordBatch> {

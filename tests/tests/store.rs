@@ -8,6 +8,7 @@ use std::time::Duration;
 use datafusion::arrow::array::RecordBatch;
 use tempfile::TempDir;
 use tq_engine::error::ImportError;
+use tq_engine::import::{self, Imported};
 use tq_engine::open::{OpenOptions, TraceSpec};
 use tq_engine::queries::{Library, library};
 use tq_engine::session::Session;
@@ -66,8 +67,8 @@ fn refused(path: impl Into<PathBuf>) -> String {
     refused.next().unwrap_or_else(|| panic!("it was read"))
 }
 
-fn try_import(store: &Path, traces: &str, replace: &Replace) -> Result<store::Imported, ImportError> {
-    store::import(store, &options(specs(traces)), replace, false)
+fn try_import(store: &Path, traces: &str, replace: &Replace) -> Result<Imported, ImportError> {
+    import::import(store, &options(specs(traces)), replace, false)
 }
 
 fn import(store: &Path, traces: &str) {
@@ -212,7 +213,7 @@ fn long_trace(folder: &Path) -> PathBuf {
 fn clustered_rows_come_in_the_order_of_the_trace() {
     let (folder, store) = folder();
     let trace = long_trace(folder.path());
-    store::import(&store, &options(at(&trace)), &Replace::Nothing, false).unwrap();
+    import::import(&store, &options(at(&trace)), &Replace::Nothing, false).unwrap();
     for slice in [None, Some(("20ms", "21ms")), Some(("1ms", "70ms"))] {
         let times = slice.map(|(from, to)| (from.parse().unwrap(), to.parse().unwrap()));
         let (from, to) = times.unzip();
@@ -256,7 +257,7 @@ fn measure(session: &Session, sql: &str, metric: &str) -> u64 {
 fn pages_and_rows_that_are_not_wanted_are_not_read() {
     let (folder, store) = folder();
     let trace = long_trace(folder.path());
-    store::import(&store, &options(at(&trace)), &Replace::Nothing, false).unwrap();
+    import::import(&store, &options(at(&trace)), &Replace::Nothing, false).unwrap();
     let session = open(&store);
     let bytes = |sql: &str| measure(&session, sql, "bytes_read");
     let read = |sql: &str| measure(&session, sql, "output_rows");
@@ -428,7 +429,7 @@ fn nightly_runs_show_where_they_became_slower() {
     for (night, trace) in traces.iter().enumerate() {
         let run_args = vec![("commit".to_owned(), format!("c{night}"))];
         let options = OpenOptions { run_args, ..options(vec![trace.clone()]) };
-        store::import(&store, &options, &Replace::Nothing, false).unwrap();
+        import::import(&store, &options, &Replace::Nothing, false).unwrap();
     }
     let session = open(&store);
     let ask = |name: &str, given: &[(&str, &str)]| lines(&tq_tests::ask_saved(&session, name, given));

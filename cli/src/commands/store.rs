@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray, TimestampNanosecondArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+use tq_engine::import;
 use tq_engine::store::{self, Replace};
 use tq_engine::trace::Budget;
 use tq_udfs::ticks::Tick;
@@ -37,7 +38,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<(), Failure> {
         Some(Some(pattern)) => Replace::Matching(pattern.clone()),
     };
     let (into, strict) = (args.into.clone(), args.open.strict);
-    let imported = open::reading(&args.open, move |options| store::import(&into, options, &replace, strict))?;
+    let imported = open::reading(&args.open, move |options| import::import(&into, options, &replace, strict))?;
     imported.notes.iter().for_each(|note| terminal::note(note));
     imported.warnings.iter().for_each(|warning| terminal::warning(warning));
     open::tell(&imported.runs);

@@ -23,8 +23,8 @@ use super::read::TableFile;
 use super::{Files, facts, run_of, write};
 use crate::error::ImportError;
 use crate::importers::ImportOptions;
-use crate::open::{NamedRun, OpenOptions, ReadFile, TraceSpec, read_for};
-use crate::trace::{Budget, Deadline, findings};
+use crate::options::{Cache, OpenOptions, TraceSpec, read_for};
+use crate::trace::{Budget, Deadline, NamedRun, ReadFile, findings};
 
 /// How the folder of an entry begins while it is written.
 const NEW: &str = ".new-";
@@ -34,15 +34,6 @@ const OLD: &str = ".old-";
 const KEY: &str = "key";
 /// The file that readers lock.
 const USED: &str = "used";
-
-/// Where traces are kept, and how much of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cache {
-    /// The folder, made when it is needed.
-    pub folder: PathBuf,
-    /// Its bytes at most; those that were used last stay.
-    pub bytes: u64,
-}
 
 /// What the entry of a trace is called, and what its key says.
 #[derive(Debug, PartialEq, Eq)]

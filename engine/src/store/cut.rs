@@ -35,15 +35,15 @@ enum Fate {
 
 /// Leaves out the rows of a run in a store that are outside of the slice, and counts them. Returns whether it is in a store.
 pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<bool, ImportError> {
-    let Some(stored) = &mut run.stored else { return Ok(false) };
-    // Nobody else has it yet.
-    let stored = Arc::make_mut(stored);
+    let source = run.source.clone();
+    let Some(stored) = StoredRows::of_mut(run) else { return Ok(false) };
+    let mut left_out = Vec::new();
     let mut all_tasks = stored.groups.get(&Table::Tasks).cloned().unwrap_or_default();
     for table in [Table::Tasks, Table::Messages, Table::Counters, Table::Events, Table::Links] {
         let groups = stored.groups.remove(&table).unwrap_or_default();
         let (mut kept, mut dropped) = (Vec::new(), 0);
         for (place, mut group) in groups.into_iter().enumerate() {
-            deadline.check(&run.source)?;
+            deadline.check(&source)?;
             let before = group.rows();
             let fate = match table {
                 Table::Links => of_links(&group, &all_tasks)?,
@@ -68,9 +68,10 @@ pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<boo
             kept.extend((rows > 0).then_some(group));
         }
         stored.groups.insert(table, kept);
-        run.stats.extend(outside(table, dropped));
+        left_out.extend(outside(table, dropped));
     }
-    look_again(stored, deadline, &run.source)?;
+    look_again(stored, deadline, &source)?;
+    run.stats.extend(left_out);
     Ok(true)
 }
 

@@ -9,13 +9,20 @@ use datafusion::arrow::compute::{max, min};
 use datafusion::arrow::datatypes::Int64Type;
 use tq_udfs::ticks::Tick;
 
-use super::log::{Facts, StoredInfo, StoredRun, StoredStat};
-use super::write::WrittenRun;
+use super::log::{Facts, Part, StoredInfo, StoredRun, StoredStat};
 use crate::error::ImportError;
-use crate::open::NamedRun;
 use crate::tables::{ColumnType, Table};
 use crate::trace::kinds::{beside, look_for_idle, note_processes, rows_of_program, widen, works_elsewhere};
-use crate::trace::{Finding, Run, RunInfo, Severity, Stage, Stat};
+use crate::trace::{Finding, NamedRun, Run, RunInfo, Severity, Stage, Stat};
+
+/// What a commit says of the rows of a run.
+#[derive(Default)]
+pub(super) struct WrittenRun {
+    /// Where they are.
+    pub(super) parts: Vec<Part>,
+    /// What they are.
+    pub(super) facts: Facts,
+}
 
 /// What a run says of itself, as a commit has it, and where its rows were written.
 pub(super) fn stored(named: &NamedRun, at: i64, written: WrittenRun) -> StoredRun {

@@ -1,16 +1,18 @@
 //! Stores: runs on disk as Parquet files, with a log of commits; the same tables, notes and `import_stats` as from the traces.
 //!
 //! ```text
-//! tq import:  traces → runs (as for a session) → files under runs/<id> → a commit in log/
+//! tq import:  traces → runs (as for a session: `crate::import`) → files under runs/<id> → a commit in log/
 //! tq query:   log/ → which runs there are → rows of those that were asked for
 //! ```
 //! ```text
 //! layout   names of folders and files          write       rows → files             conditions   which rows a query needs
 //! log      commits: which runs there are       read        files → rows             cut          which rows are in a slice of time
 //! facts    what a commit says of a run         scan        a table over runs        keep         removes what no run needs
-//! views    how DuckDB reads a store            columns     columns of the files     cache        stores of traces that a user read
+//! add      adds runs, all or none              columns     columns of the files     cache        stores of traces that a user read
+//! views    how DuckDB reads a store
 //! ```
 
+mod add;
 mod blocks;
 mod cache;
 mod columns;
@@ -33,24 +35,25 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{AnyDictionaryArray, Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::error::DataFusionError;
-use datafusion::execution::memory_pool::MemoryPool;
 use tq_udfs::relation::runs::is_named_by;
 
-use self::log::{Commit, Entry, State, StoredRun};
+use self::log::{Entry, State};
 use self::read::{Group, TableFile, Wanted};
+use self::scan::StoredRows;
 use self::write::stored_tables;
 use crate::error::ImportError;
-use crate::memory::SessionPool;
-use crate::open::{self, NamedRun, OpenOptions, TraceSpec};
-use crate::remote::{self, Folder};
+use crate::options::TraceSpec;
+use crate::remote;
 use crate::tables::Table;
-use crate::trace::{Budget, Deadline, Run, Severity, Spill, stem, with_own_words};
+use crate::trace::{Budget, Deadline, NamedRun, Run, with_own_words};
 
-pub use cache::Cache;
+pub use crate::options::Cache;
+pub(crate) use add::Addition;
+pub use add::Replace;
 pub(crate) use cache::{find as find_kept, keep as keep_read, key as key_of};
 pub(crate) use cut::cut;
 pub use keep::{Collected, compact, gc, remove};
-pub(crate) use scan::{Segment, StoredRows, StoredTable, segments};
+pub(crate) use scan::{Segment, StoredTable, arguments, segments, tasks_of};
 
 /// A store, and the part of it that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -59,30 +62,6 @@ pub struct Place {
     pub root: PathBuf,
     /// Which runs; `None` for all.
     pub pattern: Option<String>,
-}
-
-/// What becomes of runs that a store has already.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Replace {
-    /// A name that is taken is an error.
-    Nothing,
-    /// New runs take the place of those of their names.
-    SameNames,
-    /// All runs that the pattern names go.
-    Matching(String),
-}
-
-/// What an import did.
-#[derive(Debug)]
-pub struct Imported {
-    /// The new runs: name, format, source, rows, `import_stats`.
-    pub runs: Vec<crate::session::RunSummary>,
-    /// Runs that were replaced.
-    pub replaced: usize,
-    /// What the user should hear.
-    pub notes: Vec<String>,
-    /// What did not work and does not matter to the store.
-    pub warnings: Vec<String>,
 }
 
 /// A run as `tq runs` lists it.
@@ -251,7 +230,7 @@ fn run_of(
         on_disk: BTreeMap::new(),
         memory: budget.hold(format!("tables of {}", stored.name)),
         identities_later: false,
-        stored: Some(Arc::new(StoredRows { groups, facts: stored.facts, factor: 1 })),
+        stored: Some(Box::new(StoredRows { groups, facts: stored.facts, factor: 1 })),
     };
     Ok(NamedRun { name: stored.name.clone(), format: facts::forever(&stored.format), run })
 }
@@ -293,8 +272,9 @@ fn groups_of(
 
 /// Reads all rows of a run that are in a store.
 pub(crate) fn fill(run: &mut Run, deadline: Deadline) -> Result<(), ImportError> {
-    let Some(stored) = run.stored.take() else { return Ok(()) };
-    for (table, groups) in &stored.groups {
+    let Some(groups) = StoredRows::of_mut(run).map(|stored| std::mem::take(&mut stored.groups)) else { return Ok(()) };
+    run.stored = None;
+    for (table, groups) in &groups {
         let columns: Vec<usize> = (1..table.spec().columns.len()).collect();
         let mut batches: Vec<RecordBatch> = Vec::new();
         // Batches of a group share their words.
@@ -328,183 +308,9 @@ pub(crate) fn fill(run: &mut Run, deadline: Deadline) -> Result<(), ImportError>
     Ok(())
 }
 
-/// Ids and arguments of all tasks of a run in a store, in the order of the trace.
-pub(crate) fn arguments(stored: &StoredRows) -> Result<Vec<RecordBatch>, ImportError> {
-    let columns: Vec<usize> = ["task", "args"]
-        .iter()
-        .filter_map(|name| Table::Tasks.spec().columns.iter().position(|column| column.name == *name))
-        .collect();
-    stored.groups.get(&Table::Tasks).into_iter().flatten().map(|group| group.read_all(&columns)).collect()
-}
-
-/// Reads traces and adds their runs to a store, which is made if it is not there: all of them in one commit, or none. `strict`: none
-/// where any record was lost.
-///
-/// # Errors
-/// As opening a session; a name is taken; the store cannot be written.
-pub fn import(root: &Path, options: &OpenOptions, replace: &Replace, strict: bool) -> Result<Imported, ImportError> {
-    import_runs(root, Vec::new(), options, replace, strict)
-}
-
-/// As [`import()`], with runs that come from no file before those of the traces, as [`Session::from_runs`](crate::Session::from_runs)
-/// has them.
-///
-/// # Errors
-/// As [`import()`].
-pub fn import_runs(
-    root: &Path,
-    runs: Vec<NamedRun>,
-    options: &OpenOptions,
-    replace: &Replace,
-    strict: bool,
-) -> Result<Imported, ImportError> {
-    import_spilling(root, runs, options, replace, strict, (options.memory_limit / 4).min(ENOUGH))
-}
-
-/// However much memory there is, rows wait on disk when so much of it is in use.
-const ENOUGH: usize = 1 << 30;
-
-/// As [`import_runs`]; rows wait on disk from so many bytes in use on.
-fn import_spilling(
-    root: &Path,
-    runs: Vec<NamedRun>,
-    options: &OpenOptions,
-    replace: &Replace,
-    strict: bool,
-    above: usize,
-) -> Result<Imported, ImportError> {
-    usable(root)?;
-    let deadline = Deadline::after(options.read_time);
-    let state = log::read_or_empty(root)?;
-    let is_file = |path: &Path| path.is_file() || path == Path::new("-") || remote::is_url(path);
-    for spec in options.traces.iter().filter(|spec| is_file(&spec.path)) {
-        let name = spec.name.clone().unwrap_or_else(|| stem(&spec.shown()));
-        check_names(root, &state, &[name], replace)?;
-    }
-    let pool: Arc<dyn MemoryPool> = Arc::new(SessionPool::new(options.memory_limit));
-    let spill = Spill::new(nearest_folder(root), &pool, above);
-    let (mut runs, mut notes) = open::read(runs, options, &open::budget(options, &pool).spilling(spill))?;
-    for named in &mut runs {
-        open::note_arguments(&mut named.run, options)?;
-        fill(&mut named.run, deadline)?;
-        let path = named.run.source.clone();
-        named.run.fill_in_identities().map_err(|error| ImportError::internal(&path, error))?;
-    }
-    let names: Vec<String> = runs.iter().map(|named| named.name.clone()).collect();
-    check_names(root, &state, &names, replace)?;
-    if let Some(odd) = names.iter().find(|name| name.chars().any(char::is_control)) {
-        notes.push(format!("the name of run `{}` has control characters", odd.escape_debug()));
-    }
-    let is_lost = |named: &&NamedRun| named.run.stats.iter().any(|stat| stat.finding.severity == Severity::Lost);
-    if let Some(named) = runs.iter().find(is_lost).filter(|_| strict) {
-        return Err(ImportError::Session {
-            what: format!("--strict: records of run `{}` were lost while reading; nothing was imported", named.name),
-            hint: Some("without --strict, `import_stats` in the store says what".to_owned()),
-        });
-    }
-    if !remote::is_url(root) {
-        layout::make(root)?;
-    }
-    let staged = write::stage(root, &runs)?;
-    let (placed, files, written) = staged.place(root, deadline)?;
-    let at = log::now();
-    let stored = runs.iter().zip(written).map(|(named, written)| facts::stored(named, at, written));
-    let stored: Vec<StoredRun> = stored.collect();
-    let mut replaced = 0;
-    let state = placed.committed(root, |state| {
-        // Whoever waits no longer has told that nothing was imported.
-        deadline.check(root)?;
-        let removed = check_names(root, state, &names, replace)?;
-        replaced = removed.len();
-        let (files, runs) = (files.clone(), stored.clone());
-        Ok(Commit { at, by: log::by(), removed, files, runs, ..Commit::default() })
-    })?;
-    let warnings = warning(views::write(root, &state, false));
-    let runs = runs.iter().map(crate::session::summary).collect();
-    Ok(Imported { runs, replaced, notes, warnings })
-}
-
-/// The folder of a store, or the one in which it will be: what waits on disk is on the disk that needs room anyway.
-fn nearest_folder(root: &Path) -> PathBuf {
-    if remote::is_url(root) {
-        return std::env::temp_dir();
-    }
-    let folder = root.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new(""));
-    if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_owned() }
-}
-
+/// Why the views were not written: the store is whole without them.
 fn warning(written: Result<(), ImportError>) -> Vec<String> {
     written.err().map(|error| error.to_string()).into_iter().collect()
-}
-
-/// Names of runs that the new ones replace.
-fn check_names(root: &Path, state: &State, names: &[String], replace: &Replace) -> Result<Vec<String>, ImportError> {
-    let present = state.runs.iter().map(|entry| entry.run.name.as_str());
-    let removed: HashSet<&str> = match replace {
-        Replace::Nothing => HashSet::new(),
-        Replace::SameNames => {
-            let new: HashSet<&str> = names.iter().map(String::as_str).collect();
-            present.filter(|name| new.contains(name)).collect()
-        }
-        Replace::Matching(pattern) => named_by(present, pattern),
-    };
-    if let Some(name) = names.iter().find(|name| name.len() > log::LONGEST_NAME) {
-        let what = format!("a run's name has {} bytes, of at most {}", name.len(), log::LONGEST_NAME);
-        let hint = Some("give it another name: `NAME=TRACE`".to_owned());
-        return Err(ImportError::Unusable { path: root.to_owned(), what, hint });
-    }
-    let taken = state.names();
-    if let Some(name) = names.iter().find(|name| taken.contains(name.as_str()) && !removed.contains(name.as_str())) {
-        return Err(ImportError::Unusable {
-            path: root.to_owned(),
-            what: format!("the store has a run `{name}` already"),
-            hint: Some(format!(
-                "give it another name, `NAME=TRACE`, or `--replace` it; `tq runs {}` lists all",
-                root.display()
-            )),
-        });
-    }
-    // In the order of the state: the same commit each time.
-    Ok(state.runs.iter().map(|entry| &entry.run.name).filter(|name| removed.contains(name.as_str())).cloned().collect())
-}
-
-/// Refuses folders that have something else in them.
-fn usable(root: &Path) -> Result<(), ImportError> {
-    if remote::is_url(root) {
-        return Folder::of(root, Deadline::default())?.check_writable();
-    }
-    if log::is_store(root) {
-        return Ok(());
-    }
-    if let Some(around) =
-        root.ancestors().skip(1).find(|folder| !folder.as_os_str().is_empty() && log::is_store(folder))
-    {
-        return Err(ImportError::Unusable {
-            path: root.to_owned(),
-            what: format!("it would lie in the store `{}`", around.display()),
-            hint: Some("name a folder beside it".to_owned()),
-        });
-    }
-    let Ok(entries) = std::fs::read_dir(root) else {
-        return match root.exists() {
-            true => Err(ImportError::Unusable {
-                path: root.to_owned(),
-                what: "it is a file, and a store is a folder".to_owned(),
-                hint: None,
-            }),
-            false => Ok(()),
-        };
-    };
-    // Those of an import that did not come to its commit.
-    let known = ["log", "runs"];
-    match entries.flatten().find(|entry| !known.iter().any(|known| entry.file_name() == *known)) {
-        None => Ok(()),
-        Some(other) => Err(ImportError::Unusable {
-            path: root.to_owned(),
-            what: format!("the folder is no store and holds `{}`", other.file_name().to_string_lossy()),
-            hint: Some("name a folder that is not there yet, or an empty one".to_owned()),
-        }),
-    }
 }
 
 /// A defect of ours, as an error that says so.

@@ -11,8 +11,10 @@
 //!
 //! Runs that were read from traces are in memory; their batches are part of the same table.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -36,16 +38,17 @@ use datafusion::physical_plan::{
     ReplaceChildrenOptions,
 };
 
+use super::columns::place;
 use super::conditions::{Condition, Known};
 use super::log::Facts;
 use super::read::{Group, Rows, Wanted};
-use crate::session::RunColumn;
+use crate::error::ImportError;
 use crate::tables::{ColumnType, Table};
-use crate::trace::{ROWS_PER_BATCH, with_own_words};
+use crate::trace::{NamedRun, ROWS_PER_BATCH, RowsElsewhere, Run, RunColumn, with_own_words};
 
 /// The rows of a run that are read when they are asked for.
-#[derive(Debug, Clone)]
-pub(crate) struct StoredRows {
+#[derive(Debug)]
+pub(super) struct StoredRows {
     pub(super) groups: BTreeMap<Table, Vec<Group>>,
     pub(super) facts: Facts,
     /// The session's ticks in one of the run.
@@ -53,34 +56,45 @@ pub(crate) struct StoredRows {
 }
 
 impl StoredRows {
-    /// Rows of a table.
-    pub(crate) fn rows(&self, table: Table) -> u64 {
+    /// Those of a run, where they are in a store.
+    pub(super) fn of(run: &Run) -> Option<&StoredRows> {
+        let rows: &dyn Any = run.stored.as_deref()?;
+        rows.downcast_ref()
+    }
+
+    /// The same, to be changed.
+    pub(super) fn of_mut(run: &mut Run) -> Option<&mut StoredRows> {
+        let rows: &mut dyn Any = run.stored.as_deref_mut()?;
+        rows.downcast_mut()
+    }
+}
+
+impl RowsElsewhere for StoredRows {
+    fn rows(&self, table: Table) -> u64 {
         self.groups.get(&table).into_iter().flatten().map(|group| group.rows() as u64).sum()
     }
 
-    /// First start and last finish of the tasks of the program.
-    pub(crate) fn span(&self) -> Option<(i64, i64)> {
+    fn span(&self) -> Option<(i64, i64)> {
         Some((self.facts.first?.checked_mul(self.factor)?, self.facts.last?.checked_mul(self.factor)?))
     }
 
-    pub(crate) fn processes(&self) -> Option<i64> {
+    fn processes(&self) -> Option<i64> {
         self.facts.processes
     }
 
-    pub(crate) fn has_profiler_rows(&self) -> bool {
+    fn has_profiler_rows(&self) -> bool {
         self.facts.profiler
     }
 
-    pub(crate) fn has_work_beside(&self) -> bool {
+    fn has_work_beside(&self) -> bool {
         self.facts.beside
     }
 
-    pub(crate) fn has_idle_tasks(&self) -> bool {
+    fn has_idle_tasks(&self) -> bool {
         self.facts.idle
     }
 
-    /// From now on, its times are given in shorter ticks. The first that then lies beyond `reach` is an error.
-    pub(crate) fn rescale(&mut self, factor: i64, reach: &std::ops::Range<i64>) -> std::result::Result<(), i64> {
+    fn rescale(&mut self, factor: i64, reach: &Range<i64>) -> std::result::Result<(), i64> {
         for time in [self.facts.least, self.facts.greatest].into_iter().flatten() {
             time.checked_mul(factor).filter(|scaled| reach.contains(scaled)).ok_or(time)?;
         }
@@ -108,11 +122,26 @@ impl Segment {
     }
 }
 
-/// The segments of a table of one run.
-pub(crate) fn segments(rows: &StoredRows, table: Table, name: &str) -> Vec<Segment> {
-    let run = Arc::new(RunColumn::new(name));
+/// The segments of a table of one run; `None` for a run that is in no store.
+pub(crate) fn segments(named: &NamedRun, table: Table) -> Option<Vec<Segment>> {
+    let rows = StoredRows::of(&named.run)?;
+    let run = Arc::new(RunColumn::new(&named.name));
     let groups = rows.groups.get(&table).into_iter().flatten();
-    groups.map(|group| Segment::Stored(group.clone(), Arc::clone(&run), rows.facts)).collect()
+    Some(groups.map(|group| Segment::Stored(group.clone(), Arc::clone(&run), rows.facts)).collect())
+}
+
+/// The groups of tasks of a run; none for a run that is in no store.
+pub(crate) fn tasks_of(run: &Run) -> Vec<Group> {
+    StoredRows::of(run).and_then(|rows| rows.groups.get(&Table::Tasks)).cloned().unwrap_or_default()
+}
+
+/// Ids and arguments of tasks, in the order of the trace.
+///
+/// # Errors
+/// The files cannot be read, or are damaged.
+pub(crate) fn arguments(tasks: &[Group]) -> std::result::Result<Vec<RecordBatch>, ImportError> {
+    let columns = ["task", "args"].map(|name| place(Table::Tasks, name));
+    tasks.iter().map(|group| group.read_all(&columns)).collect()
 }
 
 /// A table of the session, some rows of which are in a store.
@@ -446,6 +475,6 @@ impl Reading {
     }
 }
 
-fn of_store(error: crate::error::ImportError) -> DataFusionError {
+fn of_store(error: ImportError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }

@@ -8,7 +8,8 @@ use datafusion::arrow::util::display::array_value_to_string;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-use super::{Replace, import, import_spilling, list};
+use super::{Replace, list};
+use crate::import::{import, import_spilling};
 use crate::open::{OpenOptions, TraceSpec};
 use crate::session::Session;
 use crate::time::GivenTime;

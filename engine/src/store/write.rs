@@ -29,16 +29,14 @@ use tempfile::TempDir;
 
 use super::blocks::Summed;
 use super::columns::{file_name, file_schema, place, told};
-use super::facts::Seen;
+use super::facts::{Seen, WrittenRun};
 use super::layout::{ID_LETTERS, STAGING, failed, make, runs_folder, sync_folder};
-use super::log::{self, Commit, Facts, GROUP_ROWS, Part, State, StoredFile, by};
+use super::log::{self, Commit, GROUP_ROWS, Part, State, StoredFile, by};
 use crate::error::ImportError;
-use crate::open::NamedRun;
 use crate::remote::{self, Folder};
-use crate::session::one_column;
 use crate::tables::{ColumnType, Table};
 use crate::trace::temporary::Registered;
-use crate::trace::{Deadline, Run, TemporaryFolder, no_copy};
+use crate::trace::{Deadline, NamedRun, Run, TemporaryFolder, no_copy, one_column};
 
 /// Rows of a page. Groups of no more rows are not sorted. Unit tests have small groups of small pages, so that a few rows are many.
 pub(super) const PAGE_ROWS: usize = if cfg!(test) { 8 } else { 8192 };
@@ -76,15 +74,6 @@ pub(super) struct Placed {
     /// Behind a URL: its folder, and the names of files in it.
     objects: Option<(Arc<Folder>, Vec<String>)>,
     _lock: File,
-}
-
-/// What a commit says of the rows of a run.
-#[derive(Default)]
-pub(super) struct WrittenRun {
-    /// Where they are.
-    pub(super) parts: Vec<Part>,
-    /// What they are.
-    pub(super) facts: Facts,
 }
 
 /// Files in their place, what a commit says of them, and of each run.

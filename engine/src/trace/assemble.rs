@@ -12,8 +12,10 @@ use datafusion::arrow::datatypes::{Int32Type, Int64Type, SchemaRef};
 use datafusion::error::DataFusionError;
 
 use super::dictionary::with_own_words;
-use super::run::ROWS_PER_BATCH;
 use crate::tables::{ColumnType, Table};
+
+/// Rows of a batch of a session table.
+pub const ROWS_PER_BATCH: usize = 8192;
 
 /// A table below this many rows is not worth a thread.
 const ROWS_FOR_THREADS: u64 = 1 << 16;

@@ -22,14 +22,14 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryReservation;
 use tq_udfs::canonical::canonical_column;
 
-use super::assemble::{self, Backwards, Chunk, WordColumn, assemble, complete_spans};
+use super::assemble::{self, Backwards, Chunk, ROWS_PER_BATCH, WordColumn, assemble, complete_spans};
 use super::budget::Budget;
 use super::findings;
 use super::identity;
 use super::on_disk::{OnDisk, Waiting};
 use super::reach;
 use super::rows::Rows;
-use super::run::{ROWS_PER_BATCH, Run, RunInfo, first_identity};
+use super::run::{Run, RunInfo, first_identity};
 use super::spill::Spill;
 use super::stats::Stats;
 use crate::cells::kind::Word;

@@ -6,10 +6,8 @@ use datafusion::arrow::array::{ArrayRef, RecordBatch};
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::assemble::{Chunk, Shared, assemble_chunk};
-use super::run::Run;
 use super::spill::{Spill, SpilledColumns};
 use crate::error::ImportError;
-use crate::tables::Table;
 
 /// A chunk, in memory or on disk.
 #[derive(Debug)]
@@ -90,11 +88,11 @@ impl OnDisk {
         OnDisk { chunks, shared, spill: Arc::clone(spill), memory }
     }
 
-    fn rows(&self) -> u64 {
+    pub(super) fn rows(&self) -> u64 {
         self.chunks.iter().map(|chunk| chunk.rows as u64).sum()
     }
 
-    fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, ImportError>> {
+    pub(super) fn batches(&self) -> impl Iterator<Item = Result<RecordBatch, ImportError>> {
         let mut position = 0;
         self.chunks.iter().flat_map(move |chunk| {
             let first = position;
@@ -110,39 +108,15 @@ impl OnDisk {
             }
         })
     }
-}
 
-impl Run {
-    /// Rows of a table, wherever they are.
-    pub(crate) fn rows(&self, table: Table) -> u64 {
-        if let Some(stored) = &self.stored {
-            return stored.rows(table);
-        }
-        match self.on_disk.get(&table) {
-            Some(waiting) => waiting.rows(),
-            None => self.tables.get(&table).into_iter().flatten().map(|batch| batch.num_rows() as u64).sum(),
-        }
-    }
-
-    /// The batches of a table in the order of the trace, of a run that is in no store.
-    pub(crate) fn batches(&self, table: Table) -> Box<dyn Iterator<Item = Result<RecordBatch, ImportError>> + '_> {
-        match self.on_disk.get(&table) {
-            Some(waiting) => Box::new(waiting.batches()),
-            None => Box::new(self.tables.get(&table).into_iter().flatten().map(|batch| Ok(batch.clone()))),
-        }
-    }
-
-    /// Reads what is on disk into memory.
+    /// All batches, their bytes added to the memory of their run.
     ///
     /// # Errors
     /// The disk cannot be read; the pool is exhausted.
-    pub(crate) fn read_back(&mut self) -> Result<(), ImportError> {
-        for (table, waiting) in std::mem::take(&mut self.on_disk) {
-            let batches = waiting.batches().collect::<Result<Vec<_>, _>>()?;
-            let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
-            waiting.spill.hold(&self.memory, self.memory.size() + bytes)?;
-            self.tables.insert(table, batches);
-        }
-        Ok(())
+    pub(super) fn read_back(self, memory: &MemoryReservation) -> Result<Vec<RecordBatch>, ImportError> {
+        let batches = self.batches().collect::<Result<Vec<_>, _>>()?;
+        let bytes: usize = batches.iter().map(RecordBatch::get_array_memory_size).sum();
+        self.spill.hold(memory, memory.size() + bytes)?;
+        Ok(batches)
     }
 }

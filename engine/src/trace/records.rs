@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use datafusion::execution::memory_pool::MemoryReservation;
 
+use super::assemble::ROWS_PER_BATCH;
 use super::budget::Budget;
-use super::run::ROWS_PER_BATCH;
 use super::spill::{Spill, Stretch};
 use crate::error::ImportError;
 

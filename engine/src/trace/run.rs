@@ -1,8 +1,10 @@
-//! A run as it leaves the builder: its tables, what it says about itself, and how its rows are numbered.
+//! A run as it leaves the builder: its tables, what it says about itself, how its rows are numbered, and what it is called later.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::execution::memory_pool::MemoryReservation;
@@ -10,11 +12,8 @@ use tq_udfs::ticks::Tick;
 
 use super::on_disk::OnDisk;
 use super::stats::Stat;
-use crate::store::StoredRows;
+use crate::error::ImportError;
 use crate::tables::Table;
-
-/// Rows of a batch of a session table.
-pub const ROWS_PER_BATCH: usize = 8192;
 
 /// `task` and `message` are `run_number · 2^40 + position`.
 const POSITION_BITS: u32 = 40;
@@ -51,6 +50,34 @@ pub struct RunInfo {
     pub args: serde_json::Map<String, serde_json::Value>,
 }
 
+/// The rows of a run that are not in memory but stay where they are kept: what can be asked of them without reading any. Whoever keeps
+/// them knows the type behind it.
+pub(crate) trait RowsElsewhere: Any + Debug + Send + Sync {
+    /// Rows of a table.
+    fn rows(&self, table: Table) -> u64;
+
+    /// First start and last finish of the tasks of the program.
+    fn span(&self) -> Option<(i64, i64)>;
+
+    /// Distinct processes; `None` where the run does not tell.
+    fn processes(&self) -> Option<i64>;
+
+    /// Whether a recorder wrote anything about itself.
+    fn has_profiler_rows(&self) -> bool;
+
+    /// Whether there are spans on locations that execute nothing, and tasks on others.
+    fn has_work_beside(&self) -> bool;
+
+    /// Whether there are tasks that run nothing themselves, and others.
+    fn has_idle_tasks(&self) -> bool;
+
+    /// From now on, times are given in shorter ticks.
+    ///
+    /// # Errors
+    /// The first time that then lies beyond `reach`.
+    fn rescale(&mut self, factor: i64, reach: &Range<i64>) -> Result<(), i64>;
+}
+
 /// A finished run. Times are still in the run's own tick.
 #[derive(Debug)]
 pub struct Run {
@@ -71,7 +98,57 @@ pub struct Run {
     /// Whether the messages have their identities yet (`identity.rs`).
     pub(crate) identities_later: bool,
     /// Its rows, where they stay in a store; `tables` is empty then.
-    pub(crate) stored: Option<Arc<StoredRows>>,
+    pub(crate) stored: Option<Box<dyn RowsElsewhere>>,
+}
+
+impl Run {
+    /// Rows of a table, wherever they are.
+    pub(crate) fn rows(&self, table: Table) -> u64 {
+        if let Some(stored) = &self.stored {
+            return stored.rows(table);
+        }
+        match self.on_disk.get(&table) {
+            Some(waiting) => waiting.rows(),
+            None => self.tables.get(&table).into_iter().flatten().map(|batch| batch.num_rows() as u64).sum(),
+        }
+    }
+
+    /// The batches of a table in the order of the trace, of a run that is in no store.
+    pub(crate) fn batches(&self, table: Table) -> Box<dyn Iterator<Item = Result<RecordBatch, ImportError>> + '_> {
+        match self.on_disk.get(&table) {
+            Some(waiting) => Box::new(waiting.batches()),
+            None => Box::new(self.tables.get(&table).into_iter().flatten().map(|batch| Ok(batch.clone()))),
+        }
+    }
+
+    /// Reads what is on disk into memory.
+    ///
+    /// # Errors
+    /// The disk cannot be read; the pool is exhausted.
+    pub(crate) fn read_back(&mut self) -> Result<(), ImportError> {
+        for (table, waiting) in std::mem::take(&mut self.on_disk) {
+            self.tables.insert(table, waiting.read_back(&self.memory)?);
+        }
+        Ok(())
+    }
+}
+
+/// A run under the name that it has in a session.
+#[derive(Debug)]
+pub struct NamedRun {
+    /// `runs.run`; a name that is taken gets a number.
+    pub name: String,
+    /// `runs.format`.
+    pub format: &'static str,
+    /// The run.
+    pub run: Run,
+}
+
+/// What was read of one file, or of several that are one: the name that its runs are called after, and the runs in their own names.
+pub(crate) struct ReadFile {
+    pub(crate) name: String,
+    pub(crate) format: &'static str,
+    pub(crate) runs: Vec<Run>,
 }
 
 /// The first identity of a run: `run_number · 2^40`.
