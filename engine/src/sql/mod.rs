@@ -26,6 +26,7 @@ pub mod checked;
 mod coarse_times;
 mod column_aliases;
 mod computed_keys;
+mod concatenated;
 mod correlated;
 mod created;
 mod decimal_text;
@@ -145,6 +146,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     planners.push(Arc::new(quantified::Quantifiers));
     planners.push(Arc::new(json::JsonPaths));
     planners.push(Arc::new(times::OfTimes));
+    planners.push(Arc::new(concatenated::Concatenated));
     let places: [(&str, Rewrite); 3] = [
         (keys::MAKES_KEYS, keys::of_equations),
         (pushed::PUSHES, pushed::with_held),
