@@ -70,6 +70,7 @@ mod order;
 mod orders;
 mod other_dialects;
 pub mod parse;
+mod partitions;
 mod patterns;
 mod perfetto;
 mod place;
@@ -101,6 +102,7 @@ mod times;
 mod typed_values;
 mod unnested;
 mod unproven;
+mod unread;
 mod using;
 mod windows;
 mod wording;
@@ -213,7 +215,7 @@ async fn try_plan(
     if !prepares && let Some(missing) = plan.get_parameter_names()?.into_iter().min() {
         return Err(errors::missing_parameter(&missing));
     }
-    plan = headings::give(&statement.parsed, plan)?;
+    plan = partitions::rewrite(headings::give(&statement.parsed, plan)?)?;
     question::refuse_settings(&plan)?;
     if statement.only_asks {
         question::must_only_ask(&plan)?;
