@@ -149,6 +149,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     planners.push(Arc::new(json::JsonPaths));
     planners.push(Arc::new(times::OfTimes));
     planners.push(Arc::new(concatenated::Concatenated));
+    planners.push(Arc::new(typed_values::UntoldValues));
     let places: [(&str, Rewrite); 3] = [
         (keys::MAKES_KEYS, keys::of_equations),
         (pushed::PUSHES, pushed::with_held),
@@ -249,6 +250,10 @@ async fn from_text(context: &SessionContext, parsed: &ParsedStatement) -> DataFu
             Err(error) => error,
             planned => return planned,
         };
+        if typed_values::tell_apart(&error) && named.is_none() {
+            named = Some(typed_values::untold(parsed.clone()));
+            continue;
+        }
         let Some((relation, column)) = group_keys::named_twice(&error) else { return Err(error) };
         // The refusal does not say of which SELECT it is: that one whose keys it is gone with. Several may be refused alike.
         let mut next = None;
