@@ -10,6 +10,8 @@ mod checks;
 mod chrome;
 #[path = "cli/completions.rs"]
 mod completions;
+#[path = "cli/copies.rs"]
+mod copies;
 #[path = "cli/diff.rs"]
 mod diff;
 #[path = "cli/ends.rs"]

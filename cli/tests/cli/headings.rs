@@ -42,7 +42,11 @@ fn columns_without_a_name_are_called_as_they_were_typed() {
         --- exit 0
     "#]]);
     assert_eq!(place.read("sums.csv"), "1 + 1,1 + 1_1\n2,2\n");
-    // A table that is made of an answer has the names of planning.
+    // A table that is made of an answer has its headings.
+    let made = "CREATE TABLE q AS SELECT a + 1, 2, 2 FROM (SELECT 3 AS a); SELECT \"a + 1\", \"2\", \"2_1\" FROM q; \
+                CREATE VIEW w(x, y) AS SELECT a + 1, 2 FROM (SELECT 3 AS a); SELECT x, y FROM w";
+    let made = place.tq_args(&["query", "-c", made]);
+    assert_eq!(made.stdout, "a + 1,2,2_1\n4,2,2\n\nx,y\n4,2\n", "{}", made.stderr);
     place
         .tq_args(&["query", "-c", "CREATE VIEW v AS SELECT count(*) FROM (SELECT 1) t; SELECT \"count(*)\" + 1 FROM v"])
         .check(&expect![[r#"

@@ -24,3 +24,15 @@ fn a_view_over_what_was_replaced_says_so() {
         --- exit 0
     "#]]);
 }
+
+/// Rows that are written out may have a time of the trace and a number in one column.
+#[test]
+fn times_and_numbers_side_by_side_are_numbers() {
+    let place = Place::new();
+    let sql = "SELECT x, count(*) AS n FROM tasks, LATERAL (VALUES ('start', start), ('depth', depth)) v(x, y) \
+               WHERE y >= 0 GROUP BY x ORDER BY x";
+    let answer = place.tq_args(&["query", "run.json", "-c", sql]);
+    let tasks = place.tq_args(&["query", "run.json", "-c", "SELECT count(*) AS n FROM tasks"]).stdout;
+    let n = tasks.lines().last().unwrap();
+    assert_eq!(answer.stdout, format!("x,n\ndepth,{n}\nstart,{n}\n"), "{}", answer.stderr);
+}

@@ -73,6 +73,9 @@ impl Dialect for TqDialect {
         if glob_follows(parser).is_some() {
             return Some(Ok(self.prec_value(Precedence::Like)));
         }
+        if is_null_follows(parser) {
+            return Some(Ok(self.prec_value(Precedence::Is)));
+        }
         match parser.peek_token_ref().token {
             Token::StringConcat | Token::CaretAt | Token::Sharp => Some(Ok(self.prec_value(Precedence::PgOther))),
             Token::Tilde
@@ -97,6 +100,10 @@ impl Dialect for TqDialect {
                 false => Expr::IsDistinctFrom(left, right),
                 true => Expr::IsNotDistinctFrom(left, right),
             }));
+        }
+        if is_null_follows(parser) {
+            parser.advance_token();
+            return Some(Ok(Expr::IsNull(Box::new(left.clone()))));
         }
         if parser.parse_keywords(&[Keyword::BETWEEN, Keyword::SYMMETRIC]) {
             return Some(symmetric(parser, left, precedence));
@@ -167,6 +174,11 @@ impl Dialect for TqDialect {
 
     /// And `'a'` before `'b'` on the next line, which are one text; on one line they are refused (`spelling.rs`).
     fn supports_string_literal_concatenation_with_newline(&self) -> bool {
+        true
+    }
+
+    /// `x NOTNULL`, beside which there is `x ISNULL` (PostgreSQL, SQLite, DuckDB).
+    fn supports_notnull_operator(&self) -> bool {
         true
     }
 
@@ -267,6 +279,11 @@ fn symmetric(parser: &mut Parser, left: &Expr, precedence: u8) -> Result<Expr, P
     };
     let (left, right) = (Box::new(between(&low, &high)), Box::new(between(&high, &low)));
     Ok(Expr::Nested(Box::new(Expr::BinaryOp { left, op: BinaryOperator::Or, right })))
+}
+
+/// Whether `ISNULL` comes next, which is no keyword of sqlparser.
+fn is_null_follows(parser: &Parser) -> bool {
+    matches!(&parser.peek_token_ref().token, Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("ISNULL"))
 }
 
 /// Whether `IS NOT DISTINCT FROM` comes next, or, with `false`, `IS DISTINCT FROM`.
@@ -588,7 +605,6 @@ mod tests {
             supports_space_separated_column_options
             supports_alter_column_type_using
             supports_comma_separated_drop_column_list
-            supports_notnull_operator
             supports_data_type_signed_suffix
             supports_interval_options
             supports_create_table_like_parenthesized

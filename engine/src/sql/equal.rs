@@ -27,6 +27,7 @@ use datafusion::logical_expr::{
 use tq_udfs::checked::intervals::INTERVAL;
 use tq_udfs::computed::computed;
 
+use crate::sql::concatenated::is_word;
 use crate::sql::lengths::{OfInterval, holds_intervals};
 use crate::sql::quantified;
 
@@ -277,6 +278,10 @@ fn distinct_arguments(name: &str, is_distinct: bool, arguments: &mut [Expr], sch
         let data_type = argument.get_type(schema)?;
         if counts && holds_intervals(&data_type) {
             *argument = length(std::mem::take(argument));
+            changed = true;
+        } else if name == "approx_distinct" && is_word(&data_type) {
+            // DataFusion (55.2) counts texts, not words of a dictionary.
+            *argument = cast(std::mem::take(argument), DataType::Utf8);
             changed = true;
         } else if name == "mode" && holds_intervals(&data_type) {
             return plan_err!(

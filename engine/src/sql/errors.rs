@@ -747,8 +747,6 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
     match upper.as_str() {
         "GROUP" | "ORDER" | "PARTITION" => return Some(format!("write `{upper} BY`")),
         "SELECT" => return misplaced_select(place),
-        "ISNULL" => return Some("write `IS NULL`".to_owned()),
-        "NOTNULL" => return Some("write `IS NOT NULL`".to_owned()),
         "CONTAINS" => return Some("write `LIKE '%a%'`, or `contains(name, 'a')`".to_owned()),
         "WHERE" if place.source_line.to_uppercase().contains("GROUP BY") => {
             return Some("WHERE stands before GROUP BY; of groups, `HAVING` asks".to_owned());

@@ -5,14 +5,14 @@
 //! DataFusion   Int64(1)  count(*)  sum(tasks.duration) / Int64(2)  CASE WHEN tasks.a THEN Utf8("b") END
 //! here         1         count(*)  sum(duration) / 2               CASE WHEN a THEN 'b' END
 //! ```
-//! This holds for the answer of a statement and for what COPY writes, also where `*` stands for the columns of a subquery. Within a
-//! statement, and in views and tables that are made of one, columns have the names that planning gives them.
+//! This holds for the answer of a statement, for what COPY writes, and for tables and views that are made of one, also where `*` stands
+//! for the columns of a subquery. Within a statement columns have the names that planning gives them.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::common::{Result, TableReference};
-use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
+use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion::sql::parser::{CopyToSource, Statement as ParsedStatement};
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr as SqlExpr, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart, Query, Select,
@@ -32,9 +32,21 @@ pub(super) fn give(statement: &ParsedStatement, plan: LogicalPlan) -> Result<Log
             }
             Ok(LogicalPlan::Copy(copy))
         }
-        (ParsedStatement::Statement(typed), plan) => match typed.as_ref() {
-            SqlStatement::Query(query) => named(query, plan, false),
-            _ => Ok(plan),
+        (ParsedStatement::Statement(typed), plan) => match (typed.as_ref(), plan) {
+            (SqlStatement::Query(query), plan) => named(query, plan, false),
+            (SqlStatement::CreateView(typed), LogicalPlan::Ddl(DdlStatement::CreateView(mut view))) => {
+                if typed.columns.is_empty() {
+                    view.input = Arc::new(named(&typed.query, Arc::unwrap_or_clone(view.input), true)?);
+                }
+                Ok(LogicalPlan::Ddl(DdlStatement::CreateView(view)))
+            }
+            (SqlStatement::CreateTable(typed), LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut table))) => {
+                if let (Some(query), []) = (&typed.query, typed.columns.as_slice()) {
+                    table.input = Arc::new(named(query, Arc::unwrap_or_clone(table.input), true)?);
+                }
+                Ok(LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(table)))
+            }
+            (_, plan) => Ok(plan),
         },
         (_, plan) => Ok(plan),
     }

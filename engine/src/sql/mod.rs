@@ -26,6 +26,7 @@ pub mod checked;
 mod coarse_times;
 mod column_aliases;
 mod computed_keys;
+mod concatenated;
 mod correlated;
 mod created;
 mod decimal_text;
@@ -69,6 +70,7 @@ mod order;
 mod orders;
 mod other_dialects;
 pub mod parse;
+mod partitions;
 mod patterns;
 mod perfetto;
 mod place;
@@ -100,6 +102,7 @@ mod times;
 mod typed_values;
 mod unnested;
 mod unproven;
+mod unread;
 mod using;
 mod windows;
 mod wording;
@@ -145,6 +148,8 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
     planners.push(Arc::new(quantified::Quantifiers));
     planners.push(Arc::new(json::JsonPaths));
     planners.push(Arc::new(times::OfTimes));
+    planners.push(Arc::new(concatenated::Concatenated));
+    planners.push(Arc::new(typed_values::UntoldValues));
     let places: [(&str, Rewrite); 3] = [
         (keys::MAKES_KEYS, keys::of_equations),
         (pushed::PUSHES, pushed::with_held),
@@ -211,7 +216,7 @@ async fn try_plan(
     if !prepares && let Some(missing) = plan.get_parameter_names()?.into_iter().min() {
         return Err(errors::missing_parameter(&missing));
     }
-    plan = headings::give(&statement.parsed, plan)?;
+    plan = partitions::rewrite(headings::give(&statement.parsed, plan)?)?;
     question::refuse_settings(&plan)?;
     if statement.only_asks {
         question::must_only_ask(&plan)?;
@@ -245,6 +250,10 @@ async fn from_text(context: &SessionContext, parsed: &ParsedStatement) -> DataFu
             Err(error) => error,
             planned => return planned,
         };
+        if typed_values::tell_apart(&error) && named.is_none() {
+            named = Some(typed_values::untold(parsed.clone()));
+            continue;
+        }
         let Some((relation, column)) = group_keys::named_twice(&error) else { return Err(error) };
         // The refusal does not say of which SELECT it is: that one whose keys it is gone with. Several may be refused alike.
         let mut next = None;

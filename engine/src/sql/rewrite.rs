@@ -50,6 +50,7 @@ use crate::sql::sorted;
 use crate::sql::spelling;
 use crate::sql::typed_values;
 use crate::sql::unnested;
+use crate::sql::unread;
 use crate::sql::windows;
 use crate::tables::{PROGRAM_TASKS, Table};
 
@@ -59,7 +60,11 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => {
             refuse_changes(statement)?;
-            if let Statement::CreateTable(create) = statement.as_ref() {
+            unread::check_change(statement)?;
+            if let Statement::CreateTable(create) = statement.as_mut() {
+                for column in &mut create.columns {
+                    unread::read_precision(&mut column.data_type, column.name.span)?;
+                }
                 created::check(&create.columns, &create.constraints, false)?;
             }
             if let Statement::ShowVariable { variable } = statement.as_ref()
@@ -72,7 +77,10 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
             }
             visit(statement.as_mut(), known)
         }
-        ParsedStatement::Explain(explain) => rewrite(&mut explain.statement, known),
+        ParsedStatement::Explain(explain) => {
+            unread::check_explained(&explain.statement, explain.options.analyze)?;
+            rewrite(&mut explain.statement, known)
+        }
         ParsedStatement::CopyTo(copy) => match &mut copy.source {
             CopyToSource::Query(query) => visit(query.as_mut(), known),
             CopyToSource::Relation(_) => Ok(()),
@@ -87,6 +95,7 @@ pub struct Known {
     /// The table that stands for `tasks` that were left out.
     default_tasks: &'static str,
     functions: Arc<RelationFunctions>,
+    session: SessionContext,
 }
 
 impl Known {
@@ -94,7 +103,7 @@ impl Known {
     pub(super) fn of(context: &SessionContext) -> Known {
         let has_view = context.table_exist(PROGRAM_TASKS).unwrap_or(false);
         let default_tasks = if has_view { PROGRAM_TASKS } else { Table::Tasks.name() };
-        Known { default_tasks, functions: RelationFunctions::of(context) }
+        Known { default_tasks, functions: RelationFunctions::of(context), session: context.clone() }
     }
 }
 
@@ -157,11 +166,17 @@ impl VisitorMut for Rewriter<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<DataFusionError> {
         if let Expr::Function(call) = expr {
+            if let Err(error) = unread::check_call(call, &self.known.session) {
+                return ControlFlow::Break(error);
+            }
             self.scopes.call(call);
             sorted::rewrite_call(call);
         }
         quantified::rewrite(expr);
-        match spelling::rewrite_expression(expr).and_then(|()| arrays::rewrite(expr)).and_then(|()| rows::rewrite(expr))
+        match unread::read_type(expr)
+            .and_then(|()| spelling::rewrite_expression(expr))
+            .and_then(|()| arrays::rewrite(expr))
+            .and_then(|()| rows::rewrite(expr))
         {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => ControlFlow::Break(error),
@@ -365,7 +380,7 @@ mod tests {
     use crate::sql::parse;
 
     fn known() -> Known {
-        Known { default_tasks: PROGRAM_TASKS, functions: Arc::default() }
+        Known { default_tasks: PROGRAM_TASKS, functions: Arc::default(), session: SessionContext::new() }
     }
 
     fn check(sql: &str, expected: &str) {
