@@ -24,7 +24,8 @@ use crate::report::{label_tasks, with_labels};
 type Explanation = (&'static str, &'static str);
 
 /// That of the executed paths.
-const OF_PATHS: Explanation = ("why-it-changed", "what changed");
+const OF_PATHS: Explanation =
+    ("why-it-changed", "what changed, the makespan by the work and the waits that it is made of");
 const OF_BUSY_TIME: Explanation = ("busy-time-changed", "what changed, the busy time by name of task");
 const OF_CRITICAL_PATH: Explanation = ("critical-path-changed", "what changed, the critical path by name of task");
 /// That of folded stacks.

@@ -116,7 +116,13 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     let is_standard = standard::is_asked_for(args)?;
     let mut suite = match is_standard {
         true => standard::suite(&library::open(&args.library)?, args.tolerance)?,
-        false => Suite::open(args)?,
+        false => match not_interrupted(Suite::open(args))? {
+            Ok(suite) => suite,
+            Err(problem) => {
+                apart(&Suite::default(), args)?;
+                return unreadable("queries", &args.checks, problem, args);
+            }
+        },
     };
     apart(&suite, args)?;
     ledger.reads("traces", &args.open.traces);
@@ -174,7 +180,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     verdict_of_all(&outcomes)
 }
 
-/// Traces that cannot be read are a check that could not run: CI learns of them where it learns of all others.
+/// Traces and queries that cannot be read are a check that could not run: CI learns of them where it learns of all others.
 fn unreadable(side: &str, traces: &[String], problem: Problem, args: &CheckArgs) -> Result<(), Failure> {
     print::print(&[unread(side, traces, problem)], args, Tick::Nanosecond)?;
     Err(Failure::CouldNotRun)

@@ -10,6 +10,7 @@ use crate::errors::{Failure, Problem, did_you_mean};
 use crate::{library, terminal, timeout};
 
 /// The checks of a command line in their order. A file that cannot be read is a check that could not run.
+#[derive(Default)]
 pub(super) struct Suite {
     pub(super) entries: Vec<Result<SavedQuery, Outcome>>,
 }
@@ -17,7 +18,7 @@ pub(super) struct Suite {
 impl Suite {
     pub(super) fn open(args: &CheckArgs) -> Result<Suite, Failure> {
         let library = library::open(&args.library)?;
-        let mut suite = Suite { entries: Vec::new() };
+        let mut suite = Suite::default();
         for word in &args.checks {
             let path = Path::new(word);
             if path.is_dir() {

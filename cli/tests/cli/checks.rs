@@ -186,9 +186,9 @@ fn usage_of_check() {
         --- exit 2
     "#]]);
     place.tq("check run.json --query longest-task").check(&expect![[r#"
-        --- stderr
-        error: `longest-task` is no file, no folder and no saved query; did you mean `longest-tasks`?
-        hint: `--query` takes the path of a `.sql` file or of a folder of them
+        ERROR  queries: `longest-task` is no file, no folder and no saved query; did you mean `longest-tasks`?
+                 hint: `--query` takes the path of a `.sql` file or of a folder of them
+        1 check: 1 could not run
         --- exit 2
     "#]]);
     place.tq("check nowhere.json --query holds.sql").check(&expect![[r#"
@@ -198,14 +198,14 @@ fn usage_of_check() {
         --- exit 2
     "#]]);
     place.tq("check run.json --query holds.sql --param limit=3").check(&expect![[r#"
-        --- stderr
-        error: no check has a parameter `limit`
+        ERROR  queries: no check has a parameter `limit`
+        1 check: 1 could not run
         --- exit 2
     "#]]);
     std::fs::create_dir(place.0.path().join("empty")).unwrap();
     place.tq("check run.json --query empty").check(&expect![[r#"
-        --- stderr
-        error: there is no `.sql` file in `empty`
+        ERROR  queries: there is no `.sql` file in `empty`
+        1 check: 1 could not run
         --- exit 2
     "#]]);
 }
@@ -260,7 +260,7 @@ fn metrics_are_compared_with_a_baseline() {
                      base │    new │  change │ change_percent
                  ─────────┼────────┼─────────┼────────────────
                   80.0 µs │ 100 µs │ 20.0 µs │           25.0
-                 what changed (base=run.json, new=slower.json; `tq report base=run.json new=slower.json` tells more):
+                 what changed, the makespan by the work and the waits that it is made of (base=run.json, new=slower.json; `tq report base=run.json new=slower.json` tells more):
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │  80.0 µs │     20.0 µs
@@ -378,7 +378,7 @@ fn runs_of_a_store_are_explained() {
                      base │    new │  change │ change_percent
                  ─────────┼────────┼─────────┼────────────────
                   80.0 µs │ 122 µs │ 42.0 µs │           52.5
-                 what changed (base=run.json, new=runs.store/night/1; `tq report base=run.json new=runs.store/night/1` tells more):
+                 what changed, the makespan by the work and the waits that it is made of (base=run.json, new=runs.store/night/1; `tq report base=run.json new=runs.store/night/1` tells more):
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │   100 µs │     40.0 µs
@@ -390,7 +390,7 @@ fn runs_of_a_store_are_explained() {
                      base │    new │  change │ change_percent
                  ─────────┼────────┼─────────┼────────────────
                   80.0 µs │ 120 µs │ 40.0 µs │           50.0
-                 what changed (base=runs.store/day, new=night.json; `tq report base=runs.store/day new=night.json` tells more):
+                 what changed, the makespan by the work and the waits that it is made of (base=runs.store/day, new=night.json; `tq report base=runs.store/day new=night.json` tells more):
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │   100 µs │     40.0 µs
@@ -411,7 +411,7 @@ fn traces_of_the_same_name_are_compared() {
                   runs  │    base │    new │  change │ change_percent
                  ───────┼─────────┼────────┼─────────┼────────────────
                   small │ 80.0 µs │ 120 µs │ 40.0 µs │           50.0
-                 what changed (base=base/small.json, new=new/small.json; `tq report base=base/small.json new=new/small.json` tells more):
+                 what changed, the makespan by the work and the waits that it is made of (base=base/small.json, new=new/small.json; `tq report base=base/small.json new=new/small.json` tells more):
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │   100 µs │     40.0 µs
@@ -573,7 +573,7 @@ fn what_cannot_be_right_is_said() {
                      base │    new │  change │ change_percent
                  ─────────┼────────┼─────────┼────────────────
                   80.0 µs │ 120 µs │ 40.0 µs │           50.0
-                 what changed (base=run.json, new=longer.json; `tq report base=run.json new=longer.json` tells more):
+                 what changed, the makespan by the work and the waits that it is made of (base=run.json, new=longer.json; `tq report base=run.json new=longer.json` tells more):
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │   100 µs │     40.0 µs
@@ -629,7 +629,7 @@ fn repetitions_tell_noise_from_a_change() {
                              base │    new │  change │ change_percent │      p
                          ─────────┼────────┼─────────┼────────────────┼────────
                           84.0 µs │ 124 µs │ 40.0 µs │           47.6 │ 0.0238
-                         what changed (base=base4.json, new=slower44.json; `tq report base=base4.json new=slower44.json` tells more):
+                         what changed, the makespan by the work and the waits that it is made of (base=base4.json, new=slower44.json; `tq report base=base4.json new=slower44.json` tells more):
                           what    │ base_time │ new_time │ change_time
                          ─────────┼───────────┼──────────┼─────────────
                           b: work │   64.0 µs │   104 µs │     40.0 µs
@@ -645,7 +645,7 @@ fn repetitions_tell_noise_from_a_change() {
                              base │    new │  change │ change_percent
                          ─────────┼────────┼─────────┼────────────────
                           84.0 µs │ 121 µs │ 37.0 µs │           44.0
-                         what changed (base=base4.json, new=few40.json; `tq report base=base4.json new=few40.json` tells more):
+                         what changed, the makespan by the work and the waits that it is made of (base=base4.json, new=few40.json; `tq report base=base4.json new=few40.json` tells more):
                           what    │ base_time │ new_time │ change_time
                          ─────────┼───────────┼──────────┼─────────────
                           b: work │   64.0 µs │   100 µs │     36.0 µs
@@ -661,7 +661,7 @@ fn repetitions_tell_noise_from_a_change() {
                              base │    new │  change │ change_percent │      p
                          ─────────┼────────┼─────────┼────────────────┼────────
                           84.0 µs │ 122 µs │ 38.0 µs │           45.2 │ 0.0536
-                         what changed (base=base4.json, new=three42.json; `tq report base=base4.json new=three42.json` tells more):
+                         what changed, the makespan by the work and the waits that it is made of (base=base4.json, new=three42.json; `tq report base=base4.json new=three42.json` tells more):
                           what    │ base_time │ new_time │ change_time
                          ─────────┼───────────┼──────────┼─────────────
                           b: work │   64.0 µs │   102 µs │     38.0 µs

@@ -182,7 +182,7 @@ fn a_baseline_alone_is_enough_for_a_check() {
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────
                   30.0 µs │ 40.0 µs │ 10.0 µs │           33.3
-                 what changed (base=base.csv, new=new.csv; `tq report base=base.csv new=new.csv` tells more):
+                 what changed, the makespan by the work and the waits that it is made of (base=base.csv, new=new.csv; `tq report base=base.csv new=new.csv` tells more):
                   what       │ base_time │ new_time │ change_time
                  ────────────┼───────────┼──────────┼─────────────
                   b: waiting │   15.0 µs │  25.0 µs │     10.0 µs
@@ -217,7 +217,7 @@ fn a_baseline_alone_is_enough_for_a_check() {
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────
                   30.0 µs │ 40.0 µs │ 10.0 µs │           33.3
-                 what changed (base=base.csv, new=ps.csv; `tq report base=base.csv new=ps.csv` tells more):
+                 what changed, the makespan by the work and the waits that it is made of (base=base.csv, new=ps.csv; `tq report base=base.csv new=ps.csv` tells more):
                   what                │ base_time │ new_time │ change_time
                  ─────────────────────┼───────────┼──────────┼─────────────
                   b: waiting          │   15.0 µs │  25.0 µs │     10.0 µs

@@ -152,7 +152,8 @@ impl VisitorMut for Rewriter<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<DataFusionError> {
-        let rewritten = scope::refuse_same_names(select)
+        let rewritten = unread::check_wildcards(select)
+            .and_then(|()| scope::refuse_same_names(select))
             .and_then(|()| perfetto::relations_of_columns(select))
             .and_then(|()| spelling::rewrite(select))
             .and_then(|()| rows::rewrite_where(select))
@@ -210,6 +211,7 @@ fn rewrite_factor(factor: &mut TableFactor, within: &mut Rewriter<'_>) -> Result
         ));
     }
     refuse_hints(factor)?;
+    unread::check_relation(factor)?;
     rows_of_lists::rewrite(factor)?;
     call_instead_of_wrapper(factor, &within.known.functions);
     perfetto::relation_of_one(factor)?;

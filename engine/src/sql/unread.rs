@@ -12,8 +12,9 @@ use datafusion::common::Result;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
-    AssignmentTarget, DataType, Delete, DuplicateTreatment, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Spanned, Statement, Update,
+    AssignmentTarget, DataType, Delete, DuplicateTreatment, ExactNumberInfo, ExcludeSelectItem, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Select,
+    SelectItem, Spanned, Statement, TableFactor, Update, WildcardAdditionalOptions,
 };
 
 use crate::sql::diagnostic::error_at;
@@ -120,17 +121,82 @@ pub(super) fn check_call(call: &Function, session: &SessionContext) -> Result<()
     let is_row = |argument: &FunctionArg| {
         matches!(argument, FunctionArg::Unnamed(FunctionArgExpr::Wildcard | FunctionArgExpr::QualifiedWildcard(_)))
     };
+    if is_distinct && UNDISTINCT.iter().any(|known| name.starts_with(known)) {
+        return refused("DISTINCT", "take the distinct rows in a subquery: `FROM (SELECT DISTINCT …)`");
+    }
     if is_distinct && list.is_some_and(|list| list.args.iter().any(is_row)) {
         return refused(
             "DISTINCT of whole rows",
             "count them in a subquery: `SELECT count(*) FROM (SELECT DISTINCT * FROM t)`",
         );
     }
+    let row_of = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::QualifiedWildcard(table)) => Some(table.to_string()),
+        _ => None,
+    };
+    if let Some(table) = list.and_then(|list| list.args.iter().find_map(row_of)) {
+        let hint = "a column that is never NULL in the rows of its table tells which are there: `count(t.task)`";
+        return refused(&format!("rows, `{table}.*`"), hint);
+    }
     Ok(())
 }
 
+/// Aggregates that do not look for DISTINCT (DataFusion 55.2), by their beginnings.
+const UNDISTINCT: [&str; 5] = ["corr", "covar_", "regr_", "nth_value", "approx_percentile_cont"];
+
 fn treats_nulls(list: &FunctionArgumentList) -> bool {
     list.clauses.iter().any(|clause| matches!(clause, FunctionArgumentClause::IgnoreOrRespectNulls(_)))
+}
+
+/// Refuses what a relation has behind its name: WITH ORDINALITY, and types of columns.
+pub(super) fn check_relation(relation: &TableFactor) -> Result<()> {
+    let (alias, is_numbered) = match relation {
+        // Of functions, others number the rows or refuse it.
+        TableFactor::Table { alias, with_ordinality, args, .. } => (alias, *with_ordinality && args.is_none()),
+        TableFactor::Function { alias, .. }
+        | TableFactor::Derived { alias, .. }
+        | TableFactor::TableFunction { alias, .. } => (alias, false),
+        _ => return Ok(()),
+    };
+    if is_numbered {
+        let hint = "number the rows: `row_number() OVER ()`";
+        return Err(error_at(relation.span(), "WITH ORDINALITY is not supported", hint));
+    }
+    let typed = alias.iter().flat_map(|alias| &alias.columns).find(|column| column.data_type.is_some());
+    match typed {
+        Some(column) => {
+            let message = format!("`{column}`: a column that is called otherwise keeps its type");
+            Err(error_at(column.name.span, message, "cast it in SELECT: `CAST(a AS DOUBLE)`"))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Refuses a column that a `*` of a SELECT leaves out and replaces.
+pub(super) fn check_wildcards(select: &Select) -> Result<()> {
+    select.projection.iter().try_for_each(|item| match item {
+        SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => check_wildcard(options),
+        _ => Ok(()),
+    })
+}
+
+fn check_wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
+    let left_out: Vec<&Ident> = match &options.opt_exclude {
+        Some(ExcludeSelectItem::Single(name)) => name.0.iter().filter_map(|part| part.as_ident()).collect(),
+        Some(ExcludeSelectItem::Multiple(names)) => {
+            names.iter().flat_map(|name| &name.0).filter_map(|part| part.as_ident()).collect()
+        }
+        None => Vec::new(),
+    };
+    let replaced = options.opt_replace.iter().flat_map(|replaced| &replaced.items);
+    let both = replaced.map(|item| &item.column_name).find(|name| left_out.iter().any(|out| out.value == name.value));
+    match both {
+        Some(name) => {
+            let message = format!("`{name}` stands in EXCLUDE and in REPLACE");
+            Err(error_at(name.span, message, "leave it out of one of them"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The type of a cast or a column: FLOAT(n) is the one that holds n bits, which DataFusion (55.2) takes for a REAL whatever n is. Other numbers
