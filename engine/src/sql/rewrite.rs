@@ -61,6 +61,7 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
         ParsedStatement::Statement(statement) => {
             refuse_changes(statement)?;
             unread::check_change(statement)?;
+            unread::check_into(statement)?;
             if let Statement::CreateTable(create) = statement.as_mut() {
                 for column in &mut create.columns {
                     unread::read_precision(&mut column.data_type, column.name.span)?;

@@ -8,23 +8,61 @@
 //! count(DISTINCT t.*)                            1
 //! ```
 
+use std::ops::ControlFlow;
+
 use datafusion::common::Result;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, DataType, Delete, DuplicateTreatment, ExactNumberInfo, ExcludeSelectItem, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Select,
-    SelectItem, Spanned, Statement, TableFactor, Update, WildcardAdditionalOptions,
+    SelectItem, SetExpr, Spanned, Statement, TableFactor, Update, Visit, Visitor, WildcardAdditionalOptions,
 };
+use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::diagnostic::error_at;
 
-/// Refuses what DELETE and UPDATE have beside a table, values and a condition.
+/// Refuses what DELETE and UPDATE have beside a table, values and a condition, and DROP beside names.
 pub(super) fn check_change(statement: &Statement) -> Result<()> {
     match statement {
         Statement::Delete(delete) => check_delete(delete),
         Statement::Update(update) => check_update(update),
+        Statement::Drop { temporary: true, .. } => {
+            Err(error_at(statement.span(), "there are no temporary tables", "`DROP TABLE t` drops one of the session"))
+        }
         _ => Ok(()),
+    }
+}
+
+/// Refuses INTO of a SELECT that is not the whole statement: no table would be made.
+pub(super) fn check_into(statement: &Statement) -> Result<()> {
+    struct Into<'a> {
+        whole: Option<&'a Select>,
+    }
+    impl Visitor for Into<'_> {
+        type Break = Span;
+        fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<Span> {
+            let is_whole = self.whole.is_some_and(|whole| std::ptr::eq(whole, select));
+            if select.into.is_some() && !is_whole {
+                ControlFlow::Break(select.span())
+            } else {
+                ControlFlow::Continue(())
+            }
+        }
+    }
+    let whole = match statement {
+        Statement::Query(query) => match query.body.as_ref() {
+            SetExpr::Select(select) => Some(select.as_ref()),
+            _ => None,
+        },
+        _ => None,
+    };
+    match statement.visit(&mut Into { whole }) {
+        ControlFlow::Break(span) => {
+            let hint = "make the table of all of it: `CREATE TABLE t AS SELECT … UNION …`";
+            Err(error_at(span, "INTO stands in a part of the statement", hint))
+        }
+        ControlFlow::Continue(()) => Ok(()),
     }
 }
 
@@ -201,7 +239,7 @@ fn check_wildcard(options: &WildcardAdditionalOptions) -> Result<()> {
 
 /// The type of a cast or a column: FLOAT(n) is the one that holds n bits, which DataFusion (55.2) takes for a REAL whatever n is. Other numbers
 /// that it does not read are refused.
-pub(super) fn read_precision(data_type: &mut DataType, at: datafusion::sql::sqlparser::tokenizer::Span) -> Result<()> {
+pub(super) fn read_precision(data_type: &mut DataType, at: Span) -> Result<()> {
     let refused = |what: String, hint: &str| Err(error_at(at, format!("`{what}` is not supported"), hint));
     match data_type {
         DataType::Float(ExactNumberInfo::Precision(1..=24)) => *data_type = DataType::Real,
