@@ -115,7 +115,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     open::watch_memory(&args.open);
     let is_standard = standard::is_asked_for(args)?;
     let mut suite = match is_standard {
-        true => standard::suite(&library::open(&args.library)?, args.tolerance)?,
+        true => standard::suite(args.tolerance)?,
         false => match not_interrupted(Suite::open(args))? {
             Ok(suite) => suite,
             Err(problem) => {

@@ -1,6 +1,6 @@
 //! What is compared where no query is named: the makespan, how long locations were busy, and the critical path where both
-//! sides have dependencies; of folded stacks, which have no times, their weight. Each is a saved query, which a project may replace
-//! like any other.
+//! sides have dependencies; of folded stacks, which have no times, their weight. Each is a built-in query: what a project calls `makespan` in
+//! its `.tq/queries` is asked where it is named, and is no gate that a pull request could lift.
 
 use std::collections::HashSet;
 
@@ -31,8 +31,8 @@ pub(super) const BUSY_TIME: &str = "busy time";
 pub(super) const CRITICAL_PATH: &str = "critical path";
 
 /// The standard comparisons, under the names that people read.
-pub(super) fn suite(library: &Library, tolerance: Option<MetricTolerance>) -> Result<Suite, Failure> {
-    let mut suite = Suite { entries: Vec::new() };
+pub(super) fn suite(tolerance: Option<MetricTolerance>) -> Result<Suite, Failure> {
+    let (library, mut suite) = (Library::default(), Suite::default());
     for (name, query) in STANDARD {
         let Some(mut query) = library.find(query)? else { continue };
         query.name = name.to_owned();

@@ -107,7 +107,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let library = library::open(&args.library)?;
     let (mut measures, mut not_compared) = (Vec::new(), Vec::new());
     for (name, query) in STANDARD {
-        if let Some(answer) = answer(&mut connection, &library, query)? {
+        // As `tq check` compares them: those of a project are no measure.
+        if let Some(answer) = answer(&mut connection, &Library::default(), query)? {
             match measure(name, &answer.rows)? {
                 Ok(measure) => measures.push(measure),
                 Err(lacking) if name == OF_GRAPHS => not_compared.extend(lacking.map(|lacking| (name, lacking))),

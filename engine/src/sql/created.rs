@@ -1,23 +1,24 @@
 //! Tables that are made: constraints that nobody would check are refused.
 //!
 //! DataFusion (55.2) takes NULLs into a NOT NULL column, and the same key twice; of a PRIMARY KEY or UNIQUE it concludes all the same that
-//! `GROUP BY key, b` has one row for each key. Generated columns stay NULL.
+//! `GROUP BY key, b` has one row for each key. Generated columns stay NULL. Of a file it believes NOT NULL (`WHERE x IS NULL` has no rows then) and
+//! WITH ORDER (`ORDER BY x` sorts nothing), and forgets DEFAULT.
 
 use datafusion::common::Result;
+use datafusion::sql::parser::CreateExternalTable;
 use datafusion::sql::sqlparser::ast::{ColumnDef, ColumnOption, Spanned, TableConstraint};
 
 use crate::sql::decimals;
 use crate::sql::diagnostic::error_at;
 
-/// Looks at the columns and constraints of a table; `is_read` says that its rows are those of a file.
+/// Looks at the columns and constraints of a table; `is_read` says that its rows are those of a file, which have no defaults.
 pub(super) fn check(columns: &[ColumnDef], constraints: &[TableConstraint], is_read: bool) -> Result<()> {
     decimals::check_columns(columns)?;
     for column in columns {
         for option in &column.options {
             let is_kept = match option.option {
-                ColumnOption::Null | ColumnOption::Default(_) | ColumnOption::Comment(_) => true,
-                // Whoever reads the file looks for them.
-                ColumnOption::NotNull => is_read,
+                ColumnOption::Null | ColumnOption::Comment(_) => true,
+                ColumnOption::Default(_) => !is_read,
                 _ => false,
             };
             if !is_kept {
@@ -28,6 +29,17 @@ pub(super) fn check(columns: &[ColumnDef], constraints: &[TableConstraint], is_r
     }
     match constraints.first() {
         Some(constraint) => Err(error_at(constraint.span(), format!("`{constraint}` would not be checked"), HINT)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses what a statement says of the order of a file's rows.
+pub(super) fn check_order(create: &CreateExternalTable) -> Result<()> {
+    match create.order_exprs.iter().flatten().next() {
+        Some(key) => {
+            let message = format!("`WITH ORDER ({key})` would not be checked");
+            Err(error_at(key.expr.span(), message, "leave it out: ORDER BY sorts"))
+        }
         None => Ok(()),
     }
 }

@@ -86,7 +86,10 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
             CopyToSource::Query(query) => visit(query.as_mut(), known),
             CopyToSource::Relation(_) => Ok(()),
         },
-        ParsedStatement::CreateExternalTable(create) => created::check(&create.columns, &create.constraints, true),
+        ParsedStatement::CreateExternalTable(create) => {
+            created::check_order(create)?;
+            created::check(&create.columns, &create.constraints, true)
+        }
         ParsedStatement::Reset(_) => Ok(()),
     }
 }

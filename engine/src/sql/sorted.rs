@@ -20,7 +20,7 @@ use datafusion::common::{DataFusionError, Result, SchemaError};
 use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, Function, FunctionArgumentClause, FunctionArguments, GroupByExpr, Ident, OrderByExpr, OrderByKind,
-    Query, Select, SelectItem, SetExpr, Value, Visit, Visitor, VisitorMut, WindowType,
+    Query, Select, SelectItem, SetExpr, Spanned, Value, Visit, Visitor, VisitorMut, WindowType,
 };
 
 use crate::sql::diagnostic::error_at;
@@ -188,6 +188,11 @@ pub(super) fn rewrite_order(query: &mut Query) -> Result<()> {
                 let hint = "a name stands in double quotes or in none, and a number is the position of a column";
                 return Err(error_at(literal.span, "ORDER BY a text orders nothing", hint));
             }
+            key if is_no_position(key) => {
+                let hint =
+                    "a number is the position of a column: `ORDER BY 1`; `ORDER BY 1 DESC` begins with the greatest";
+                return Err(error_at(key.span(), format!("ORDER BY {key} orders nothing"), hint));
+            }
             Expr::Identifier(name) => {
                 if let SetExpr::Select(select) = query.body.as_ref()
                     && is_ambiguous(name, select)
@@ -258,6 +263,21 @@ fn each(key: OrderByExpr) -> Vec<OrderByExpr> {
 fn split(keys: &mut Vec<OrderByExpr>) {
     if keys.iter().any(|key| values_of(&key.expr).is_some()) {
         *keys = std::mem::take(keys).into_iter().flat_map(each).collect();
+    }
+}
+
+/// Whether a key is a number that is not the position of a column: `-1`, `1.5`.
+fn is_no_position(key: &Expr) -> bool {
+    let digits = |expr: &Expr| match expr {
+        Expr::Value(literal) => match &literal.value {
+            Value::Number(digits, _) => Some(digits.clone()),
+            _ => None,
+        },
+        _ => None,
+    };
+    match key {
+        Expr::UnaryOp { expr, .. } => digits(expr).is_some(),
+        key => digits(key).is_some_and(|digits| digits.contains(['.', 'e', 'E'])),
     }
 }
 

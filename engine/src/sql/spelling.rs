@@ -567,6 +567,10 @@ fn check_arguments(call: &Function) -> Result<()> {
             let hint = "`nth_value(x, 2)` is the second value";
             Err(error_at(call.name.span(), "`nth_value` takes a value and a number", hint))
         }
+        "nth_value" if list.args.get(1).is_some_and(is_below_one) => {
+            let hint = "values are counted from 1: `nth_value(x, 2)` is the second; the last ones come first where the order is DESC";
+            Err(error_at(call.name.span(), "`nth_value` takes a number above 0", hint))
+        }
         "busy" | "max_concurrency" | "mean_concurrency" | "occupancy" => {
             let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(finish))) = list.args.get(1) else { return Ok(()) };
             let name_of_column = match finish {
@@ -581,6 +585,15 @@ fn check_arguments(call: &Function) -> Result<()> {
             Err(error_at(finish.span(), format!("`{name}` takes the end of each span, and no duration"), &hint))
         }
         _ => Ok(()),
+    }
+}
+
+fn is_below_one(argument: &FunctionArg) -> bool {
+    let FunctionArg::Unnamed(FunctionArgExpr::Expr(number)) = argument else { return false };
+    match number {
+        Expr::UnaryOp { op: UnaryOperator::Minus, .. } => true,
+        Expr::Value(literal) => matches!(&literal.value, Value::Number(digits, _) if digits.parse() == Ok(0_u64)),
+        _ => false,
     }
 }
 
