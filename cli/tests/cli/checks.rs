@@ -882,20 +882,3 @@ impl Project {
         self.0.read(name)
     }
 }
-
-/// A pull request brings its own queries; what is compared without `--query` is none of them.
-#[test]
-fn what_a_project_calls_makespan_is_no_gate() {
-    let place = Place::new();
-    place.write("slower.json", &TRACE.replace("[20,80]", "[20,180]"));
-    let arguments = "check slower.json --baseline run.json";
-    let before = place.tq(arguments);
-    assert_eq!(before.status, Some(1), "{}{}", before.stdout, before.stderr);
-    for (name, column) in [("makespan", "makespan"), ("busy-time", "busy_time"), ("critical-path-length", "path_time")]
-    {
-        let query = format!("-- title: a\n-- topic: b\n\nSELECT run, 1 AS {column} FROM runs");
-        place.write(&format!(".tq/queries/{name}.sql"), &query);
-    }
-    let after = place.tq(arguments);
-    assert_eq!((after.status, after.stdout), (before.status, before.stdout));
-}
