@@ -23,7 +23,7 @@ MARK = "M4RK"
 TRACE = "name,start_us,end_us\na,1,2\n"
 NEEDS_MORE = re.compile(r"^(require (?!skip_reload|vector_size)|load |foreach|loop|mode skip|concurrent)", re.M)
 DEFINES = re.compile(r"(?i)\s*(create|insert|drop)")
-CHANGES = re.compile(r"(?i)\s*(delete|update|alter|begin|rollback|commit)")
+CHANGES = re.compile(r"(?i)\s*(delete|update|alter|begin|rollback|commit|with\b.*\binsert\b)", re.S)
 ASKS = re.compile(r"(?i)^\(*(select|with|values|from)")
 DUCKDBS_OWN = re.compile(
     r"(?i)\bunion( all)? by name|using sample|pivot|\bpragma|duckdb_|read_csv|\bstruct_pack|\bexclude\b|\breplace\s*\(|columns\(|\basof\b"
@@ -93,7 +93,7 @@ def ask(file, tq, trace, counts, reasons):
         except Exception:
             counts["DuckDB refuses"] += 1
             continue
-        if head.startswith("statement"):
+        if head.startswith("statement") or DEFINES.match(sql):
             if CHANGES.match(sql):
                 counts["files that change rows"] += 1
                 return

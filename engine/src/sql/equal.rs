@@ -22,7 +22,7 @@ use datafusion::logical_expr::expr::{
     AggregateFunction, Case, InList, InSubquery, ScalarFunction, Sort, WindowFunction, WindowFunctionDefinition,
 };
 use datafusion::logical_expr::{
-    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, ScalarUDF, cast, lit, when,
+    Between, BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, ScalarUDF, TryCast, cast, lit, when,
 };
 use tq_udfs::checked::intervals::INTERVAL;
 use tq_udfs::computed::computed;
@@ -117,7 +117,10 @@ pub(super) fn rewrite(expr: Expr, schema: &DFSchema) -> Result<Transformed<Expr>
         {
             Transformed::yes(OfInterval::Days.of([*expr]))
         }
-        Expr::Cast(Cast { expr, field }) if is_list(field.data_type()) && expr.get_type(schema)?.is_string() => {
+        // TRY_CAST makes a list of one NULL of every text.
+        Expr::Cast(Cast { expr, field }) | Expr::TryCast(TryCast { expr, field })
+            if is_list(field.data_type()) && expr.get_type(schema)?.is_string() =>
+        {
             return plan_err!(
                 "text is not cast to a list: write `string_to_array(text, ',')`, or `[a, b]` for a list of values"
             );
