@@ -203,6 +203,18 @@ const FAULTS: &[(&str, &str, &str)] = &[
         "SELECT (SELECT max(y) FILTER (WHERE y > 1) FROM (VALUES (1), (2)) u(y) WHERE y >= x) FROM (VALUES (1)) t(x)",
         "error: ",
     ),
+    ("concatenated", "SELECT arrow_cast('a', 'Dictionary(Int32, Utf8)') || 1", "error: "),
+    ("equal", "SELECT approx_distinct(arrow_cast('a', 'Dictionary(Int32, Utf8)'))", "error: "),
+    ("equal", "SELECT TRY_CAST('a' AS INT[])", "[NULL]"),
+    ("spelling", "SELECT DISTINCT a + 1 FROM (VALUES (1)) t(a) ORDER BY a + 1", "error: "),
+    (
+        "names",
+        "SELECT sum(a) FILTER (WHERE EXISTS (SELECT 1)), sum(a) FILTER (WHERE EXISTS (SELECT 2)) FROM (VALUES (1)) t(a)",
+        "error: ",
+    ),
+    ("unread", "SELECT coalesce(sum(x), 0) FILTER (WHERE x > 1) FROM (VALUES (1), (2)) t(x)", "3"),
+    ("unread", "SELECT count(DISTINCT t.*) FROM (VALUES (1), (2)) t(x)", "1"),
+    ("unread", "SELECT arrow_typeof(CAST(1 AS FLOAT(53)))", "Float32"),
 ];
 
 #[tokio::test(flavor = "multi_thread")]
