@@ -105,6 +105,9 @@ impl Dialect for TqDialect {
             parser.advance_token();
             return Some(Ok(Expr::IsNull(Box::new(left.clone()))));
         }
+        if let Some(list) = list_of_subqueries(parser, left) {
+            return Some(Ok(list));
+        }
         if parser.parse_keywords(&[Keyword::BETWEEN, Keyword::SYMMETRIC]) {
             return Some(symmetric(parser, left, precedence));
         }
@@ -279,6 +282,32 @@ fn symmetric(parser: &mut Parser, left: &Expr, precedence: u8) -> Result<Expr, P
     };
     let (left, right) = (Box::new(between(&low, &high)), Box::new(between(&high, &low)));
     Ok(Expr::Nested(Box::new(Expr::BinaryOp { left, op: BinaryOperator::Or, right })))
+}
+
+/// `x IN ((SELECT …), 2)`, a list that begins with a subquery: sqlparser takes what is behind two parentheses for the subquery of IN.
+fn list_of_subqueries(parser: &mut Parser, left: &Expr) -> Option<Expr> {
+    let word = |at: usize, keyword: Keyword| matches!(&parser.peek_nth_token_ref(at).token, Token::Word(word) if word.keyword == keyword);
+    let negated = word(0, Keyword::NOT);
+    let words = if negated { 2 } else { 1 };
+    let opens = |at: usize| parser.peek_nth_token_ref(at).token == Token::LParen;
+    // What is no subquery must not be parsed twice: lists may stand within lists, a hundred deep.
+    let asks = [Keyword::SELECT, Keyword::WITH, Keyword::VALUES].iter().any(|keyword| word(words + 2, *keyword));
+    if !word(words - 1, Keyword::IN) || !opens(words) || !opens(words + 1) || !asks {
+        return None;
+    }
+    let list = parser.maybe_parse(|parser| {
+        (0..words).for_each(|_| parser.advance_token());
+        parser.expect_token(&Token::LParen)?;
+        let list = parser.parse_comma_separated(Parser::parse_expr)?;
+        parser.expect_token(&Token::RParen)?;
+        // One in parentheses is the subquery of IN, and rows are sqlparser's own.
+        match list.as_slice() {
+            [Expr::Subquery(_), _, ..] => Ok(list),
+            _ => parser.expected("a list that begins with a subquery", parser.peek_token()),
+        }
+    });
+    let list = list.ok()??;
+    Some(Expr::InList { expr: Box::new(left.clone()), list, negated })
 }
 
 /// Whether `ISNULL` comes next, which is no keyword of sqlparser.
