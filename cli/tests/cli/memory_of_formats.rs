@@ -162,8 +162,8 @@ fn pascal_measurements() {
 /// Blocks of a `.prof` file: their own offset, the next one's, records, kind.
 const BLOCK: usize = 65_536;
 
-fn block(file: &mut BufWriter<File>, at: i64, next: i64, records: i64, kind: u8, payload: &[u8]) -> Written {
-    [at * BLOCK as i64, next * BLOCK as i64, records]
+fn block(file: &mut BufWriter<File>, at: i64, next: Option<i64>, records: i64, kind: u8, payload: &[u8]) -> Written {
+    [at * BLOCK as i64, next.map_or(-1, |next| next * BLOCK as i64), records]
         .into_iter()
         .try_for_each(|number| file.write_all(&number.to_le_bytes()))?;
     file.write_all(&[kind])?;
@@ -201,7 +201,7 @@ fn parsec_profiles() {
         file.write_all(&padded(&header.concat(), BLOCK))?;
         let entry =
             |name: &[u8]| [padded(name, 64), padded(b"fill:#FF0000", 128), numbers(&[0, 0]), vec![0; 3]].concat();
-        block(file, 1, -1, 2, 2, &[entry(b"N/A"), entry(b"c::T")].concat())?;
+        block(file, 1, None, 2, 2, &[entry(b"N/A"), entry(b"c::T")].concat())?;
         let events = (2 * TASKS_OF_A_BLOCK * BLOCKS) as i64;
         let info = |text: &[u8]| [numbers(&[5, 1]), text.to_vec(), vec![0; 3]].concat();
         let stream = [
@@ -213,7 +213,7 @@ fn parsec_profiles() {
             info(b"th_id0"),
             info(b"vp_id0"),
         ];
-        block(file, 2, -1, 1, 3, &stream.concat())?;
+        block(file, 2, None, 1, 3, &stream.concat())?;
         for at in 0..BLOCKS {
             let mut events = Vec::with_capacity(BLOCK);
             for task in at * TASKS_OF_A_BLOCK..(at + 1) * TASKS_OF_A_BLOCK {
@@ -226,11 +226,8 @@ fn parsec_profiles() {
                 }
             }
             let own = at as i64 + 3;
-            let next = own + 1;
-            match at + 1 < BLOCKS {
-                true => block(file, own, next, 2 * TASKS_OF_A_BLOCK as i64, 1, &events)?,
-                false => last_block(file, own, 2 * TASKS_OF_A_BLOCK as i64, &events)?,
-            }
+            let next = (at + 1 < BLOCKS).then_some(own + 1);
+            block(file, own, next, 2 * TASKS_OF_A_BLOCK as i64, 1, &events)?;
         }
         Ok(())
     });
@@ -247,15 +244,6 @@ fn parsec_profiles() {
         file.write_all(b"}\n")
     });
     holds(&place, "graph.dot", "SELECT count(*) > 1000 FROM links", "true", &[]);
-}
-
-/// The last of a chain.
-fn last_block(file: &mut BufWriter<File>, at: i64, records: i64, payload: &[u8]) -> Written {
-    file.write_all(&(at * BLOCK as i64).to_le_bytes())?;
-    [-1, records].into_iter().try_for_each(|number: i64| file.write_all(&number.to_le_bytes()))?;
-    file.write_all(&[1])?;
-    file.write_all(payload)?;
-    file.write_all(&vec![0; BLOCK - 25 - payload.len()])
 }
 
 #[test]

@@ -24,6 +24,8 @@ use datafusion::logical_expr::expr::{AggregateFunction, Sort};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Distinct, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, cast, col};
 
+use crate::sql::concatenated::is_word;
+
 /// The column of the numbers.
 const POSITION: &str = "__position";
 
@@ -141,13 +143,12 @@ fn is_in_table_order(call: &AggregateFunction) -> bool {
 fn is_of_words(call: &AggregateFunction, schema: &DFSchema) -> bool {
     let is_distinct = call.params.distinct && !call.params.order_by.is_empty() && call.func.name() == "string_agg";
     is_distinct
-        && call.params.args.first().and_then(|value| value.get_type(schema).ok()).is_some_and(|data_type| {
-            match data_type {
-                DataType::Null => true,
-                DataType::Dictionary(_, values) => values.is_string(),
-                _ => false,
-            }
-        })
+        && call
+            .params
+            .args
+            .first()
+            .and_then(|value| value.get_type(schema).ok())
+            .is_some_and(|of| of.is_null() || is_word(&of))
 }
 
 fn as_text(call: &mut AggregateFunction) {

@@ -59,15 +59,7 @@ use crate::tables::{PROGRAM_TASKS, Table};
 pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
     match statement {
         ParsedStatement::Statement(statement) => {
-            refuse_changes(statement)?;
-            unread::check_change(statement)?;
-            unread::check_into(statement)?;
-            if let Statement::CreateTable(create) = statement.as_mut() {
-                for column in &mut create.columns {
-                    unread::read_precision(&mut column.data_type, column.name.span)?;
-                }
-                created::check(&create.columns, &create.constraints, false)?;
-            }
+            check_statement(statement)?;
             if let Statement::ShowVariable { variable } = statement.as_ref()
                 && let Some(query) = settings::show(variable)?
             {
@@ -79,7 +71,9 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
             visit(statement.as_mut(), known)
         }
         ParsedStatement::Explain(explain) => {
-            unread::check_explained(&explain.statement, explain.options.analyze)?;
+            if let ParsedStatement::Statement(explained) = explain.statement.as_ref() {
+                unread::check_explained(explained, explain.options.analyze)?;
+            }
             rewrite(&mut explain.statement, known)
         }
         ParsedStatement::CopyTo(copy) => match &mut copy.source {
@@ -92,6 +86,28 @@ pub fn rewrite(statement: &mut ParsedStatement, known: &Known) -> Result<()> {
         }
         ParsedStatement::Reset(_) => Ok(()),
     }
+}
+
+/// Refuses what a statement would change or what nobody would read of it, also of one that is prepared.
+fn check_statement(statement: &mut Statement) -> Result<()> {
+    match statement {
+        Statement::Prepare { statement, .. } => return check_statement(statement),
+        Statement::Explain { statement, analyze, .. } => {
+            unread::check_explained(statement, *analyze)?;
+            return check_statement(statement);
+        }
+        _ => {}
+    }
+    refuse_changes(statement)?;
+    unread::check_change(statement)?;
+    unread::check_into(statement)?;
+    if let Statement::CreateTable(create) = statement {
+        for column in &mut create.columns {
+            unread::read_precision(&mut column.data_type, column.name.span)?;
+        }
+        created::check(&create.columns, &create.constraints, false)?;
+    }
+    Ok(())
 }
 
 /// What a session has that calls of functions are read with.

@@ -8,19 +8,20 @@
 //! count(DISTINCT t.*)                            1
 //! ```
 
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use datafusion::common::Result;
 use datafusion::prelude::SessionContext;
-use datafusion::sql::parser::Statement as ParsedStatement;
 use datafusion::sql::sqlparser::ast::{
     AssignmentTarget, DataType, Delete, DuplicateTreatment, ExactNumberInfo, ExcludeSelectItem, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, Select,
-    SelectItem, SetExpr, Spanned, Statement, TableFactor, Update, Visit, Visitor, WildcardAdditionalOptions,
+    FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
+    Select, SelectItem, SetExpr, Spanned, Statement, TableFactor, Update, Visit, Visitor, WildcardAdditionalOptions,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::diagnostic::error_at;
+use crate::sql::scope::normal;
 
 /// Refuses what DELETE and UPDATE have beside a table, values and a condition, and DROP beside names.
 pub(super) fn check_change(statement: &Statement) -> Result<()> {
@@ -67,9 +68,8 @@ pub(super) fn check_into(statement: &Statement) -> Result<()> {
 }
 
 /// Refuses EXPLAIN of what would be carried out by it.
-pub(super) fn check_explained(explained: &ParsedStatement, is_run: bool) -> Result<()> {
-    let ParsedStatement::Statement(statement) = explained else { return Ok(()) };
-    match statement.as_ref() {
+pub(super) fn check_explained(statement: &Statement, is_run: bool) -> Result<()> {
+    match statement {
         Statement::Delete(_) | Statement::Update(_) if !is_run => {
             let hint = "EXPLAIN the question after its rows: `EXPLAIN SELECT * FROM t WHERE …`";
             Err(error_at(statement.span(), "EXPLAIN of a DELETE or UPDATE would carry it out", hint))
@@ -109,20 +109,20 @@ fn check_update(update: &Update) -> Result<()> {
         let hint = "which rows change is a condition: `UPDATE t SET a = 1 WHERE …`; a join makes a new table: `CREATE TABLE changed AS SELECT …`";
         return Err(error_at(span, format!("UPDATE has no {what}"), hint));
     }
-    let mut known: Vec<&AssignmentTarget> = Vec::new();
-    for assignment in &update.assignments {
-        if known.contains(&&assignment.target) {
-            let message = format!("UPDATE sets `{}` twice", assignment.target);
-            return Err(error_at(span, message, "leave one of them out"));
-        }
-        known.push(&assignment.target);
+    let columns = update.assignments.iter().filter_map(|assignment| match &assignment.target {
+        AssignmentTarget::ColumnName(name) => own_name(name),
+        AssignmentTarget::Tuple(_) => None,
+    });
+    let mut known = HashSet::new();
+    match columns.into_iter().find(|column| !known.insert(column.clone())) {
+        Some(column) => Err(error_at(span, format!("UPDATE sets `{column}` twice"), "leave one of them out")),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Refuses what a call has that only aggregates and windows read, or nobody.
 pub(super) fn check_call(call: &Function, session: &SessionContext) -> Result<()> {
-    let name = call.name.to_string().to_lowercase();
+    let Some(name) = own_name(&call.name) else { return Ok(()) };
     let (is_scalar, is_window) = {
         let state = session.state_ref();
         let state = state.read();
@@ -177,6 +177,11 @@ pub(super) fn check_call(call: &Function, session: &SessionContext) -> Result<()
         return refused(&format!("rows, `{table}.*`"), hint);
     }
     Ok(())
+}
+
+/// The last part of a name, as the catalogue has it.
+fn own_name(name: &ObjectName) -> Option<String> {
+    name.0.last()?.as_ident().map(normal)
 }
 
 /// Aggregates that do not look for DISTINCT (DataFusion 55.2), by their beginnings.
