@@ -34,7 +34,8 @@ fn a_report_is_a_page_with_pictures() {
         | E0/W1 | 60.0 µs | 80.0 µs | 0.75 |
         | E0/W0 | 50.0 µs | 80.0 µs | 0.625 |
 
-        Imbalance is the busiest location's time over the mean: 1 is even.
+        Imbalance is the busiest location's time over the mean: 1 is even. Its per cent are of the worst case: 0 is even, 100 is all work on
+        one location.
 
         | lanes | least_time | most_time | imbalance | imbalance_percent | load_balance | gini |
         | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
