@@ -35,4 +35,6 @@ SELECT run, pe, messages, buffers, round(carried / nullif(buffers, 0), 3) AS mes
   round(1.0 * buffer_bytes / nullif(buffers, 0), 1) AS bytes_per_buffer,
   round(1.0 * buffer_bytes / nullif(message_bytes, 0), 3) AS bytes_on_the_wire_per_byte
 FROM pe_rows
+-- Of a run without a recording of buffers nothing is known about them.
+WHERE run IN (SELECT run FROM kinds)
 ORDER BY sort_index, pe, run

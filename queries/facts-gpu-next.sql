@@ -18,11 +18,22 @@ WITH longest AS (
   GROUP BY role, name
   QUALIFY row_number() OVER (PARTITION BY role ORDER BY sum(duration) DESC, name) = 1
 ), calls AS (
+  -- A call that waits for a device does not make it idle.
   SELECT name, count(*) AS calls, sum(duration) AS total_time
   FROM program_tasks
-  WHERE kind IN ('cuda_runtime', 'cuda_driver') AND run = (SELECT run FROM longest)
+  WHERE kind IN ('cuda_runtime', 'cuda_driver') AND role <> 'wait' AND run = (SELECT run FROM longest)
   GROUP BY name
   QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, name) = 1
+), host AS (
+  SELECT t.name, sum(s.self_time) AS total_time
+  FROM self_time(working_tasks) s
+  JOIN working_tasks t ON t.task = s.task
+  JOIN program_locations l ON l.run = t.run AND l.location = t.location
+  WHERE l.kind <> 'stream' AND t.role <> 'wait' AND t.kind NOT IN ('cuda_runtime', 'cuda_driver') AND t.run = (SELECT run FROM longest)
+  GROUP BY t.name
+  QUALIFY row_number() OVER (ORDER BY sum(s.self_time) DESC, t.name) = 1
+), h AS (
+  SELECT max(name) AS name, max(total_time) AS total_time FROM host
 ), c AS (
   -- One row, whether there are calls or not.
   SELECT max(name) AS name, max(calls) AS calls, max(total_time) AS total_time FROM calls
@@ -40,15 +51,17 @@ SELECT 'Look next at '
            || round(100.0 * (makespan - total) / makespan, 1) || ' % of the run.'
        WHEN idle >= greatest(computing, communicating, copying) THEN 'why the devices idle (see What streams wait for)'
          || CASE WHEN c.total_time > 0 THEN '; of the calls of the host, ' || c.name || ' took most: ' || time_text(c.total_time) || ' in '
-           || c.calls || CASE WHEN c.calls = 1 THEN ' call (see Launches).' ELSE ' calls (see Launches).' END ELSE '.' END
+           || c.calls || CASE WHEN c.calls = 1 THEN ' call (see Launches)' ELSE ' calls (see Launches)' END ELSE '' END
+         || CASE WHEN h.total_time > 0 AND h.name <> '' THEN '; of what else it did, ' || h.name || ', ' || time_text(h.total_time) || '.' ELSE '.' END
        WHEN communicating >= greatest(computing, copying) THEN 'communication that no computing hides (see How much communication is hidden)'
          || coalesce('; ' || communication_name || ' takes most, ' || time_text(communication_time) || ' in all, hidden or not.', '.')
        WHEN copying > computing THEN 'copies that no computing hides (see How the devices spend their time)'
          || coalesce('; ' || copy_name || ' takes most, ' || time_text(copy_time) || ' in all, hidden or not.', '.')
        ELSE 'the kernels that compute (see Kernels), the largest part of the devices'' time' || coalesce('; ' || work_name || ' takes most, '
          || time_text(work_time) || '.', '.')
-     END AS fact, c.name, work_name, communication_name, copy_name
+     END AS fact, c.name, h.name AS host_name, work_name, communication_name, copy_name
 FROM sums
 CROSS JOIN c
+CROSS JOIN h
 CROSS JOIN k
 WHERE total > 0

@@ -38,6 +38,11 @@ WITH longest AS (
 )
 SELECT 'Look next at '
   || CASE
+       -- How unevenly little is spread does not matter.
+       WHEN s.runtime_time > 2 * s.work_time OR (s.runtime_time > s.work_time AND (s.threads = 1 OR s.imbalance < 1.25))
+         THEN 'the runtime itself (see Where the time went): it kept the worker threads'
+         || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END || ' busy longer than the task bodies, which took '
+         || time_text(s.work_time) || '; ' || n.runtime_name || ' took most, ' || time_text(n.runtime_time) || '.'
        -- Without its longest task the location would not stand out.
        WHEN s.threads > 1 AND s.imbalance >= 1.25 AND s.most_time - b.duration < 1.25 * (s.work_time - b.duration) / s.threads
          THEN 'one task: ' || b.name || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END || ' took ' || time_text(b.duration)
@@ -46,9 +51,6 @@ SELECT 'Look next at '
        WHEN s.threads > 1 AND s.imbalance >= 1.25 THEN 'how the work is spread (see How the work is spread over ranks and threads): in task bodies, '
          || s.most || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END || ' did most, ' || time_text(s.most_time) || ', '
          || round(s.imbalance, 2) || ' times the mean, and ' || s.least || ' least, ' || time_text(s.least_time) || '.'
-       WHEN s.runtime_time > s.work_time THEN 'the runtime itself (see Where the time went): it kept the worker threads'
-         || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END || ' busy longer than the task bodies, which took '
-         || time_text(s.work_time) || '; ' || n.runtime_name || ' took most, ' || time_text(n.runtime_time) || '.'
        ELSE 'the largest task class (see Where the time went): ' || n.work_name || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END
          || ' took ' || time_text(n.work_time) || ' in ' || n.tasks || CASE n.tasks WHEN 1 THEN ' task' ELSE ' tasks' END || '; all task bodies took '
          || time_text(s.work_time) || '.'

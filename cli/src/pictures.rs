@@ -2,12 +2,12 @@
 
 use datafusion::arrow::array::{AsArray, RecordBatch};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
 use tq_engine::queries::{Chart as ChartLine, SavedQuery};
 use tq_engine::sql::{self, Statement};
 
 use crate::charts::gantt::LaneOrder;
-use crate::charts::{Chart, Names};
+use crate::charts::{Chart, Names, natural};
 use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
 use crate::format::Format;
@@ -33,16 +33,21 @@ pub(crate) fn of_session(connection: &mut Connection) -> Result<Picture, Failure
     let title = runs.join(", ");
     let names = Names::of_runs(runs.into_iter());
     let rows = connection.collect(
-        "SELECT locations.run, location FROM locations JOIN runs ON runs.run = locations.run \
-         ORDER BY run_number, sort_index, location",
+        "SELECT locations.run, location, name, run_number, sort_index FROM locations JOIN runs ON runs.run = locations.run",
         &Params::new(),
     )?;
-    let text = |column: usize| cast(rows.column(column), &DataType::Utf8);
-    let (runs, locations) = (text(0)?, text(1)?);
-    let (runs, locations) = (runs.as_string::<i32>(), locations.as_string::<i32>());
-    let lanes = (runs.iter().zip(locations.iter()))
-        .map(|(run, location)| (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned()))
-        .collect();
+    let text = |column: usize| -> Result<Vec<String>, Failure> {
+        let texts = cast(rows.column(column), &DataType::Utf8)?;
+        Ok(texts.as_string::<i32>().iter().map(|text| text.unwrap_or_default().to_owned()).collect())
+    };
+    let number = |column: usize| cast(rows.column(column), &DataType::Int64);
+    let (run_numbers, places) = (number(3)?, number(4)?);
+    let (run_numbers, places) = (run_numbers.as_primitive::<Int64Type>(), places.as_primitive::<Int64Type>());
+    let places = run_numbers.iter().zip(places).map(|(run, place)| (run, place.is_none(), place));
+    let lanes = text(0)?.into_iter().zip(text(1)?).zip(text(2)?).map(|((run, location), name)| (run, location, name));
+    let mut placed: Vec<_> = places.zip(lanes).collect();
+    placed.sort_by_cached_key(|(place, (_, location, _))| (*place, natural(location)));
+    let lanes = placed.into_iter().map(|(_, lane)| lane).collect();
     Ok(Picture { title, order: LaneOrder { lanes }, slice: connection.session().slice(), names, ..Picture::default() })
 }
 
@@ -66,18 +71,28 @@ fn chart(line: &ChartLine, query: &SavedQuery, params: &Params) -> Result<Chart,
     Chart::new(&line.kind, pairs).map_err(|error| Failure::from(error).in_file(&query.file(), Some(line.line as u64)))
 }
 
+/// A picture of the answer of a saved query.
+pub(crate) struct Drawn {
+    pub(crate) svg: String,
+    /// One bar: its row says the same in less space.
+    pub(crate) is_one_bar: bool,
+}
+
 /// The pictures of the charts of a saved query, in the order of its header; without rows there is none.
 pub(crate) fn of_query(
     connection: &mut Connection,
     query: &SavedQuery,
     params: &Params,
     picture: &Picture,
-) -> Result<Vec<String>, Failure> {
+) -> Result<Vec<Drawn>, Failure> {
     let mut drawn = Vec::new();
-    for (chart, line) in charts(query, params)? {
+    for ((chart, line), ChartLine { kind, .. }) in charts(query, params)?.into_iter().zip(&query.header.charts) {
         let picture = Picture { chart: Some(chart), ..picture.clone() };
         let placed = |failure: Failure| failure.in_file_of_chart(&query.file(), Some(line), query.statement.line);
-        drawn.extend(draw(connection, &query.statement, params, picture).map_err(placed)?);
+        let (svg, rows) = draw(connection, &query.statement, params, picture).map_err(placed)?;
+        if rows > 0 {
+            drawn.push(Drawn { svg, is_one_bar: rows == 1 && kind == "bar" });
+        }
     }
     Ok(drawn)
 }
@@ -86,25 +101,25 @@ pub(crate) fn of_query(
 pub(crate) fn gantt_of_sql(connection: &mut Connection, text: &str, picture: Picture) -> Result<String, Failure> {
     let statements = sql::parse(text)?;
     let statement = statements.first().ok_or_else(|| Problem::internal("no statement"))?;
-    Ok(draw(connection, statement, &Params::new(), picture)?.unwrap_or_default())
+    Ok(draw(connection, statement, &Params::new(), picture)?.0)
 }
 
-/// Rows stream into the picture, which says what it wants of them; `None` = there are none.
+/// Rows stream into the picture, which says what it wants of them; beside it, how many there are.
 fn draw(
     connection: &mut Connection,
     statement: &Statement,
     params: &Params,
     picture: Picture,
-) -> Result<Option<String>, Failure> {
+) -> Result<(String, usize), Failure> {
     let buffer = Buffer::default();
     let look = Look::plain(connection.session().tick());
     let mut output = Counted { output: output::create(Format::Svg, buffer.writer(), &look, None, picture), rows: 0 };
     connection.run(statement, params, &mut output)?;
     output.close()?;
-    Ok((output.rows > 0).then(|| buffer.text()))
+    Ok((buffer.text(), output.rows))
 }
 
-/// An output that knows whether anything came.
+/// An output that counts rows.
 struct Counted {
     output: Box<dyn Output>,
     rows: usize,

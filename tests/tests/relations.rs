@@ -526,20 +526,79 @@ fn the_answer_for_several_runs_is_that_for_each() {
     }
 }
 
-#[test]
-fn memory_is_asked_for_and_given_back() {
+/// A session whose queries may take so many bytes.
+fn session_within(limit: usize) -> SessionContext {
     use datafusion::execution::SessionStateBuilder;
     use datafusion::execution::memory_pool::GreedyMemoryPool;
     use datafusion::execution::runtime_env::RuntimeEnvBuilder;
     use datafusion::prelude::SessionConfig;
+    let pool = Arc::new(GreedyMemoryPool::new(limit));
+    let runtime_env = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
+    let config = SessionConfig::new().with_target_partitions(2);
+    let builder = SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime_env);
+    let mut session = SessionContext::new_with_state(tq_engine::sql::configure(builder).build());
+    tq_engine::session::register_functions(&mut session, tq_udfs::ticks::Tick::Nanosecond).unwrap();
+    session
+}
+
+/// The rows and notes of a statement, both sorted.
+fn answer_with_notes(session: &SessionContext, sql: &str) -> (Vec<Vec<String>>, Vec<String>) {
+    let statement = tq_engine::sql::parse(sql).unwrap().remove(0);
+    let (rows, notes) = wait(async {
+        let query = tq_engine::sql::execute(session, &statement, None).await.unwrap();
+        let notes = query.notes();
+        let rows = query.collect().await.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        (rows, notes.take())
+    });
+    let mut notes: Vec<String> = notes.into_iter().map(|note| note.text).collect();
+    notes.sort();
+    (sorted(cells(&rows, "")), notes)
+}
+
+/// Where memory is short, what is independent of each other is computed one after the other.
+#[test]
+fn answers_in_parts_are_those_of_the_whole() {
+    let words = "(SELECT * REPLACE (arrow_cast(run, 'Dictionary(Int32, Utf8)') AS run, arrow_cast(location, 'Dictionary(UInt8, Utf8)') \
+                 AS location, arrow_cast(name, 'Dictionary(Int32, Utf8View)') AS name) FROM tasks)";
+    let few = "(SELECT * FROM tasks WHERE task % 50 = 0)";
+    // Spans that hardly overlap, so that pairs are few.
+    let apart = |step: u64| {
+        format!(
+            "(SELECT run, location, task, task * 10 + {step} AS start, task * 10 + {step} + 7 AS finish FROM tasks)"
+        )
+    };
+    let (a, b) = (apart(0), apart(5));
+    let calls = [
+        format!("self_time({words})"),
+        "gaps(tasks)".to_owned(),
+        format!("gaps({words}, ends => true)"),
+        "timeline(tasks, bins => 7)".to_owned(),
+        format!("call_tree({words})"),
+        "cluster_view((SELECT *, task % 2 AS depth FROM tasks), limit => 40)".to_owned(),
+        "concurrency(tasks)".to_owned(),
+        format!("intersect({a}, {b})"),
+        format!("intersect({a}, (SELECT 100 AS start, 90000 AS finish))"),
+        format!("subtract({a}, {b})"),
+        format!("subtract(tasks, {few}, by => 'run')"),
+    ];
+    let (whole, parts) = (session_within(1 << 30), session_within(3 << 20));
+    for session in [&whole, &parts] {
+        register_traces(session, 40, 40_000, true);
+    }
+    for call in calls {
+        let sql = format!("SELECT * FROM {call}");
+        assert_eq!(answer_with_notes(&parts, &sql), answer_with_notes(&whole, &sql), "{call}");
+        let spilled = ask(&parts, &format!("EXPLAIN ANALYZE SELECT count(*) FROM {call}")).concat().concat();
+        let function = spilled.split("RelationExec").nth(1).unwrap_or_default();
+        assert!(function.contains("spill_count=") && !function.contains("spill_count=0"), "{call}: {spilled}");
+        assert_eq!(parts.runtime_env().memory_pool.reserved(), 0, "{call}");
+    }
+}
+
+#[test]
+fn memory_is_asked_for_and_given_back() {
     for limit in [1 << 30, 200 << 10] {
-        let pool = Arc::new(GreedyMemoryPool::new(limit));
-        let runtime_env = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc().unwrap();
-        let config = SessionConfig::new().with_target_partitions(2);
-        let builder =
-            SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime_env);
-        let mut session = SessionContext::new_with_state(tq_engine::sql::configure(builder).build());
-        tq_engine::session::register_functions(&mut session, tq_udfs::ticks::Tick::Nanosecond).unwrap();
+        let session = session_within(limit);
         register_traces(&session, 30, 20_000, false);
         // `message_matrix` keeps a square of locations and no message.
         let keeps_rows = |call: &&&str| !call.starts_with("intersect") && !call.starts_with("message_matrix");

@@ -26,9 +26,10 @@ use crate::graph::NONE;
 use crate::lanes::nest::{Place, nest};
 use crate::lanes::open::Open;
 use crate::lanes::words::{Words, WordsReading};
-use crate::lanes::{LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::{Call, Work, column};
-use crate::relation::rows::{Role, Rows};
+use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction};
 use crate::self_time::note_crossing;
@@ -69,7 +70,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: of equal spans the one with the smaller task is the outer one; without a column `task`, the one that comes \
          first.\n\n\
          Errors: a sum beyond BIGINT.\n\n\
-         Cost: n log n, linear when tasks are sorted by start; 32 bytes a task and about 80 a path. Stacks of a chain share their text; \
+         Cost: n log n, linear when tasks are sorted by start; 32 bytes a task beside the tasks themselves (beyond half of the memory limit, of the \
+         largest lane) and about 80 a path. Stacks of a chain share their text; \
          where a tree branches, the text above is made anew.\n\n\
          Source: gprof, Graham, Kessler and McKusick 1982; folded stacks: FlameGraph, Gregg 2011.",
         "call_tree([tasks])",
@@ -110,26 +112,32 @@ impl RelationFunction for CallTree {
 
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
-        let (words, names) = number_names(&tasks, &mut call.work)?;
-        let mut lanes = Lanes::new();
-        let mut lane_of = lanes.number(&tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
-        let mut on_lanes = by_lane(&tasks, &mut lane_of, lanes.len(), Unfinished::Endless, &mut call.work)?;
-        drop(lane_of);
-        let mut trees: Vec<Tree> = (0..runs.len()).map(|_| Tree::default()).collect();
-        let ties = tasks.ties();
-        let mut crossing = 0;
-        for (lane, spans) in on_lanes.lanes() {
-            call.work.check()?;
-            sort_lane(spans, &ties);
-            let tree = &mut trees[lanes.lane(lane).run];
-            let before = tree.size();
-            crossing += tree.add_lane(spans, &names);
-            call.work.grow(tree.size() - before)?;
+        let share = Share::Lanes("location");
+        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: TASK_BYTES };
+        let mut parts = Parts::read(call, &[ask])?;
+        let mut words = Words::default();
+        let mut trees: Vec<Tree> = vec![];
+        let (mut counts, mut crossing) = (Counts::default(), 0);
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            let names = number_names(&mut words, tasks, &mut call.work)?;
+            let mut lanes = Lanes::new();
+            let mut lane_of = lanes.number(tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
+            let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::Endless, &mut call.work)?;
+            drop(lane_of);
+            trees.resize_with(runs.len(), Tree::default);
+            let ties = tasks.ties();
+            for (lane, spans) in on_lanes.lanes() {
+                call.work.check()?;
+                sort_lane(spans, &ties);
+                let tree = &mut trees[lanes.lane(lane).run];
+                let before = tree.size();
+                crossing += tree.add_lane(spans, &names);
+                call.work.grow_lasting(tree.size() - before)?;
+            }
+            counts = counts.plus(on_lanes.counts);
         }
-        on_lanes.counts.note(&call.work, Unfinished::Endless, "location", LEFT_OUT);
+        counts.note(&call.work, Unfinished::Endless, "location", LEFT_OUT);
         note_crossing(crossing, &call.work);
-        drop((on_lanes, names));
         for run in runs.in_order() {
             emit(call, &runs, run, &trees[run], &words)?;
         }
@@ -137,18 +145,21 @@ impl RelationFunction for CallTree {
     }
 }
 
+/// Bytes that a task takes: its name, its lane, and its span on it.
+const TASK_BYTES: usize = size_of::<u32>() + BYTES_ON_LANE;
+
 /// The name of each row, as a number.
-fn number_names(tasks: &Rows, work: &mut Work) -> Result<(Words, Vec<u32>)> {
-    let (mut words, mut reading) = (Words::default(), WordsReading::default());
+fn number_names(words: &mut Words, tasks: &Rows, work: &mut Work) -> Result<Vec<u32>> {
+    let mut reading = WordsReading::default();
     work.grow(tasks.len() * size_of::<u32>())?;
     let mut names = Vec::with_capacity(tasks.len());
     for batch in tasks.batches() {
         work.check()?;
         let before = words.size();
         words.number(&mut reading, column(&batch.batch, "name")?, &mut names)?;
-        work.grow(words.size() - before)?;
+        work.grow_lasting(words.size() - before)?;
     }
-    Ok((words, names))
+    Ok(names)
 }
 
 /// The paths of one run.

@@ -25,9 +25,10 @@ use datafusion_common::{Result, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::lanes::{ByLane, LaneSpan, Lanes, Nulls, Unfinished, by_lane};
+use crate::lanes::{BYTES_ON_LANE, ByLane, LaneSpan, Lanes, Nulls, Unfinished, by_lane};
 use crate::relation::call::{Call, Options, column};
-use crate::relation::rows::{Role, Rows, Ties};
+use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::rows::{Rows, Ties};
 use crate::relation::runs::Runs;
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, Part, RelationFunction,
@@ -74,7 +75,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: of equal keys the one with the smaller task stays; without a column `task`, the one that comes first. Tasks of a \
          row that start together are in the order of their finishes, then of tasks.\n\n\
          Errors: a negative `limit`.\n\n\
-         Cost: linear when tasks are sorted by start; 28 bytes a task in the window and 32 a segment.\n\n\
+         Cost: linear when tasks are sorted by start; 28 bytes a task in the window (beyond half of the memory limit, of the \
+         largest lane) and 32 a segment.\n\n\
          Source: the cluster view of Taskflow's profiler (TFProf).",
         "cluster_view([tasks], [limit => BIGINT], [from => BIGINT], [to => BIGINT])",
     )
@@ -127,43 +129,91 @@ impl RelationFunction for ClusterView {
             Some(limit) => return plan_err!("cluster_view: `limit` is {limit}, below 0"),
         };
         let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
+        let share = Share::Lanes("location");
+        let mut parts = Parts::read(call, &[Ask { input: "tasks", needed: &[], share, row_bytes: BYTES_ON_LANE }])?;
         match call.input("tasks")?.0.left_out() {
             0 => {}
             1 => call.work.note("1 task without start or finish was left out"),
             many => call.work.note(format!("{many} tasks without start or finish were left out")),
         }
+        // All tasks of a run compete for the room that `limit` leaves.
+        let (mut firsts, mut picture): (Vec<First>, _) = (vec![], None);
+        let is_one = parts.are_one();
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            let of_part = Picture::of(tasks, call)?;
+            firsts.resize_with(runs.len(), || First::new(limit));
+            of_part.compete(&mut firsts, &tasks.ties(), call)?;
+            picture = Some(of_part).filter(|_| is_one);
+        }
+        let stay: Vec<Stay> = firsts.into_iter().map(First::finish).collect();
+        parts.rewind();
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            let of_part = match picture.take() {
+                Some(picture) => picture,
+                None => Picture::of(tasks, call)?,
+            };
+            of_part.answer(&runs, tasks, &stay, call)?;
+        }
+        Ok(())
+    }
+}
+
+/// The tasks of whole lanes, by row of the picture.
+struct Picture {
+    lanes: Lanes,
+    rows: Vec<PictureRow>,
+    /// The tasks of each row, sorted.
+    spans: ByLane,
+}
+
+impl Picture {
+    fn of(tasks: &Rows, call: &mut Call) -> Result<Picture> {
         let mut lanes = Lanes::new();
-        let mut row_of = lanes.number(&tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
-        let picture_rows = part_by_depth(&tasks, &mut row_of, lanes.len())?;
-        let mut spans = by_lane(&tasks, &mut row_of, picture_rows.len(), Unfinished::LeftOut, &mut call.work)?;
+        let mut row_of = lanes.number(tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
+        let rows = part_by_depth(tasks, &mut row_of, lanes.len())?;
+        let mut spans = by_lane(tasks, &mut row_of, rows.len(), Unfinished::LeftOut, &mut call.work)?;
         drop(row_of);
         let ties = tasks.ties();
         for (_, row) in spans.lanes() {
             call.work.check()?;
             sort_row(row, &ties);
         }
+        Ok(Picture { lanes, rows, spans })
+    }
+
+    fn run(&self, row: usize) -> usize {
+        self.lanes.lane(self.rows[row].lane).run
+    }
+
+    /// Shows the tasks of each run to those that were the first so far.
+    fn compete(&self, firsts: &mut [First], ties: &Ties<'_>, call: &mut Call) -> Result<()> {
+        for row in 0..self.rows.len() {
+            call.work.check()?;
+            let first = &mut firsts[self.run(row)];
+            let before = first.size();
+            first.show_row(self.spans.lane(row), ties);
+            call.work.grow_lasting(first.size() - before)?;
+        }
+        Ok(())
+    }
+
+    /// Sends on the segments of the rows, run by run.
+    fn answer(&self, runs: &Runs, tasks: &Rows, stay: &[Stay], call: &mut Call) -> Result<()> {
+        let ties = tasks.ties();
+        let mut of_runs: Vec<Vec<usize>> = vec![vec![]; runs.len()];
+        (0..self.rows.len()).for_each(|row| of_runs[self.run(row)].push(row));
         for run in runs.in_order() {
-            let of_run: Vec<usize> =
-                (0..picture_rows.len()).filter(|row| lanes.lane(picture_rows[*row].lane).run == run).collect();
-            let bytes = First::most_keys(limit).min(spans.spans.len()) * size_of::<Key>();
-            call.work.grow(bytes)?;
-            let least = least_key(&spans, &of_run, limit, &ties);
-            call.work.shrink(bytes);
+            let answer = Answer { runs, run, lanes: &self.lanes, tasks, rows: &self.rows };
             let mut found = vec![];
-            for row in of_run {
+            for row in of_runs[run].iter().copied() {
                 call.work.check()?;
-                segments(spans.lane(row), least, &ties, |segment| found.push((row, segment)));
+                segments(self.spans.lane(row), stay[run], &ties, |segment| found.push((row, segment)));
                 if found.len() >= CHUNK_ROWS {
-                    emit(
-                        call,
-                        &Answer { runs: &runs, run, lanes: &lanes, tasks: &tasks, rows: &picture_rows },
-                        &found,
-                    )?;
+                    emit(call, &answer, &found)?;
                     found.clear();
                 }
             }
-            emit(call, &Answer { runs: &runs, run, lanes: &lanes, tasks: &tasks, rows: &picture_rows }, &found)?;
+            emit(call, &answer, &found)?;
         }
         Ok(())
     }
@@ -244,20 +294,23 @@ fn sort_row(spans: &mut [LaneSpan], ties: &Ties<'_>) {
     }
 }
 
-/// How much room a task needs to stand by itself, and its row. Tasks that stay come first.
+/// How much room a task needs to stand by itself, and what settles ties. Tasks that stay come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Key {
     room: i64,
-    row: u32,
+    tie: Tie,
 }
 
+/// See [`Ties::key`].
+type Tie = (bool, i64, u32);
+
 impl Key {
-    fn of(task: &LaneSpan, next: &LaneSpan) -> Key {
-        Key { room: next.finish.saturating_sub(task.start), row: task.row }
+    fn room(task: &LaneSpan, next: &LaneSpan) -> i64 {
+        next.finish.saturating_sub(task.start)
     }
 
-    fn cmp(&self, other: &Key, ties: &Ties<'_>) -> std::cmp::Ordering {
-        other.room.cmp(&self.room).then_with(|| ties.key(self.row).cmp(&ties.key(other.row)))
+    fn cmp(&self, other: &Key) -> std::cmp::Ordering {
+        other.room.cmp(&self.room).then_with(|| self.tie.cmp(&other.tie))
     }
 }
 
@@ -270,63 +323,64 @@ enum Stay {
     None,
 }
 
-fn least_key(spans: &ByLane, rows: &[usize], limit: usize, ties: &Ties<'_>) -> Stay {
-    let filled = rows.iter().filter(|row| !spans.lane(**row).is_empty()).count();
-    let tasks: usize = rows.iter().map(|row| spans.lane(*row).len()).sum();
-    if tasks <= limit {
-        return Stay::All;
-    }
-    let stay = limit.saturating_sub(filled);
-    if stay == 0 {
-        return Stay::None;
-    }
-    let mut first = First::new(stay, ties);
-    for row in rows {
-        spans.lane(*row).windows(2).for_each(|pair| first.show(Key::of(&pair[0], &pair[1])));
-    }
-    first.cut().map_or(Stay::All, Stay::To)
-}
-
-/// The first `count` of all keys that it is shown, at least one. It keeps up to twice as many and then drops the later
-/// half: a constant number of steps per key, and soon most keys are rejected by one comparison.
-struct First<'a> {
-    count: usize,
+/// The tasks of a run that stay while it has `limit` marks: the last one of each row, and of the others those that come first. It keeps up to
+/// twice as many keys and then drops the later half: a constant number of steps per key, and soon most keys are rejected by
+/// one comparison.
+struct First {
+    limit: usize,
+    tasks: usize,
+    filled_rows: usize,
     keys: Vec<Key>,
     /// Keys with less room than this one are too late.
     room: i64,
-    ties: &'a Ties<'a>,
 }
 
-impl<'a> First<'a> {
-    fn new(count: usize, ties: &'a Ties<'a>) -> Self {
-        First { count, keys: vec![], room: i64::MIN, ties }
+impl First {
+    fn new(limit: usize) -> First {
+        First { limit, tasks: 0, filled_rows: 0, keys: vec![], room: i64::MIN }
     }
 
-    /// So many keys are kept at most.
-    fn most_keys(count: usize) -> usize {
-        count.saturating_mul(2).max(1_024)
-    }
-
-    #[inline]
-    fn show(&mut self, key: Key) {
-        if key.room >= self.room {
-            self.keys.push(key);
-            if self.keys.len() >= First::most_keys(self.count) {
-                self.cut();
+    /// Shows the tasks of a row.
+    fn show_row(&mut self, row: &[LaneSpan], ties: &Ties<'_>) {
+        self.tasks += row.len();
+        self.filled_rows += usize::from(!row.is_empty());
+        for pair in row.windows(2) {
+            let room = Key::room(&pair[0], &pair[1]);
+            if room >= self.room {
+                self.keys.push(Key { room, tie: ties.key(pair[0].row) });
+                if self.keys.len() >= self.limit.saturating_mul(2).max(1_024) {
+                    self.cut(self.limit);
+                }
             }
         }
     }
 
-    /// Drops all keys but the first `count` and returns the last of these. `None`: there are fewer keys.
-    fn cut(&mut self) -> Option<Key> {
-        if self.keys.len() < self.count {
+    /// Bytes held.
+    fn size(&self) -> usize {
+        self.keys.capacity() * size_of::<Key>()
+    }
+
+    /// Drops all keys but the first `count`, at least one, and returns the last of these. `None`: there are fewer keys.
+    fn cut(&mut self, count: usize) -> Option<Key> {
+        let count = count.max(1);
+        if self.keys.len() < count {
             return None;
         }
-        let (_, last, _) = self.keys.select_nth_unstable_by(self.count - 1, |one, other| one.cmp(other, self.ties));
+        let (_, last, _) = self.keys.select_nth_unstable_by(count - 1, Key::cmp);
         let last = *last;
         self.room = last.room;
-        self.keys.truncate(self.count);
+        self.keys.truncate(count);
         Some(last)
+    }
+
+    fn finish(mut self) -> Stay {
+        if self.tasks <= self.limit {
+            return Stay::All;
+        }
+        match self.limit.saturating_sub(self.filled_rows) {
+            0 => Stay::None,
+            stay => self.cut(stay).map_or(Stay::All, Stay::To),
+        }
     }
 }
 
@@ -347,7 +401,10 @@ fn segments(row: &[LaneSpan], stay: Stay, ties: &Ties<'_>, mut found: impl FnMut
         let stays = match (row.get(place + 1), stay) {
             (None, _) | (_, Stay::All) => true,
             (_, Stay::None) => false,
-            (Some(next), Stay::To(least)) => Key::of(task, next).cmp(&least, ties).is_le(),
+            (Some(next), Stay::To(least)) => match Key::room(task, next) {
+                room if room == least.room => ties.key(task.row) <= least.tie,
+                room => room > least.room,
+            },
         };
         if stays {
             found(Segment { start, finish: task.finish, count, row: task.row });
@@ -411,14 +468,16 @@ mod tests {
         for count in [1, 3, 511, 512, 513, 1_500, 3_000] {
             for step in [1u64, 2_999, 1_723] {
                 // Rooms twice each, so that ties are cut through.
-                let keys: Vec<Key> = (0..3_000u64)
-                    .map(|place| Key { room: (place * step % 3_000 / 2) as i64, row: place as u32 })
-                    .collect();
-                let mut first = First::new(count, &ties);
-                keys.iter().for_each(|key| first.show(*key));
-                let mut sorted = keys;
-                sorted.sort_by(|one, other| one.cmp(other, &ties));
-                assert_eq!(first.cut(), Some(sorted[count - 1]), "{count} of keys {step} apart");
+                // Pairs of tasks: the first of each has the key, and its pair has as much room.
+                let rooms: Vec<i64> = (0..3_000u64).map(|place| (place * step % 3_000 / 2) as i64).collect();
+                let mut first = First::new(count);
+                for (row, room) in (0..).zip(&rooms) {
+                    first.show_row(&[LaneSpan::new(0, 0, row), LaneSpan::new(0, *room, row)], &ties);
+                }
+                let mut sorted: Vec<Key> =
+                    (0..).zip(rooms).map(|(row, room)| Key { room, tie: ties.key(row) }).collect();
+                sorted.sort_by(Key::cmp);
+                assert_eq!(first.cut(count), Some(sorted[count - 1]), "{count} of keys {step} apart");
             }
         }
     }
@@ -440,13 +499,15 @@ mod tests {
             }
             let ties = Ties::by_row();
             let numbers: Vec<usize> = (0..rows.len()).collect();
-            let stay = least_key(&spans, &numbers, limit, &ties);
+            let mut first = First::new(limit);
+            numbers.iter().for_each(|row| first.show_row(spans.lane(*row), &ties));
+            let stay = first.finish();
             let (mut found, mut naive) = (vec![], vec![]);
             for row in &numbers {
                 segments(spans.lane(*row), stay, &ties, |segment| found.push((*row, segment)));
                 let lane = spans.lane(*row);
                 for (place, task) in lane.iter().enumerate() {
-                    let key = lane.get(place + 1).map(|next| Key::of(task, next).room);
+                    let key = lane.get(place + 1).map(|next| Key::room(task, next));
                     naive.push((*row, Segment { start: task.start, finish: task.finish, count: 1, row: task.row }, key));
                 }
             }

@@ -17,9 +17,9 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::lanes::{LEFT_OUT, Lanes, Nulls, Unfinished, by_lane};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane};
 use crate::relation::call::Call;
-use crate::relation::rows::{Role, Rows};
+use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction};
 use crate::ticks::time_field;
@@ -46,7 +46,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          tick, nor do those that end before they start.\n\n\
          Ties: all changes of a tick are one row, or none when they cancel out.\n\n\
          Errors: none.\n\n\
-         Cost: n log n; 44 bytes a task.\n\n\
+         Cost: n log n; 44 bytes a task beside the tasks themselves; beyond half of the memory limit, of \
+         the largest run.\n\n\
          Source: the sweep over sorted ends, as for the depth of intervals in de Berg et al., Computational Geometry.",
         "concurrency([tasks])",
     )
@@ -77,40 +78,50 @@ impl RelationFunction for Concurrency {
 
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
-        // Without a column each run is a lane.
-        let mut lanes = Lanes::new();
-        let mut lane_of = lanes.number(&tasks, None, Nulls::OneLane, &mut call.work)?;
-        let on_lanes = by_lane(&tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
-        on_lanes.counts.note(&call.work, Unfinished::LeftOut, "run", LEFT_OUT);
-        for lane in 0..lanes.len() {
-            let spans = on_lanes.lane(lane);
-            call.work.grow(spans.len() * 2 * size_of::<i64>())?;
-            let real = || spans.iter().filter(|span| !span.is_empty());
-            let mut starts: Vec<i64> = real().map(|span| span.start).collect();
-            let mut finishes: Vec<i64> = real().map(|span| span.finish).collect();
-            starts.sort_unstable();
-            call.work.check()?;
-            finishes.sort_unstable();
-            let run = lanes.lane(lane).run;
-            let mut rest = Steps::new(&starts, &finishes);
-            loop {
-                let chunk: Vec<(i64, i64)> = rest.by_ref().take(CHUNK_ROWS).collect();
-                if chunk.is_empty() {
-                    break;
-                }
-                call.work.check()?;
-                let (times, running): (Vec<i64>, Vec<i64>) = chunk.into_iter().unzip();
-                call.emit(vec![
-                    runs.column(&[(run, times.len())], call.output().field(0).data_type())?,
-                    Arc::new(Int64Array::from(times)),
-                    Arc::new(Int64Array::from(running)),
-                ])?;
+        let row_bytes = BYTES_ON_LANE + 2 * size_of::<i64>();
+        let mut parts = Parts::read(call, &[Ask { input: "tasks", needed: &[], share: Share::Runs, row_bytes }])?;
+        let mut counts = Counts::default();
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            // Without a column each run is a lane.
+            let mut lanes = Lanes::new();
+            let mut lane_of = lanes.number(tasks, None, Nulls::OneLane, &mut call.work)?;
+            let on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
+            counts = counts.plus(on_lanes.counts);
+            for lane in 0..lanes.len() {
+                steps(call, &runs, lanes.lane(lane).run, on_lanes.lane(lane))?;
             }
-            call.work.shrink(spans.len() * 2 * size_of::<i64>());
         }
+        counts.note(&call.work, Unfinished::LeftOut, "run", LEFT_OUT);
         Ok(())
     }
+}
+
+/// Sends on the steps of one run.
+fn steps(call: &mut Call, runs: &Runs, run: usize, spans: &[LaneSpan]) -> Result<()> {
+    let bytes = spans.len() * 2 * size_of::<i64>();
+    call.work.grow(bytes)?;
+    let real = || spans.iter().filter(|span| !span.is_empty());
+    let mut starts: Vec<i64> = real().map(|span| span.start).collect();
+    let mut finishes: Vec<i64> = real().map(|span| span.finish).collect();
+    starts.sort_unstable();
+    call.work.check()?;
+    finishes.sort_unstable();
+    let mut rest = Steps::new(&starts, &finishes);
+    loop {
+        let chunk: Vec<(i64, i64)> = rest.by_ref().take(CHUNK_ROWS).collect();
+        if chunk.is_empty() {
+            break;
+        }
+        call.work.check()?;
+        let (times, running): (Vec<i64>, Vec<i64>) = chunk.into_iter().unzip();
+        call.emit(vec![
+            runs.column(&[(run, times.len())], call.output().field(0).data_type())?,
+            Arc::new(Int64Array::from(times)),
+            Arc::new(Int64Array::from(running)),
+        ])?;
+    }
+    call.work.shrink(bytes);
+    Ok(())
 }
 
 /// Steps are sent on in so many rows.

@@ -11,7 +11,6 @@
 //! ```
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -20,9 +19,12 @@ use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::lanes::{ByLane, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::lanes::{
+    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, reach_out, sort_lane,
+};
 use crate::relation::call::Call;
-use crate::relation::rows::{Role, Rows};
+use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
@@ -66,7 +68,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: of tasks that finish together, `task_before` is the one that started first; of tasks that start together, \
          `task_after` is the one that finishes last; then the one with the smaller task.\n\n\
          Errors: a gap beyond BIGINT, `to` before `from`.\n\n\
-         Cost: n log n, linear when tasks are sorted by start; 28 bytes a task beside the tasks themselves.\n\n\
+         Cost: n log n, linear when tasks are sorted by start; 28 bytes a task beside the tasks themselves; beyond half of the memory limit, as much for the \
+         tasks of the largest lane.\n\n\
          Source: `busy` and `gaps` share the union of spans: within a window, their ticks add up to its length.",
         "gaps([tasks], [from => BIGINT], [to => BIGINT], [ends => BOOLEAN])",
     )
@@ -108,45 +111,45 @@ impl RelationFunction for Gaps {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let window = Window::of(call)?;
         let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
-        let mut lanes = Lanes::new();
-        let mut lane_of = lanes.number(&tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
-        let mut on_lanes = by_lane(&tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
-        drop(lane_of);
-        on_lanes.counts.note(&call.work, Unfinished::LeftOut, "location", LEFT_OUT);
-        let ties = tasks.ties();
-        let ends = call.options.flag("ends")?;
-        let reaches = if ends { reaches(&mut on_lanes, &lanes) } else { HashMap::new() };
-        let mut found = Found::default();
-        for (lane, spans) in on_lanes.lanes() {
-            call.work.check()?;
-            sort_lane(spans, &ties);
-            let before = found.gaps.len();
-            let run = reaches.get(&lanes.lane(lane).run);
-            let window = Window {
-                from: window.from.or(run.map(|reach| reach.start)),
-                to: window.to.or(run.map(|reach| reach.end)),
-            };
-            gaps(spans, window, &mut found.gaps);
-            found.lanes.push((lane, found.gaps.len() - before));
-            if found.gaps.len() >= CHUNK_ROWS {
-                emit(call, &runs, &lanes, &tasks, &std::mem::take(&mut found))?;
+        let share = Share::Lanes("location");
+        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: BYTES_ON_LANE };
+        let mut parts = Parts::read(call, &[ask])?;
+        let mut reaches = HashMap::new();
+        if call.options.flag("ends")? {
+            while let Some([tasks]) = parts.next(call, &mut runs)? {
+                reach_out(tasks, Nulls::NoLane, &mut reaches)?;
             }
+            parts.rewind();
         }
-        emit(call, &runs, &lanes, &tasks, &found)
-    }
-}
-
-/// From the first start to the last finish of each run.
-fn reaches(on_lanes: &mut ByLane, lanes: &Lanes) -> HashMap<usize, Range<i64>> {
-    let mut reaches: HashMap<usize, Range<i64>> = HashMap::new();
-    for (lane, spans) in on_lanes.lanes() {
-        for span in spans.iter() {
-            let reach = reaches.entry(lanes.lane(lane).run).or_insert(span.start..span.finish);
-            *reach = reach.start.min(span.start)..reach.end.max(span.finish);
+        let mut counts = Counts::default();
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            let mut lanes = Lanes::new();
+            let mut lane_of = lanes.number(tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
+            let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
+            drop(lane_of);
+            counts = counts.plus(on_lanes.counts);
+            let ties = tasks.ties();
+            let mut found = Found::default();
+            for (lane, spans) in on_lanes.lanes() {
+                call.work.check()?;
+                sort_lane(spans, &ties);
+                let before = found.gaps.len();
+                let run = reaches.get(&lanes.lane(lane).run);
+                let window = Window {
+                    from: window.from.or(run.map(|reach| reach.start)),
+                    to: window.to.or(run.map(|reach| reach.end)),
+                };
+                gaps(spans, window, &mut found.gaps);
+                found.lanes.push((lane, found.gaps.len() - before));
+                if found.gaps.len() >= CHUNK_ROWS {
+                    emit(call, &runs, &lanes, tasks, &std::mem::take(&mut found))?;
+                }
+            }
+            emit(call, &runs, &lanes, tasks, &found)?;
         }
+        counts.note(&call.work, Unfinished::LeftOut, "location", LEFT_OUT);
+        Ok(())
     }
-    reaches
 }
 
 /// Gaps are sent on when there are at least so many.

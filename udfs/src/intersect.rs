@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::lanes::pieces::{Both, CHUNK_ROWS, PARAMETERS, Piece, Pieces};
+use crate::lanes::pieces::{self, CHUNK_ROWS, PARAMETERS, Piece, Pieces};
 use crate::lanes::{LaneSpan, Nulls, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::rows::Ties;
@@ -43,7 +43,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          before they start count as marks at their start.\n\n\
          Ties: none; every pair is a row.\n\n\
          Errors: a piece longer than BIGINT, an unknown `by`.\n\n\
-         Cost: n log n and the pieces, linear when both are sorted by start; 28 bytes a span beside the spans themselves.\n\n\
+         Cost: n log n and the pieces, linear when both are sorted by start; 28 bytes a span beside the spans themselves; beyond half of the \
+         memory limit, as much for those of the largest lane.\n\n\
          Source: the sweep of Bentley and Ottmann 1979 for intervals; as in Perfetto's interval_intersect, which wants spans \
          that do not overlap.",
         "intersect(a, b, [by => VARCHAR])",
@@ -84,26 +85,27 @@ impl RelationFunction for Intersect {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let mut both = Both::read(call, Nulls::NoLane)?;
-        for (_, lane) in both.a_spans.lanes().chain(both.b_spans.lanes()) {
-            call.work.check()?;
-            sort_lane(lane, &Ties::by_row());
-        }
-        let mut found = Pieces::default();
-        for lane in 0..both.a_spans.ends.len() {
-            let mut of_lane = 0;
-            meetings(both.a_spans.lane(lane), both.b_spans.lane(both.partner(lane)), |piece| {
-                found.pieces.push(piece);
-                of_lane += 1;
-                if found.pieces.len() >= CHUNK_ROWS {
-                    found.lanes.push((lane, std::mem::take(&mut of_lane)));
-                    both.emit(call, &std::mem::take(&mut found), true)?;
-                }
-                Ok(())
-            })?;
-            found.lanes.push((lane, of_lane));
-        }
-        both.emit(call, &found, true)
+        pieces::compute(call, Nulls::NoLane, |call, both| {
+            for (_, lane) in both.a_spans.lanes().chain(both.b_spans.lanes()) {
+                call.work.check()?;
+                sort_lane(lane, &Ties::by_row());
+            }
+            let mut found = Pieces::default();
+            for lane in 0..both.a_spans.ends.len() {
+                let mut of_lane = 0;
+                meetings(both.a_spans.lane(lane), both.b_spans.lane(both.partner(lane)), |piece| {
+                    found.pieces.push(piece);
+                    of_lane += 1;
+                    if found.pieces.len() >= CHUNK_ROWS {
+                        found.lanes.push((lane, std::mem::take(&mut of_lane)));
+                        both.emit(call, &std::mem::take(&mut found), true)?;
+                    }
+                    Ok(())
+                })?;
+                found.lanes.push((lane, of_lane));
+            }
+            both.emit(call, &found, true)
+        })
     }
 }
 

@@ -22,9 +22,10 @@ use datafusion_doc::{DocSection, Documentation};
 use crate::graph::NONE;
 use crate::lanes::nest::{Place, nest};
 use crate::lanes::open::Open;
-use crate::lanes::{LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::lanes::{Counts, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::{Call, Work};
-use crate::relation::rows::{Role, Rows};
+use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction};
 use crate::ticks::time_field;
@@ -71,7 +72,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: of equal starts the shorter one started last; of equal spans the one with the smaller task is the outer one; without a column `task`, the one that comes \
          first. Tasks without length at the same tick nest in that order, too.\n\n\
          Errors: a duration beyond BIGINT.\n\n\
-         Cost: n log n, linear when tasks are sorted by start; 44 bytes a task beside the tasks themselves.\n\n\
+         Cost: n log n, linear when tasks are sorted by start; 44 bytes a task beside the tasks themselves; beyond half of the memory limit, as much for the \
+         tasks of the largest lane, and the order of rows is then that of lanes.\n\n\
          Source: gprof, Graham, Kessler and McKusick 1982; the rules of nesting are those of Perfetto's trace processor.",
         "self_time([tasks])",
     )
@@ -116,35 +118,50 @@ impl RelationFunction for SelfTime {
 
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
-        let mut lanes = Lanes::new();
-        let mut lane_of = lanes.number(&tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
-        let mut on_lanes = by_lane(&tasks, &mut lane_of, lanes.len(), Unfinished::Endless, &mut call.work)?;
-        drop(lane_of);
-        call.work.grow(tasks.len() * (size_of::<i64>() + 2 * size_of::<u32>()))?;
-        let mut nesting = Nesting::new(tasks.len());
-        let ties = tasks.ties();
-        for (_, lane) in on_lanes.lanes() {
-            call.work.check()?;
-            sort_lane(lane, &ties);
-            nesting.add(lane);
+        let share = Share::Lanes("location");
+        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: TASK_BYTES };
+        let mut parts = Parts::read(call, &[ask])?;
+        let (mut counts, mut crossing) = (Counts::default(), 0);
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            let of_part = answer(call, tasks)?;
+            (counts, crossing) = (counts.plus(of_part.0), crossing + of_part.1);
         }
-        let counts = on_lanes.counts;
-        drop(on_lanes);
         counts.note(&call.work, Unfinished::Endless, "location", ("nests nowhere", "nest nowhere"));
-        note_crossing(nesting.crossing, &call.work);
-        let parents = tasks.integers("task");
-        for (number, batch) in tasks.batches().iter().enumerate() {
-            let of_batch = nesting.of(batch.first, batch.batch.num_rows());
-            let parent_of = |row: &u32| match &parents {
-                Some(tasks) if *row != NONE => tasks.get_near(*row, number),
-                _ => None,
-            };
-            let parent: Int64Array = of_batch.parents.iter().map(parent_of).collect();
-            emit(call, &batch.batch, &of_batch, parent)?;
-        }
+        note_crossing(crossing, &call.work);
         Ok(())
     }
+}
+
+/// Bytes that a task takes: its lane, its span on it, and what [`Nesting`] says of it.
+const TASK_BYTES: usize = 3 * size_of::<u32>() + size_of::<LaneSpan>() + size_of::<i64>();
+
+/// Sends on the tasks of whole lanes, and counts those that were left out or cross others.
+fn answer(call: &mut Call, tasks: &Rows) -> Result<(Counts, usize)> {
+    let mut lanes = Lanes::new();
+    let mut lane_of = lanes.number(tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
+    let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::Endless, &mut call.work)?;
+    drop(lane_of);
+    call.work.grow(tasks.len() * (size_of::<i64>() + 2 * size_of::<u32>()))?;
+    let mut nesting = Nesting::new(tasks.len());
+    let ties = tasks.ties();
+    for (_, lane) in on_lanes.lanes() {
+        call.work.check()?;
+        sort_lane(lane, &ties);
+        nesting.add(lane);
+    }
+    let counts = on_lanes.counts;
+    drop(on_lanes);
+    let parents = tasks.integers("task");
+    for (number, batch) in tasks.batches().iter().enumerate() {
+        let of_batch = nesting.of(batch.first, batch.batch.num_rows());
+        let parent_of = |row: &u32| match &parents {
+            Some(tasks) if *row != NONE => tasks.get_near(*row, number),
+            _ => None,
+        };
+        let parent: Int64Array = of_batch.parents.iter().map(parent_of).collect();
+        emit(call, &batch.batch, &of_batch, parent)?;
+    }
+    Ok((counts, nesting.crossing))
 }
 
 /// How the tasks of all lanes nest, by row.

@@ -15,7 +15,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::lanes::pieces::{Both, CHUNK_ROWS, PARAMETERS, Piece, Pieces};
+use crate::lanes::pieces::{self, CHUNK_ROWS, PARAMETERS, Piece, Pieces};
 use crate::lanes::{LaneSpan, Nulls, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::rows::Ties;
@@ -43,7 +43,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          ignored. Those that end before they start count as empty.\n\n\
          Ties: none.\n\n\
          Errors: a piece longer than BIGINT, an unknown `by`.\n\n\
-         Cost: n log n and the pieces; 28 bytes a span beside the spans themselves.\n\n\
+         Cost: n log n and the pieces; 28 bytes a span beside the spans themselves; beyond half of the \
+         memory limit, as much for those of the largest lane.\n\n\
          Source: interval algebra as in bedtools' subtract, Quinlan and Hall 2010.",
         "subtract(a, b, [by => VARCHAR])",
     )
@@ -82,27 +83,28 @@ impl RelationFunction for Subtract {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let mut both = Both::read(call, Nulls::OneLane)?;
-        for (_, lane) in both.b_spans.lanes() {
-            call.work.check()?;
-            sort_lane(lane, &Ties::by_row());
-        }
-        let mut found = Pieces::default();
-        for lane in 0..both.a_spans.ends.len() {
-            let taken = union(both.b_spans.lane(both.partner(lane)));
-            let mut of_lane = 0;
-            let mut near = 0;
-            for span in both.a_spans.lane(lane) {
-                of_lane += cut(span, &taken, &mut near, &mut found.pieces);
-                if found.pieces.len() >= CHUNK_ROWS {
-                    found.lanes.push((lane, std::mem::take(&mut of_lane)));
-                    both.emit(call, &std::mem::take(&mut found), false)?;
-                }
+        pieces::compute(call, Nulls::OneLane, |call, both| {
+            for (_, lane) in both.b_spans.lanes() {
+                call.work.check()?;
+                sort_lane(lane, &Ties::by_row());
             }
-            found.lanes.push((lane, of_lane));
-            call.work.check()?;
-        }
-        both.emit(call, &found, false)
+            let mut found = Pieces::default();
+            for lane in 0..both.a_spans.ends.len() {
+                let taken = union(both.b_spans.lane(both.partner(lane)));
+                let mut of_lane = 0;
+                let mut near = 0;
+                for span in both.a_spans.lane(lane) {
+                    of_lane += cut(span, &taken, &mut near, &mut found.pieces);
+                    if found.pieces.len() >= CHUNK_ROWS {
+                        found.lanes.push((lane, std::mem::take(&mut of_lane)));
+                        both.emit(call, &std::mem::take(&mut found), false)?;
+                    }
+                }
+                found.lanes.push((lane, of_lane));
+                call.work.check()?;
+            }
+            both.emit(call, &found, false)
+        })
     }
 }
 

@@ -11,6 +11,8 @@
 //! b                  [---)          inside of a: busy stays, mean concurrency 1/3, 4/3, 5/4
 //! ```
 
+use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
@@ -18,9 +20,12 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::lanes::{LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::lanes::{
+    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, reach_out, sort_lane,
+};
 use crate::relation::call::Call;
-use crate::relation::rows::{Role, Rows, Ties};
+use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::rows::Ties;
 use crate::relation::runs::Runs;
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
@@ -65,7 +70,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          starts counts as one.\n\n\
          Ties: none.\n\n\
          Errors: `bins` below 1 or above 16777216, `to` before `from`, a bin beyond BIGINT.\n\n\
-         Cost: n log n, linear when tasks are sorted by start, and the rows; 28 bytes a task.\n\n\
+         Cost: n log n, linear when tasks are sorted by start, and the rows; 28 bytes a task beside the tasks themselves; beyond half of the \
+         memory limit, as much for the tasks of the largest lane.\n\n\
          Source: the utilisation views of trace viewers; counting at the ends of stretches is the difference array.",
         "timeline([tasks], [bins => BIGINT], [from => BIGINT], [to => BIGINT])",
     )
@@ -115,32 +121,35 @@ impl RelationFunction for Timeline {
         };
         let window = Window::of(call)?;
         let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &[], &mut runs)?;
-        let mut lanes = Lanes::new();
-        let mut lane_of = lanes.number(&tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
-        let mut on_lanes = by_lane(&tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
-        drop(lane_of);
-        on_lanes.counts.note(&call.work, Unfinished::LeftOut, "location", LEFT_OUT);
-        let mut extents: Vec<Option<(i64, i64)>> = vec![None; runs.len()];
-        for (lane, spans) in on_lanes.lanes() {
-            let extent = &mut extents[lanes.lane(lane).run];
-            for span in spans {
-                let (first, last) = extent.unwrap_or((span.start, span.finish));
-                *extent = Some((first.min(span.start), last.max(span.finish)));
+        let share = Share::Lanes("location");
+        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: BYTES_ON_LANE };
+        let mut parts = Parts::read(call, &[ask])?;
+        let mut reaches = HashMap::new();
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            reach_out(tasks, Nulls::OneLane, &mut reaches)?;
+        }
+        parts.rewind();
+        let mut counts = Counts::default();
+        while let Some([tasks]) = parts.next(call, &mut runs)? {
+            let mut lanes = Lanes::new();
+            let mut lane_of = lanes.number(tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
+            let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
+            drop(lane_of);
+            counts = counts.plus(on_lanes.counts);
+            call.work.grow(bins * (size_of::<Bin>() + BIN_ROW_BYTES))?;
+            for (lane, spans) in on_lanes.lanes() {
+                call.work.check()?;
+                let run = lanes.lane(lane).run;
+                let Some((from, to)) = within(window, reaches.get(&run)) else { continue };
+                let Some(edges) = Edges::new(from, to, bins) else {
+                    return exec_err!("timeline: a bin of the window from {from} to {to} is longer than a BIGINT");
+                };
+                sort_lane(spans, &Ties::by_row());
+                let row = (run, lanes.texts(std::iter::repeat_n(lane, bins))?);
+                emit(call, &runs, row, &edges, &fill(&edges, spans))?;
             }
         }
-        call.work.grow(bins * (size_of::<Bin>() + BIN_ROW_BYTES))?;
-        for (lane, spans) in on_lanes.lanes() {
-            call.work.check()?;
-            let run = lanes.lane(lane).run;
-            let Some((from, to)) = within(window, extents[run]) else { continue };
-            let Some(edges) = Edges::new(from, to, bins) else {
-                return exec_err!("timeline: a bin of the window from {from} to {to} is longer than a BIGINT");
-            };
-            sort_lane(spans, &Ties::by_row());
-            let row = (run, lanes.texts(std::iter::repeat_n(lane, bins))?);
-            emit(call, &runs, row, &edges, &fill(&edges, spans))?;
-        }
+        counts.note(&call.work, Unfinished::LeftOut, "location", LEFT_OUT);
         Ok(())
     }
 }
@@ -150,8 +159,8 @@ const BINS_MAX: i64 = 1 << 24;
 const BIN_ROW_BYTES: usize = 96;
 
 /// The window of a run; `None` when it has no ticks.
-fn within(window: Window, extent: Option<(i64, i64)>) -> Option<(i64, i64)> {
-    let (first, last) = extent?;
+fn within(window: Window, reach: Option<&Range<i64>>) -> Option<(i64, i64)> {
+    let Range { start: first, end: last } = reach?.clone();
     let from = window.from.unwrap_or(first);
     let to = match window.to {
         Some(to) => to,

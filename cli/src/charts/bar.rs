@@ -6,7 +6,7 @@
 use super::ChartError;
 use super::data::{Data, Shares, Words, in_words};
 use super::label::{fitted_apart, shown};
-use super::palette::{PLAIN, style};
+use super::palette::{HUES, Need, PLAIN, style};
 use super::scale::{Scale, grouped};
 use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note};
 use super::spec::Chart;
@@ -61,13 +61,13 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let square = |class| Mark::Square(format!("f{class}"));
     let classes: Vec<String> = match &colours {
         Some(colours) if !is_paired => {
-            let (classes, totals) = colours.classes(data.names, values);
+            let (classes, totals) = colours.classes(data.names, values, Need::Any);
             sheet.legend = LegendEntry::flow(colours_legend(colours, data.names, &classes, &totals, square));
             colours.codes.iter().map(|&code| format!("f{}", classes[code as usize])).collect()
         }
         _ => {
             let classes = match labels.are_names() {
-                true => labels.classes(data.names, values).0,
+                true => labels.classes(data.names, values, Need::Labelled).0,
                 false => vec![PLAIN; labels.words.len()],
             };
             sheet.notes.extend(grey_note(classes.iter().copied(), "name"));
@@ -79,8 +79,10 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
                 }
             };
             if let Some(runs) = runs {
+                // The shades alone tell runs apart: names have hues of their own.
+                let hue = if labels.are_names() { HUES } else { PLAIN };
                 let entry = |(place, &code): (usize, &usize)| {
-                    (square(format!("{PLAIN}{}", if place == 0 { " before" } else { "" })), runs.labels[code].clone())
+                    (square(format!("{hue}{}", if place == 0 { " before" } else { "" })), runs.labels[code].clone())
                 };
                 sheet.legend = LegendEntry::flow(in_order.iter().enumerate().map(entry).collect());
             }
@@ -128,7 +130,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
                 svg.words("ink", plot.left - left_room - 8.0, base, "end", &texts[code]);
             }
             if value.is_nan() {
-                svg.words("pale", zero + 5.0, base, "start", &text);
+                svg.words("pale above", zero + 5.0, base, "start", &text);
                 continue;
             }
             let end = plot.x(&scale, value);
@@ -140,7 +142,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
             let tooltip = format!("{name}{}: {text}{}", of.unwrap_or_default(), shares.text(value));
             svg.bar(&classes[row], rectangle, &tooltip);
             let (x, anchor) = if value < 0.0 { (end - 5.0, "end") } else { (end + 5.0, "start") };
-            svg.words("pale", x, base, anchor, &text);
+            svg.words("pale above", x, base, anchor, &text);
         }
     }))
 }

@@ -9,7 +9,7 @@
 use super::ChartError;
 use super::data::{Data, Words, in_words};
 use super::label::shown;
-use super::palette::{PLAIN, style};
+use super::palette::{Need, PLAIN, style};
 use super::scale::Scale;
 use super::sheet::{
     Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, grey_note,
@@ -84,7 +84,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let colours = chart.get("color").map(|column| data.words(("color", column))).transpose()?;
     let classes = match colours.filter(Words::are_several) {
         Some(colours) => {
-            let (of_colours, totals) = colours.classes(data.names, &values.values);
+            let (of_colours, totals) = colours.classes(data.names, &values.values, Need::Any);
             let square = |class| Mark::Square(format!("f{class}"));
             sheet.legend = LegendEntry::flow(colours_legend(&colours, data.names, &of_colours, &totals, square));
             let mut classes = vec![PLAIN; categories.words.len()];
@@ -96,7 +96,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         }
         None => {
             let classes = match categories.are_names() {
-                true => categories.classes(data.names, &values.values).0,
+                true => categories.classes(data.names, &values.values, Need::Labelled).0,
                 false => vec![PLAIN; categories.words.len()],
             };
             sheet.notes.extend(grey_note(order.iter().map(|&code| classes[code as usize]), "name"));

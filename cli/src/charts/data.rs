@@ -14,6 +14,7 @@ use tq_udfs::ticks::{Tick, digits_to_tell_apart, is_shown_as_time, is_time, time
 use super::Names;
 use super::error::ChartError;
 use super::label::shown;
+use super::palette::Need;
 use super::scale::Quantity;
 
 /// Words that are told apart; later ones share a code.
@@ -208,7 +209,7 @@ impl Words {
     }
 
     /// The colour of each word, by the sums of its values.
-    pub(super) fn classes(&self, names: &Names, values: &[f64]) -> (Vec<usize>, Vec<f64>) {
+    pub(super) fn classes(&self, names: &Names, values: &[f64], need: Need) -> (Vec<usize>, Vec<f64>) {
         let mut totals = vec![0.0; self.words.len()];
         for (&code, value) in self.codes.iter().zip(values).filter(|(_, value)| !value.is_nan()) {
             totals[code as usize] += value.abs();
@@ -217,7 +218,7 @@ impl Words {
         // Totals of any size as whole numbers: only their proportions count.
         let whole = |total: &f64| (total / largest * 1e15) as i128;
         let ranked: Vec<(&str, i128)> = self.words.iter().map(String::as_str).zip(totals.iter().map(whole)).collect();
-        (names.classes(&ranked), totals)
+        (names.classes(&ranked, need), totals)
     }
 
     /// Whether the words are numbers or times.
@@ -289,7 +290,7 @@ impl Interner {
 }
 
 /// `w10` after `w9`: text and numbers in turn.
-pub(super) fn natural(text: &str) -> Vec<(String, u64)> {
+pub(crate) fn natural(text: &str) -> Vec<(String, u64)> {
     let mut parts: Vec<(String, u64)> = vec![(String::new(), 0)];
     let mut in_number = false;
     for c in text.chars() {

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::ChartError;
 use super::data::{Data, in_words};
 use super::label::{Cuts, shown};
-use super::palette::{HUES, style};
+use super::palette::{HUES, Need, style};
 use super::scale::Quantity;
 use super::sheet::{MARGIN, Sheet, WIDTH, counted, grey_note};
 use super::spec::Chart;
@@ -77,7 +77,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let totals: Vec<(&str, i128)> =
         own.iter().map(|(&name, &value)| (name, (value / root.total * 1e12) as i128)).collect();
     let classes: BTreeMap<&str, usize> =
-        totals.iter().map(|(name, _)| *name).zip(data.names.classes(&totals)).collect();
+        totals.iter().map(|(name, _)| *name).zip(data.names.classes(&totals, Need::Any)).collect();
     let mut names = BTreeSet::from(["all"]);
     root.names(&mut names);
     let labels = data.names.labels(names.iter().map(|name| shown(name)));

@@ -63,6 +63,8 @@ pub(crate) struct Gantt {
     last_finish: i64,
     without_times: u64,
     too_deep: u64,
+    /// Where several runs are laid on one start: the first start of each.
+    origins: Option<HashMap<String, i64>>,
 }
 
 /// A task of the chart.
@@ -81,8 +83,8 @@ pub(crate) struct Span<'a> {
 /// The order of lanes and what is written beside them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct LaneOrder {
-    /// Run and location of each lane that is known, in order.
-    pub(crate) lanes: Vec<(String, String)>,
+    /// Run and location of each lane that is known, in order, and what it is called beside that, if anything.
+    pub(crate) lanes: Vec<(String, String, String)>,
 }
 
 struct Lane {
@@ -136,7 +138,14 @@ impl Gantt {
             last_finish: i64::MIN,
             without_times: 0,
             too_deep: 0,
+            origins: None,
         }
+    }
+
+    /// The same, with the times of each run from its first task on: clocks of several runs have nothing in common. Tasks must come in the
+    /// order of their starts.
+    pub(crate) fn on_one_start(self) -> Gantt {
+        Gantt { origins: Some(HashMap::new()), ..self }
     }
 
     /// The same, but only what lies in the window is drawn.
@@ -150,6 +159,11 @@ impl Gantt {
             self.without_times += 1;
             return;
         };
+        let origin = match &mut self.origins {
+            Some(origins) => *origins.entry(span.run.to_owned()).or_insert(start),
+            None => 0,
+        };
+        let (start, finish) = (start.saturating_sub(origin), finish.saturating_sub(origin));
         let lane = self.lane(span.run, span.location);
         let tells = Tells::of(span.role, span.kind, span.name);
         let name = self.names.intern(span.name, tells);
@@ -172,6 +186,8 @@ impl Gantt {
             return;
         };
         self.rows += self.lanes[lane].rows.len() - rows_before;
+        self.names.placed[name as usize] = true;
+        self.kinds.placed[kind as usize] = true;
         if span.on_path {
             self.path.add(PathBar { lane, row, start, finish }, self.slice.width);
         }
@@ -294,6 +310,8 @@ struct Names {
     totals: Vec<i128>,
     /// What a hue would tell of it, from the first task that has the word.
     tells: Vec<Tells>,
+    /// Whether a task with it has a row.
+    placed: Vec<bool>,
     numbers: HashMap<String, u32>,
     last: u32,
 }
@@ -315,6 +333,7 @@ impl Names {
                     self.words.push(word.to_owned());
                     self.totals.push(0);
                     self.tells.push(tells);
+                    self.placed.push(false);
                     self.numbers.insert(word.to_owned(), number);
                     number
                 }

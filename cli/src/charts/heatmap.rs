@@ -94,6 +94,9 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     }
     let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));
     let named = panels.is_some();
+    if chart.flag("totals") {
+        sheet.notes.push("Grey bars: the sums of rows and columns.".to_owned());
+    }
     let picture = Picture::new(&columns, &rows, &matrices, named, chart.flag("totals"), sheet.top());
     let style = format!("{}{}{STYLE}", super::palette::style(), palette.style());
     let shares = Shares::of(&values, values.values.iter().copied());
@@ -346,19 +349,44 @@ impl Look<'_> {
                 svg.words("pale", x + length + 4.0, middle + FONT_SIZE * 0.35, "start", &text);
             }
         }
-        for (place, &column) in matrix.columns.iter().enumerate() {
-            let value = of_columns[column];
-            let length = share(value, highest) * (totals - 22.0);
-            let x = left + place as f64 * cell_width;
-            let text = self.quantity.text(value);
-            let tooltip = format!("all, {}: {text}{}", columns.words[column], self.shares.text(value));
-            let rectangle = Rectangle { x, y: top - 6.0 - length, width: (cell_width - 1.0).max(0.7), height: length };
-            svg.bar(&format!("f{HUES}"), rectangle, &tooltip);
-            if text_width(&text) + 4.0 <= cell_width {
-                svg.words("pale", x + cell_width / 2.0, top - 10.0 - length, "middle", &text);
-            }
+        let bars: Vec<Rectangle> = (matrix.columns.iter().enumerate())
+            .map(|(place, &column)| {
+                let height = share(of_columns[column], highest) * (totals - 22.0);
+                let x = left + place as f64 * cell_width;
+                Rectangle { x, y: top - 6.0 - height, width: (cell_width - 1.0).max(0.7), height }
+            })
+            .collect();
+        for (rectangle, &column) in bars.iter().zip(&matrix.columns) {
+            let text = self.quantity.text(of_columns[column]);
+            let tooltip = format!("all, {}: {text}{}", columns.words[column], self.shares.text(of_columns[column]));
+            svg.bar(&format!("f{HUES}"), *rectangle, &tooltip);
+        }
+        for place in with_room(&bars, |place| text_width(&self.quantity.text(of_columns[matrix.columns[place]]))) {
+            let bar = bars[place];
+            let text = self.quantity.text(of_columns[matrix.columns[place]]);
+            svg.words("pale", bar.x + bar.width / 2.0, bar.y - 4.0, "middle", &text);
         }
         let all = self.quantity.text(of_rows.iter().sum());
         svg.words("ink", left + width + 6.0, top - 8.0, "start", &format!("all: {all}"));
     }
+}
+
+/// Which bars have room for a text of that width above them, the highest first: one that touches neither a higher bar nor a text that stands.
+fn with_room(bars: &[Rectangle], width: impl Fn(usize) -> f64) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..bars.len()).collect();
+    order.sort_by(|&a, &b| bars[a].y.total_cmp(&bars[b].y));
+    let mut standing: Vec<(f64, f64, f64)> = Vec::new();
+    order.retain(|&place| {
+        let bar = bars[place];
+        let (middle, half) = (bar.x + bar.width / 2.0, width(place) / 2.0 + 2.0);
+        let (from, to, y) = (middle - half, middle + half, bar.y);
+        let meets = |other: &Rectangle| other.x < to && from < other.x + other.width && other.y < y;
+        let touches = |&(start, end, base): &(f64, f64, f64)| start < to && from < end && (base - y).abs() < FONT_SIZE;
+        let free = !bars.iter().any(meets) && !standing.iter().any(touches);
+        if free {
+            standing.push((from, to, y));
+        }
+        free
+    });
+    order
 }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use super::data::{Data, Numbers, Shares, Words, in_words};
 use super::label::{fitted_middle, shown};
-use super::palette::{PLAIN, style};
+use super::palette::{Need, PLAIN, style};
 use super::scale::{Quantity, Scale};
 use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, colours_legend, counted, marks_width};
 use super::spec::Chart;
@@ -77,7 +77,7 @@ pub(super) fn draw_as(shape: Shape, chart: &Chart, title: &str, data: &Data<'_>)
         sheet.notes.push(format!("{} without {} left out.", counted(missing, "row"), columns.x.name));
     }
     let (classes, totals) = match &columns.by {
-        Some(by) => by.classes(data.names, &columns.y.values),
+        Some(by) => by.classes(data.names, &columns.y.values, Need::Any),
         None => (vec![PLAIN], Vec::new()),
     };
     sheet.legend = LegendEntry::flow(columns.legend(data.names, &classes, &totals));

@@ -34,9 +34,11 @@ mod tests;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-pub(crate) use data::Data;
+pub(crate) use data::{Data, natural};
 pub(crate) use error::ChartError;
 pub(crate) use palette::{Tells, totals_of_work};
+
+use palette::Need;
 pub(crate) use spec::{Chart, KINDS};
 
 /// What the pictures and tables of a page share: a name has one label and one colour in all of them, and runs one order.
@@ -50,6 +52,11 @@ impl Names {
     /// For pictures of these runs, in their order.
     pub(crate) fn of_runs(runs: impl Iterator<Item = String>) -> Names {
         Names { runs: runs.collect(), ..Names::default() }
+    }
+
+    /// Whether there are several runs.
+    pub(crate) fn has_runs(&self) -> bool {
+        self.runs.len() > 1
     }
 
     /// Where a run stands among those that are open, or a study by its first run (`STUDY/size p=4 r=0`); others are behind them.
@@ -73,12 +80,12 @@ impl Names {
 
     /// Gives hues to names before there is a picture.
     pub(crate) fn begin_with(&self, totals: &[(&str, i128)]) {
-        self.classes(totals);
+        self.classes(totals, Need::Strong);
     }
 
     /// The class number of each name's colour, which follows from its total.
-    fn classes(&self, totals: &[(&str, i128)]) -> Vec<usize> {
-        self.given.borrow_mut().1.assign(totals)
+    fn classes(&self, totals: &[(&str, i128)], need: Need) -> Vec<usize> {
+        self.given.borrow_mut().1.assign(totals, need)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Colours for names: the names with the most time get a hue each, the others share a grey.
 //!
 //! The hue is derived from the name, so that it is the same in the next picture and for another run: each name has a preferred
-//! hue, and takes the next free one if that is taken. Within a page, a name keeps its hue ([`Hues`]).
+//! hue, and takes the next free one if that is taken. Within a page, a name keeps its hue ([`Hues`]), and no other name gets it as long as
+//! a picture can be read without: marks with labels may be grey ([`Need`]).
 //!
 //! Hues are Paul Tol's *bright* and *vibrant* schemes, which people with any colour vision can tell apart, extended by a violet and
 //! a brown, and by a pale form of each for further names; each has a variant for dark backgrounds, and dark or light letters for
@@ -9,6 +10,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::ops::Range;
 
 use tq_engine::tables::runs_nothing;
 
@@ -19,38 +21,38 @@ pub(super) const PLAIN: usize = HUES + 1;
 /// Hues for the largest names; their pale forms follow.
 const STRONG: usize = HUES / 2;
 
-/// Fill on light paper, fill on dark paper, whether letters on the first are dark.
-const COLOURS: [(&str, &str, bool); 20] = [
-    ("#4477aa", "#6699cc", false),
-    ("#ee6677", "#f0808f", true),
-    ("#228833", "#3fa652", false),
-    ("#ccbb44", "#d6c75c", true),
-    ("#66ccee", "#66ccee", true),
-    ("#aa3377", "#cc6699", false),
-    ("#ee7733", "#f0935c", true),
-    ("#009988", "#33b3a6", false),
-    ("#7755bb", "#a48be0", false),
-    ("#8c5a2b", "#b98a5e", false),
-    ("#a9c3de", "#3f6390", true),
-    ("#f7bcc3", "#9c4a58", true),
-    ("#9fd3a8", "#2c6b38", true),
-    ("#ebe2ad", "#8a7f36", true),
-    ("#c3ebf8", "#3a7f96", true),
-    ("#dca6c6", "#7d3a60", true),
-    ("#f8cbad", "#9c5a30", true),
-    ("#93d5cc", "#1f736a", true),
-    ("#c9bbe8", "#5d4a94", true),
-    ("#cdb294", "#74512f", true),
+/// Fill on light paper, fill on dark paper, whether letters on each are dark.
+const COLOURS: [(&str, &str, [bool; 2]); 20] = [
+    ("#4477aa", "#6699cc", [false, true]),
+    ("#ee6677", "#f0808f", [true, true]),
+    ("#228833", "#3fa652", [false, true]),
+    ("#ccbb44", "#d6c75c", [true, true]),
+    ("#66ccee", "#66ccee", [true, true]),
+    ("#aa3377", "#cc6699", [false, true]),
+    ("#ee7733", "#f0935c", [true, true]),
+    ("#009988", "#33b3a6", [true, true]),
+    ("#7755bb", "#a48be0", [false, true]),
+    ("#8c5a2b", "#b98a5e", [false, true]),
+    ("#a9c3de", "#3f6390", [true, false]),
+    ("#f7bcc3", "#9c4a58", [true, false]),
+    ("#9fd3a8", "#2c6b38", [true, false]),
+    ("#ebe2ad", "#8a7f36", [true, false]),
+    ("#c3ebf8", "#3a7f96", [true, false]),
+    ("#dca6c6", "#7d3a60", [true, false]),
+    ("#f8cbad", "#9c5a30", [true, false]),
+    ("#93d5cc", "#1f736a", [true, false]),
+    ("#c9bbe8", "#5d4a94", [true, false]),
+    ("#cdb294", "#74512f", [true, false]),
 ];
-const OTHER: (&str, &str, bool) = ("#a5abb3", "#6e7681", true);
-const NEUTRAL: (&str, &str, bool) = ("#3d4f8f", "#a9b8f0", false);
+const OTHER: (&str, &str, [bool; 2]) = ("#a5abb3", "#6e7681", [true, false]);
+const NEUTRAL: (&str, &str, [bool; 2]) = ("#3d4f8f", "#a9b8f0", [false, true]);
 
 /// What the hue of a name would tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tells {
     /// Nothing of what the program does: a wait, or a step that holds all that runs meanwhile.
     Nothing,
-    /// What a device runs.
+    /// What a device runs, and its copies.
     Kernel,
     /// Other work.
     Work,
@@ -62,6 +64,7 @@ impl Tells {
         match kind {
             _ if runs_nothing(Some(role), Some(kind), Some(name)) => Tells::Nothing,
             "kernel" => Tells::Kernel,
+            _ if role == "copy" => Tells::Kernel,
             _ => Tells::Work,
         }
     }
@@ -81,6 +84,17 @@ pub(crate) fn totals_of_work(totals: &[i128], tells: &[Tells]) -> Vec<i128> {
     totals.iter().zip(tells).map(weighed).collect()
 }
 
+/// What a picture needs hues for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// Its marks are told apart by hue alone, and a paler one means less: the strong hues.
+    Strong,
+    /// Its marks are told apart by hue alone.
+    Any,
+    /// Its marks have labels: a hue that another name of the page has would mislead.
+    Labelled,
+}
+
 /// The hues of a page: which name has which.
 #[derive(Debug, Default)]
 pub(crate) struct Hues {
@@ -90,7 +104,7 @@ pub(crate) struct Hues {
 impl Hues {
     /// The class number of each name: its hue when it has one on this page, or is among the largest (ties by name), else [`HUES`].
     /// `totals` has a name and its time per entry.
-    pub(super) fn assign(&mut self, totals: &[(&str, i128)]) -> Vec<usize> {
+    pub(super) fn assign(&mut self, totals: &[(&str, i128)], need: Need) -> Vec<usize> {
         let mut order: Vec<usize> = (0..totals.len()).collect();
         order.sort_by(|&a, &b| totals[b].1.cmp(&totals[a].1).then_with(|| totals[a].0.cmp(totals[b].0)));
         let mut classes = vec![HUES; totals.len()];
@@ -106,8 +120,13 @@ impl Hues {
         // What is hardly there needs no colour to be found by.
         let is_small = |index: usize| totals[index].1.saturating_mul(100) < all;
         order.retain(|&index| !self.by_name.contains_key(totals[index].0));
-        let strong = taken[..STRONG].iter().filter(|taken| !**taken).count();
-        let pale = taken[STRONG..].iter().filter(|taken| !**taken).count();
+        if need != Need::Any && order.iter().any(|&index| !is_small(index)) {
+            order.retain(|&index| !is_small(index));
+        }
+        let of_page: Vec<bool> = (0..HUES).map(|hue| self.by_name.values().any(|known| *known == hue)).collect();
+        let is_free = |hue: usize, taken: &[bool]| !taken[hue] && (need != Need::Labelled || !of_page[hue]);
+        let free = |hues: Range<usize>| hues.filter(|&hue| is_free(hue, &taken)).count();
+        let (strong, pale) = (free(0..STRONG), if need == Need::Strong { 0 } else { free(STRONG..HUES) });
         let (largest, others) = order.split_at(strong.min(order.len()));
         let others: Vec<usize> = others.iter().copied().filter(|&index| !is_small(index)).take(pale).collect();
         for (bank, names) in [(0, largest), (STRONG, others.as_slice())] {
@@ -116,10 +135,10 @@ impl Hues {
             names.sort_by_key(|&index| totals[index].0);
             for index in names {
                 let preferred = preferred(totals[index].0);
-                let hues = (preferred..preferred + STRONG).map(|hue| bank + hue % STRONG).filter(|hue| !taken[*hue]);
-                let of_page = |hue: &usize| self.by_name.values().any(|known| known == hue);
+                let all = (preferred..preferred + STRONG).map(|hue| bank + hue % STRONG);
+                let hues = all.filter(|hue| is_free(*hue, &taken));
                 // Better one that no other name of the page has.
-                if let Some(hue) = hues.clone().find(|hue| !of_page(hue)).or_else(|| hues.clone().next()) {
+                if let Some(hue) = hues.clone().find(|hue| !of_page[*hue]).or_else(|| hues.clone().next()) {
                     taken[hue] = true;
                     classes[index] = hue;
                     self.by_name.insert(totals[index].0.to_owned(), hue);
@@ -144,12 +163,13 @@ pub(super) fn style() -> String {
     let mut light = String::new();
     let mut dark = String::new();
     for (index, (on_light, on_dark, dark_letters)) in COLOURS.iter().chain([&OTHER, &NEUTRAL]).enumerate() {
-        let letters = if *dark_letters { "#1f2328" } else { "#ffffff" };
+        let [letters, letters_on_dark] = dark_letters.map(|dark| if dark { "#0d1117" } else { "#ffffff" });
         let _ = write!(
             light,
             ".f{index}{{fill:{on_light}}}.s{index}{{stroke:{on_light};fill:none}}.t{index}{{fill:{letters}}}"
         );
-        let _ = write!(dark, ".f{index}{{fill:{on_dark}}}.s{index}{{stroke:{on_dark}}}.t{index}{{fill:#0d1117}}");
+        let _ =
+            write!(dark, ".f{index}{{fill:{on_dark}}}.s{index}{{stroke:{on_dark}}}.t{index}{{fill:{letters_on_dark}}}");
     }
     format!("{light}\n@media (prefers-color-scheme:dark){{{dark}}}\n")
 }
@@ -162,21 +182,37 @@ mod tests {
         (0..count).map(|n| (format!("n{n}"), total(n))).collect()
     }
 
-    fn classes(hues: &mut Hues, totals: &[(String, i128)]) -> Vec<usize> {
-        hues.assign(&totals.iter().map(|(name, total)| (name.as_str(), *total)).collect::<Vec<_>>())
+    fn classes(hues: &mut Hues, totals: &[(String, i128)], need: Need) -> Vec<usize> {
+        hues.assign(&totals.iter().map(|(name, total)| (name.as_str(), *total)).collect::<Vec<_>>(), need)
     }
 
     #[test]
     fn the_longest_names_get_hues_and_ties_go_by_name() {
         let totals = names(30, |n| if n == 7 { 100 } else { 5 });
-        let found = classes(&mut Hues::default(), &totals);
+        let found = classes(&mut Hues::default(), &totals, Need::Any);
         let mut hues: Vec<usize> = found.iter().copied().filter(|class| *class < HUES).collect();
         hues.sort_unstable();
         assert_eq!(hues, (0..HUES).collect::<Vec<_>>());
         assert!(found[7] < STRONG);
-        // Little has no hue once the strong ones are given away.
-        let little = classes(&mut Hues::default(), &names(30, |n| if n < STRONG { 1_000 } else { 1 }));
-        assert!(little[STRONG..].iter().all(|class| *class == HUES));
+        // Little has no hue beside much, and where paler means less, no pale one.
+        let little = classes(&mut Hues::default(), &names(30, |n| if n < 3 { 1_000 } else { 1 }), Need::Labelled);
+        assert!(little[3..].iter().all(|class| *class == HUES));
+        let strong = classes(&mut Hues::default(), &totals, Need::Strong);
+        assert_eq!(strong.iter().filter(|class| **class < STRONG).count(), STRONG);
+        assert!(strong.iter().all(|class| *class < STRONG || *class == HUES));
+    }
+
+    #[test]
+    fn marks_with_labels_get_no_hue_that_another_name_has() {
+        let mut page = Hues::default();
+        let first = classes(&mut page, &names(8, |_| 1), Need::Strong);
+        let others: Vec<(String, i128)> = (0..40).map(|n| (format!("m{n}"), 1)).collect();
+        let second = classes(&mut page, &others, Need::Labelled);
+        assert!(second.iter().all(|class| *class == HUES || !first.contains(class)));
+        assert_eq!(second.iter().filter(|class| **class < HUES).count(), HUES - 8);
+        let third: Vec<(String, i128)> = (0..3).map(|n| (format!("k{n}"), 1)).collect();
+        assert_eq!(classes(&mut page, &third, Need::Labelled), [HUES; 3]);
+        assert!(classes(&mut page, &third, Need::Any).iter().all(|class| *class < HUES));
     }
 
     #[test]
@@ -195,20 +231,20 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_hue_when_others_grow() {
-        let run = |gemm, send| Hues::default().assign(&[("gemm", gemm), ("send", send), ("init", 3)]);
+        let run = |gemm, send| Hues::default().assign(&[("gemm", gemm), ("send", send), ("init", 3)], Need::Any);
         assert_eq!(run(10, 1), run(1, 10));
-        let alone = Hues::default().assign(&[("gemm", 1)])[0];
+        let alone = Hues::default().assign(&[("gemm", 1)], Need::Any)[0];
         assert_eq!(alone, preferred("gemm"));
     }
 
     #[test]
     fn a_name_has_one_hue_on_a_page() {
         let mut page = Hues::default();
-        let first = classes(&mut page, &names(12, |n| n as i128 + 1));
+        let first = classes(&mut page, &names(12, |n| n as i128 + 1), Need::Any);
         // In the next picture others are much larger.
-        let mut totals = names(3, |_| 1);
+        let mut totals = names(3, |_| 1_000);
         totals.extend((0..40).map(|n| (format!("m{n}"), 1_000)));
-        let second = classes(&mut page, &totals);
+        let second = classes(&mut page, &totals, Need::Any);
         assert_eq!(first[..3], second[..3]);
         let mut hues: Vec<usize> = second.iter().copied().filter(|class| *class < HUES).collect();
         hues.sort_unstable();

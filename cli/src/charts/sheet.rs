@@ -188,8 +188,9 @@ pub(super) fn colours_legend(
 /// What a picture says of its grey marks.
 pub(super) fn grey_note(classes: impl Iterator<Item = usize>, what: &str) -> Option<String> {
     let grey = classes.filter(|class| *class == HUES).count();
-    let (are, is) = ("that are not among the largest.", "that is not among the largest.");
-    (grey > 0).then(|| format!("Grey: {} {}", counted(grey, what), if grey == 1 { is } else { are }))
+    (grey > 0).then(|| {
+        format!("Grey: {} without a colour of {} own.", counted(grey, what), if grey == 1 { "its" } else { "their" })
+    })
 }
 
 impl Plot {

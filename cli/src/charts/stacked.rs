@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use super::ChartError;
 use super::data::{Data, Words, in_words, natural};
 use super::label::{fitted_apart, fitted_middle, shown};
-use super::palette::{HUES, style};
+use super::palette::{HUES, Need, style};
 use super::scale::{Quantity, Scale, grouped};
 use super::sheet::{
     Categories, LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, axis_title, counted, hues_legend, marks_width,
@@ -56,7 +56,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     let left_out = heights.values.iter().filter(|value| !counts(**value)).count();
     let counted_values: Vec<f64> =
         heights.values.iter().map(|&value| if counts(value) { value } else { f64::NAN }).collect();
-    let (classes, totals) = colours.classes(data.names, &counted_values);
+    let (classes, totals) = colours.classes(data.names, &counted_values, Need::Any);
     let square = |class| Mark::Square(format!("f{class}"));
     sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &classes, &totals, true, square));
     // The color with the most lies at the bottom, what has no hue at the top.

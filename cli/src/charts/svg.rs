@@ -132,9 +132,9 @@ pub(super) struct Rectangle {
 
 const COMMON_STYLE: &str = "\
 .paper{fill:#ffffff}.ink{fill:#1f2328}.pale{fill:#59636e}.bold{font-weight:600}.grid{stroke:#d1d9e0;stroke-width:1;fill:none}\
-.band{fill:#f6f8fa}
+.band{fill:#f6f8fa}.above{paint-order:stroke;stroke:#ffffff;stroke-width:3px;stroke-linejoin:round}
 @media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#f0f6fc}.pale{fill:#9198a1}.grid{stroke:#3d444d}\
-.band{fill:#151b23}}
+.band{fill:#151b23}.above{stroke:#0d1117}}
 ";
 
 /// A coordinate: two decimals at most, none where none are needed.

@@ -7,7 +7,7 @@ use super::ChartError;
 use super::axis::axis;
 use super::data::{Data, Words};
 use super::label::{Cuts, shown};
-use super::palette::style;
+use super::palette::{Need, style};
 use super::sheet::{LegendEntry, MARGIN, Mark, Plot, Sheet, WIDTH, counted, hues_legend};
 use super::spec::Chart;
 use super::svg::{FONT_SIZE, Rectangle, Svg};
@@ -86,7 +86,7 @@ pub(super) fn draw(_chart: &Chart, title: &str, data: &Data<'_>) -> Result<Strin
     for bar in &bars {
         totals[if by_kind { bar.kind } else { bar.name } as usize].1 += i128::from(bar.finish) - i128::from(bar.start);
     }
-    let classes = data.names.classes(&totals);
+    let classes = data.names.classes(&totals, Need::Any);
     let totals: Vec<f64> = totals.iter().map(|(_, total)| *total as f64).collect();
     let square = |class| Mark::Square(format!("f{class}"));
     sheet.legend = LegendEntry::flow(hues_legend(&labels, &classes, &totals, false, square));

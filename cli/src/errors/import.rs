@@ -71,10 +71,24 @@ pub(crate) fn word(error: &ImportError, traces: &[String]) -> Problem {
     }
 }
 
+/// Commands of other tools, and ours for the same.
+const OF_OTHER_TOOLS: [(&str, &str); 7] = [
+    ("compare", "tq diff BASE NEW"),
+    ("stats", "tq report TRACE"),
+    ("summary", "tq report TRACE"),
+    ("analyze", "tq report TRACE"),
+    ("export", "tq query TRACE -c 'SELECT …' -o FILE"),
+    ("convert", "tq import TRACE --into STORE"),
+    ("open", "tq TRACE"),
+];
+
 /// A path that does not exist: a misspelt command, a near file name, or what its directory holds.
 fn not_found(problem: Problem, path: &Path) -> Problem {
     let text = path.to_string_lossy();
     let commands = command_names();
+    if let Some((_, command)) = OF_OTHER_TOOLS.iter().find(|(word, _)| *word == text) {
+        return problem.hint(format!("did you mean `{command}`?"));
+    }
     if !text.contains(['/', '.'])
         && let Some(command) = nearest(&text, commands.iter().map(String::as_str))
     {

@@ -35,6 +35,8 @@ impl Svg {
             Some(what) => gantt.outlining(what),
             None => gantt,
         };
+        // A slice is of the times that the runs have.
+        let gantt = if picture.names.has_runs() && picture.slice.is_whole() { gantt.on_one_start() } else { gantt };
         Svg { writer, gantt: Some(gantt), picture }
     }
 }

@@ -5,6 +5,7 @@
 //! trsm  ████▏                       201 µs
 //! ```
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -68,13 +69,17 @@ pub(super) fn draw(last: &LastAnswer, words: &str, width: usize, tick: Tick) -> 
     if batch.num_rows() == 0 {
         return Ok("no rows\n".to_owned());
     }
-    let others = || (0..kinds.len()).filter(|&column| column != value);
-    let label =
-        label.or_else(|| others().rfind(|&column| kinds[column] == Kind::Text).filter(|_| shape != Some(Shape::Line)));
-    let label = label.or_else(|| others().find(|&column| kinds[column].is_right()));
-    let by_number = label.is_some_and(|label| kinds[label].is_right());
+    let mut labels: Vec<usize> = label.into_iter().collect();
+    if labels.is_empty() && shape != Some(Shape::Line) {
+        let texts = (0..kinds.len()).filter(|&column| column != value && kinds[column] == Kind::Text);
+        labels = telling_apart(&batch, texts.collect(), tick)?;
+    }
+    if labels.is_empty() {
+        labels.extend((0..kinds.len()).find(|&column| column != value && kinds[column].is_right()));
+    }
+    let by_number = labels.first().is_some_and(|&label| kinds[label].is_right());
     let shape = shape.unwrap_or(if by_number && batch.num_rows() > 3 { Shape::Line } else { Shape::Bars });
-    let drawing = Drawing { batch: &batch, value, label, width, tick };
+    let drawing = Drawing { batch: &batch, value, labels, width, tick };
     match shape {
         Shape::Bars => drawing.bars(last.rows),
         Shape::Line => drawing.line(),
@@ -91,18 +96,32 @@ fn find(last: &LastAnswer, column: &str) -> Result<usize, Failure> {
     })
 }
 
-/// The last time, else the last number: what a query computes comes behind what it groups by.
+/// The last number: what a query computes comes behind what it groups by.
 fn most_telling(kinds: &[Kind], label: Option<usize>) -> Option<usize> {
-    let last = |wanted: &dyn Fn(Kind) -> bool| {
-        (0..kinds.len()).rfind(|&column| Some(column) != label && wanted(kinds[column]))
-    };
-    last(&|kind| kind.is_right())
+    (0..kinds.len()).rfind(|&column| Some(column) != label && kinds[column].is_right())
+}
+
+/// The first column whose texts differ in all bars; where there is none, all that have more than one text.
+fn telling_apart(batch: &RecordBatch, columns: Vec<usize>, tick: Tick) -> Result<Vec<usize>, Failure> {
+    let rows = batch.num_rows().min(BARS_MAX);
+    let cells = Cells::new(batch)?;
+    let mut varying = Vec::new();
+    for &column in &columns {
+        let texts = (0..rows).map(|row| cells.shown(column, row, tick)).collect::<Result<HashSet<_>, _>>()?;
+        match texts.len() {
+            all if all == rows => return Ok(vec![column]),
+            2.. => varying.push(column),
+            _ => {}
+        }
+    }
+    Ok(if varying.is_empty() { columns.into_iter().take(1).collect() } else { varying })
 }
 
 struct Drawing<'a> {
     batch: &'a RecordBatch,
     value: usize,
-    label: Option<usize>,
+    /// What tells the bars apart; of a line the first, which is its `x` where it has numbers.
+    labels: Vec<usize>,
     width: usize,
     tick: Tick,
 }
@@ -118,7 +137,8 @@ impl Drawing<'_> {
         let mut labels = Vec::new();
         let mut texts = Vec::new();
         for row in 0..rows {
-            labels.push(self.label.map_or(Ok(String::new()), |label| shown(label, row)).map(|label| cut(&label))?);
+            let words = self.labels.iter().map(|&label| shown(label, row)).collect::<Result<Vec<_>, _>>()?;
+            labels.push(cut(&words.join(" ")));
             texts.push(shown(self.value, row)?);
         }
         let widest = |texts: &[String]| texts.iter().map(|text| text.width()).max().unwrap_or(0);
@@ -142,9 +162,10 @@ impl Drawing<'_> {
     /// Braille dots: two across and four down in a character.
     fn line(&self) -> Result<String, Failure> {
         let ys = self.numbers(self.value)?;
-        let xs = match self.label {
-            Some(label) if Kind::of(self.batch.schema().field(label)).is_right() => self.numbers(label)?,
-            _ => (0..ys.len()).map(|row| row as f64).collect(),
+        let along = self.labels.first().copied().filter(|&x| Kind::of(self.batch.schema().field(x)).is_right());
+        let xs = match along {
+            Some(x) => self.numbers(x)?,
+            None => (0..ys.len()).map(|row| row as f64).collect(),
         };
         let mut points: Vec<(f64, f64)> =
             xs.into_iter().zip(ys).filter(|(x, y)| x.is_finite() && y.is_finite()).collect();
@@ -179,8 +200,8 @@ impl Drawing<'_> {
             };
             let _ = writeln!(text, "{}{mark} ┤{}", " ".repeat(margin - mark.width()), line.trim_end());
         }
-        if let Some(label) = self.label.filter(|&label| Kind::of(self.batch.schema().field(label)).is_right()) {
-            let (from, to) = (self.text(label, first.0), self.text(label, last.0));
+        if let Some(x) = along {
+            let (from, to) = (self.text(x, first.0), self.text(x, last.0));
             let gap = columns.saturating_sub(from.width() + to.width()).max(1);
             let _ = writeln!(text, "{}{from}{}{to}", " ".repeat(margin + 2), " ".repeat(gap));
         }
@@ -190,10 +211,8 @@ impl Drawing<'_> {
     fn title(&self) -> String {
         let schema = self.batch.schema();
         let name = schema.field(self.value).name();
-        match self.label {
-            Some(label) => format!("{name} by {}\n", schema.field(label).name()),
-            None => format!("{name}\n"),
-        }
+        let labels: Vec<&str> = self.labels.iter().map(|&label| schema.field(label).name().as_str()).collect();
+        if labels.is_empty() { format!("{name}\n") } else { format!("{name} by {}\n", labels.join(" and ")) }
     }
 
     /// A number as the column shows it.
@@ -306,6 +325,23 @@ mod tests {
             NULL     NULL  
         "#]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn bars_are_named_by_what_tells_them_apart() {
+        let texts = |texts: [&'static str; 4]| Arc::new(StringArray::from_iter_values(texts)) as ArrayRef;
+        let total = Arc::new(Int64Array::from(vec![4, 3, 2, 1])) as ArrayRef;
+        let title =
+            |columns| draw(&answer(columns), "", 40, Tick::Nanosecond).unwrap().lines().next().map(str::to_owned);
+        let names = texts(["gemm", "trsm", "syrk", "potrf"]);
+        let kinds = texts(["blas", "blas", "blas", "lapack"]);
+        let columns = vec![("name", names), ("kind", kinds.clone()), ("total", total.clone())];
+        assert_eq!(title(columns).as_deref(), Some("total by name"));
+        let columns =
+            vec![("run", texts(["a", "a", "b", "b"])), ("name", texts(["x", "y", "x", "y"])), ("total", total.clone())];
+        assert_eq!(title(columns).as_deref(), Some("total by run and name"));
+        let columns = vec![("run", texts(["a"; 4])), ("kind", kinds), ("total", total)];
+        assert_eq!(title(columns).as_deref(), Some("total by kind"));
     }
 
     #[test]

@@ -4,16 +4,16 @@
 //! links to harmless addresses keep their target, and an embedded picture becomes an `<object>`, so that its tooltips work and its
 //! styles do not affect the page.
 
-use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, TextMergeStream};
 
 use crate::text::visible::visible_lines;
 
 const STYLE: &str = "\
 :root{color-scheme:light dark}\
-body{font:16px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}\
+body{font:16px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}\
 table{border-collapse:collapse;margin:1rem 0;display:block;overflow-x:auto;font-size:.875rem;font-variant-numeric:tabular-nums}\
 th,td{padding:.25rem .75rem;border-bottom:1px solid #d1d9e0;text-align:left;white-space:nowrap}\
-th{font-weight:600}\
+th{font-weight:600}.long{display:inline-block;white-space:normal;overflow-wrap:anywhere;width:max-content;max-width:16rem}\
 object,img{max-width:100%;height:auto;display:block;margin:1rem 0}\
 code,pre{font-family:ui-monospace,monospace;font-size:.875em}\
 pre{padding:1rem;overflow-x:auto;background:#f6f8fa}\
@@ -53,8 +53,26 @@ fn title(markdown: &str) -> Option<String> {
 fn body(markdown: &str) -> String {
     let mut picture = None;
     let mut html = String::with_capacity(markdown.len() + (markdown.len() >> 3));
-    pulldown_cmark::html::push_html(&mut html, events(markdown).filter_map(|event| harmless(event, &mut picture)));
+    // Escaped letters come one by one.
+    let events = TextMergeStream::new(events(markdown)).filter_map(|event| harmless(event, &mut picture));
+    pulldown_cmark::html::push_html(&mut html, with_breaks(events));
     html
+}
+
+/// Long texts of tables get lines, so that they do not push the numbers beside them off the page.
+fn with_breaks<'a>(events: impl Iterator<Item = Event<'a>>) -> impl Iterator<Item = Event<'a>> {
+    const LONG: usize = 28;
+    let mut in_cell = false;
+    events.flat_map(move |event| {
+        match &event {
+            Event::Start(Tag::TableCell) => in_cell = true,
+            Event::End(TagEnd::TableCell) => in_cell = false,
+            _ => {}
+        }
+        let is_long = in_cell && text_of(&event).is_some_and(|text| text.chars().count() > LONG);
+        let around = |tag: &'static str| is_long.then_some(Event::InlineHtml(tag.into()));
+        [around("<span class=\"long\">"), Some(event), around("</span>")].into_iter().flatten()
+    })
 }
 
 /// A picture whose description is read: its address, the description so far, pictures within it.
@@ -160,6 +178,18 @@ mod tests {
         ] {
             assert_eq!(body(markdown), expected, "{markdown}");
         }
+    }
+
+    #[test]
+    fn long_texts_of_tables_have_lines() {
+        let html = body("|name|n|\n|:--|--:|\n|a\\_name\\_that\\_is\\_longer\\_than\\_others|1|\n|short|2|\n");
+        assert!(
+            html.contains(
+                "<td style=\"text-align: left\"><span class=\"long\">a_name_that_is_longer_than_others</span></td>"
+            ),
+            "{html}"
+        );
+        assert!(html.contains(">short</td>"), "{html}");
     }
 
     #[test]

@@ -118,8 +118,6 @@ fn begin_with_hues(connection: &mut Connection, page: &Names) -> Result<(), Fail
            GROUP BY name ORDER BY total DESC, name LIMIT 2000) longest \
          JOIN (SELECT name, min(role) AS role, min(kind) AS kind FROM program_tasks WHERE start IS NOT NULL GROUP BY name) kinds \
            ON kinds.name = longest.name ORDER BY total DESC, longest.name";
-    /// Names that have a hue before there is a picture.
-    const HUES: usize = 20;
     let rows = match connection.collect(LONGEST, &Params::new()) {
         Ok(rows) => rows,
         // What is wrong or late is told where the page asks for it.
@@ -136,10 +134,8 @@ fn begin_with_hues(connection: &mut Connection, page: &Names) -> Result<(), Fail
     let tells: Vec<Tells> =
         names.iter().zip(&roles).zip(&kinds).map(|((name, role), kind)| Tells::of(role, kind, name)).collect();
     let totals = totals_of_work(&totals.collect::<Vec<_>>(), &tells);
-    let mut longest: Vec<(&str, i128)> =
+    let longest: Vec<(&str, i128)> =
         names.iter().map(String::as_str).zip(totals).filter(|(_, total)| *total > 0).collect();
-    longest.sort_by_key(|(_, total)| std::cmp::Reverse(*total));
-    longest.truncate(HUES);
     page.begin_with(&longest);
     Ok(())
 }
@@ -269,7 +265,8 @@ impl Renderer<'_> {
         if !self.with_pictures && is_timeline && !block.table {
             return Ok(Piece::Text(String::new()));
         }
-        if has_chart && !block.table && self.with_pictures {
+        let mut has_picture = has_chart && !block.table && self.with_pictures;
+        if has_picture {
             let drawn = pictures::of_query(self.connection, query, &params, &self.picture_of(query))?;
             if drawn.is_empty() && block.if_rows {
                 return Ok(Piece::LeftOut("there is nothing to show".to_owned()));
@@ -277,20 +274,21 @@ impl Renderer<'_> {
             if drawn.is_empty() && !block.both {
                 add(&mut text, NO_ROWS);
             }
-            for svg in drawn {
+            has_picture = drawn.iter().all(|drawn| !drawn.is_one_bar);
+            for pictures::Drawn { svg, .. } in drawn.into_iter().filter(|_| has_picture) {
                 self.pictures
                     .push(Drawn { name: if query.name.is_empty() { "picture" } else { &query.name }.to_owned(), svg });
                 let title = if query.title().is_empty() { &self.picture.title } else { query.title() };
                 add(&mut text, &format!("![{}]({})", escape(title), address(self.pictures.len() - 1)));
             }
         }
-        if block.table || block.both || !has_chart || !self.with_pictures {
+        if block.both || !has_picture {
             let answer = self.answer(query, &params)?;
             if block.if_rows && answer.num_rows() == 0 {
                 return Ok(Piece::LeftOut("there is nothing to show".to_owned()));
             }
             let is_cut = query.statement.is_cut_at(answer.num_rows(), &params);
-            add(&mut text, &self.table(&answer, is_cut)?);
+            add(&mut text, &self.table(&answer, is_cut, question)?);
         }
         self.note(question);
         Ok(Piece::Answer(text))
@@ -355,7 +353,7 @@ impl Renderer<'_> {
     }
 
     /// The first rows as a table, and how many more there are, where the answer itself is not cut.
-    fn table(&self, answer: &RecordBatch, is_cut: bool) -> Result<String, Failure> {
+    fn table(&self, answer: &RecordBatch, is_cut: bool, question: &Question) -> Result<String, Failure> {
         if answer.num_rows() == 0 {
             return Ok(NO_ROWS.to_owned());
         }
@@ -370,7 +368,11 @@ impl Renderer<'_> {
         let shown = with_labels(&self.picture.names, &shown)?;
         let mut text = markdown::table(&shown, self.connection.session().tick())?;
         if answer.num_rows() > shown.num_rows() {
-            let _ = writeln!(text, "\n… and {}.", more_rows(answer.num_rows() - shown.num_rows(), is_cut));
+            let more = more_rows(answer.num_rows() - shown.num_rows(), is_cut);
+            let _ = match question.is_named {
+                true => writeln!(text, "\n… and {more}: `tq query TRACE {}`.", question.query.name),
+                false => writeln!(text, "\n… and {more}."),
+            };
         }
         Ok(text)
     }
@@ -400,7 +402,7 @@ impl Renderer<'_> {
         let runs: Vec<String> = self.opened.iter().map(|name| escape(name)).collect();
         let asked: Vec<String> = self.asked.iter().map(|name| code(name)).collect();
         let shown = match runs.as_slice() {
-            [first, .., last] if runs.len() > 6 => format!("{} runs, {first} … {last}", runs.len()),
+            [first, .., last] if runs.len() > 3 => format!("{} runs, {first} … {last}", runs.len()),
             runs => runs.join(", "),
         };
         let with_queries: Vec<String> =

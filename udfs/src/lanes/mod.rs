@@ -14,8 +14,10 @@ pub mod words;
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringViewBuilder, UInt32Array};
+use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use arrow::datatypes::Int64Type;
 use datafusion_common::Result;
@@ -279,6 +281,29 @@ impl ByLane {
         let from = if lane == 0 { 0 } else { self.ends[lane - 1] };
         &self.spans[from..*to]
     }
+}
+
+/// Bytes that a task takes on its way to its lane: the lane's number, and its span there.
+pub const BYTES_ON_LANE: usize = size_of::<u32>() + size_of::<LaneSpan>();
+
+/// Extends what is known of how far each run reaches, from its first start to its last finish. Tasks that never ended do not count, nor do
+/// those on no lane.
+pub fn reach_out(rows: &Rows, nulls: Nulls, reaches: &mut HashMap<usize, Range<i64>>) -> Result<()> {
+    for batch in rows.batches() {
+        let (starts, finishes) = bounds(&batch.batch)?;
+        let locations = batch.batch.column_by_name("location").filter(|_| nulls == Nulls::NoLane);
+        let locations = locations.and_then(|locations| locations.logical_nulls());
+        let nulls = NullBuffer::union(NullBuffer::union(starts.nulls(), finishes.nulls()).as_ref(), locations.as_ref());
+        for stretch in &batch.stretches {
+            let Some(run) = stretch.run else { continue };
+            for row in stretch.rows.clone().filter(|row| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row))) {
+                let (start, finish) = (starts.value(row), finishes.value(row));
+                let reach = reaches.entry(run).or_insert(start..finish.max(start));
+                *reach = reach.start.min(start)..reach.end.max(finish).max(start);
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Groups the spans by lane. Afterwards `lane_of` is [`NONE`] for every row that has no span there.

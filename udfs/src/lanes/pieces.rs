@@ -10,9 +10,10 @@ use arrow::datatypes::DataType;
 use datafusion_common::{Result, exec_err, plan_err};
 
 use crate::graph::NONE;
-use crate::lanes::{ByLane, Counts, Lanes, Nulls, Unfinished, by_lane};
+use crate::lanes::{BYTES_ON_LANE, ByLane, Counts, Lanes, Nulls, Unfinished, by_lane};
 use crate::relation::call::Call;
-use crate::relation::rows::{EVERY_RUN, Role, Rows};
+use crate::relation::parts::{Ask, Parts, Share};
+use crate::relation::rows::{EVERY_RUN, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter};
 
@@ -37,45 +38,57 @@ pub(crate) static PARAMETERS: [Parameter; 3] = [
     Parameter::Option(OptionSpec { name: "by", kind: OptionKind::Text, default: Default::Text("location") }),
 ];
 
-/// Both inputs on lanes.
-pub(crate) struct Both {
-    pub(crate) runs: Runs,
+/// Rows of both inputs on lanes.
+pub(crate) struct Both<'a> {
     pub(crate) lanes: Lanes,
-    pub(crate) a: Rows,
-    pub(crate) b: Rows,
     pub(crate) a_spans: ByLane,
     pub(crate) b_spans: ByLane,
+    runs: &'a Runs,
+    a: &'a Rows,
+    b: &'a Rows,
     /// Whether a lane's text is the location of its spans.
     lane_is_location: bool,
 }
 
-impl Both {
-    /// Reads both inputs. `nulls` says whether spans of `a` without the text are kept, on a lane that no `b` is on.
-    pub(crate) fn read(call: &mut Call, nulls: Nulls) -> Result<Both> {
-        let by = call.options.text("by")?.unwrap_or("location").to_owned();
-        if by != "run" && !KEYS.contains(&by.as_str()) {
-            return plan_err!("{}: `by` is one of run, {}, not '{by}'", call.name(), KEYS.join(", "));
-        }
-        let mut has_key =
-            |input: &str| -> Result<bool> { Ok(call.input(input)?.0.schema().column_with_name(&by).is_some()) };
-        let (in_a, in_b) = (has_key("a")?, has_key("b")?);
-        if by != "run" && by != "location" && !in_a && !in_b {
-            return plan_err!("{}: neither input has the column `{by}`", call.name());
-        }
-        let key = Some(by.as_str()).filter(|by| *by != "run" && in_a && in_b);
-        let mut runs = Runs::new();
-        let a = Rows::read(call, "a", Role::First, &[], &mut runs)?;
-        let b = Rows::read(call, "b", Role::Other, &[], &mut runs)?;
-        let mut lanes = Lanes::new();
-        let work = &mut call.work;
-        let mut lane_of = lanes.number(&a, key, nulls, work)?;
-        let a_spans = by_lane(&a, &mut lane_of, lanes.len(), Unfinished::LeftOut, work)?;
-        let mut lane_of = lanes.number(&b, key, Nulls::NoLane, work)?;
-        let b_spans = by_lane(&b, &mut lane_of, lanes.len(), Unfinished::LeftOut, work)?;
-        note(&by, a_spans.counts.plus(b_spans.counts), call);
-        Ok(Both { runs, lanes, a, b, a_spans, b_spans, lane_is_location: key == Some("location") })
+/// Reads both inputs and computes their lanes, in parts if memory is short. `nulls` says whether spans of `a` without the text are kept, on a
+/// lane that no `b` is on.
+pub(crate) fn compute(
+    call: &mut Call,
+    nulls: Nulls,
+    mut answer: impl FnMut(&mut Call, &mut Both<'_>) -> Result<()>,
+) -> Result<()> {
+    let by = call.options.text("by")?.unwrap_or("location").to_owned();
+    if by != "run" && !KEYS.contains(&by.as_str()) {
+        return plan_err!("{}: `by` is one of run, {}, not '{by}'", call.name(), KEYS.join(", "));
     }
+    let mut has = |input: &str, name: &str| -> Result<bool> {
+        Ok(call.input(input)?.0.schema().column_with_name(name).is_some())
+    };
+    let (in_a, in_b, same_runs) = (has("a", &by)?, has("b", &by)?, has("a", "run")? == has("b", "run")?);
+    if by != "run" && by != "location" && !in_a && !in_b {
+        return plan_err!("{}: neither input has the column `{by}`", call.name());
+    }
+    let key = Some(by.as_str()).filter(|by| *by != "run" && in_a && in_b);
+    let share = key.map_or(Share::Runs, Share::Lanes);
+    let ask = |input, share| Ask { input, needed: &[], share, row_bytes: BYTES_ON_LANE };
+    // What is of every run is needed in each part.
+    let mut parts = Parts::read(call, &[ask("a", share), ask("b", if same_runs { share } else { Share::All })])?;
+    let (mut runs, mut counts) = (Runs::new(), Counts::default());
+    while let Some([a, b]) = parts.next(call, &mut runs)? {
+        let (mut lanes, work) = (Lanes::new(), &mut call.work);
+        let mut lane_of = lanes.number(a, key, nulls, work)?;
+        let a_spans = by_lane(a, &mut lane_of, lanes.len(), Unfinished::LeftOut, work)?;
+        let mut lane_of = lanes.number(b, key, Nulls::NoLane, work)?;
+        let b_spans = by_lane(b, &mut lane_of, lanes.len(), Unfinished::LeftOut, work)?;
+        counts = counts.plus(a_spans.counts).plus(b_spans.counts);
+        let lane_is_location = key == Some("location");
+        answer(call, &mut Both { lanes, a_spans, b_spans, runs: &runs, a, b, lane_is_location })?;
+    }
+    counts.note(&call.work, Unfinished::LeftOut, &by, ("meets no other", "meet no others"));
+    Ok(())
+}
 
+impl Both<'_> {
     /// The lane of `b` that belongs to a lane of `a`: the same, unless `b` is of every run.
     pub(crate) fn partner(&self, lane: usize) -> usize {
         self.lanes.find(EVERY_RUN, self.lanes.lane(lane).word).unwrap_or(lane)
@@ -120,10 +133,6 @@ impl Both {
         }
         call.emit(columns)
     }
-}
-
-fn note(by: &str, counts: Counts, call: &Call) {
-    counts.note(&call.work, Unfinished::LeftOut, by, ("meets no other", "meet no others"));
 }
 
 /// A piece of a span of `a`.

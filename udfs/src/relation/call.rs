@@ -13,7 +13,8 @@ use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_execution::memory_pool::MemoryReservation;
-use datafusion_physical_plan::metrics::Gauge;
+use datafusion_execution::{DiskManager, SpillFile};
+use datafusion_physical_plan::metrics::{Gauge, SpillMetrics};
 use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::relation::RelationFunction;
@@ -205,6 +206,31 @@ pub struct Work {
     pub(super) peak: Gauge,
     pub(super) notes: Option<Arc<Notes>>,
     pub(super) charged: HashSet<usize>,
+    /// Bytes that outlive the part of the rows for which they were asked.
+    pub(super) lasting: usize,
+    pub(super) limit: usize,
+    pub(super) spills: Option<Spills>,
+}
+
+/// Where rows go that do not fit in memory.
+#[derive(Debug, Clone)]
+pub struct Spills {
+    pub(super) disk: Arc<DiskManager>,
+    pub(super) metrics: SpillMetrics,
+}
+
+impl Spills {
+    /// A new temporary file, which vanishes when it is dropped.
+    pub(super) fn file(&self, what: &str) -> Result<Arc<dyn SpillFile>> {
+        self.metrics.spill_file_count.add(1);
+        self.disk.create_tmp_file(what)
+    }
+
+    /// Counts rows that were written.
+    pub(super) fn wrote(&self, rows: usize, bytes: usize) {
+        self.metrics.spilled_rows.add(rows);
+        self.metrics.spilled_bytes.add(bytes);
+    }
 }
 
 impl Work {
@@ -220,7 +246,15 @@ impl Work {
             peak: Gauge::new(),
             notes: None,
             charged: HashSet::new(),
+            lasting: 0,
+            limit: usize::MAX,
+            spills: None,
         }
+    }
+
+    /// The function's name.
+    pub fn function(&self) -> &'static str {
+        self.function
     }
 
     /// An error when the query was cancelled. Cheap; call it every some ten thousand rows.
@@ -243,6 +277,39 @@ impl Work {
     /// How many bytes have been asked for and not been given back.
     pub fn size(&self) -> usize {
         self.memory.size()
+    }
+
+    /// The same for what is kept when the rows of one of several [`Parts`](crate::relation::parts::Parts) go.
+    pub fn grow_lasting(&mut self, bytes: usize) -> Result<()> {
+        self.grow(bytes)?;
+        self.lasting += bytes;
+        Ok(())
+    }
+
+    /// How many bytes were asked for by [`Work::grow_lasting`].
+    pub(super) fn lasting(&self) -> usize {
+        self.lasting
+    }
+
+    /// How many bytes the memory pool has in all.
+    pub(super) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Where rows may go that do not fit; `None`: nowhere.
+    pub(super) fn spills(&self) -> Option<Spills> {
+        self.spills.clone().filter(|spills| spills.disk.tmp_files_enabled())
+    }
+
+    /// Gives back all but so many bytes.
+    pub(super) fn forget(&mut self, but: usize) {
+        self.shrink(self.memory.size().saturating_sub(but));
+    }
+
+    /// The same, and no batch is kept any more.
+    pub(super) fn forget_rows(&mut self, but: usize) {
+        self.forget(but);
+        self.charged.clear();
     }
 
     /// Gives bytes back to the memory pool.

@@ -8,8 +8,8 @@
 //!
 //! The computation has a thread of its own, so it neither stalls the runtime nor has to yield. When the answer's stream
 //! is dropped, the async tasks that read the inputs are aborted, and a flag tells the computation to stop. EXPLAIN
-//! ANALYZE shows `input_rows`, `output_rows`, `peak_memory` (bytes asked of the memory pool) and `elapsed_compute`, the
-//! time without waiting for the inputs and for the reader.
+//! ANALYZE shows `input_rows`, `output_rows`, `peak_memory` (bytes asked of the memory pool), `spilled_rows` (to files, where memory is short)
+//! and `elapsed_compute`, the time without waiting for the inputs and for the reader.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,12 +23,14 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion_common::tree_node::TreeNodeRecursion;
 use datafusion_common::{Result, internal_err};
-use datafusion_execution::memory_pool::MemoryConsumer;
+use datafusion_execution::memory_pool::{MemoryConsumer, MemoryLimit};
 use datafusion_execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
 use datafusion_physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion_physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion_physical_plan::execution_plan::{Boundedness, EmissionType};
-use datafusion_physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
+use datafusion_physical_plan::metrics::{
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, SpillMetrics,
+};
 use datafusion_physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion_physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties, InputDistributionRequirements,
@@ -37,7 +39,7 @@ use datafusion_physical_plan::{
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
-use crate::relation::call::{Call, Input, Options, Work};
+use crate::relation::call::{Call, Input, Options, Spills, Work};
 use crate::relation::node::{RelationCall, option_value};
 use crate::relation::notes::Notes;
 
@@ -223,6 +225,15 @@ impl ExecutionPlan for RelationExec {
                 peak: MetricBuilder::new(&self.metrics).gauge("peak_memory", partition),
                 notes: Notes::of(&context),
                 charged: HashSet::new(),
+                lasting: 0,
+                limit: match context.memory_pool().memory_limit() {
+                    MemoryLimit::Finite(bytes) => bytes,
+                    _ => usize::MAX,
+                },
+                spills: Some(Spills {
+                    disk: Arc::clone(&context.runtime_env().disk_manager),
+                    metrics: SpillMetrics::new(&self.metrics, partition),
+                }),
             },
         };
         let compute_time = baseline.elapsed_compute().clone();

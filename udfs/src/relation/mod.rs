@@ -21,6 +21,7 @@ pub mod exec;
 pub(crate) mod gather;
 pub mod node;
 pub mod notes;
+pub mod parts;
 pub mod rows;
 pub mod runs;
 

@@ -67,6 +67,18 @@ impl Rows {
                 batches.push(batch);
             }
         }
+        Rows::of(batches, has_runs, left_out, role, runs, call.function.name())
+    }
+
+    /// The rows of batches, none of which is empty.
+    pub(super) fn of(
+        mut batches: Vec<RecordBatch>,
+        has_runs: bool,
+        left_out: usize,
+        role: Role,
+        runs: &mut Runs,
+        function: &str,
+    ) -> Result<Rows> {
         batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
         let mut reading = Reading::default();
         let mut rows = Rows { batches: vec![], has_runs, left_out, tasks_ascend: true };
@@ -84,7 +96,7 @@ impl Rows {
             first += count;
         }
         if first >= NONE as usize {
-            return exec_err!("{}: {first} rows are more than can be numbered", call.function.name());
+            return exec_err!("{function}: {first} rows are more than can be numbered");
         }
         rows.tasks_ascend = rows.find_out_whether_tasks_ascend(runs.len());
         Ok(rows)

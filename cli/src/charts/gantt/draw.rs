@@ -10,7 +10,7 @@ use super::{Bar, Gantt, Lane, LaneOrder, Row};
 use crate::charts::axis::axis;
 use crate::charts::data::natural;
 use crate::charts::label::{Cuts, fitted_apart, fitted_middle, shown};
-use crate::charts::palette::{HUES, style};
+use crate::charts::palette::{HUES, Need, style};
 use crate::charts::sheet::{LegendEntry, MARGIN, Mark, Sheet, WIDTH, counted, hues_legend};
 use crate::charts::svg::{FONT_SIZE, Rectangle, Svg, number, text_width};
 use crate::charts::{Names, totals_of_work};
@@ -31,12 +31,14 @@ const NEARLY_EMPTY: f64 = 0.005;
 const STRETCHES_MAX: usize = 32_000;
 /// Shades of a colour for how much of a bin was busy.
 const SHADES: i64 = 4;
+/// A taller plot has the marks of time above it, too: it does not fit on a screen.
+const TALL: f64 = 620.0;
 /// Bars narrower than this would vanish.
 const BAR_MIN: f64 = 0.7;
 
 const STYLE: &str = "\
-.b{stroke-width:0}.o1{opacity:.3}.o2{opacity:.53}.o3{opacity:.77}.p{fill:none;stroke:#cf222e;stroke-width:1.6}.n{fill:#cf222e}
-@media (prefers-color-scheme:dark){.p{stroke:#ffdf5d}.n{fill:#ffdf5d}}
+.b{stroke-width:0}.o1{opacity:.3}.o2{opacity:.53}.o3{opacity:.77}.p{fill:none;stroke:#1f2328;stroke-width:1.8}.n{fill:#1f2328}
+@media (prefers-color-scheme:dark){.p{stroke:#ffffff}.n{fill:#ffffff}}
 ";
 
 /// Where things stand.
@@ -57,6 +59,7 @@ struct Layout<'a> {
     from: i64,
     to: i64,
     classes: Vec<usize>,
+    order: &'a LaneOrder,
 }
 
 pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) -> String {
@@ -66,12 +69,15 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) 
     }
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
-    let by_work = totals_of_work(&names.totals, &names.tells);
+    let by_work = totals_of_work(&names.totals, &names.tells).into_iter().zip(&names.placed);
+    // A hue of what is not drawn would be looked for in vain.
+    let by_work = by_work.map(|(total, placed)| if *placed { total } else { 0 });
     let by_work: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(by_work).collect();
-    let classes = page.classes(&by_work);
+    let classes = page.classes(&by_work, Need::Strong);
     let of_path = (!gantt.path.bars().is_empty()).then_some(gantt.outlined);
     sheet.legend = legend(&totals, &classes, of_path, page);
-    let layout = Layout::new(gantt, order, sheet.top(), classes);
+    // A line for marks of time.
+    let layout = Layout::new(gantt, order, sheet.top() + FONT_SIZE, classes);
     sheet.notes = notes(&layout);
     sheet.draw(layout.bottom + 36.0, &format!("{STYLE}{}", style()), |svg| {
         layout.axis(svg);
@@ -116,6 +122,10 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
             "More tasks than pixels: each pixel (about {slice}) has the colour that ran longest in it; paler = busy for a smaller part of it."
         ));
     }
+    let unlabelled = layout.lanes.len() - layout.labelled().len();
+    if unlabelled > 0 {
+        notes.push(format!("No room for the name of {}.", counted(unlabelled, "location")));
+    }
     let hidden = gantt.lanes.len() - layout.lanes.len();
     if hidden > 0 {
         let drawn: HashSet<usize> = layout.lanes.iter().map(|(lane, _)| *lane).collect();
@@ -137,14 +147,14 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
 }
 
 impl<'a> Layout<'a> {
-    fn new(gantt: &'a Gantt, order: &LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
+    fn new(gantt: &'a Gantt, order: &'a LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
         let lanes = worth_drawing(gantt, in_order(&gantt.lanes, order));
         let rows = |cap: usize| lanes.iter().map(|&lane| gantt.lanes[lane].rows.len().min(cap)).sum::<usize>();
         let rows_cap = (1..=super::ROWS_MAX).rev().find(|&cap| rows(cap) <= ROWS_DRAWN_MAX).unwrap_or(1);
         let row_height = (ROWS_HEIGHT / rows(rows_cap).max(1) as f64).clamp(ROW_MIN, ROW_MAX);
         let lane_gap = if row_height >= 6.0 { 6.0 } else { 2.0 };
         let label_width =
-            lanes.iter().map(|&lane| text_width(label(&gantt.lanes[lane]))).fold(0.0, f64::max).min(LABELS_MAX);
+            lanes.iter().map(|&lane| text_width(&label(&gantt.lanes[lane], order))).fold(0.0, f64::max).min(LABELS_MAX);
         let left = MARGIN + label_width + 8.0;
         let mut y = top;
         let has_runs = gantt.lanes.iter().any(|lane| lane.run != gantt.lanes[0].run);
@@ -177,6 +187,7 @@ impl<'a> Layout<'a> {
             // Instants alone have no extent; a tick gives them one.
             to: gantt.last_finish.max(gantt.first_start.saturating_add(1)),
             classes,
+            order,
         }
     }
 
@@ -205,10 +216,14 @@ impl<'a> Layout<'a> {
             }
         }
         let axis = axis(self.from, self.to, 8, self.gantt.tick);
+        let is_tall = self.bottom - self.top > TALL;
         for (time, label) in &axis.marks {
             let x = self.x(*time);
             svg.line("grid", (x, self.top), (x, self.bottom + 4.0));
             svg.words("pale", x, self.bottom + 17.0, "middle", label);
+            if is_tall {
+                svg.words("pale", x, self.top - 4.0, "middle", label);
+            }
         }
         let middle = self.left + self.plot_width / 2.0;
         svg.words(
@@ -216,26 +231,44 @@ impl<'a> Layout<'a> {
             middle,
             self.bottom + 32.0,
             "middle",
-            &format!("time since the origin of the run ({})", axis.unit),
+            &format!("time since the {} ({})", self.origin(), axis.unit),
         );
+    }
+
+    /// Where the axis has its zero.
+    fn origin(&self) -> &'static str {
+        match &self.gantt.origins {
+            Some(origins) if origins.len() > 1 => "first task of each run",
+            Some(_) => "first task",
+            None => "origin of the run",
+        }
     }
 
     fn labels(&self, svg: &mut Svg) {
         for (run, base) in &self.headings {
             svg.words("ink bold", self.left, *base, "start", &fitted_middle(shown(run), self.plot_width / 1.12));
         }
+        let labels: Vec<String> = self.drawn().map(|(lane, _)| label(lane, self.order)).collect();
+        let labels = fitted_apart(&labels, LABELS_MAX);
+        for (place, middle) in self.labelled() {
+            svg.words("ink", self.left - 8.0, middle + FONT_SIZE * 0.35, "end", &labels[place]);
+        }
+    }
+
+    /// Which of the drawn lanes have room for their name, and where its middle is.
+    fn labelled(&self) -> Vec<(usize, f64)> {
         let mut free_from = f64::MIN;
-        let labels: Vec<String> = self.drawn().map(|(lane, _)| label(lane).to_owned()).collect();
-        for ((lane, y), label) in self.drawn().zip(fitted_apart(&labels, LABELS_MAX)) {
+        let mut labelled = Vec::new();
+        for (place, (lane, y)) in self.drawn().enumerate() {
             let middle = y + lane.rows.len().min(self.rows_cap) as f64 * self.row_height / 2.0;
             // Lines of text need some air between them.
             let half_line = FONT_SIZE * 0.6;
-            if middle - half_line < free_from {
-                continue;
+            if middle - half_line >= free_from {
+                free_from = middle + half_line;
+                labelled.push((place, middle));
             }
-            free_from = middle + half_line;
-            svg.words("ink", self.left - 8.0, middle + FONT_SIZE * 0.35, "end", &label);
         }
+        labelled
     }
 
     /// Where a row of a lane is, `None` when it is not drawn.
@@ -390,7 +423,7 @@ fn in_order(lanes: &[Lane], order: &LaneOrder) -> Vec<usize> {
         .lanes
         .iter()
         .enumerate()
-        .map(|(place, (run, location))| ((run.as_str(), location.as_str()), place))
+        .map(|(place, (run, location, _))| ((run.as_str(), location.as_str()), place))
         .collect();
     let mut numbers: Vec<usize> = (0..lanes.len()).collect();
     numbers.sort_by_cached_key(|&number| {
@@ -421,8 +454,26 @@ fn busy_share(gantt: &Gantt, lane: &Lane) -> f64 {
     lane.busy as f64 / (gantt.last_finish as f64 - gantt.first_start as f64).max(1.0)
 }
 
-fn label(lane: &Lane) -> &str {
-    if lane.location.is_empty() { "(no location)" } else { &lane.location }
+/// `stream 7 (0/7)` where a location has a name that does not say the same; the name alone where both have no room and no other location
+/// of the run has it.
+fn label(lane: &Lane, order: &LaneOrder) -> String {
+    let of_run = || order.lanes.iter().filter(|(run, ..)| *run == lane.run);
+    let known = of_run().find(|(_, location, _)| *location == lane.location);
+    let name = known.map_or("", |(.., name)| name.as_str());
+    if lane.location.is_empty() {
+        return "(no location)".to_owned();
+    }
+    if name.is_empty() || lane.location.ends_with(name) {
+        return lane.location.clone();
+    }
+    let both = format!("{} ({})", shown(name), lane.location);
+    if text_width(&both) <= LABELS_MAX {
+        both
+    } else if of_run().filter(|(.., other)| other == name).count() == 1 {
+        shown(name).to_owned()
+    } else {
+        lane.location.clone()
+    }
 }
 
 /// The names with a hue, longest first, with their share of the time in which lanes were busy, then the others, then what is outlined.

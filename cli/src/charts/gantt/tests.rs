@@ -144,7 +144,7 @@ fn names_cannot_break_the_picture() {
 #[test]
 fn lanes_follow_the_given_order_and_then_their_numbers() {
     let spans: Vec<_> = ["w10", "w9", "main", "w2"].iter().map(|lane| span(lane, "a", 0, 1)).collect();
-    let order = LaneOrder { lanes: vec![("r".to_owned(), "main".to_owned())] };
+    let order = LaneOrder { lanes: vec![("r".to_owned(), "main".to_owned(), String::new())] };
     let picture = chart(&spans).draw("order", &order, &Names::default());
     let at = |label: &str| picture.find(&format!(">{label}</text>")).unwrap();
     assert!(at("main") < at("w2") && at("w2") < at("w9") && at("w9") < at("w10"));
@@ -226,4 +226,31 @@ fn the_same_tasks_give_the_same_bytes() {
     let spans = spans(5_000, 20, 77);
     let draw = || chart(&spans).draw("same", &LaneOrder::default(), &Names::default());
     assert_eq!(draw(), draw());
+}
+
+#[test]
+fn several_runs_are_laid_on_one_start() {
+    let mut gantt = Gantt::new(Tick::Nanosecond).on_one_start();
+    for (run, start) in [("base", 0), ("base", 4), ("new", 1_000), ("new", 1_002)] {
+        let times = Some((start, start + 3));
+        gantt.add(Span { run, location: "w", name: "a", kind: "", role: "", times, on_path: false });
+    }
+    let picture = gantt.draw("runs", &LaneOrder::default(), &Names::default());
+    assert!(picture.contains("4 tasks on 2 locations, 7 ns from first start"), "{picture}");
+    assert!(picture.contains("time since the first task of each run"), "{picture}");
+}
+
+#[test]
+fn lanes_are_called_by_their_names() {
+    let lane = |location: &str, name: &str| ("r".to_owned(), location.to_owned(), name.to_owned());
+    let long = "thread 948300 (a program with a long name)";
+    let twice = "another program with a name that is long";
+    let lanes =
+        [("0/7", "stream 7"), ("W1", "W1"), ("W2", ""), ("948300/948300", long), ("1/1", twice), ("1/2", twice)];
+    let order = LaneOrder { lanes: lanes.map(|(location, name)| lane(location, name)).into() };
+    let spans: Vec<_> = order.lanes.iter().map(|(_, location, _)| span(location, "a", 0, 3)).collect();
+    let picture = chart(&spans).draw("names", &order, &Names::default());
+    for label in [">stream 7 (0/7)<", ">W1<", ">W2<", ">thread 948300 (", ">1/1<", ">1/2<"] {
+        assert!(picture.contains(label), "{label}: {picture}");
+    }
 }

@@ -1,0 +1,454 @@
+//! The rows of an input in parts that are computed one after the other: what is independent of each other need not be in memory together.
+//!
+//! ```text
+//! input ──▶ memory ─────────────────────────▶ all rows, one part          while they take no more than half of the limit
+//!             └─ hash of run and key ─▶ files ─▶ part 0 ─▶ … ─▶ part 63   else
+//! ```
+//!
+//! Rows of one run and one key, mostly a location, are always in the same part, so a function that computes each lane by itself
+//! has the same rows of a lane before it either way. Which parts there are, and so the order of an answer, depends on how much memory
+//! there is. On disk a dictionary is its keys alone: the words of all batches are numbered once and stay in memory.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Write};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, RecordBatch, UInt32Array};
+use arrow::compute::{cast, concat_batches, take_record_batch};
+use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
+use arrow::ipc::reader::StreamReader;
+use arrow::ipc::writer::StreamWriter;
+use datafusion_common::hash_utils::{RandomState, create_hashes};
+use datafusion_common::{DataFusionError, Result, internal_err};
+use datafusion_execution::SpillFile;
+
+use crate::graph::NONE;
+use crate::graph::load::without_null;
+use crate::lanes::words::{Words, WordsReading};
+use crate::relation::call::{Call, Spills, Work};
+use crate::relation::is_text;
+use crate::relation::rows::{Role, Rows};
+use crate::relation::runs::Runs;
+
+/// Into how many parts rows are divided on disk.
+const PARTS: usize = 64;
+
+/// Rows of a part that are written together, if an eighth of the memory has room for those of all parts.
+const ROWS_TOGETHER: std::ops::RangeInclusive<usize> = 64..=2048;
+
+/// What is asked of an input.
+#[derive(Debug, Clone, Copy)]
+pub struct Ask<'a> {
+    /// The input's name.
+    pub input: &'static str,
+    /// Rows with a NULL in one of these columns are left out and counted.
+    pub needed: &'a [&'a str],
+    /// Which of its rows each part needs.
+    pub share: Share<'a>,
+    /// Bytes that the computation takes for each row, beside the row itself.
+    pub row_bytes: usize,
+}
+
+/// Which rows of an input a part needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Share<'a> {
+    /// All.
+    All,
+    /// Those of its runs.
+    Runs,
+    /// Those of its runs and values of this column, if the input has it.
+    Lanes(&'a str),
+}
+
+/// The rows of the inputs of a function, part by part.
+pub struct Parts {
+    inputs: Vec<Source>,
+    /// The part at hand: the rows of each input.
+    rows: Vec<Rows>,
+    /// The number of the part that comes next.
+    next: usize,
+    /// What was asked of the memory pool before the first part came, and what of it outlives a part.
+    before: usize,
+    lasting: usize,
+}
+
+/// An input that was read.
+struct Source {
+    has_runs: bool,
+    left_out: usize,
+    row_bytes: usize,
+    place: Place,
+}
+
+enum Place {
+    Memory(Vec<RecordBatch>),
+    Disk(Disk),
+}
+
+impl Parts {
+    /// Reads inputs to their end; the first one decides which runs there are.
+    ///
+    /// # Errors
+    /// Those of the inputs; no memory and no room on disk.
+    pub fn read(call: &mut Call, asks: &[Ask<'_>]) -> Result<Parts> {
+        let (before, lasting) = (call.work.size(), call.work.lasting());
+        let mut parts = Parts { inputs: vec![], rows: vec![], next: 0, before, lasting };
+        let mut is_divided = false;
+        for ask in asks {
+            let source = Source::read(call, ask, is_divided)?;
+            is_divided |= matches!(source.place, Place::Disk(_));
+            parts.inputs.push(source);
+        }
+        if is_divided {
+            // An input before the one that did not fit.
+            for (source, ask) in parts.inputs.iter_mut().zip(asks) {
+                source.divide(call, ask)?;
+            }
+        }
+        (parts.before, parts.lasting) = (call.work.size(), call.work.lasting());
+        Ok(parts)
+    }
+
+    /// The next part: the rows of each input, of the first one never none; `None` at the end. What was asked of the memory pool since the
+    /// last one is given back, but for [`Work::grow_lasting`].
+    ///
+    /// # Errors
+    /// A part that does not fit in memory, with how much it would need.
+    pub fn next(&mut self, call: &mut Call, runs: &mut Runs) -> Result<Option<&[Rows]>> {
+        call.work.check()?;
+        let held = self.before + (call.work.lasting() - self.lasting);
+        let number = self.next;
+        let (Some(first), true) = (self.inputs.first(), number < PARTS) else { return Ok(None) };
+        let Place::Disk(disk) = &first.place else {
+            call.work.forget(held);
+            self.next = PARTS;
+            if self.rows.is_empty() {
+                self.rows = self.inputs_in(0, call, runs)?;
+            }
+            return Ok(Some(self.rows.as_slice()).filter(|rows| rows.first().is_some_and(|first| !first.is_empty())));
+        };
+        let Some(ahead) = disk.files[number..].iter().position(|file| file.rows > 0) else { return Ok(None) };
+        self.next = number + ahead + 1;
+        self.rows.clear();
+        call.work.forget_rows(held);
+        self.rows = self.inputs_in(number + ahead, call, runs)?;
+        Ok(Some(&self.rows))
+    }
+
+    /// Begins again with the first part.
+    pub fn rewind(&mut self) {
+        self.next = 0;
+    }
+
+    /// Whether all rows are one part, which [`Parts::next`] gives again after [`Parts::rewind`].
+    pub fn are_one(&self) -> bool {
+        self.inputs.iter().all(|input| matches!(input.place, Place::Memory(_)))
+    }
+
+    /// How many rows of an input were left out, by its place among those that were asked for.
+    pub fn left_out(&self, input: usize) -> usize {
+        self.inputs[input].left_out
+    }
+
+    fn inputs_in(&self, part: usize, call: &mut Call, runs: &mut Runs) -> Result<Vec<Rows>> {
+        let needed: usize = self.inputs.iter().map(|input| input.needed(part)).sum();
+        if needed > call.work.limit() {
+            return Err(DataFusionError::ResourcesExhausted(format!(
+                "{} needs about {} MB at once: rows of one run and location cannot be parted",
+                call.name(),
+                needed / 1_000_000
+            )));
+        }
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for (place, input) in self.inputs.iter().enumerate() {
+            let batches = match &input.place {
+                Place::Memory(batches) => batches.clone(),
+                Place::Disk(disk) => disk.read(&disk.files[part], &mut call.work)?,
+            };
+            let role = if place == 0 { Role::First } else { Role::Other };
+            inputs.push(Rows::of(batches, input.has_runs, input.left_out, role, runs, call.name())?);
+        }
+        Ok(inputs)
+    }
+}
+
+impl Source {
+    fn read(call: &mut Call, ask: &Ask<'_>, is_divided: bool) -> Result<Source> {
+        let (input, work) = call.input(ask.input)?;
+        let (has_runs, mut rows) = (input.has_runs(), 0);
+        let (before, lasting) = (work.size(), work.lasting());
+        let mut source = Source { has_runs, left_out: 0, row_bytes: ask.row_bytes, place: Place::Memory(vec![]) };
+        let schema = Arc::new(input.schema().clone());
+        let mut writing = match work.spills() {
+            Some(spills) if is_divided && ask.share != Share::All => {
+                Some(Writing::new(&schema, ask.share, spills, work)?)
+            }
+            _ => None,
+        };
+        while let Some(batch) = input.next_batch()? {
+            work.check()?;
+            let batch = without_null(batch, ask.needed, &mut source.left_out)?;
+            if batch.num_rows() == 0 {
+                continue;
+            }
+            if let Some(writing) = &mut writing {
+                writing.add(&batch, work)?;
+                continue;
+            }
+            rows += batch.num_rows();
+            let kept = work.keep(&batch);
+            let Place::Memory(batches) = &mut source.place else { continue };
+            batches.push(batch);
+            let is_much = work.size() - before + rows * ask.row_bytes > work.limit() / 2;
+            match work.spills() {
+                Some(spills) if ask.share != Share::All && (kept.is_err() || is_much) => {
+                    work.forget_rows(before);
+                    let files = writing.insert(Writing::new(&schema, ask.share, spills, work)?);
+                    for batch in batches.drain(..) {
+                        files.add(&batch, work)?;
+                    }
+                }
+                _ => kept?,
+            }
+        }
+        if let Some(writing) = writing {
+            source.place = Place::Disk(writing.finish(work)?);
+            work.forget_rows(before + (work.lasting() - lasting));
+        }
+        Ok(source)
+    }
+
+    /// Divides what is in memory.
+    fn divide(&mut self, call: &mut Call, ask: &Ask<'_>) -> Result<()> {
+        let (input, work) = call.input(ask.input)?;
+        let (Place::Memory(batches), Some(spills), true) = (&mut self.place, work.spills(), ask.share != Share::All)
+        else {
+            return Ok(());
+        };
+        let schema = Arc::new(input.schema().clone());
+        let mut writing = Writing::new(&schema, ask.share, spills, work)?;
+        for batch in batches.drain(..) {
+            writing.add(&batch, work)?;
+        }
+        self.place = Place::Disk(writing.finish(work)?);
+        Ok(())
+    }
+
+    /// About how many bytes a part of it takes.
+    fn needed(&self, part: usize) -> usize {
+        match &self.place {
+            Place::Memory(_) => 0,
+            Place::Disk(disk) => disk.files[part].rows * (disk.width + self.row_bytes),
+        }
+    }
+}
+
+/// Batches that are being divided.
+struct Writing {
+    spills: Spills,
+    schema: SchemaRef,
+    /// That of the files.
+    written: SchemaRef,
+    columns: Vec<Column>,
+    /// The places of `run` and of the key.
+    keys: Vec<usize>,
+    parts: Vec<Part>,
+    hashes: Vec<u64>,
+    /// The rows of a batch by part.
+    chosen: Vec<Vec<u32>>,
+    /// Bytes of a row.
+    width: usize,
+    /// Rows of a part that are written together.
+    together: usize,
+}
+
+/// One part while it is written.
+#[derive(Default)]
+struct Part {
+    waiting: Vec<RecordBatch>,
+    waiting_rows: usize,
+    rows: usize,
+    file: Option<(Arc<dyn SpillFile>, StreamWriter<BufWriter<Box<dyn Write + Send>>>)>,
+}
+
+/// How a column is written.
+enum Column {
+    AsItIs,
+    /// A dictionary of texts, as the numbers of its words.
+    Numbers(Words, WordsReading),
+}
+
+impl Writing {
+    fn new(schema: &SchemaRef, share: Share<'_>, spills: Spills, work: &mut Work) -> Result<Writing> {
+        let key = match share {
+            Share::Lanes(key) => Some(key),
+            Share::All | Share::Runs => None,
+        };
+        let is_dictionary =
+            |field: &Field| matches!(field.data_type(), DataType::Dictionary(..)) && is_text(field.data_type());
+        let columns = schema.fields().iter().map(|field| match is_dictionary(field) {
+            true => Column::Numbers(Words::default(), WordsReading::default()),
+            false => Column::AsItIs,
+        });
+        let written = schema.fields().iter().map(|field| match is_dictionary(field) {
+            true => Field::new(field.name(), DataType::Int32, true),
+            false => field.as_ref().clone(),
+        });
+        let written: Vec<Field> = written.collect();
+        // A text is taken for 32 bytes.
+        let width: usize = written.iter().map(|field| field.data_type().primitive_width().unwrap_or(32)).sum();
+        // The rows that wait, and those that are written.
+        let bytes_of_one = 2 * PARTS * width;
+        let together = (work.limit() / 8 / bytes_of_one).clamp(*ROWS_TOGETHER.start(), *ROWS_TOGETHER.end());
+        work.grow(together * bytes_of_one)?;
+        Ok(Writing {
+            spills,
+            schema: Arc::clone(schema),
+            written: Arc::new(Schema::new(written)),
+            columns: columns.collect(),
+            keys: ["run"].into_iter().chain(key).filter_map(|name| schema.index_of(name).ok()).collect(),
+            parts: (0..PARTS).map(|_| Part::default()).collect(),
+            hashes: vec![],
+            chosen: vec![vec![]; PARTS],
+            width,
+            together,
+        })
+    }
+
+    fn add(&mut self, batch: &RecordBatch, work: &mut Work) -> Result<()> {
+        work.check()?;
+        let rows = batch.num_rows();
+        self.hashes.clear();
+        self.hashes.resize(rows, 0);
+        // Texts of every form have equal hashes as views.
+        let keys = self.keys.iter().map(|key| {
+            let column = batch.column(*key);
+            if is_text(column.data_type()) {
+                cast(column, &DataType::Utf8View).map_err(Into::into)
+            } else {
+                Ok(Arc::clone(column))
+            }
+        });
+        let keys = keys.collect::<Result<Vec<ArrayRef>>>()?;
+        create_hashes(&keys, &RandomState::default(), &mut self.hashes)?;
+        let written = self.written(batch, work)?;
+        self.chosen.iter_mut().for_each(Vec::clear);
+        for (row, hash) in (0u32..).zip(&self.hashes) {
+            self.chosen[(hash >> (u64::BITS - PARTS.trailing_zeros())) as usize].push(row);
+        }
+        for (part, chosen) in self.parts.iter_mut().zip(&self.chosen) {
+            match chosen.len() {
+                0 => continue,
+                all if all == rows => part.waiting.push(written.clone()),
+                _ => part.waiting.push(take_record_batch(&written, &UInt32Array::from(chosen.clone()))?),
+            }
+            part.waiting_rows += chosen.len();
+            if part.waiting_rows >= self.together {
+                part.write(&self.written, &self.spills, work)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The batch with numbers in place of dictionaries.
+    fn written(&mut self, batch: &RecordBatch, work: &mut Work) -> Result<RecordBatch> {
+        let mut columns = Vec::with_capacity(batch.num_columns());
+        for (column, how) in batch.columns().iter().zip(&mut self.columns) {
+            columns.push(match how {
+                Column::AsItIs => Arc::clone(column),
+                Column::Numbers(words, reading) => {
+                    let (before, mut numbers) = (words.size(), Vec::with_capacity(column.len()));
+                    words.number(reading, column, &mut numbers)?;
+                    work.grow_lasting(words.size() - before)?;
+                    let number = |number: u32| (number != NONE).then_some(number as i32);
+                    Arc::new(numbers.into_iter().map(number).collect::<Int32Array>()) as ArrayRef
+                }
+            });
+        }
+        Ok(RecordBatch::try_new(Arc::clone(&self.written), columns)?)
+    }
+
+    fn finish(mut self, work: &mut Work) -> Result<Disk> {
+        let mut files = Vec::with_capacity(PARTS);
+        for mut part in std::mem::take(&mut self.parts) {
+            part.write(&self.written, &self.spills, work)?;
+            let file = part.file.map(|(file, mut writer)| writer.finish().map(|()| file));
+            files.push(Written { file: file.transpose()?, rows: part.rows });
+        }
+        let values = |(field, how): (&Arc<Field>, &Column)| match (field.data_type(), how) {
+            (DataType::Dictionary(_, values), Column::Numbers(words, _)) => {
+                Ok(Some(cast(&(Arc::new(words.texts()) as ArrayRef), values)?))
+            }
+            _ => Ok(None),
+        };
+        let words = self.schema.fields().iter().zip(&self.columns).map(values).collect::<Result<_>>()?;
+        Ok(Disk { schema: self.schema, words, files, width: self.width })
+    }
+}
+
+impl Part {
+    /// Writes what waits.
+    fn write(&mut self, schema: &SchemaRef, spills: &Spills, work: &Work) -> Result<()> {
+        work.check()?;
+        if self.waiting_rows == 0 {
+            return Ok(());
+        }
+        let together = concat_batches(schema, &self.waiting)?;
+        self.waiting.clear();
+        self.rows += std::mem::take(&mut self.waiting_rows);
+        let (_, writer) = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let file = spills.file(work.function())?;
+                let writer = BufWriter::new(Box::new(file.open_writer()?) as Box<dyn Write + Send>);
+                self.file.insert((file, StreamWriter::try_new(writer, schema)?))
+            }
+        };
+        writer.write(&together)?;
+        spills.wrote(together.num_rows(), together.get_array_memory_size());
+        Ok(())
+    }
+}
+
+/// Rows on disk, by part.
+struct Disk {
+    schema: SchemaRef,
+    /// Per column: the words of a dictionary.
+    words: Vec<Option<ArrayRef>>,
+    files: Vec<Written>,
+    /// Bytes of a row.
+    width: usize,
+}
+
+/// A part on disk.
+struct Written {
+    file: Option<Arc<dyn SpillFile>>,
+    rows: usize,
+}
+
+impl Disk {
+    fn read(&self, part: &Written, work: &mut Work) -> Result<Vec<RecordBatch>> {
+        let Some(file) = &part.file else { return Ok(vec![]) };
+        let Some(path) = file.path() else { return internal_err!("a file of rows has no path") };
+        let mut batches = vec![];
+        for batch in StreamReader::try_new(BufReader::new(File::open(path)?), None)? {
+            work.check()?;
+            let batch = batch?;
+            work.keep(&batch)?;
+            batches.push(self.batch(&batch)?);
+        }
+        Ok(batches)
+    }
+
+    /// A batch as it came.
+    fn batch(&self, written: &RecordBatch) -> Result<RecordBatch> {
+        let columns =
+            written.columns().iter().zip(&self.words).zip(self.schema.fields()).map(|((column, words), field)| {
+                let Some(words) = words else { return Ok(Arc::clone(column)) };
+                let numbers = column.as_primitive::<Int32Type>().clone();
+                let same: ArrayRef = Arc::new(DictionaryArray::try_new(numbers, Arc::clone(words))?);
+                if same.data_type() == field.data_type() { Ok(same) } else { Ok(cast(&same, field.data_type())?) }
+            });
+        Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_>>()?)?)
+    }
+}
