@@ -140,8 +140,14 @@ const FIXTURES: &[&str] = &[
     "parsec/synth-1r",
     "pascal/regions.json",
     "table/halo.csv",
-    "tfprof/nested_40.tfp",
+    "tfprof/execs_40.tfp",
+    "tfprof/execs_41.tfp",
+    "tfprof/names_40.json",
     "tfprof/nested_25.json",
+    "tfprof/nested_40.json",
+    "tfprof/nested_40.tfp",
+    "tfprof/nested_41.tfp",
+    "tfprof/wavefront_40.tfp",
 ];
 
 /// The bytes of all files of rows, and what is said of the runs.
@@ -233,6 +239,63 @@ fn whatever_is_joined_is_joined_alike_on_disk() {
             prop_assert!(on_disk.0 == in_memory.0, "other bytes");
             // Some of it on disk.
             prop_assert!(written(&path, false, 20_000).0 == in_memory.0, "other bytes");
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Executor, worker and level of a block of TFPX, and gap, length and type of each task.
+type TfpxBlock = ((u8, u8, u8), Vec<(u8, u8, u8)>);
+
+fn tfpx(blocks: &[TfpxBlock]) -> Vec<u8> {
+    let mut bytes = b"TFPX\x01\0\0\0\x02\0\0\0".to_vec();
+    for executor in 0..2_u8 {
+        let own: Vec<_> = blocks.iter().filter(|block| block.0.0 == executor).collect();
+        bytes.extend(u64::from(executor).to_le_bytes());
+        bytes.extend((7_000 - 300 * i64::from(executor)).to_le_bytes());
+        bytes.extend([3, 0, 0, 0]);
+        bytes.extend((own.len() as u32).to_le_bytes());
+        bytes.extend(b"abc");
+        let mut times = BTreeMap::new();
+        for ((_, worker, level), tasks) in own {
+            for number in [usize::from(*worker), usize::from(*level), tasks.len()] {
+                bytes.extend((number as u32).to_le_bytes());
+            }
+            // The first delta counts from zero.
+            let time: &mut u16 = times.entry((worker, level)).or_default();
+            let mut last = 0;
+            for (gap, length, kind) in tasks {
+                *time += u16::from(*gap);
+                let delta = *time - last;
+                last = *time;
+                bytes.extend([
+                    (delta & 127) as u8 | 128,
+                    ((delta >> 7) & 127) as u8 | 128,
+                    (delta >> 14) as u8,
+                    *length,
+                ]);
+                bytes.extend([kind % 3, 0, 0, 0, ((kind % 7) << 5) | 1]);
+            }
+        }
+    }
+    bytes
+}
+
+#[test]
+fn pieces_of_lanes_are_put_together_alike_on_disk() {
+    let config = Config { cases: 20, failure_persistence: None, ..Config::default() };
+    let piece = prop::collection::vec((0..9u8, 0..60u8, any::<u8>()), 0..25);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pieces.tfp");
+    TestRunner::new(config)
+        .run(&prop::collection::vec(((0..2u8, 0..3u8, 0..3u8), piece), 1..20), |blocks| {
+            std::fs::write(&path, tfpx(&blocks)).unwrap();
+            let in_memory = written(&path, false, usize::MAX);
+            for above in [0, 20_000] {
+                let on_disk = written(&path, false, above);
+                prop_assert_eq!(&on_disk.1, &in_memory.1);
+                prop_assert!(on_disk.0 == in_memory.0, "other bytes");
+            }
             Ok(())
         })
         .unwrap();

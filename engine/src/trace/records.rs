@@ -1,11 +1,12 @@
 //! Records: what an importer keeps of events and tasks until the end of a trace, in memory or, when memory is short, on disk.
 //!
 //! ```text
+//! Kept     one record, as a whole
 //! Column   values of a block of rows, read as a whole or one by one
 //! List     records that are appended and read in this order
 //! Sorter   records that are appended in any order and read in theirs
 //! ```
-//! Without a disk to wait on ([`Budget::spill`]) all three are vectors. With one, the records that have come go there as soon as memory
+//! Without a disk to wait on ([`Budget::spill`]) all four are in memory. With one, the records that have come go there as soon as memory
 //! is short ([`Spill::is_due`]), and what remains in memory is a window for each that is being read. Nothing is read at random but
 //! single values of a column: a step that needs records in another order sorts them.
 
@@ -180,8 +181,31 @@ impl Record for Box<str> {
     }
 }
 
+impl<T: Plain> Record for Vec<T> {
+    fn write(&self, to: &mut Vec<u8>) {
+        (self.len() as u64).write(to);
+        self.iter().for_each(|value| value.write(to));
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        let count = usize::try_from(u64::read(from)?).ok()?;
+        let (mut bytes, rest) = from.split_at_checked(count.checked_mul(T::BYTES)?)?;
+        *from = rest;
+        let mut values = Vec::with_capacity(count);
+        while !bytes.is_empty() {
+            values.push(T::read(&mut bytes)?);
+        }
+        Some(values)
+    }
+
+    fn elsewhere(&self) -> usize {
+        if self.capacity() == 0 { 0 } else { self.capacity() * size_of::<T>() + ALLOCATION }
+    }
+}
+
 fn written<T: Record>(spill: &Spill, records: &[T]) -> Result<Stretch, ImportError> {
-    let mut bytes = Vec::with_capacity(size_of_val(records));
+    let elsewhere: usize = records.iter().map(Record::elsewhere).sum();
+    let mut bytes = Vec::with_capacity(size_of_val(records) + elsewhere);
     records.iter().for_each(|record| record.write(&mut bytes));
     spill.write(&[&bytes])
 }
@@ -536,6 +560,63 @@ impl<T: Record + Ord> Iterator for Merge<T> {
     }
 }
 
+/// A record that is held, or waits on disk.
+#[derive(Debug)]
+pub(crate) enum Kept<T> {
+    Held(T),
+    OnDisk(Arc<Spill>, Stretch),
+}
+
+impl<T: Record + Clone> Kept<T> {
+    /// Bytes held beside itself.
+    pub(crate) fn memory(&self) -> usize {
+        match self {
+            Kept::Held(record) => record.elsewhere(),
+            Kept::OnDisk(..) => 0,
+        }
+    }
+
+    /// The record, wherever it is.
+    ///
+    /// # Errors
+    /// It is on disk and cannot be read.
+    pub(crate) fn get(&self) -> Result<Cow<'_, T>, ImportError> {
+        match self {
+            Kept::Held(record) => Ok(Cow::Borrowed(record)),
+            Kept::OnDisk(spill, stretch) => read_one(spill, *stretch).map(Cow::Owned),
+        }
+    }
+
+    /// The record itself, wherever it was.
+    ///
+    /// # Errors
+    /// As [`Kept::get`].
+    pub(crate) fn fetched(self) -> Result<T, ImportError> {
+        match self {
+            Kept::Held(record) => Ok(record),
+            Kept::OnDisk(spill, stretch) => read_one(&spill, stretch),
+        }
+    }
+
+    /// Moves it to disk.
+    ///
+    /// # Errors
+    /// The disk is full, or cannot be written.
+    pub(crate) fn put_away(&mut self, spill: &Arc<Spill>) -> Result<(), ImportError> {
+        if let Kept::Held(record) = self {
+            *self = Kept::OnDisk(Arc::clone(spill), written(spill, std::slice::from_ref(record))?);
+        }
+        Ok(())
+    }
+}
+
+fn read_one<T: Record>(spill: &Spill, stretch: Stretch) -> Result<T, ImportError> {
+    let bytes = spill.read_all(stretch)?;
+    let mut rest = bytes.as_slice();
+    let record = T::read(&mut rest);
+    record.filter(|_| rest.is_empty()).ok_or_else(|| spill.damaged("it is not what was written"))
+}
+
 /// Values of a block of rows.
 #[derive(Debug)]
 pub(crate) struct Column<T> {
@@ -643,6 +724,7 @@ pub(super) mod tests {
         Room::new(Path::new("trace"), &Budget::from(pool).spilling(spill))
     }
 
+    type Parts = (i64, Vec<(u32, i32)>, Vec<u8>);
     type Mixed = (i64, Option<Box<str>>, (u32, bool), u64);
 
     proptest! {
@@ -690,6 +772,30 @@ pub(super) mod tests {
             }
             prop_assert_eq!(column.memory(), 0);
             prop_assert_eq!(column.fetched().unwrap(), expected);
+        }
+    }
+
+    #[test]
+    fn a_kept_record_that_is_damaged_on_disk_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let room = room(0, folder.path());
+        let spill = room.disk().unwrap();
+        let record: Parts = (7, vec![(1, 2), (3, 4)], vec![5]);
+        let mut kept = Kept::Held(record.clone());
+        assert!(kept.memory() >= 17);
+        assert_eq!(*kept.get().unwrap(), record);
+        kept.put_away(spill).unwrap();
+        assert_eq!((kept.memory(), kept.get().unwrap().into_owned()), (0, record.clone()));
+        assert_eq!(kept.fetched().unwrap(), record);
+        // Cut short, with something behind it, and with a length that no file holds.
+        let mut bytes = Vec::new();
+        record.write(&mut bytes);
+        let mut absurd = bytes.clone();
+        absurd[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
+        for damaged in [&bytes[..bytes.len() - 1], &[bytes.as_slice(), &[0]].concat(), &bytes[..3], &absurd] {
+            let kept: Kept<Parts> = Kept::OnDisk(Arc::clone(spill), spill.write(&[damaged]).unwrap());
+            let error = kept.get().expect_err("it is damaged").to_string();
+            assert!(error.contains("what waited on disk: it is not what was written"), "{error}");
         }
     }
 

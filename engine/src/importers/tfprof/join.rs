@@ -10,6 +10,8 @@
 
 use std::collections::HashMap;
 
+use datafusion::execution::memory_pool::MemoryReservation;
+
 use super::dot::{EdgeKind, Graph, Shape};
 use super::lanes::Trace;
 use super::tfpx;
@@ -23,8 +25,6 @@ const CONTRACTED_MAX: usize = 1 << 22;
 /// How nodes find tasks.
 pub(super) struct Tasks<'t> {
     pub(super) trace: &'t Trace,
-    /// The first position of each piece.
-    pub(super) positions: &'t [i64],
     /// Whether the trace cuts names as TFPX does.
     pub(super) names_cut: bool,
     /// Whether module tasks have entries in the trace.
@@ -40,7 +40,13 @@ pub(super) struct Links {
     recorded: Rows,
     /// More links of the same edge, and links that no edge draws.
     derived: Rows,
+    /// What was asked of the pool for all this.
+    _memory: Option<MemoryReservation>,
 }
+
+/// Bytes of a link on its way, and of an execution of a task that may be in a round.
+const LINK_BYTES: usize = 2 * size_of::<i64>() + size_of::<&str>() + size_of::<Option<String>>();
+const EXECUTION_BYTES: usize = 4 * size_of::<i64>();
 
 #[derive(Default)]
 struct Rows {
@@ -86,9 +92,13 @@ impl Links {
 }
 
 /// Joins the graph with the tasks.
-pub(super) fn join(graph: &Graph, tasks: &Tasks<'_>, stats: &mut Stats) -> Links {
+///
+/// # Errors
+/// The pool has no room for the executions and links of a graph that ran many times; tasks on disk cannot be read.
+pub(super) fn join(graph: &Graph, tasks: &Tasks<'_>, stats: &mut Stats) -> Result<Links, ImportError> {
     book_strange(graph, stats);
-    let found = tasks.find(graph);
+    let memory = tasks.trace.room.hold();
+    let found = tasks.find(graph, &memory)?;
     let modules = graph.module_clusters();
     let contracted: Vec<Option<usize>> = (0..graph.nodes.len())
         .map(|node| modules[node].filter(|_| !tasks.has_modules && matches!(found[node], Found::Nothing)))
@@ -105,7 +115,8 @@ pub(super) fn join(graph: &Graph, tasks: &Tasks<'_>, stats: &mut Stats) -> Links
             if name.is_empty() { format!("{}, unnamed", node.id) } else { format!("`{name}`") }
         });
     }
-    Joiner { graph, found, contracted, links: Links::default() }.edges(stats)
+    let links = Links { _memory: Some(memory), ..Links::default() };
+    Ok(Joiner { graph, found, contracted, links }.edges(stats))
 }
 
 fn book_strange(graph: &Graph, stats: &mut Stats) {
@@ -137,18 +148,20 @@ struct Executions {
 }
 
 impl Tasks<'_> {
-    fn find(&self, graph: &Graph) -> Vec<Found> {
+    fn find(&self, graph: &Graph, memory: &MemoryReservation) -> Result<Vec<Found>, ImportError> {
         let keys: Vec<Option<i32>> = graph.nodes.iter().map(|node| self.key(&node.name)).collect();
         let mut nodes_of: HashMap<i32, u32> = HashMap::new();
         for key in keys.iter().flatten() {
             *nodes_of.entry(*key).or_default() += 1;
         }
+        self.trace.room.resize(memory, self.trace.names.len() * size_of::<Executions>())?;
         let mut executions = vec![Executions::default(); self.trace.names.len()];
-        for (piece, first) in self.trace.pieces.iter().zip(self.positions) {
-            for row in 0..piece.rows.len() {
-                let executions = &mut executions[piece.rows.names.get(row) as usize];
+        for block in &self.trace.blocks {
+            let pieces = block.pieces.get()?;
+            for row in 0..block.len {
+                let executions = &mut executions[pieces.rows.names.get(row) as usize];
                 if executions.count == 0 {
-                    executions.first = first + row as i64;
+                    executions.first = (block.first + row as u64) as i64;
                 }
                 executions.count += 1;
             }
@@ -164,14 +177,14 @@ impl Tasks<'_> {
                 },
             })
             .collect();
-        if let Some(rounds) = self.whole_repeats(graph, &keys, &nodes_of, &executions) {
+        if let Some(rounds) = self.whole_repeats(graph, &keys, &nodes_of, &executions, memory)? {
             for (found, key) in found.iter_mut().zip(&keys) {
                 if let Some(positions) = key.and_then(|key| rounds.get(&key)) {
                     *found = Found::Rounds(positions.clone());
                 }
             }
         }
-        found
+        Ok(found)
     }
 
     /// The key of a node's name in the trace.
@@ -191,38 +204,45 @@ impl Tasks<'_> {
         keys: &[Option<i32>],
         nodes_of: &HashMap<i32, u32>,
         executions: &[Executions],
-    ) -> Option<HashMap<i32, Vec<i64>>> {
+        memory: &MemoryReservation,
+    ) -> Result<Option<HashMap<i32, Vec<i64>>>, ImportError> {
         let loops = graph.edges.iter().any(|edge| edge.kind == EdgeKind::Weak)
             || graph.nodes.iter().any(|node| node.shape == Shape::Condition);
         let mut counts = keys.iter().flatten().map(|key| executions[*key as usize].count).filter(|count| *count > 0);
-        let rounds = counts.next().filter(|rounds| *rounds > 1)? as usize;
-        if loops || !self.one_clock || counts.any(|count| count != rounds as u64) || nodes_of.values().any(|n| *n != 1)
-        {
-            return None;
+        let Some(rounds) = counts.next().filter(|rounds| *rounds > 1) else { return Ok(None) };
+        if loops || !self.one_clock || counts.any(|count| count != rounds) || nodes_of.values().any(|n| *n != 1) {
+            return Ok(None);
         }
-        let mut runs: HashMap<i32, Vec<(i64, i64, i64)>> = HashMap::new();
-        for (piece, first) in self.trace.pieces.iter().zip(self.positions) {
-            for row in 0..piece.rows.len() {
-                let key = piece.rows.names.get(row);
-                if nodes_of.contains_key(&key) {
-                    let (start, finish) = (piece.rows.starts[row], piece.rows.finishes[row]);
-                    runs.entry(key).or_default().push((start, finish, first + row as i64));
+        let rounds = rounds as usize;
+        let a_round = nodes_of.len() * EXECUTION_BYTES + graph.edges.len() * LINK_BYTES;
+        self.trace.room.resize(memory, memory.size() + rounds * a_round)?;
+        let mut runs: HashMap<i32, Vec<(i64, i64, i64)>> = nodes_of.keys().map(|key| (*key, Vec::new())).collect();
+        for block in &self.trace.blocks {
+            let pieces = block.pieces.get()?;
+            for (lane, rows) in pieces.iter() {
+                let offset = self.trace.offset(lane);
+                let shifted = |time: i64| time.checked_add(offset).ok_or_else(|| self.trace.does_not_fit(time));
+                for row in rows {
+                    let Some(runs) = runs.get_mut(&pieces.rows.names.get(row)) else { continue };
+                    let (start, finish) = (shifted(pieces.rows.starts[row])?, shifted(pieces.rows.finishes[row])?);
+                    runs.push((start, finish, (block.first + row as u64) as i64));
                 }
             }
         }
+        runs.retain(|_, runs| !runs.is_empty());
         for runs in runs.values_mut() {
             runs.sort_unstable();
         }
         // Only when each round ends before the next one begins are the j-th executions of one round.
         let mut ended = i64::MIN;
         for round in 0..rounds {
-            let begins = runs.values().map(|runs| runs[round].0).min()?;
-            if begins < ended {
-                return None;
+            let begins = runs.values().map(|runs| runs[round].0).min();
+            if begins.is_none_or(|begins| begins < ended) {
+                return Ok(None);
             }
-            ended = runs.values().map(|runs| runs[round].1).max()?;
+            ended = runs.values().map(|runs| runs[round].1).max().unwrap_or(ended);
         }
-        Some(runs.into_iter().map(|(key, runs)| (key, runs.into_iter().map(|run| run.2).collect())).collect())
+        Ok(Some(runs.into_iter().map(|(key, runs)| (key, runs.into_iter().map(|run| run.2).collect())).collect()))
     }
 }
 

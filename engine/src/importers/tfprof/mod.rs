@@ -18,8 +18,8 @@
 //! | segment | a row of `tasks`; type → `kind`, level → `depth` |
 //! | level | number of tasks open on the worker when it began: the encloser one level up is `stack_parent` |
 //!
-//! Life of the data: a dialect reads into pieces of lanes ([`lanes`]), [`build`] counts times from one origin, finds stack
-//! parents and fills the tables, [`join`] adds links from the DOT file that lies beside the trace.
+//! Life of the data: a dialect reads into pieces of lanes ([`lanes`]), [`nest`] finds stack parents, [`build`] counts times from one
+//! origin and fills the tables, [`join`] adds links from the DOT file that lies beside the trace.
 //!
 //! Clocks: T0 holds the steady clock in ns, TFPX µs since each executor's own origin, which it holds: one clock for all.
 //! JSON holds µs since each executor's creation and not when that was: a clock for each executor.
@@ -33,6 +33,7 @@ mod dot;
 mod join;
 mod json;
 mod lanes;
+mod nest;
 mod recognise;
 mod relaxed;
 mod t0;
@@ -190,7 +191,7 @@ fn trace(
     context: &ImportContext<'_>,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
-    let mut trace = Trace::new(source, context.pool());
+    let mut trace = Trace::new(source, context.budget());
     let graph = graph_beside(source, context.options, &mut builder.stats)?;
     let read = match dialect {
         Dialect::T0 => binary(source, |window| t0::read(window, &mut trace, &mut builder.stats)),
@@ -209,6 +210,7 @@ fn trace(
         }
         Err(Stop::Error(error)) => return Err(error),
     }
+    trace.end()?;
     builder.info.time_unit = if dialect == Dialect::T0 { "ns" } else { "us" };
     builder.info.origin = match dialect {
         Dialect::T0 => Some(t0::align(&mut trace)?),

@@ -241,8 +241,7 @@ fn read_u64(bytes: &[u8], at: usize) -> u64 {
 pub(super) fn align(trace: &mut Trace) -> Result<i64, ImportError> {
     let first = trace.executors.first().and_then(|executor| executor.origin_ns).unwrap_or(0);
     let origins = trace.executors.iter().filter_map(|executor| executor.origin_ns?.checked_sub(first));
-    let begins = trace.pieces.iter().filter_map(|piece| piece.rows.starts.first().copied());
-    let earliest = origins.chain(begins).min().unwrap_or(0);
+    let earliest = origins.chain(trace.met.earliest).min().unwrap_or(0);
     let origin = first.checked_add(earliest).zip(0i64.checked_sub(earliest));
     let Some((origin, offset)) = origin else {
         return Err(trace.damaged(8, "its clocks lie further apart than 2^63 ns"));

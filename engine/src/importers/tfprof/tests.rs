@@ -8,7 +8,7 @@ use datafusion::execution::memory_pool::{GreedyMemoryPool, MemoryPool};
 
 use super::*;
 use crate::tables::Table;
-use crate::trace::{Run, Severity};
+use crate::trace::{Budget, Run, Severity, Spill};
 
 /// Enough for any of the fixtures, far too little for a count that somebody believes.
 const MEMORY_BYTES: usize = 8 << 20;
@@ -260,4 +260,15 @@ fn foreign_keys_do_not_hide_a_trace() {
             assert_eq!(format, Some("tfprof"), "{ours}");
         }
     }
+}
+
+#[test]
+fn a_disk_that_takes_no_blocks_is_an_error_that_names_its_folder() {
+    let source = Source::open(&fixture("nested_40.tfp"), None).expect("a fixture");
+    let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(MEMORY_BYTES));
+    let budget = Budget::from(Arc::clone(&pool)).spilling(Spill::new(PathBuf::from("/nowhere"), &pool, 0));
+    let options = ImportOptions::new();
+    let error = Tfprof.import(&source, &mut ImportContext::new(&options, 1, budget, 0)).expect_err("no such folder");
+    let error = error.to_string();
+    assert!(error.starts_with("/nowhere: rows that wait on disk"), "{error}");
 }
