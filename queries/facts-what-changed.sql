@@ -23,12 +23,9 @@ WITH spans AS (
   GROUP BY name
 ), largest AS (
   -- In a run that took longer, what grew; what shrank only where nothing grew.
-  SELECT name, change_time
-  FROM changes CROSS JOIN spans
-  WHERE change_time <> 0
-  ORDER BY CASE WHEN new_time > base_time THEN change_time WHEN new_time < base_time THEN -change_time
-      ELSE greatest(change_time, -change_time) END DESC, name
-  LIMIT 1
+  SELECT first_value(name ORDER BY place DESC, name) AS name, first_value(change_time ORDER BY place DESC, name) AS change_time
+  FROM (SELECT name, change_time, CASE WHEN new_time > base_time THEN change_time WHEN new_time < base_time THEN -change_time
+      ELSE greatest(change_time, -change_time) END AS place FROM changes CROSS JOIN spans WHERE change_time <> 0)
 )
 SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took ' ELSE 'Within the slice, the run took ' END
   || time_text(s.new_time) || CASE WHEN s.new_time = s.base_time THEN ' as before' ELSE ' instead of ' || time_text(s.base_time) END
@@ -53,6 +50,6 @@ SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took 
      END AS fact
 FROM spans s
 CROSS JOIN counts n
+CROSS JOIN largest l
 CROSS JOIN common c
-LEFT JOIN largest l ON true
 WHERE s.base_time IS NOT NULL AND s.new_time IS NOT NULL AND c.is_one_program

@@ -104,10 +104,10 @@ fn idle_devices_say_of_what() {
         &place,
         &["query", "late.json", "facts-gpu-next", "--format", "csv"],
         &expect![[r#"
-        fact,name,work_name,communication_name,copy_name
-        "Look next at what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for 95.0 % of the run.",,k,,
-        --- exit 0
-    "#]],
+            fact,name,host_name,work_name,communication_name,copy_name
+            "Look next at what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for 95.0 % of the run.",,op,k,,
+            --- exit 0
+        "#]],
     );
     // Both ranks idle alike: none of them most.
     check(

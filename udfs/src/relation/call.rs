@@ -13,7 +13,8 @@ use arrow::array::{Array, ArrayData, ArrayRef, RecordBatch};
 use arrow::datatypes::{Schema, SchemaRef};
 use datafusion_common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion_execution::memory_pool::MemoryReservation;
-use datafusion_execution::{DiskManager, SpillFile};
+use datafusion_execution::runtime_env::RuntimeEnv;
+use datafusion_physical_plan::SpillManager;
 use datafusion_physical_plan::metrics::{Gauge, SpillMetrics};
 use tokio::sync::mpsc::{Receiver, Sender};
 
@@ -214,23 +215,9 @@ pub struct Work {
 
 /// Where rows go that do not fit in memory.
 #[derive(Debug, Clone)]
-pub struct Spills {
-    pub(super) disk: Arc<DiskManager>,
+pub(super) struct Spills {
+    pub(super) env: Arc<RuntimeEnv>,
     pub(super) metrics: SpillMetrics,
-}
-
-impl Spills {
-    /// A new temporary file, which vanishes when it is dropped.
-    pub(super) fn file(&self, what: &str) -> Result<Arc<dyn SpillFile>> {
-        self.metrics.spill_file_count.add(1);
-        self.disk.create_tmp_file(what)
-    }
-
-    /// Counts rows that were written.
-    pub(super) fn wrote(&self, rows: usize, bytes: usize) {
-        self.metrics.spilled_rows.add(rows);
-        self.metrics.spilled_bytes.add(bytes);
-    }
 }
 
 impl Work {
@@ -296,9 +283,10 @@ impl Work {
         self.limit
     }
 
-    /// Where rows may go that do not fit; `None`: nowhere.
-    pub(super) fn spills(&self) -> Option<Spills> {
-        self.spills.clone().filter(|spills| spills.disk.tmp_files_enabled())
+    /// Temporary files for rows of a schema; `None` where there is no place for them.
+    pub(super) fn spills(&self, schema: SchemaRef) -> Option<SpillManager> {
+        let spills = self.spills.as_ref().filter(|spills| spills.env.disk_manager.tmp_files_enabled())?;
+        Some(SpillManager::new(Arc::clone(&spills.env), spills.metrics.clone(), schema))
     }
 
     /// Gives back all but so many bytes.

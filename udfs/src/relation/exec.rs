@@ -231,7 +231,7 @@ impl ExecutionPlan for RelationExec {
                     _ => usize::MAX,
                 },
                 spills: Some(Spills {
-                    disk: Arc::clone(&context.runtime_env().disk_manager),
+                    env: context.runtime_env(),
                     metrics: SpillMetrics::new(&self.metrics, partition),
                 }),
             },

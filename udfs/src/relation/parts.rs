@@ -9,23 +9,22 @@
 //! has the same rows of a lane before it either way. Which parts there are, and so the order of an answer, depends on how much memory
 //! there is. On disk a dictionary is its keys alone: the words of all batches are numbered once and stay in memory.
 
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Write};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, RecordBatch, UInt32Array};
 use arrow::compute::{cast, concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
-use arrow::ipc::reader::StreamReader;
-use arrow::ipc::writer::StreamWriter;
 use datafusion_common::hash_utils::{RandomState, create_hashes};
 use datafusion_common::{DataFusionError, Result, internal_err};
 use datafusion_execution::SpillFile;
+use datafusion_physical_plan::SpillManager;
+use futures::StreamExt;
+use tokio::runtime::Handle;
 
 use crate::graph::NONE;
 use crate::graph::load::without_null;
 use crate::lanes::words::{Words, WordsReading};
-use crate::relation::call::{Call, Spills, Work};
+use crate::relation::call::{Call, Work};
 use crate::relation::is_text;
 use crate::relation::rows::{Role, Rows};
 use crate::relation::runs::Runs;
@@ -179,12 +178,8 @@ impl Source {
         let (before, lasting) = (work.size(), work.lasting());
         let mut source = Source { has_runs, left_out: 0, row_bytes: ask.row_bytes, place: Place::Memory(vec![]) };
         let schema = Arc::new(input.schema().clone());
-        let mut writing = match work.spills() {
-            Some(spills) if is_divided && ask.share != Share::All => {
-                Some(Writing::new(&schema, ask.share, spills, work)?)
-            }
-            _ => None,
-        };
+        let is_divisible = ask.share != Share::All;
+        let mut writing = if is_divided && is_divisible { Writing::new(&schema, ask.share, work)? } else { None };
         while let Some(batch) = input.next_batch()? {
             work.check()?;
             let batch = without_null(batch, ask.needed, &mut source.left_out)?;
@@ -200,16 +195,19 @@ impl Source {
             let Place::Memory(batches) = &mut source.place else { continue };
             batches.push(batch);
             let is_much = work.size() - before + rows * ask.row_bytes > work.limit() / 2;
-            match work.spills() {
-                Some(spills) if ask.share != Share::All && (kept.is_err() || is_much) => {
-                    work.forget_rows(before);
-                    let files = writing.insert(Writing::new(&schema, ask.share, spills, work)?);
+            if is_divisible && (kept.is_err() || is_much) {
+                work.forget_rows(before);
+                writing = Writing::new(&schema, ask.share, work)?;
+                if let Some(files) = &mut writing {
                     for batch in batches.drain(..) {
                         files.add(&batch, work)?;
                     }
+                    continue;
                 }
-                _ => kept?,
+                // There is nowhere to put them.
+                batches.iter().try_for_each(|batch| work.keep(batch))?;
             }
+            kept?;
         }
         if let Some(writing) = writing {
             source.place = Place::Disk(writing.finish(work)?);
@@ -221,12 +219,9 @@ impl Source {
     /// Divides what is in memory.
     fn divide(&mut self, call: &mut Call, ask: &Ask<'_>) -> Result<()> {
         let (input, work) = call.input(ask.input)?;
-        let (Place::Memory(batches), Some(spills), true) = (&mut self.place, work.spills(), ask.share != Share::All)
-        else {
-            return Ok(());
-        };
+        let (Place::Memory(batches), true) = (&mut self.place, ask.share != Share::All) else { return Ok(()) };
         let schema = Arc::new(input.schema().clone());
-        let mut writing = Writing::new(&schema, ask.share, spills, work)?;
+        let Some(mut writing) = Writing::new(&schema, ask.share, work)? else { return Ok(()) };
         for batch in batches.drain(..) {
             writing.add(&batch, work)?;
         }
@@ -245,10 +240,8 @@ impl Source {
 
 /// Batches that are being divided.
 struct Writing {
-    spills: Spills,
+    spills: SpillManager,
     schema: SchemaRef,
-    /// That of the files.
-    written: SchemaRef,
     columns: Vec<Column>,
     /// The places of `run` and of the key.
     keys: Vec<usize>,
@@ -268,8 +261,11 @@ struct Part {
     waiting: Vec<RecordBatch>,
     waiting_rows: usize,
     rows: usize,
-    file: Option<(Arc<dyn SpillFile>, StreamWriter<BufWriter<Box<dyn Write + Send>>>)>,
+    file: Option<Append>,
 }
+
+/// Appends a batch to a file; without one, the file is done. DataFusion gives the type behind it no name.
+type Append = Box<dyn FnMut(Option<&RecordBatch>) -> Result<Option<Arc<dyn SpillFile>>> + Send>;
 
 /// How a column is written.
 enum Column {
@@ -279,7 +275,7 @@ enum Column {
 }
 
 impl Writing {
-    fn new(schema: &SchemaRef, share: Share<'_>, spills: Spills, work: &mut Work) -> Result<Writing> {
+    fn new(schema: &SchemaRef, share: Share<'_>, work: &mut Work) -> Result<Option<Writing>> {
         let key = match share {
             Share::Lanes(key) => Some(key),
             Share::All | Share::Runs => None,
@@ -295,16 +291,16 @@ impl Writing {
             false => field.as_ref().clone(),
         });
         let written: Vec<Field> = written.collect();
+        let Some(spills) = work.spills(Arc::new(Schema::new(written.clone()))) else { return Ok(None) };
         // A text is taken for 32 bytes.
         let width: usize = written.iter().map(|field| field.data_type().primitive_width().unwrap_or(32)).sum();
         // The rows that wait, and those that are written.
         let bytes_of_one = 2 * PARTS * width;
         let together = (work.limit() / 8 / bytes_of_one).clamp(*ROWS_TOGETHER.start(), *ROWS_TOGETHER.end());
         work.grow(together * bytes_of_one)?;
-        Ok(Writing {
+        Ok(Some(Writing {
             spills,
             schema: Arc::clone(schema),
-            written: Arc::new(Schema::new(written)),
             columns: columns.collect(),
             keys: ["run"].into_iter().chain(key).filter_map(|name| schema.index_of(name).ok()).collect(),
             parts: (0..PARTS).map(|_| Part::default()).collect(),
@@ -312,7 +308,7 @@ impl Writing {
             chosen: vec![vec![]; PARTS],
             width,
             together,
-        })
+        }))
     }
 
     fn add(&mut self, batch: &RecordBatch, work: &mut Work) -> Result<()> {
@@ -344,7 +340,7 @@ impl Writing {
             }
             part.waiting_rows += chosen.len();
             if part.waiting_rows >= self.together {
-                part.write(&self.written, &self.spills, work)?;
+                part.write(&self.spills, work)?;
             }
         }
         Ok(())
@@ -365,15 +361,15 @@ impl Writing {
                 }
             });
         }
-        Ok(RecordBatch::try_new(Arc::clone(&self.written), columns)?)
+        Ok(RecordBatch::try_new(Arc::clone(self.spills.schema()), columns)?)
     }
 
     fn finish(mut self, work: &mut Work) -> Result<Disk> {
         let mut files = Vec::with_capacity(PARTS);
         for mut part in std::mem::take(&mut self.parts) {
-            part.write(&self.written, &self.spills, work)?;
-            let file = part.file.map(|(file, mut writer)| writer.finish().map(|()| file));
-            files.push(Written { file: file.transpose()?, rows: part.rows });
+            part.write(&self.spills, work)?;
+            let file = part.file.map_or(Ok(None), |mut append| append(None))?;
+            files.push(Written { file, rows: part.rows });
         }
         let values = |(field, how): (&Arc<Field>, &Column)| match (field.data_type(), how) {
             (DataType::Dictionary(_, values), Column::Numbers(words, _)) => {
@@ -382,36 +378,37 @@ impl Writing {
             _ => Ok(None),
         };
         let words = self.schema.fields().iter().zip(&self.columns).map(values).collect::<Result<_>>()?;
-        Ok(Disk { schema: self.schema, words, files, width: self.width })
+        Ok(Disk { spills: self.spills, schema: self.schema, words, files, width: self.width })
     }
 }
 
 impl Part {
     /// Writes what waits.
-    fn write(&mut self, schema: &SchemaRef, spills: &Spills, work: &Work) -> Result<()> {
+    fn write(&mut self, spills: &SpillManager, work: &Work) -> Result<()> {
         work.check()?;
         if self.waiting_rows == 0 {
             return Ok(());
         }
-        let together = concat_batches(schema, &self.waiting)?;
+        let together = concat_batches(spills.schema(), &self.waiting)?;
         self.waiting.clear();
         self.rows += std::mem::take(&mut self.waiting_rows);
-        let (_, writer) = match &mut self.file {
-            Some(file) => file,
+        let append = match &mut self.file {
+            Some(append) => append,
             None => {
-                let file = spills.file(work.function())?;
-                let writer = BufWriter::new(Box::new(file.open_writer()?) as Box<dyn Write + Send>);
-                self.file.insert((file, StreamWriter::try_new(writer, schema)?))
+                let mut file = spills.create_in_progress_file(work.function())?;
+                self.file.insert(Box::new(move |batch| match batch {
+                    Some(batch) => file.append_batch(batch).map(|_| None),
+                    None => file.finish(),
+                }))
             }
         };
-        writer.write(&together)?;
-        spills.wrote(together.num_rows(), together.get_array_memory_size());
-        Ok(())
+        append(Some(&together)).map(|_| ())
     }
 }
 
 /// Rows on disk, by part.
 struct Disk {
+    spills: SpillManager,
     schema: SchemaRef,
     /// Per column: the words of a dictionary.
     words: Vec<Option<ArrayRef>>,
@@ -429,9 +426,10 @@ struct Written {
 impl Disk {
     fn read(&self, part: &Written, work: &mut Work) -> Result<Vec<RecordBatch>> {
         let Some(file) = &part.file else { return Ok(vec![]) };
-        let Some(path) = file.path() else { return internal_err!("a file of rows has no path") };
+        let Ok(runtime) = Handle::try_current() else { return internal_err!("files are read outside of a runtime") };
+        let mut written = self.spills.read_spill_as_stream_unbuffered(Arc::clone(file), None)?;
         let mut batches = vec![];
-        for batch in StreamReader::try_new(BufReader::new(File::open(path)?), None)? {
+        while let Some(batch) = runtime.block_on(written.next()) {
             work.check()?;
             let batch = batch?;
             work.keep(&batch)?;
