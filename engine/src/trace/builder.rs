@@ -510,9 +510,13 @@ impl RunBuilder {
             (Some(value), DataType::Int32) => Arc::new(Int32Array::from_value(value as i32, capacity)),
             (Some(value), _) => Arc::new(Int64Array::from_value(value, capacity)),
         };
-        match value {
-            None => shared.nulls = Some(Arc::clone(&array)),
-            Some(value) => shared.constant = Some((value, Arc::clone(&array))),
+        let before = match value {
+            None => shared.nulls.replace(Arc::clone(&array)),
+            Some(value) => shared.constant.replace((value, Arc::clone(&array))).map(|(_, before)| before),
+        };
+        // From now on only chunks hold it, so that it goes with them.
+        if let Some(before) = before {
+            self.tables.entry(table).or_default().held += before.get_buffer_memory_size();
         }
         (array.slice(0, rows), Bytes { own: 0, shared: array.get_buffer_memory_size() })
     }
@@ -725,6 +729,32 @@ mod tests {
         assert!(sizes[4] - sizes[0] <= 14_010 * 17, "{sizes:?} bytes");
         let run = trace.finish(1).expect("finishes");
         assert_eq!(run.tables[&Table::Tasks].iter().map(RecordBatch::num_rows).sum::<usize>(), 15_010);
+    }
+
+    #[test]
+    fn constants_that_change_cost_no_memory_on_disk() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let pool: Arc<dyn MemoryPool> = Arc::new(GreedyMemoryPool::new(4 << 20));
+        let budget = Budget::from(Arc::clone(&pool)).spilling(Spill::new(folder.path().to_owned(), &pool, 1 << 18));
+        let mut trace = RunBuilder::new(Path::new("lanes.tfp"), 0, &budget);
+        let rows = 3000;
+        for chunk in 0..200 {
+            let location = trace.word(Tasks::location, &format!("W{}", chunk / 2));
+            let start: Vec<i64> = (0..rows).collect();
+            let (location, depth) = (location.into(), (chunk % 2).into());
+            trace.append(Tasks { start: start.into(), location, depth, ..Tasks::default() }).expect("appends");
+        }
+        assert!(pool.reserved() < 2 << 20, "{} bytes", pool.reserved());
+        let run = trace.finish(1).expect("finishes");
+        let mut seen = Vec::new();
+        for batch in run.batches(Table::Tasks) {
+            let batch = batch.expect("a batch");
+            let words = batch["location"].as_dictionary::<Int32Type>();
+            let word =
+                words.downcast_dict::<StringArray>().expect("text").into_iter().next().flatten().expect("a word");
+            seen.push((word.to_owned(), batch["depth"].as_primitive::<Int64Type>().value(batch.num_rows() - 1)));
+        }
+        assert_eq!(seen, (0..200).map(|chunk| (format!("W{}", chunk / 2), chunk % 2)).collect::<Vec<_>>());
     }
 
     #[test]

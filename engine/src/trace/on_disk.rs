@@ -36,18 +36,18 @@ impl Waiting {
         }
     }
 
-    /// Writes the columns that are not `shared` with other chunks to disk.
+    /// Writes the columns to disk, but for those of one value, as `is_constant` tells.
     ///
     /// # Errors
     /// The disk is full, or cannot be written.
     pub(super) fn spill(
         &mut self,
         spill: &Spill,
-        shared: impl Fn(usize, &ArrayRef) -> bool,
+        is_constant: impl Fn(usize, &ArrayRef) -> bool,
     ) -> Result<(), ImportError> {
         if let Columns::Held(columns) = &mut self.columns {
             let columns = std::mem::take(columns);
-            self.columns = Columns::OnDisk(SpilledColumns::write(spill, columns, shared, self.rows)?);
+            self.columns = Columns::OnDisk(SpilledColumns::write(spill, columns, is_constant, self.rows)?);
         }
         Ok(())
     }

@@ -12,8 +12,8 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions};
-use datafusion::arrow::datatypes::{Field, Schema};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions};
+use datafusion::arrow::datatypes::{Field, Int32Type, Int64Type, Schema};
 use datafusion::arrow::error::ArrowError;
 use datafusion::arrow::ipc::reader::StreamReader;
 use datafusion::arrow::ipc::writer::StreamWriter;
@@ -42,10 +42,22 @@ pub(crate) struct Stretch {
 #[derive(Debug)]
 pub(crate) struct SpilledColumns {
     stretch: Stretch,
-    /// Those that cost nothing stay: NULLs and constants, which all chunks share.
-    kept: Vec<Option<ArrayRef>>,
-    /// Bytes that the others need.
+    columns: Vec<SpilledColumn>,
+    rows: usize,
+    /// Bytes that they need when they are read.
     pub(crate) bytes: usize,
+}
+
+/// Where a column of a chunk is.
+#[derive(Debug)]
+enum SpilledColumn {
+    OnDisk,
+    /// NULLs, of which all chunks have the same array.
+    Nulls(ArrayRef),
+    /// This key in all rows. Its array would stay in memory for one chunk, where the next one has another constant.
+    SameKey(i32),
+    /// This number in all rows.
+    SameNumber(i64),
 }
 
 impl Spill {
@@ -138,26 +150,32 @@ impl Spill {
 }
 
 impl SpilledColumns {
-    /// Writes the columns that are not `shared` with other chunks.
+    /// Writes the columns, but for NULLs and those that have one value in all rows, as `is_constant` tells.
     pub(crate) fn write(
         spill: &Spill,
         columns: Vec<ArrayRef>,
-        shared: impl Fn(usize, &ArrayRef) -> bool,
+        is_constant: impl Fn(usize, &ArrayRef) -> bool,
         rows: usize,
     ) -> Result<SpilledColumns, ImportError> {
-        let (mut kept, mut written, mut fields) = (Vec::with_capacity(columns.len()), Vec::new(), Vec::new());
+        let (mut spilled, mut written, mut fields) = (Vec::with_capacity(columns.len()), Vec::new(), Vec::new());
+        let mut bytes = 0;
         for (place, column) in columns.into_iter().enumerate() {
-            if column.null_count() == rows || shared(place, &column) {
-                kept.push(Some(column));
+            if column.null_count() == rows {
+                spilled.push(SpilledColumn::Nulls(column));
                 continue;
             }
+            if let Some((constant, each)) = SpilledColumn::constant(&column).filter(|_| is_constant(place, &column)) {
+                bytes += rows * each;
+                spilled.push(constant);
+                continue;
+            }
+            bytes += column.get_buffer_memory_size();
             fields.push(Field::new(place.to_string(), column.data_type().clone(), true));
             written.push(column);
-            kept.push(None);
+            spilled.push(SpilledColumn::OnDisk);
         }
-        let bytes = written.iter().map(|column| column.get_buffer_memory_size()).sum();
         let encoded = encode(Schema::new(fields), written, rows).map_err(|error| spill.internal(error))?;
-        Ok(SpilledColumns { stretch: spill.write(&[&encoded])?, kept, bytes })
+        Ok(SpilledColumns { stretch: spill.write(&[&encoded])?, columns: spilled, rows, bytes })
     }
 
     /// Reads them.
@@ -165,12 +183,24 @@ impl SpilledColumns {
         let encoded = spill.read_all(self.stretch)?;
         let batch = decode(&encoded).map_err(|error| spill.internal(error))?;
         let mut read = batch.columns().iter();
-        let all = self.kept.iter().map(|kept| match kept {
-            Some(column) => Some(Arc::clone(column)),
-            None => read.next().cloned(),
+        let all = self.columns.iter().map(|column| match column {
+            SpilledColumn::OnDisk => read.next().cloned(),
+            SpilledColumn::Nulls(column) => Some(Arc::clone(column)),
+            SpilledColumn::SameKey(key) => Some(Arc::new(Int32Array::from_value(*key, self.rows)) as ArrayRef),
+            SpilledColumn::SameNumber(number) => Some(Arc::new(Int64Array::from_value(*number, self.rows)) as ArrayRef),
         });
         let missing = || spill.internal(ArrowError::IpcError("a column is missing".to_owned()));
         all.collect::<Option<Vec<_>>>().ok_or_else(missing)
+    }
+}
+
+impl SpilledColumn {
+    /// The first key or number of a column, and the bytes of each.
+    fn constant(column: &ArrayRef) -> Option<(SpilledColumn, usize)> {
+        let key = column.as_primitive_opt::<Int32Type>().and_then(|keys| keys.values().first());
+        let number = column.as_primitive_opt::<Int64Type>().and_then(|numbers| numbers.values().first());
+        key.map(|key| (SpilledColumn::SameKey(*key), size_of::<i32>()))
+            .or(number.map(|number| (SpilledColumn::SameNumber(*number), size_of::<i64>())))
     }
 }
 
