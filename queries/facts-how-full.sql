@@ -1,6 +1,6 @@
 -- title: In a sentence: how long the longest run took, how busy its locations were, and with what most
 -- topic: facts
--- needs: tasks.start, no runs.time_unit=weights, no executions
+-- needs: tasks.start, no tasks.kind=kernel, no runs.time_unit=weights, no executions
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH full_runs AS (

@@ -26,7 +26,7 @@ use crate::graph::NONE;
 use crate::lanes::nest::{Place, nest};
 use crate::lanes::open::Open;
 use crate::lanes::words::{Words, WordsReading};
-use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, on_lanes, sort_lane};
 use crate::relation::call::{Call, Work, column};
 use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::rows::Rows;
@@ -113,20 +113,18 @@ impl RelationFunction for CallTree {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: TASK_BYTES };
+        let ask = Ask { input: "tasks", share, row_bytes: TASK_BYTES };
         let mut parts = Parts::read(call, &[ask])?;
         let mut words = Words::default();
         let mut trees: Vec<Tree> = vec![];
         let (mut counts, mut crossing) = (Counts::default(), 0);
         while let Some([tasks]) = parts.next(call, &mut runs)? {
             let names = number_names(&mut words, tasks, &mut call.work)?;
-            let mut lanes = Lanes::new();
-            let mut lane_of = lanes.number(tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
-            let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::Endless, &mut call.work)?;
-            drop(lane_of);
+            let (lanes, mut of_lanes) =
+                on_lanes(tasks, Some("location"), Nulls::NoLane, Unfinished::Endless, &mut call.work)?;
             trees.resize_with(runs.len(), Tree::default);
             let ties = tasks.ties();
-            for (lane, spans) in on_lanes.lanes() {
+            for (lane, spans) in of_lanes.lanes() {
                 call.work.check()?;
                 sort_lane(spans, &ties);
                 let tree = &mut trees[lanes.lane(lane).run];
@@ -134,7 +132,7 @@ impl RelationFunction for CallTree {
                 crossing += tree.add_lane(spans, &names);
                 call.work.grow_lasting(tree.size() - before)?;
             }
-            counts = counts.plus(on_lanes.counts);
+            counts = counts.plus(of_lanes.counts);
         }
         counts.note(&call.work, Unfinished::Endless, "location", LEFT_OUT);
         note_crossing(crossing, &call.work);

@@ -130,7 +130,7 @@ impl RelationFunction for ClusterView {
         };
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let mut parts = Parts::read(call, &[Ask { input: "tasks", needed: &[], share, row_bytes: BYTES_ON_LANE }])?;
+        let mut parts = Parts::read(call, &[Ask { input: "tasks", share, row_bytes: BYTES_ON_LANE }])?;
         match call.input("tasks")?.0.left_out() {
             0 => {}
             1 => call.work.note("1 task without start or finish was left out"),

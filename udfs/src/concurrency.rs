@@ -17,7 +17,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, on_lanes};
 use crate::relation::call::Call;
 use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::runs::Runs;
@@ -79,16 +79,14 @@ impl RelationFunction for Concurrency {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
         let row_bytes = BYTES_ON_LANE + 2 * size_of::<i64>();
-        let mut parts = Parts::read(call, &[Ask { input: "tasks", needed: &[], share: Share::Runs, row_bytes }])?;
+        let mut parts = Parts::read(call, &[Ask { input: "tasks", share: Share::Runs, row_bytes }])?;
         let mut counts = Counts::default();
         while let Some([tasks]) = parts.next(call, &mut runs)? {
             // Without a column each run is a lane.
-            let mut lanes = Lanes::new();
-            let mut lane_of = lanes.number(tasks, None, Nulls::OneLane, &mut call.work)?;
-            let on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
-            counts = counts.plus(on_lanes.counts);
+            let (lanes, of_lanes) = on_lanes(tasks, None, Nulls::OneLane, Unfinished::LeftOut, &mut call.work)?;
+            counts = counts.plus(of_lanes.counts);
             for lane in 0..lanes.len() {
-                steps(call, &runs, lanes.lane(lane).run, on_lanes.lane(lane))?;
+                steps(call, &runs, lanes.lane(lane).run, of_lanes.lane(lane))?;
             }
         }
         counts.note(&call.work, Unfinished::LeftOut, "run", LEFT_OUT);

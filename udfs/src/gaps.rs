@@ -20,7 +20,7 @@ use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
 use crate::lanes::{
-    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, reach_out, sort_lane,
+    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, on_lanes, reach_out, sort_lane,
 };
 use crate::relation::call::Call;
 use crate::relation::parts::{Ask, Parts, Share};
@@ -112,7 +112,7 @@ impl RelationFunction for Gaps {
         let window = Window::of(call)?;
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: BYTES_ON_LANE };
+        let ask = Ask { input: "tasks", share, row_bytes: BYTES_ON_LANE };
         let mut parts = Parts::read(call, &[ask])?;
         let mut reaches = HashMap::new();
         if call.options.flag("ends")? {
@@ -123,14 +123,12 @@ impl RelationFunction for Gaps {
         }
         let mut counts = Counts::default();
         while let Some([tasks]) = parts.next(call, &mut runs)? {
-            let mut lanes = Lanes::new();
-            let mut lane_of = lanes.number(tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
-            let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
-            drop(lane_of);
-            counts = counts.plus(on_lanes.counts);
+            let (lanes, mut of_lanes) =
+                on_lanes(tasks, Some("location"), Nulls::NoLane, Unfinished::LeftOut, &mut call.work)?;
+            counts = counts.plus(of_lanes.counts);
             let ties = tasks.ties();
             let mut found = Found::default();
-            for (lane, spans) in on_lanes.lanes() {
+            for (lane, spans) in of_lanes.lanes() {
                 call.work.check()?;
                 sort_lane(spans, &ties);
                 let before = found.gaps.len();

@@ -22,7 +22,7 @@ use datafusion_doc::{DocSection, Documentation};
 use crate::graph::NONE;
 use crate::lanes::nest::{Place, nest};
 use crate::lanes::open::Open;
-use crate::lanes::{Counts, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
+use crate::lanes::{Counts, LaneSpan, Nulls, Unfinished, on_lanes, sort_lane};
 use crate::relation::call::{Call, Work};
 use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::rows::Rows;
@@ -119,7 +119,7 @@ impl RelationFunction for SelfTime {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: TASK_BYTES };
+        let ask = Ask { input: "tasks", share, row_bytes: TASK_BYTES };
         let mut parts = Parts::read(call, &[ask])?;
         let (mut counts, mut crossing) = (Counts::default(), 0);
         while let Some([tasks]) = parts.next(call, &mut runs)? {
@@ -137,20 +137,17 @@ const TASK_BYTES: usize = 3 * size_of::<u32>() + size_of::<LaneSpan>() + size_of
 
 /// Sends on the tasks of whole lanes, and counts those that were left out or cross others.
 fn answer(call: &mut Call, tasks: &Rows) -> Result<(Counts, usize)> {
-    let mut lanes = Lanes::new();
-    let mut lane_of = lanes.number(tasks, Some("location"), Nulls::NoLane, &mut call.work)?;
-    let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::Endless, &mut call.work)?;
-    drop(lane_of);
+    let (_, mut of_lanes) = on_lanes(tasks, Some("location"), Nulls::NoLane, Unfinished::Endless, &mut call.work)?;
     call.work.grow(tasks.len() * (size_of::<i64>() + 2 * size_of::<u32>()))?;
     let mut nesting = Nesting::new(tasks.len());
     let ties = tasks.ties();
-    for (_, lane) in on_lanes.lanes() {
+    for (_, lane) in of_lanes.lanes() {
         call.work.check()?;
         sort_lane(lane, &ties);
         nesting.add(lane);
     }
-    let counts = on_lanes.counts;
-    drop(on_lanes);
+    let counts = of_lanes.counts;
+    drop(of_lanes);
     let parents = tasks.integers("task");
     for (number, batch) in tasks.batches().iter().enumerate() {
         let of_batch = nesting.of(batch.first, batch.batch.num_rows());

@@ -20,9 +20,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::lanes::{
-    BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Lanes, Nulls, Unfinished, by_lane, reach_out, sort_lane,
-};
+use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, on_lanes, reach_out, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::rows::Ties;
@@ -122,7 +120,7 @@ impl RelationFunction for Timeline {
         let window = Window::of(call)?;
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", needed: &[], share, row_bytes: BYTES_ON_LANE };
+        let ask = Ask { input: "tasks", share, row_bytes: BYTES_ON_LANE };
         let mut parts = Parts::read(call, &[ask])?;
         let mut reaches = HashMap::new();
         while let Some([tasks]) = parts.next(call, &mut runs)? {
@@ -131,13 +129,11 @@ impl RelationFunction for Timeline {
         parts.rewind();
         let mut counts = Counts::default();
         while let Some([tasks]) = parts.next(call, &mut runs)? {
-            let mut lanes = Lanes::new();
-            let mut lane_of = lanes.number(tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
-            let mut on_lanes = by_lane(tasks, &mut lane_of, lanes.len(), Unfinished::LeftOut, &mut call.work)?;
-            drop(lane_of);
-            counts = counts.plus(on_lanes.counts);
+            let (lanes, mut of_lanes) =
+                on_lanes(tasks, Some("location"), Nulls::OneLane, Unfinished::LeftOut, &mut call.work)?;
+            counts = counts.plus(of_lanes.counts);
             call.work.grow(bins * (size_of::<Bin>() + BIN_ROW_BYTES))?;
-            for (lane, spans) in on_lanes.lanes() {
+            for (lane, spans) in of_lanes.lanes() {
                 call.work.check()?;
                 let run = lanes.lane(lane).run;
                 let Some((from, to)) = within(window, reaches.get(&run)) else { continue };

@@ -306,6 +306,20 @@ pub fn reach_out(rows: &Rows, nulls: Nulls, reaches: &mut HashMap<usize, Range<i
     Ok(())
 }
 
+/// The spans of the rows of an input on their lanes, numbered by a column. See [`Lanes::number`], [`by_lane`].
+pub fn on_lanes(
+    rows: &Rows,
+    column: Option<&str>,
+    nulls: Nulls,
+    unfinished: Unfinished,
+    work: &mut Work,
+) -> Result<(Lanes, ByLane)> {
+    let mut lanes = Lanes::new();
+    let mut lane_of = lanes.number(rows, column, nulls, work)?;
+    let spans = by_lane(rows, &mut lane_of, lanes.len(), unfinished, work)?;
+    Ok((lanes, spans))
+}
+
 /// Groups the spans by lane. Afterwards `lane_of` is [`NONE`] for every row that has no span there.
 pub fn by_lane(
     rows: &Rows,

@@ -70,7 +70,7 @@ pub(crate) fn compute(
     }
     let key = Some(by.as_str()).filter(|by| *by != "run" && in_a && in_b);
     let share = key.map_or(Share::Runs, Share::Lanes);
-    let ask = |input, share| Ask { input, needed: &[], share, row_bytes: BYTES_ON_LANE };
+    let ask = |input, share| Ask { input, share, row_bytes: BYTES_ON_LANE };
     // What is of every run is needed in each part.
     let mut parts = Parts::read(call, &[ask("a", share), ask("b", if same_runs { share } else { Share::All })])?;
     let (mut runs, mut counts) = (Runs::new(), Counts::default());

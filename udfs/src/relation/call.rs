@@ -283,9 +283,14 @@ impl Work {
         self.limit
     }
 
+    /// Whether there is a place for temporary files.
+    pub(super) fn can_spill(&self) -> bool {
+        self.spills.as_ref().is_some_and(|spills| spills.env.disk_manager.tmp_files_enabled())
+    }
+
     /// Temporary files for rows of a schema; `None` where there is no place for them.
     pub(super) fn spills(&self, schema: SchemaRef) -> Option<SpillManager> {
-        let spills = self.spills.as_ref().filter(|spills| spills.env.disk_manager.tmp_files_enabled())?;
+        let spills = self.spills.as_ref().filter(|_| self.can_spill())?;
         Some(SpillManager::new(Arc::clone(&spills.env), spills.metrics.clone(), schema))
     }
 

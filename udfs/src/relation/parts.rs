@@ -22,7 +22,6 @@ use futures::StreamExt;
 use tokio::runtime::Handle;
 
 use crate::graph::NONE;
-use crate::graph::load::without_null;
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work};
 use crate::relation::is_text;
@@ -40,8 +39,6 @@ const ROWS_TOGETHER: std::ops::RangeInclusive<usize> = 64..=2048;
 pub struct Ask<'a> {
     /// The input's name.
     pub input: &'static str,
-    /// Rows with a NULL in one of these columns are left out and counted.
-    pub needed: &'a [&'a str],
     /// Which of its rows each part needs.
     pub share: Share<'a>,
     /// Bytes that the computation takes for each row, beside the row itself.
@@ -74,8 +71,9 @@ pub struct Parts {
 /// An input that was read.
 struct Source {
     has_runs: bool,
-    left_out: usize,
     row_bytes: usize,
+    /// What its batches take in memory.
+    kept_bytes: usize,
     place: Place,
 }
 
@@ -144,11 +142,6 @@ impl Parts {
         self.inputs.iter().all(|input| matches!(input.place, Place::Memory(_)))
     }
 
-    /// How many rows of an input were left out, by its place among those that were asked for.
-    pub fn left_out(&self, input: usize) -> usize {
-        self.inputs[input].left_out
-    }
-
     fn inputs_in(&self, part: usize, call: &mut Call, runs: &mut Runs) -> Result<Vec<Rows>> {
         let needed: usize = self.inputs.iter().map(|input| input.needed(part)).sum();
         if needed > call.work.limit() {
@@ -165,7 +158,7 @@ impl Parts {
                 Place::Disk(disk) => disk.read(&disk.files[part], &mut call.work)?,
             };
             let role = if place == 0 { Role::First } else { Role::Other };
-            inputs.push(Rows::of(batches, input.has_runs, input.left_out, role, runs, call.name())?);
+            inputs.push(Rows::of(batches, input.has_runs, 0, role, runs, call.name())?);
         }
         Ok(inputs)
     }
@@ -176,44 +169,39 @@ impl Source {
         let (input, work) = call.input(ask.input)?;
         let (has_runs, mut rows) = (input.has_runs(), 0);
         let (before, lasting) = (work.size(), work.lasting());
-        let mut source = Source { has_runs, left_out: 0, row_bytes: ask.row_bytes, place: Place::Memory(vec![]) };
         let schema = Arc::new(input.schema().clone());
-        let is_divisible = ask.share != Share::All;
-        let mut writing = if is_divided && is_divisible { Writing::new(&schema, ask.share, work)? } else { None };
+        let is_divisible = ask.share != Share::All && work.can_spill();
+        let mut batches = vec![];
+        let mut writing = (is_divided && is_divisible).then(|| Writing::new(&schema, ask.share, work)).transpose()?;
         while let Some(batch) = input.next_batch()? {
             work.check()?;
-            let batch = without_null(batch, ask.needed, &mut source.left_out)?;
-            if batch.num_rows() == 0 {
-                continue;
-            }
             if let Some(writing) = &mut writing {
                 writing.add(&batch, work)?;
                 continue;
             }
             rows += batch.num_rows();
             let kept = work.keep(&batch);
-            let Place::Memory(batches) = &mut source.place else { continue };
             batches.push(batch);
             let is_much = work.size() - before + rows * ask.row_bytes > work.limit() / 2;
             if is_divisible && (kept.is_err() || is_much) {
                 work.forget_rows(before);
-                writing = Writing::new(&schema, ask.share, work)?;
-                if let Some(files) = &mut writing {
-                    for batch in batches.drain(..) {
-                        files.add(&batch, work)?;
-                    }
-                    continue;
+                let files = writing.insert(Writing::new(&schema, ask.share, work)?);
+                for batch in batches.drain(..) {
+                    files.add(&batch, work)?;
                 }
-                // There is nowhere to put them.
-                batches.iter().try_for_each(|batch| work.keep(batch))?;
+            } else {
+                kept?;
             }
-            kept?;
         }
-        if let Some(writing) = writing {
-            source.place = Place::Disk(writing.finish(work)?);
-            work.forget_rows(before + (work.lasting() - lasting));
-        }
-        Ok(source)
+        let place = match writing {
+            Some(writing) => {
+                let disk = writing.finish(work)?;
+                work.forget_rows(before + (work.lasting() - lasting));
+                Place::Disk(disk)
+            }
+            None => Place::Memory(batches),
+        };
+        Ok(Source { has_runs, row_bytes: ask.row_bytes, kept_bytes: work.size() - before, place })
     }
 
     /// Divides what is in memory.
@@ -221,11 +209,14 @@ impl Source {
         let (input, work) = call.input(ask.input)?;
         let (Place::Memory(batches), true) = (&mut self.place, ask.share != Share::All) else { return Ok(()) };
         let schema = Arc::new(input.schema().clone());
-        let Some(mut writing) = Writing::new(&schema, ask.share, work)? else { return Ok(()) };
+        work.shrink(self.kept_bytes);
+        let (before, lasting) = (work.size(), work.lasting());
+        let mut writing = Writing::new(&schema, ask.share, work)?;
         for batch in batches.drain(..) {
             writing.add(&batch, work)?;
         }
         self.place = Place::Disk(writing.finish(work)?);
+        work.forget(before + (work.lasting() - lasting));
         Ok(())
     }
 
@@ -275,7 +266,7 @@ enum Column {
 }
 
 impl Writing {
-    fn new(schema: &SchemaRef, share: Share<'_>, work: &mut Work) -> Result<Option<Writing>> {
+    fn new(schema: &SchemaRef, share: Share<'_>, work: &mut Work) -> Result<Writing> {
         let key = match share {
             Share::Lanes(key) => Some(key),
             Share::All | Share::Runs => None,
@@ -291,14 +282,16 @@ impl Writing {
             false => field.as_ref().clone(),
         });
         let written: Vec<Field> = written.collect();
-        let Some(spills) = work.spills(Arc::new(Schema::new(written.clone()))) else { return Ok(None) };
         // A text is taken for 32 bytes.
         let width: usize = written.iter().map(|field| field.data_type().primitive_width().unwrap_or(32)).sum();
+        let Some(spills) = work.spills(Arc::new(Schema::new(written))) else {
+            return internal_err!("rows are divided where there is no place for files");
+        };
         // The rows that wait, and those that are written.
         let bytes_of_one = 2 * PARTS * width;
         let together = (work.limit() / 8 / bytes_of_one).clamp(*ROWS_TOGETHER.start(), *ROWS_TOGETHER.end());
         work.grow(together * bytes_of_one)?;
-        Ok(Some(Writing {
+        Ok(Writing {
             spills,
             schema: Arc::clone(schema),
             columns: columns.collect(),
@@ -308,7 +301,7 @@ impl Writing {
             chosen: vec![vec![]; PARTS],
             width,
             together,
-        }))
+        })
     }
 
     fn add(&mut self, batch: &RecordBatch, work: &mut Work) -> Result<()> {

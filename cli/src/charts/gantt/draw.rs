@@ -59,7 +59,8 @@ struct Layout<'a> {
     from: i64,
     to: i64,
     classes: Vec<usize>,
-    order: &'a LaneOrder,
+    /// What the drawn lanes are called.
+    labels: Vec<String>,
 }
 
 pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) -> String {
@@ -147,14 +148,14 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
 }
 
 impl<'a> Layout<'a> {
-    fn new(gantt: &'a Gantt, order: &'a LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
+    fn new(gantt: &'a Gantt, order: &LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
         let lanes = worth_drawing(gantt, in_order(&gantt.lanes, order));
         let rows = |cap: usize| lanes.iter().map(|&lane| gantt.lanes[lane].rows.len().min(cap)).sum::<usize>();
         let rows_cap = (1..=super::ROWS_MAX).rev().find(|&cap| rows(cap) <= ROWS_DRAWN_MAX).unwrap_or(1);
         let row_height = (ROWS_HEIGHT / rows(rows_cap).max(1) as f64).clamp(ROW_MIN, ROW_MAX);
         let lane_gap = if row_height >= 6.0 { 6.0 } else { 2.0 };
-        let label_width =
-            lanes.iter().map(|&lane| text_width(&label(&gantt.lanes[lane], order))).fold(0.0, f64::max).min(LABELS_MAX);
+        let labels = labels(lanes.iter().map(|&lane| &gantt.lanes[lane]), order);
+        let label_width = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max).min(LABELS_MAX);
         let left = MARGIN + label_width + 8.0;
         let mut y = top;
         let has_runs = gantt.lanes.iter().any(|lane| lane.run != gantt.lanes[0].run);
@@ -187,7 +188,7 @@ impl<'a> Layout<'a> {
             // Instants alone have no extent; a tick gives them one.
             to: gantt.last_finish.max(gantt.first_start.saturating_add(1)),
             classes,
-            order,
+            labels,
         }
     }
 
@@ -248,8 +249,7 @@ impl<'a> Layout<'a> {
         for (run, base) in &self.headings {
             svg.words("ink bold", self.left, *base, "start", &fitted_middle(shown(run), self.plot_width / 1.12));
         }
-        let labels: Vec<String> = self.drawn().map(|(lane, _)| label(lane, self.order)).collect();
-        let labels = fitted_apart(&labels, LABELS_MAX);
+        let labels = fitted_apart(&self.labels, LABELS_MAX);
         for (place, middle) in self.labelled() {
             svg.words("ink", self.left - 8.0, middle + FONT_SIZE * 0.35, "end", &labels[place]);
         }
@@ -456,24 +456,31 @@ fn busy_share(gantt: &Gantt, lane: &Lane) -> f64 {
 
 /// `stream 7 (0/7)` where a location has a name that does not say the same; the name alone where both have no room and no other location
 /// of the run has it.
-fn label(lane: &Lane, order: &LaneOrder) -> String {
-    let of_run = || order.lanes.iter().filter(|(run, ..)| *run == lane.run);
-    let known = of_run().find(|(_, location, _)| *location == lane.location);
-    let name = known.map_or("", |(.., name)| name.as_str());
-    if lane.location.is_empty() {
-        return "(no location)".to_owned();
+fn labels<'a>(lanes: impl Iterator<Item = &'a Lane>, order: &LaneOrder) -> Vec<String> {
+    let mut names: HashMap<(&str, &str), &str> = HashMap::new();
+    let mut so_called: HashMap<(&str, &str), usize> = HashMap::new();
+    for (run, location, name) in &order.lanes {
+        names.insert((run, location), name);
+        *so_called.entry((run, name)).or_default() += 1;
     }
-    if name.is_empty() || lane.location.ends_with(name) {
-        return lane.location.clone();
-    }
-    let both = format!("{} ({})", shown(name), lane.location);
-    if text_width(&both) <= LABELS_MAX {
-        both
-    } else if of_run().filter(|(.., other)| other == name).count() == 1 {
-        shown(name).to_owned()
-    } else {
-        lane.location.clone()
-    }
+    let label = |lane: &Lane| {
+        let name = names.get(&(lane.run.as_str(), lane.location.as_str())).copied().unwrap_or_default();
+        if lane.location.is_empty() {
+            return "(no location)".to_owned();
+        }
+        if name.is_empty() || lane.location.ends_with(name) {
+            return lane.location.clone();
+        }
+        let both = format!("{} ({})", shown(name), lane.location);
+        if text_width(&both) <= LABELS_MAX {
+            both
+        } else if so_called.get(&(lane.run.as_str(), name)) == Some(&1) {
+            shown(name).to_owned()
+        } else {
+            lane.location.clone()
+        }
+    };
+    lanes.map(label).collect()
 }
 
 /// The names with a hue, longest first, with their share of the time in which lanes were busy, then the others, then what is outlined.
