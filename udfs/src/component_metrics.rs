@@ -28,7 +28,9 @@ use crate::graph::NONE;
 use crate::graph::ids::TaskIds;
 use crate::lanes::words::{Words, WordsReading};
 use crate::lanes::{Lanes, Nulls};
+use crate::relation::by_run::ByRun;
 use crate::relation::call::Call;
+use crate::relation::parts::{Ask, Share};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{
@@ -91,7 +93,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          requests is NULL; in the other rules it is 0, as the servers say.\n\n\
          Ties: none. A task without length counts in rates and latency only.\n\n\
          Errors: `bins` below 1 or above 16777216, `to` before `from`, unknown rules, a task that is twice in `parents`.\n\n\
-         Cost: linear; 16 bytes a task, 100 bytes a row of the answer.\n\n\
+         Cost: linear; 16 bytes a task beside the tasks themselves, 100 bytes a row of the answer; beyond half of the memory limit, of the \
+         largest run.\n\n\
          Source: `/api/compinfo` of Daisen (Akita v3.1.0, v4.9.2, v5.0.0-beta.8), which asks for 40 bins.",
         "component_metrics([tasks], [bins => BIGINT], [from => DOUBLE], [to => DOUBLE], [parents], [rules => VARCHAR], [second => BIGINT])",
     )
@@ -143,53 +146,20 @@ impl RelationFunction for ComponentMetrics {
 
     fn compute(&self, call: &mut Call) -> Result<()> {
         let question = Question::of(call)?;
-        let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &["start", "finish"], &mut runs)?;
-        match tasks.left_out {
+        let tasks = Ask { input: "tasks", share: Share::Runs, row_bytes: size_of::<u32>() + size_of::<Sort>() };
+        let parents = Ask { input: "parents", share: Share::Runs, row_bytes: size_of::<i64>() };
+        let mut parts = ByRun::read(call, &[tasks, parents])?;
+        let (mut left_out, mut lost_parents) = (0, 0);
+        while parts.next(call)? {
+            let mut runs = Runs::new();
+            let tasks = Rows::read(call, "tasks", Role::First, &["start", "finish"], &mut runs)?;
+            left_out += tasks.left_out;
+            lost_parents += of_part(call, &question, &mut runs, &tasks)?;
+        }
+        match left_out {
             0 => {}
             1 => call.work.note("1 task without start or finish was left out"),
             many => call.work.note(format!("{many} tasks without start or finish were left out")),
-        }
-        let parents = Rows::read(call, "parents", Role::Other, &["task", "start"], &mut runs)?;
-        let mut lanes = Lanes::new();
-        let lane_of = lanes.number(&tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
-        let scopes = Scopes::of(&lanes, question.rules)?;
-        let sorts = sorts(&tasks, call)?;
-        let mut lost_parents = 0u64;
-        for run in runs.in_order() {
-            let Some((from, to)) = question.window(&tasks, run)? else { continue };
-            let own = scopes.of_run(run);
-            let bytes = own.len() * question.bins * (size_of::<Bin>() + ROW_BYTES);
-            call.work.grow(bytes)?;
-            let parents = Parents::of(&parents, run, call)?;
-            let of_run = OfRun {
-                tasks: &tasks,
-                lane_of: &lane_of,
-                sorts: &sorts,
-                parents: &parents,
-                scopes: &scopes,
-                own: &own,
-            };
-            let (runs, question) = ((&runs, run), &question);
-            let lost = match question.rules {
-                Rules::Plain => {
-                    let Some(axis) = Axis::whole(from, to, question.bins) else {
-                        let window = format!("from {from} to {to}");
-                        return exec_err!("component_metrics: a bin of the window {window} is longer than a BIGINT");
-                    };
-                    measure(call, question, runs, &of_run, &axis, |tick| tick)
-                }
-                Rules::V3 => {
-                    let axis = Axis::fractional(from, to, question.bins, question.second);
-                    measure(call, question, runs, &of_run, &axis, |tick| tick as f64 / question.second)
-                }
-                Rules::V5 => {
-                    let axis = Axis::fractional(from, to, question.bins, 1.0);
-                    measure(call, question, runs, &of_run, &axis, |tick| tick as f64)
-                }
-            };
-            lost_parents += lost?;
-            call.work.shrink(bytes);
         }
         if lost_parents > 0 && question.rules == Rules::Plain {
             call.work
@@ -197,6 +167,45 @@ impl RelationFunction for ComponentMetrics {
         }
         Ok(())
     }
+}
+
+/// Measures the runs of a part. Returns how many parents were not there.
+fn of_part(call: &mut Call, question: &Question, runs: &mut Runs, tasks: &Rows) -> Result<u64> {
+    let parents = Rows::read(call, "parents", Role::Other, &["task", "start"], runs)?;
+    let mut lanes = Lanes::new();
+    let lane_of = lanes.number(tasks, Some("location"), Nulls::OneLane, &mut call.work)?;
+    let scopes = Scopes::of(&lanes, question.rules)?;
+    let sorts = sorts(tasks, call)?;
+    let mut lost_parents = 0u64;
+    for run in runs.in_order() {
+        let Some((from, to)) = question.window(tasks, run)? else { continue };
+        let own = scopes.of_run(run);
+        let bytes = own.len() * question.bins * (size_of::<Bin>() + ROW_BYTES);
+        call.work.grow(bytes)?;
+        let parents = Parents::of(&parents, run, call)?;
+        let of_run = OfRun { tasks, lane_of: &lane_of, sorts: &sorts, parents: &parents, scopes: &scopes, own: &own };
+        let runs = (&*runs, run);
+        let lost = match question.rules {
+            Rules::Plain => {
+                let Some(axis) = Axis::whole(from, to, question.bins) else {
+                    let window = format!("from {from} to {to}");
+                    return exec_err!("component_metrics: a bin of the window {window} is longer than a BIGINT");
+                };
+                measure(call, question, runs, &of_run, &axis, |tick| tick)
+            }
+            Rules::V3 => {
+                let axis = Axis::fractional(from, to, question.bins, question.second);
+                measure(call, question, runs, &of_run, &axis, |tick| tick as f64 / question.second)
+            }
+            Rules::V5 => {
+                let axis = Axis::fractional(from, to, question.bins, 1.0);
+                measure(call, question, runs, &of_run, &axis, |tick| tick as f64)
+            }
+        };
+        lost_parents += lost?;
+        call.work.shrink(bytes);
+    }
+    Ok(lost_parents)
 }
 
 const BINS_MAX: i64 = 1 << 24;

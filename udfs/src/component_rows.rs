@@ -11,23 +11,26 @@
 //! takes up room, depends on the rules (`Rules`).
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringViewArray};
-use arrow::compute::cast;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, StringViewArray};
+use arrow::compute::{cast, filter_record_batch};
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::hash_utils::RandomState;
 use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::floating_row::{FirstFit, floating_rows, half_ticks};
-use crate::graph::NONE;
-use crate::lanes::words::{Words, WordsReading};
-use crate::relation::call::Call;
+use crate::graph::load::{texts_that, without_null};
+use crate::relation::by_run::ByRun;
+use crate::relation::call::{Call, Options};
+use crate::relation::parts::{Ask, Share};
 use crate::relation::rows::{Role, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{
-    ColumnKind, ColumnSpec, Default, HandedOn, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
+    ColumnKind, ColumnSpec, Default, HandedOn, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, Part,
+    RelationFunction,
 };
 use crate::ticks::time_field;
 
@@ -79,7 +82,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          level 1; `parent_id` tells parents apart that are no tasks. A NULL `location` takes every task that is given.\n\n\
          Ties: tasks that start together are placed in the order of `task`; in `'plain'` the one that ends first before.\n\n\
          Errors: unknown rules, a task that is there twice, tasks that are their own ancestors.\n\n\
-         Cost: n log n; blocks of `'v5'` look at each row.\n\n\
+         Cost: n log n; blocks of `'v5'` look at each row. 200 bytes a task of the picture beside the tasks themselves; beyond half of the \
+         memory limit, of the largest run.\n\n\
          Source: Daisen's frontend (Akita v3, v4: TaskYIndexAssigner; v5.0.0-beta.8: the component page and the task chart).",
         "component_rows([tasks], [location => VARCHAR], [rules => VARCHAR])",
     )
@@ -124,34 +128,68 @@ impl RelationFunction for ComponentRows {
         &HANDED_ON
     }
 
+    /// Only the tasks of the picture are read; those that are left out of all pictures are counted nevertheless.
+    fn part(&self, _: &str, options: &Options) -> Result<Option<Part>> {
+        let Some(location) = options.text("location")?.map(str::to_owned) else { return Ok(None) };
+        let rules = Rules::of(options)?;
+        Ok(Some(Arc::new(move |batch, left_out| {
+            let Some(locations) = batch.column_by_name("location") else { return Ok(batch) };
+            let is_shown = |text: &str| match text.strip_prefix(location.as_str()) {
+                Some("") => true,
+                Some(below) => rules == Rules::V5 && below.starts_with('.'),
+                None => false,
+            };
+            let shown = texts_that(locations, is_shown)?;
+            if shown.count_set_bits() == shown.len() {
+                return Ok(batch);
+            }
+            let others = filter_record_batch(&batch, &BooleanArray::new(!&shown, None))?;
+            let mut of_others = 0;
+            without_null(others, &NEEDED, &mut of_others)?;
+            left_out.fetch_add(of_others, Ordering::Relaxed);
+            Ok(filter_record_batch(&batch, &BooleanArray::new(shown, None))?)
+        })))
+    }
+
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let rules = match call.options.text("rules")? {
-            None | Some("plain") => Rules::Plain,
-            Some("v3") => Rules::V3,
-            Some("v5") => Rules::V5,
-            Some(other) => return plan_err!("component_rows: `rules` is 'plain', 'v3' or 'v5', not '{other}'"),
-        };
-        let location = call.options.text("location")?.map(str::to_owned);
-        let mut runs = Runs::new();
-        let tasks = Rows::read(call, "tasks", Role::First, &["task", "start", "finish"], &mut runs)?;
-        match tasks.left_out {
+        let rules = Rules::of(&call.options)?;
+        let input = call.input("tasks")?.0;
+        let has_locations = input.schema().column_with_name("location").is_some();
+        if let (Some(location), false) = (call.options.text("location")?, has_locations) {
+            return exec_err!("component_rows: `tasks` has no column `location` to find `{location}` in");
+        }
+        let mut parts = ByRun::read(call, &[Ask { input: "tasks", share: Share::Runs, row_bytes: TASK_BYTES }])?;
+        let mut left_out = 0;
+        while parts.next(call)? {
+            let mut runs = Runs::new();
+            let tasks = Rows::read(call, "tasks", Role::First, &NEEDED, &mut runs)?;
+            left_out += tasks.left_out;
+            for run in runs.in_order() {
+                call.work.check()?;
+                let before = call.work.size();
+                let mut bars = bars(&tasks, run, call)?;
+                place(&mut bars, rules)?;
+                for bars in bars.chunks(CHUNK_ROWS) {
+                    call.work.check()?;
+                    emit(call, &runs, run, &tasks, bars)?;
+                }
+                call.work.shrink(call.work.size() - before);
+            }
+        }
+        match left_out + call.input("tasks")?.0.left_out() {
             0 => {}
             1 => call.work.note("1 task without start or finish was left out"),
             many => call.work.note(format!("{many} tasks without start or finish were left out")),
         }
-        let shown = shown(&tasks, location.as_deref(), rules)?;
-        for run in runs.in_order() {
-            call.work.check()?;
-            let mut bars = bars(&tasks, run, &shown, call)?;
-            place(&mut bars, rules)?;
-            for bars in bars.chunks(CHUNK_ROWS) {
-                call.work.check()?;
-                emit(call, &runs, run, &tasks, bars)?;
-            }
-        }
         Ok(())
     }
 }
+
+/// A task without one of these is in no picture.
+const NEEDED: [&str; 3] = ["task", "start", "finish"];
+
+/// Bytes that a task takes beside its row.
+const TASK_BYTES: usize = 2 * size_of::<Bar>();
 
 const CHUNK_ROWS: usize = 65_536;
 
@@ -161,6 +199,17 @@ enum Rules {
     Plain,
     V3,
     V5,
+}
+
+impl Rules {
+    fn of(options: &Options) -> Result<Rules> {
+        match options.text("rules")? {
+            None | Some("plain") => Ok(Rules::Plain),
+            Some("v3") => Ok(Rules::V3),
+            Some("v5") => Ok(Rules::V5),
+            Some(other) => plan_err!("component_rows: `rules` is 'plain', 'v3' or 'v5', not '{other}'"),
+        }
+    }
 }
 
 /// A task of the picture.
@@ -178,29 +227,8 @@ struct Bar {
     row: Option<i64>,
 }
 
-/// Whether each row of the input is in the picture; `None`: all are.
-fn shown(tasks: &Rows, location: Option<&str>, rules: Rules) -> Result<Option<Vec<bool>>> {
-    let Some(location) = location else { return Ok(None) };
-    if !tasks.is_empty() && !tasks.has("location") {
-        return exec_err!("component_rows: `tasks` has no column `location` to find `{location}` in");
-    }
-    let (mut words, mut reading, mut numbers) = (Words::default(), WordsReading::default(), vec![]);
-    for batch in tasks.batches() {
-        if let Some(column) = batch.batch.column_by_name("location") {
-            words.number(&mut reading, column, &mut numbers)?;
-        }
-    }
-    let is_shown = |word: u32| match words.text(word).strip_prefix(location) {
-        Some("") => true,
-        Some(below) => rules == Rules::V5 && below.starts_with('.'),
-        None => false,
-    };
-    let is_shown: Vec<bool> = (0..words.len() as u32).map(is_shown).collect();
-    Ok(Some(numbers.into_iter().map(|word| word != NONE && is_shown[word as usize]).collect()))
-}
-
 /// The tasks of a run that are in the picture, in the order of the trace.
-fn bars(tasks: &Rows, run: usize, shown: &Option<Vec<bool>>, call: &mut Call) -> Result<Vec<Bar>> {
+fn bars(tasks: &Rows, run: usize, call: &mut Call) -> Result<Vec<Bar>> {
     let mut bars = vec![];
     let ties = tasks.ties();
     for batch in tasks.batches() {
@@ -216,9 +244,6 @@ fn bars(tasks: &Rows, run: usize, shown: &Option<Vec<bool>>, call: &mut Call) ->
             let parents: Option<&Int64Array> = integers("parent");
             for row in stretch.rows.clone() {
                 let number = batch.first + row;
-                if shown.as_ref().is_some_and(|shown| !shown[number]) {
-                    continue;
-                }
                 bars.push(Bar {
                     task: task.value(row),
                     start: start.value(row),

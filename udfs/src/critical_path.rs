@@ -21,12 +21,13 @@ use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
+use crate::graph::explain::{Failure, WithoutLinks, all_path_times, all_path_times_of, explain, note_counts};
 use crate::graph::in_order;
 use crate::graph::links::Links;
-use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
+use crate::graph::load::{Chosen, Counts, Graph, Graphs, LINKS, LinkChoice, by_run};
 use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks, without_weak_on_cycles};
 use crate::graph::no_path::NoPath;
+use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
@@ -73,7 +74,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          `break_weak => true`, links of kind `weak` that lie on a cycle are left out and counted; a cycle of other links \
          remains an error.\n\n\
          Cost: linear in tasks and links. 12 bytes a task beside the tasks themselves when the links are sorted by target \
-         and lead forward in the order of tasks; else 20 bytes a task and 8 to 20 a link.\n\n\
+         and lead forward in the order of tasks; else 12 to 32 bytes a task and 8 to 20 a link. Beyond half of the memory limit runs have \
+         their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: critical path method, Kelley and Walker 1959.",
         "critical_path([tasks], [links], [break_weak => BOOLEAN])",
     )
@@ -119,44 +121,53 @@ impl RelationFunction for CriticalPath {
         let tasks_omitted = call.input("tasks")?.0.was_omitted();
         let links_omitted = call.input("links")?.0.was_omitted();
         let choice = if break_weak { LinkChoice::WeakApart } else { LinkChoice::AsTheyStand };
-        let mut graphs = Graphs::read(call, choice)?;
-        let (mut chains, mut without_links, mut dropped) = (vec![], vec![], 0);
-        for run in graphs.runs.in_order() {
-            let graph = &mut graphs.graphs[run];
-            let nowhere = &mut graphs.counts.links_to_nowhere;
-            match chain_in_order(graph, tasks_omitted, nowhere, &mut call.work) {
-                Ok(Some(chain)) => {
-                    chains.push((run, chain));
+        let mut parts = ByRun::read(call, &by_run(TASK_BYTES))?;
+        let (mut counts, mut without_links, mut dropped) = (Counts::default(), WithoutLinks::default(), 0);
+        while parts.next(call)? {
+            let mut graphs = Graphs::read(call, choice)?;
+            let (mut chains, mut unlinked) = (vec![], vec![]);
+            for run in graphs.runs.in_order() {
+                let graph = &mut graphs.graphs[run];
+                let nowhere = &mut graphs.counts.links_to_nowhere;
+                match chain_in_order(graph, tasks_omitted, nowhere, &mut call.work) {
+                    Ok(Some(chain)) => {
+                        chains.push((run, chain));
+                        continue;
+                    }
+                    Ok(None) => {
+                        *nowhere += graph.number_links(&mut call.work)?;
+                        if graph.durations.is_empty() {
+                            let durations = graphs.by_index(run, "duration", 0, &mut call.work)?;
+                            graphs.graphs[run].durations = durations;
+                        }
+                    }
+                    Err(failure) => return Err(explain(failure, &graphs, run, self.name())),
+                }
+                let graph = &mut graphs.graphs[run];
+                if graph.links.is_empty() && graph.weak.is_empty() && (tasks_omitted || links_omitted) {
+                    unlinked.push(run);
                     continue;
                 }
-                Ok(None) => {
-                    *nowhere += graph.number_links(&mut call.work)?;
-                    if graph.durations.is_empty() {
-                        let durations = graphs.by_index(run, "duration", 0, &mut call.work)?;
-                        graphs.graphs[run].durations = durations;
-                    }
-                }
-                Err(failure) => return Err(explain(failure, &graphs, run, self.name())),
+                let of_run = longest_chain(graph, tasks_omitted, &mut dropped, &mut call.work);
+                chains.extend(
+                    of_run.map_err(|no_path| explain(no_path, &graphs, run, self.name()))?.map(|chain| (run, chain)),
+                );
             }
-            let graph = &mut graphs.graphs[run];
-            let unlinked = graph.links.is_empty() && graph.weak.is_empty();
-            if unlinked && (tasks_omitted || links_omitted) {
-                without_links.push(run);
-                continue;
-            }
-            let of_run = longest_chain(graph, tasks_omitted, &mut dropped, &mut call.work);
-            chains.extend(
-                of_run.map_err(|no_path| explain(no_path, &graphs, run, self.name()))?.map(|chain| (run, chain)),
-            );
+            counts.add(graphs.counts);
+            without_links.add(&graphs, &unlinked);
+            emit(call, &graphs, &chains)?;
         }
-        note_counts(&graphs.counts, &call.work);
+        note_counts(&counts, &call.work);
         if dropped > 0 {
             call.work.note(format!("{dropped} weak links on cycles were left out"));
         }
-        note_runs_without_links(&graphs, &without_links, links_omitted, "there is no path", &call.work);
-        emit(call, &graphs, &chains)
+        without_links.note(links_omitted, "there is no path", &call.work);
+        Ok(())
     }
 }
+
+/// Bytes that a task takes beside its row: its path time and its predecessor.
+const TASK_BYTES: usize = size_of::<i64>() + size_of::<u32>();
 
 /// A longest chain: its tasks, and the running totals of their durations.
 struct Chain {
@@ -204,8 +215,9 @@ fn longest_chain(
     dropped: &mut usize,
     work: &mut Work,
 ) -> Result<Option<Chain>, Failure> {
+    let tasks = graph.durations.len();
     let paths = if graph.weak.is_empty() {
-        all_path_times(&graph.durations, &graph.links, work)?
+        all_path_times_of(std::mem::take(&mut graph.durations), &graph.links, work)?
     } else {
         // Most graphs with weak links have no cycle; only then is it worth while to find out which links lie on one.
         let strong = std::mem::take(&mut graph.links);
@@ -214,7 +226,7 @@ fn longest_chain(
         strong.iter().chain(graph.weak.iter()).for_each(|link| all.push(link));
         match all_path_times(&graph.durations, &all, work) {
             Err(Failure::NoPath(NoPath::Cycle(_))) => {
-                let (stay, left_out) = without_weak_on_cycles(graph.durations.len(), &strong, &graph.weak);
+                let (stay, left_out) = without_weak_on_cycles(tasks, &strong, &graph.weak);
                 *dropped += left_out;
                 graph.links = strong;
                 stay.into_iter().for_each(|link| graph.links.push(link));
@@ -230,16 +242,13 @@ fn longest_chain(
     // A task with a predecessor is at the end of a link: only when the best one has none, one must look.
     let last = match last {
         Some(task) if linked_only && paths.from[task as usize] == NONE => {
-            let linked = linked_tasks(graph.durations.len(), &graph.links);
+            let linked = linked_tasks(tasks, &graph.links);
             last_of_longest(&paths.time, |task| linked[task as usize])
         }
         last => last,
     };
     Ok(last.map(|last| Chain::ending_with(last, &paths)))
 }
-
-/// Rows of the answer that are made at once: the memory of one chunk is reused for a later one.
-const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Steps of a chain that follow each other.
 struct Piece<'a> {
@@ -252,10 +261,10 @@ struct Piece<'a> {
 }
 
 impl Chain {
-    fn pieces(&self, run: usize) -> impl Iterator<Item = Piece<'_>> {
-        let parts = self.tasks.chunks(ROWS_AT_ONCE).zip(self.path_time.chunks(ROWS_AT_ONCE));
+    fn pieces(&self, run: usize, at_once: usize) -> impl Iterator<Item = Piece<'_>> {
+        let parts = self.tasks.chunks(at_once).zip(self.path_time.chunks(at_once));
         parts.enumerate().map(move |(number, (tasks, path_time))| {
-            let first_step = number * ROWS_AT_ONCE;
+            let first_step = number * at_once;
             let before = first_step.checked_sub(1).map_or(0, |last| self.path_time[last]);
             Piece { run, first_step, tasks, path_time, before }
         })
@@ -273,10 +282,12 @@ impl Piece<'_> {
 fn emit(call: &mut Call, graphs: &Graphs, chains: &[(usize, Chain)]) -> Result<()> {
     let mut lot: Vec<Piece<'_>> = vec![];
     let mut rows = 0;
-    for piece in chains.iter().flat_map(|(run, chain)| chain.pieces(*run)) {
+    // The memory of one lot is reused for a later one.
+    let at_once = graphs.at_once();
+    for piece in chains.iter().flat_map(|(run, chain)| chain.pieces(*run, at_once)) {
         rows += piece.tasks.len();
         lot.push(piece);
-        if rows >= ROWS_AT_ONCE {
+        if rows >= at_once {
             emit_lot(call, graphs, &lot)?;
             (lot, rows) = (vec![], 0);
         }
@@ -285,6 +296,7 @@ fn emit(call: &mut Call, graphs: &Graphs, chains: &[(usize, Chain)]) -> Result<(
 }
 
 fn emit_lot(call: &mut Call, graphs: &Graphs, lot: &[Piece<'_>]) -> Result<()> {
+    call.work.check()?;
     let runs: Vec<(usize, usize)> = lot.iter().map(|piece| (piece.run, piece.tasks.len())).collect();
     let rows = runs.iter().map(|(_, rows)| rows).sum();
     let integers = |append: &dyn Fn(&mut Vec<i64>, &Piece<'_>)| -> ArrayRef {
@@ -292,8 +304,9 @@ fn emit_lot(call: &mut Call, graphs: &Graphs, lot: &[Piece<'_>]) -> Result<()> {
         lot.iter().for_each(|piece| append(&mut values, piece));
         Arc::new(Int64Array::from(values))
     };
-    let gathered = |gather: &dyn Fn(usize, &[u32]) -> Result<ArrayRef>| -> Result<ArrayRef> {
-        let parts = lot.iter().map(|piece| gather(piece.run, piece.tasks)).collect::<Result<Vec<_>>>()?;
+    let chosen = lot.iter().map(|piece| graphs.chosen(piece.run, piece.tasks)).collect::<Result<Vec<_>>>()?;
+    let gathered = |gather: &dyn Fn(&Chosen<'_>) -> Result<ArrayRef>| -> Result<ArrayRef> {
+        let parts = chosen.iter().map(gather).collect::<Result<Vec<_>>>()?;
         Ok(concat(&parts.iter().map(AsRef::as_ref).collect::<Vec<_>>())?)
     };
     let columns = vec![
@@ -303,10 +316,10 @@ fn emit_lot(call: &mut Call, graphs: &Graphs, lot: &[Piece<'_>]) -> Result<()> {
             let ids = &graphs.graphs[piece.run].ids;
             values.extend(piece.tasks.iter().map(|task| ids.id(*task)));
         }),
-        gathered(&|run, tasks| graphs.text(run, tasks, "name"))?,
-        gathered(&|run, tasks| graphs.text(run, tasks, "location"))?,
-        gathered(&|run, tasks| graphs.integers(run, tasks, "start"))?,
-        gathered(&|run, tasks| graphs.integers(run, tasks, "finish"))?,
+        gathered(&|tasks| tasks.text("name"))?,
+        gathered(&|tasks| tasks.text("location"))?,
+        gathered(&|tasks| tasks.integers("start"))?,
+        gathered(&|tasks| tasks.integers("finish"))?,
         integers(&|values, piece| values.extend(piece.durations())),
         integers(&|values, piece| values.extend(piece.path_time)),
     ];

@@ -19,10 +19,12 @@ use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::executed::walk::{Cause, Step};
-use crate::executed::{ARGUMENTS, ExecutedPaths, MESSAGES, TASKS};
+use crate::executed::{ARGUMENTS, Account, ExecutedPaths, MESSAGES, TASK_BYTES, TASKS};
 use crate::graph::NONE;
-use crate::graph::load::LINKS;
+use crate::graph::load::{LINKS, by_run};
+use crate::relation::by_run::ByRun;
 use crate::relation::call::Call;
+use crate::relation::parts::{Ask, Share};
 use crate::relation::{Parameter, RelationFunction};
 use crate::ticks::time_field;
 
@@ -59,7 +61,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          last.\n\n\
          Errors: a task that is there twice in a run, a makespan beyond BIGINT, a time of -9223372036854775808.\n\n\
          Cost: linear in tasks, links and messages, n log n in a location whose tasks are not sorted; 46 bytes a task, 24 to 48 a \
-         task of the locations that the path visits, 4 a task where a path leaves a wait, and 40 a step, beside the tasks themselves.\n\n\
+         task of the locations that the path visits, 4 a task where a path leaves a wait, and 40 a step, beside the tasks themselves. \
+         Beyond half of the memory limit runs have their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: the critical path of an execution, Yang and Miller 1988; Böhme et al., Scalasca 2012.",
         "executed_path([tasks], [links], [messages])",
     )
@@ -100,42 +103,54 @@ impl RelationFunction for ExecutedPath {
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let ExecutedPaths { graphs, kinds, paths } = ExecutedPaths::find(call, false, &|_, _| true)?;
-        for (run, steps) in &paths {
-            let ids = &graphs.graphs[*run].ids;
-            // Some steps at a time: a path may have as many as there are tasks.
-            for (number, steps) in steps.chunks(STEPS).enumerate() {
-                call.work.check()?;
-                let tasks: Vec<u32> = steps.iter().map(|step| step.task).collect();
-                let integers = |value: &dyn Fn(&Step) -> i64| -> ArrayRef {
-                    Arc::new(Int64Array::from_iter_values(steps.iter().map(value)))
-                };
-                let first = (number * STEPS) as i64;
-                let columns = vec![
-                    graphs.runs.column(&[(*run, steps.len())], call.output().field(0).data_type())?,
-                    Arc::new((first..first + steps.len() as i64).collect::<Int64Array>()),
-                    integers(&|step| ids.id(step.task)),
-                    graphs.text(*run, &tasks, "name")?,
-                    graphs.text(*run, &tasks, "location")?,
-                    Arc::new(StringViewArray::from_iter_values(steps.iter().map(|step| match step.cause {
-                        Cause::Begin => "begin",
-                        Cause::Lane => "lane",
-                        Cause::Message => "message",
-                        Cause::Work => "work",
-                        Cause::Link(NONE) => "link",
-                        Cause::Link(kind) => kinds.text(kind),
-                    }))),
-                    integers(&|step| step.start),
-                    integers(&|step| step.finish),
-                    integers(&|step| step.wait),
-                    integers(&|step| step.finish - step.start),
-                ];
-                call.emit(columns)?;
-            }
+        let [tasks, links] = by_run(TASK_BYTES);
+        let messages = Ask { input: "messages", share: Share::Runs, row_bytes: 0 };
+        let mut parts = ByRun::read(call, &[tasks, links, messages])?;
+        let mut account = Account::default();
+        while parts.next(call)? {
+            let found = ExecutedPaths::find(call, false, &|_, _| true, &mut account)?;
+            emit(call, &found)?;
         }
+        account.note(&call.work);
         Ok(())
     }
 }
 
-/// How many steps are looked up at a time.
-const STEPS: usize = 65_536;
+fn emit(call: &mut Call, found: &ExecutedPaths) -> Result<()> {
+    let ExecutedPaths { graphs, kinds, paths } = found;
+    for (run, steps) in paths {
+        let ids = &graphs.graphs[*run].ids;
+        // Some steps at a time: a path may have as many as there are tasks.
+        let at_once = graphs.at_once();
+        for (number, steps) in steps.chunks(at_once).enumerate() {
+            call.work.check()?;
+            let tasks: Vec<u32> = steps.iter().map(|step| step.task).collect();
+            let chosen = graphs.chosen(*run, &tasks)?;
+            let integers = |value: &dyn Fn(&Step) -> i64| -> ArrayRef {
+                Arc::new(Int64Array::from_iter_values(steps.iter().map(value)))
+            };
+            let first = (number * at_once) as i64;
+            let columns = vec![
+                graphs.runs.column(&[(*run, steps.len())], call.output().field(0).data_type())?,
+                Arc::new((first..first + steps.len() as i64).collect::<Int64Array>()),
+                integers(&|step| ids.id(step.task)),
+                chosen.text("name")?,
+                chosen.text("location")?,
+                Arc::new(StringViewArray::from_iter_values(steps.iter().map(|step| match step.cause {
+                    Cause::Begin => "begin",
+                    Cause::Lane => "lane",
+                    Cause::Message => "message",
+                    Cause::Work => "work",
+                    Cause::Link(NONE) => "link",
+                    Cause::Link(kind) => kinds.text(kind),
+                }))),
+                integers(&|step| step.start),
+                integers(&|step| step.finish),
+                integers(&|step| step.wait),
+                integers(&|step| step.finish - step.start),
+            ];
+            call.emit(columns)?;
+        }
+    }
+    Ok(())
+}

@@ -19,7 +19,7 @@ use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::executed::walk::Step;
-use crate::executed::{ARGUMENTS, ExecutedPaths, MESSAGES, NAMED_TASKS};
+use crate::executed::{ARGUMENTS, Account, ExecutedPaths, MESSAGES, NAMED_TASKS};
 use crate::graph::load::{Graphs, LINKS};
 use crate::relation::call::Call;
 use crate::relation::runs::Runs;
@@ -100,9 +100,10 @@ impl RelationFunction for ExplainChange {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let (base, new) =
             (call.options.text("base")?.unwrap_or("").to_owned(), call.options.text("new")?.unwrap_or("").to_owned());
-        let paths = ExecutedPaths::find(call, true, &|runs, run| {
-            runs.matching(&base).contains(&run) || runs.matching(&new).contains(&run)
-        })?;
+        let mut account = Account::default();
+        let wanted = |runs: &Runs, run| runs.matching(&base).contains(&run) || runs.matching(&new).contains(&run);
+        let paths = ExecutedPaths::find(call, true, &wanted, &mut account)?;
+        account.note(&call.work);
         let runs = &paths.graphs.runs;
         if runs.is_empty() {
             return Ok(());

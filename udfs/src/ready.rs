@@ -17,11 +17,12 @@ use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::graph::explain::{note_counts, note_runs_without_links};
+use crate::graph::explain::{WithoutLinks, note_counts};
 use crate::graph::links::Links;
-use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
+use crate::graph::load::{Counts, Graph, Graphs, LINKS, LinkChoice, by_run};
 use crate::graph::longest::linked_tasks;
 use crate::graph::rows::{Computed, emit_tasks};
+use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, column};
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction};
 use crate::ticks::time_field;
@@ -66,7 +67,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: of predecessors that finish together, the smallest task. Duplicate links change nothing; cycles do \
          not matter.\n\n\
          Errors: a task that is there twice in a run, a delay beyond BIGINT, a finish of -9223372036854775808.\n\n\
-         Cost: linear in tasks and links; 28 bytes a task and 8 a link beside the tasks themselves.\n\n\
+         Cost: linear in tasks and links; 28 bytes a task and 8 a link beside the tasks themselves. Beyond half of the memory \
+         limit runs have their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: the release of tasks in dataflow runtimes; as in PaRSEC's trace tools.",
         "ready([tasks], [links])",
     )
@@ -113,24 +115,31 @@ impl RelationFunction for Ready {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let tasks_omitted = call.input("tasks")?.0.was_omitted();
         let links_omitted = call.input("links")?.0.was_omitted();
-        let graphs = Graphs::read(call, LinkChoice::Together)?;
-        note_counts(&graphs.counts, &call.work);
-        let (mut own, mut endless, mut without_links) = (0, 0, vec![]);
-        for run in graphs.runs.in_order() {
-            let graph = &graphs.graphs[run];
-            if graph.links.is_empty() {
-                without_links.push(run);
+        let mut parts = ByRun::read(call, &by_run(TASK_BYTES))?;
+        let (mut own, mut endless) = (0, 0);
+        let (mut counts, mut without_links) = (Counts::default(), WithoutLinks::default());
+        while parts.next(call)? {
+            let graphs = Graphs::read(call, LinkChoice::Together)?;
+            counts.add(graphs.counts);
+            let mut unlinked = vec![];
+            for run in graphs.runs.in_order() {
+                let graph = &graphs.graphs[run];
+                if graph.links.is_empty() {
+                    unlinked.push(run);
+                }
+                let finishes = graphs.by_index(run, "finish", UNKNOWN, &mut call.work)?;
+                call.work.grow(finishes.len() * (size_of::<i64>() + size_of::<u32>()))?;
+                let releases = releases(&finishes, &graph.links, &|| call.work.check())?;
+                own += releases.own_links;
+                endless += releases.endless_sources;
+                let linked = tasks_omitted.then(|| linked_tasks(finishes.len(), &graph.links));
+                emit_tasks(call, &graphs, run, linked.as_deref(), &|rows, tasks| releases.columns(graph, rows, tasks))?;
+                call.work.shrink(finishes.len() * (2 * size_of::<i64>() + size_of::<u32>()));
             }
-            let finishes = graphs.by_index(run, "finish", UNKNOWN, &mut call.work)?;
-            call.work.grow(finishes.len() * (size_of::<i64>() + size_of::<u32>()))?;
-            let releases = releases(&finishes, &graph.links, &|| call.work.check())?;
-            own += releases.own_links;
-            endless += releases.endless_sources;
-            let linked = tasks_omitted.then(|| linked_tasks(finishes.len(), &graph.links));
-            emit_tasks(call, &graphs, run, linked.as_deref(), &|rows, tasks| releases.columns(graph, rows, tasks))?;
-            call.work.shrink(finishes.len() * (2 * size_of::<i64>() + size_of::<u32>()));
+            without_links.add(&graphs, &unlinked);
         }
-        note_runs_without_links(&graphs, &without_links, links_omitted, "no task waits for another", &call.work);
+        note_counts(&counts, &call.work);
+        without_links.note(links_omitted, "no task waits for another", &call.work);
         let say = |count: usize, one: &str, many: &str| {
             if count > 0 {
                 call.work.note(format!("{count} {}", if count == 1 { one } else { many }));
@@ -145,6 +154,9 @@ impl RelationFunction for Ready {
         Ok(())
     }
 }
+
+/// Bytes that a task takes beside its row.
+const TASK_BYTES: usize = 2 * size_of::<i64>() + size_of::<u32>();
 
 /// The finish of a task that never ended: no time is before it.
 const UNKNOWN: i64 = i64::MIN;

@@ -17,11 +17,12 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
+use crate::graph::explain::{Failure, WithoutLinks, all_path_times, explain, note_counts};
 use crate::graph::links::{Links, Order};
-use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
+use crate::graph::load::{Counts, Graph, Graphs, LINKS, LinkChoice, by_run};
 use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks};
 use crate::graph::rows::{Computed, emit_tasks};
+use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction};
 use crate::ticks::time_field;
@@ -66,7 +67,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: those of `critical_path`. Duplicate links change nothing.\n\n\
          Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT.\n\n\
          Cost: linear in tasks and links; 40 bytes a task and 8 a link beside the tasks themselves, twice as much for the \
-         links when they are sorted by neither end or lead backwards in the order of tasks.\n\n\
+         links when they are sorted by neither end or lead backwards in the order of tasks. Beyond half of the memory limit runs have \
+         their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: critical path method, Kelley and Walker 1959: the total float.",
         "slack([tasks], [links])",
     )
@@ -115,32 +117,41 @@ impl RelationFunction for Slack {
     fn compute(&self, call: &mut Call) -> Result<()> {
         let tasks_omitted = call.input("tasks")?.0.was_omitted();
         let links_omitted = call.input("links")?.0.was_omitted();
-        let graphs = Graphs::read(call, LinkChoice::Together)?;
-        note_counts(&graphs.counts, &call.work);
-        let mut without_links = vec![];
-        for run in graphs.runs.in_order() {
-            let graph = &graphs.graphs[run];
-            if graph.links.is_empty() {
-                without_links.push(run);
-                if tasks_omitted || links_omitted {
-                    continue;
+        let mut parts = ByRun::read(call, &by_run(TASK_BYTES))?;
+        let (mut counts, mut without_links) = (Counts::default(), WithoutLinks::default());
+        while parts.next(call)? {
+            let graphs = Graphs::read(call, LinkChoice::Together)?;
+            counts.add(graphs.counts);
+            let mut unlinked = vec![];
+            for run in graphs.runs.in_order() {
+                let graph = &graphs.graphs[run];
+                if graph.links.is_empty() {
+                    unlinked.push(run);
+                    if tasks_omitted || links_omitted {
+                        continue;
+                    }
                 }
+                let before = call.work.size();
+                let schedule = Schedule::new(graph, &mut call.work);
+                let mut schedule = schedule.map_err(|failure| explain(failure, &graphs, run, self.name()))?;
+                let linked = tasks_omitted.then(|| linked_tasks(graph.durations.len(), &graph.links));
+                schedule.find_path(graph, linked.as_deref());
+                emit_tasks(call, &graphs, run, linked.as_deref(), &|_, tasks| Ok(schedule.columns(graph, tasks)))?;
+                let after = call.work.size();
+                call.work.shrink(after - before);
             }
-            let before = call.work.size();
-            let schedule = Schedule::new(graph, &mut call.work);
-            let mut schedule = schedule.map_err(|failure| explain(failure, &graphs, run, self.name()))?;
-            let linked = tasks_omitted.then(|| linked_tasks(graph.durations.len(), &graph.links));
-            schedule.find_path(graph, linked.as_deref());
-            emit_tasks(call, &graphs, run, linked.as_deref(), &|_, tasks| Ok(schedule.columns(graph, tasks)))?;
-            let after = call.work.size();
-            call.work.shrink(after - before);
+            without_links.add(&graphs, &unlinked);
         }
-        if links_omitted || tasks_omitted || graphs.runs.is_empty() {
-            note_runs_without_links(&graphs, &without_links, links_omitted, "there is no path", &call.work);
+        note_counts(&counts, &call.work);
+        if links_omitted || tasks_omitted || without_links.has_no_runs() {
+            without_links.note(links_omitted, "there is no path", &call.work);
         }
         Ok(())
     }
 }
+
+/// Bytes that a task takes beside its row: its duration, the chains before and after it.
+const TASK_BYTES: usize = 3 * size_of::<i64>() + size_of::<u32>() + size_of::<bool>();
 
 /// The schedule of a run with unlimited workers.
 struct Schedule {

@@ -17,12 +17,15 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
-use crate::graph::explain::{Failure, all_path_times, explain, note_counts, note_runs_without_links};
-use crate::graph::load::{Graph, Graphs, LINKS, LinkChoice};
+use crate::graph::explain::{Failure, WithoutLinks, all_path_times, explain, note_counts};
+use crate::graph::load::{Counts, Graph, Graphs, LINKS, LinkChoice, by_run};
 use crate::graph::longest::{last_of_longest, linked_tasks};
 use crate::lanes::words::{Words, WordsReading};
+use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
+use crate::relation::parts::{Ask, Share};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
+use crate::relation::runs::Runs;
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
 };
@@ -73,7 +76,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: none.\n\n\
          Errors: a cycle (its tasks are named), a task that is there twice in a run or twice in `changed`, a new duration below 0, \
          a path or work beyond BIGINT, `lanes` below 1.\n\n\
-         Cost: linear in tasks and links; 44 bytes a task and 8 a link beside the tasks themselves.\n\n\
+         Cost: linear in tasks and links; 44 bytes a task and 8 a link beside the tasks themselves. Beyond half of the memory \
+         limit runs have their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: the bounds of Graham 1969 on list schedules; what-if profiles as in Coz, Curtsinger and Berger 2015.",
         "what_if([tasks], [links], changed, [lanes => BIGINT])",
     )
@@ -123,54 +127,77 @@ impl RelationFunction for WhatIf {
         }
         let tasks_omitted = call.input("tasks")?.0.was_omitted();
         let links_omitted = call.input("links")?.0.was_omitted();
-        let mut graphs = Graphs::read(call, LinkChoice::Together)?;
-        note_counts(&graphs.counts, &call.work);
-        let changed = Rows::read(call, "changed", Role::Other, &["task", "duration"], &mut graphs.runs)?;
-        let mut changes = Changes { found: vec![false; changed.len()], changed };
-        let (mut rows, mut without_links) = (vec![], vec![]);
-        for run in graphs.runs.in_order() {
-            call.work.check()?;
-            let graph = &graphs.graphs[run];
-            if graph.links.is_empty() && (tasks_omitted || links_omitted) {
-                without_links.push(run);
-                continue;
+        let [tasks, links] = by_run(TASK_BYTES);
+        let changed = Ask { input: "changed", share: Share::All, row_bytes: 0 };
+        let mut parts = ByRun::read(call, &[tasks, links, changed])?;
+        let (mut counts, mut without_links) = (Counts::default(), WithoutLinks::default());
+        let mut found = vec![];
+        let mut left_out = 0;
+        while parts.next(call)? {
+            let mut graphs = Graphs::read(call, LinkChoice::Together)?;
+            counts.add(graphs.counts);
+            let changed = Rows::read(call, "changed", Role::Other, &["task", "duration"], &mut graphs.runs)?;
+            // All parts have the same rows of it.
+            found.resize(changed.len(), false);
+            left_out = changed.left_out;
+            let mut changes = Changes { found: &mut found, changed };
+            let (mut rows, mut unlinked) = (vec![], vec![]);
+            for run in graphs.runs.in_order() {
+                call.work.check()?;
+                let graph = &graphs.graphs[run];
+                if graph.links.is_empty() && (tasks_omitted || links_omitted) {
+                    unlinked.push(run);
+                    continue;
+                }
+                let linked = tasks_omitted.then(|| linked_tasks(graph.durations.len(), &graph.links));
+                let counts = |task: u32| {
+                    graph.ids.row(task).is_some() && linked.as_ref().is_none_or(|linked| linked[task as usize])
+                };
+                call.work.grow(graph.durations.len() * size_of::<i64>())?;
+                let mut durations = graph.durations.clone();
+                let replaced = changes.apply(graph, run, &mut durations)?;
+                let lanes = match given_lanes {
+                    Some(lanes) => Some(lanes),
+                    None => locations(&graphs, run, &counts)?,
+                };
+                let mut bounds = |durations: &[i64]| {
+                    let bounds = Bounds::new(graph, durations, &counts, lanes, &mut call.work);
+                    bounds.map_err(|failure| explain(failure, &graphs, run, self.name()))
+                };
+                let (before, after) = (bounds(&graph.durations)?, bounds(&durations)?);
+                call.work.shrink(durations.len() * size_of::<i64>());
+                rows.push(Answer { run, before, after, lanes, changed: replaced });
             }
-            let linked = tasks_omitted.then(|| linked_tasks(graph.durations.len(), &graph.links));
-            let counts =
-                |task: u32| graph.ids.row(task).is_some() && linked.as_ref().is_none_or(|linked| linked[task as usize]);
-            call.work.grow(graph.durations.len() * size_of::<i64>())?;
-            let mut durations = graph.durations.clone();
-            let replaced = changes.apply(graph, run, &mut durations)?;
-            let lanes = match given_lanes {
-                Some(lanes) => Some(lanes),
-                None => locations(&graphs, run, &counts)?,
-            };
-            let mut bounds = |durations: &[i64]| {
-                let bounds = Bounds::new(graph, durations, &counts, lanes, &mut call.work);
-                bounds.map_err(|failure| explain(failure, &graphs, run, self.name()))
-            };
-            let (before, after) = (bounds(&graph.durations)?, bounds(&durations)?);
-            rows.push(Answer { run, before, after, lanes, changed: replaced });
+            without_links.add(&graphs, &unlinked);
+            emit(call, &graphs.runs, &rows)?;
         }
-        note_runs_without_links(&graphs, &without_links, links_omitted, "there is no path", &call.work);
-        changes.note(&call.work);
-        let integers = |value: &dyn Fn(&Answer) -> Option<i64>| -> ArrayRef {
-            Arc::new(rows.iter().map(value).collect::<Int64Array>())
-        };
-        let runs: Vec<(usize, usize)> = rows.iter().map(|row| (row.run, 1)).collect();
-        let columns = vec![
-            graphs.runs.column(&runs, call.output().field(0).data_type())?,
-            integers(&|row| Some(row.before.path)),
-            integers(&|row| Some(row.after.path)),
-            integers(&|row| Some(row.before.work)),
-            integers(&|row| Some(row.after.work)),
-            integers(&|row| row.lanes),
-            integers(&|row| Some(row.before.bound)),
-            integers(&|row| Some(row.after.bound)),
-            integers(&|row| Some(row.changed)),
-        ];
-        if rows.is_empty() { Ok(()) } else { call.emit(columns) }
+        note_counts(&counts, &call.work);
+        without_links.note(links_omitted, "there is no path", &call.work);
+        note_changes(left_out, &found, &call.work);
+        Ok(())
     }
+}
+
+/// Bytes that a task takes beside its row: two durations, and the path times.
+const TASK_BYTES: usize = 3 * size_of::<i64>() + size_of::<u32>();
+
+fn emit(call: &mut Call, runs: &Runs, rows: &[Answer]) -> Result<()> {
+    let integers = |value: &dyn Fn(&Answer) -> Option<i64>| -> ArrayRef {
+        Arc::new(rows.iter().map(value).collect::<Int64Array>())
+    };
+    let of_runs: Vec<(usize, usize)> = rows.iter().map(|row| (row.run, 1)).collect();
+    let columns = vec![
+        runs.column(&of_runs, call.output().field(0).data_type())?,
+        integers(&|row| Some(row.before.path)),
+        integers(&|row| Some(row.after.path)),
+        integers(&|row| Some(row.before.work)),
+        integers(&|row| Some(row.after.work)),
+        integers(&|row| row.lanes),
+        integers(&|row| Some(row.before.bound)),
+        integers(&|row| Some(row.after.bound)),
+        integers(&|row| Some(row.changed)),
+    ];
+    if rows.is_empty() { Ok(()) } else { call.emit(columns) }
 }
 
 /// The answer for a run.
@@ -222,7 +249,8 @@ fn ceil_div(value: i64, by: i64) -> i64 {
 fn locations(graphs: &Graphs, run: usize, counts: &dyn Fn(u32) -> bool) -> Result<Option<i64>> {
     let (mut words, mut reading, mut seen) = (Words::default(), WordsReading::default(), HashSet::new());
     let ids = &graphs.graphs[run].ids;
-    for rows in graphs.rows(run) {
+    for rows in graphs.rows(run)? {
+        let rows = rows?;
         let Some(locations) = rows.column_by_name("location") else { return Ok(None) };
         let tasks = crate::relation::call::column(&rows, "task")?;
         let tasks = arrow::array::AsArray::as_primitive::<arrow::datatypes::Int64Type>(tasks);
@@ -235,13 +263,13 @@ fn locations(graphs: &Graphs, run: usize, counts: &dyn Fn(u32) -> bool) -> Resul
 }
 
 /// The input `changed`.
-struct Changes {
+struct Changes<'a> {
     changed: Rows,
     /// Per row: whether some run has the task.
-    found: Vec<bool>,
+    found: &'a mut [bool],
 }
 
-impl Changes {
+impl Changes<'_> {
     /// Replaces durations; answers how many.
     fn apply(&mut self, graph: &Graph, run: usize, durations: &mut [i64]) -> Result<i64> {
         let mut replaced = HashSet::new();
@@ -263,25 +291,21 @@ impl Changes {
         }
         Ok(replaced.len() as i64)
     }
+}
 
-    fn note(&self, work: &Work) {
-        let say = |count: usize, one: &str, many: &str| {
-            if count > 0 {
-                work.note(format!("{count} {}", if count == 1 { one } else { many }));
-            }
-        };
-        say(
-            self.changed.left_out,
-            "change without task or duration was left out",
-            "changes without task or duration were left out",
-        );
-        let strangers = self.found.iter().filter(|found| !**found).count();
-        say(
-            strangers,
-            "change of a task that is not there was left out",
-            "changes of tasks that are not there were left out",
-        );
-    }
+fn note_changes(left_out: usize, found: &[bool], work: &Work) {
+    let say = |count: usize, one: &str, many: &str| {
+        if count > 0 {
+            work.note(format!("{count} {}", if count == 1 { one } else { many }));
+        }
+    };
+    say(left_out, "change without task or duration was left out", "changes without task or duration were left out");
+    let strangers = found.iter().filter(|found| !**found).count();
+    say(
+        strangers,
+        "change of a task that is not there was left out",
+        "changes of tasks that are not there were left out",
+    );
 }
 
 #[cfg(test)]

@@ -24,7 +24,7 @@ use datafusion_common::{Result, exec_err};
 
 use crate::graph::NONE;
 use crate::graph::explain::note_counts;
-use crate::graph::load::Graphs;
+use crate::graph::load::{Counts, Graphs};
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work, column};
 use crate::relation::runs::Runs;
@@ -92,6 +92,42 @@ pub(crate) struct ExecutedPaths {
     pub(crate) paths: Vec<(usize, Vec<Step>)>,
 }
 
+/// Bytes that a task takes beside its row.
+pub(crate) const TASK_BYTES: usize = 46;
+
+/// What was left out or corrected while paths were found.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    counts: Counts,
+    left: Left,
+    messages_to_nowhere: usize,
+    /// Predecessors that end after the task that they released begins.
+    cut: usize,
+}
+
+impl Account {
+    /// Says it.
+    pub(crate) fn note(&self, work: &Work) {
+        let say = |count: usize, one: &str, many: &str| {
+            if count > 0 {
+                work.note(format!("{count} {}", if count == 1 { one } else { many }));
+            }
+        };
+        say(
+            self.messages_to_nowhere,
+            "message to a task that is not there was left out",
+            "messages to tasks that are not there were left out",
+        );
+        note_counts(&self.counts, work);
+        self.left.note(work);
+        say(
+            self.cut,
+            "predecessor on the path ends after the task that it released begins, and is cut there",
+            "predecessors on the path end after the tasks that they released begin, and are cut there",
+        );
+    }
+}
+
 /// A task without start or finish.
 pub(crate) const UNKNOWN: i64 = i64::MIN;
 
@@ -144,25 +180,25 @@ impl ExecutedPaths {
         call: &mut Call,
         compared: bool,
         wanted: &dyn Fn(&Runs, usize) -> bool,
+        account: &mut Account,
     ) -> Result<ExecutedPaths> {
         let mut graphs = Graphs::read_tasks(call)?;
         let (mut locations, mut times) = (Words::default(), vec![]);
-        let mut counts = Left::default();
         for run in 0..graphs.graphs.len() {
-            times.push(read_times(&graphs, run, &mut locations, &mut counts, &mut call.work)?);
+            times.push(read_times(&graphs, run, &mut locations, &mut account.left, &mut call.work)?);
         }
         let mut kinds = Words::default();
         let mut releases: Vec<Releases> = times.iter().map(|times| Releases::new(times.start.len())).collect();
         releases::read_links(call, &mut graphs, &times, &mut releases, &mut kinds)?;
-        releases::read_messages(call, &mut graphs, &times, &mut releases, &mut locations)?;
-        note_counts(&graphs.counts, &call.work);
-        counts.note(&call.work);
+        account.messages_to_nowhere +=
+            releases::read_messages(call, &mut graphs, &times, &mut releases, &mut locations)?;
+        account.counts.add(graphs.counts);
         let wanted: Vec<usize> = graphs.runs.in_order().into_iter().filter(|run| wanted(&graphs.runs, *run)).collect();
         if compared {
             compare_alike(&graphs.runs, &wanted, &mut releases, &call.work);
         }
         let machines = elsewhere::machines(&locations);
-        let (mut paths, mut cut) = (vec![], 0);
+        let mut paths = vec![];
         for run in wanted {
             let (times, releases) = (&times[run], &releases[run]);
             let mut lanes = Lanes::new(times, locations.len(), &mut call.work)?;
@@ -170,20 +206,10 @@ impl ExecutedPaths {
             let Some(path) = walk::walk(times, releases, &mut lanes, &mut elsewhere, &mut call.work)? else {
                 return exec_err!("{}: the makespan{} does not fit a BIGINT", call.name(), of(&graphs, run));
             };
-            cut += path.cut;
+            account.cut += path.cut;
             if !path.steps.is_empty() {
                 paths.push((run, path.steps));
             }
-        }
-        if cut > 0 {
-            call.work.note(match cut {
-                1 => {
-                    "1 predecessor on the path ends after the task that it released begins, and is cut there".to_owned()
-                }
-                many => format!(
-                    "{many} predecessors on the path end after the tasks that they released begin, and are cut there"
-                ),
-            });
         }
         Ok(ExecutedPaths { graphs, kinds, paths })
     }
@@ -256,8 +282,9 @@ fn read_times(graphs: &Graphs, run: usize, locations: &mut Words, counts: &mut L
     let (mut reading, mut role_reading, mut roles) =
         (WordsReading::default(), WordsReading::default(), Words::default());
     let mut numbers = vec![];
-    for rows in graphs.rows(run) {
+    for rows in graphs.rows(run)? {
         work.check()?;
+        let rows = rows?;
         let tasks = column(&rows, "task")?.as_primitive::<Int64Type>();
         let indices = || tasks.values().iter().map(|task| ids.index(*task));
         if let Some(texts) = rows.column_by_name("location") {

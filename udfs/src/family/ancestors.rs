@@ -37,7 +37,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          exist; the latter two are counted in a note. Tasks without id are left out and counted.\n\n\
          Ties: none.\n\n\
          Errors: parents that form a circle (its tasks are named), a task that is there twice in a run.\n\n\
-         Cost: linear in tasks and answers; 20 bytes a task beside the tasks themselves, and one look-up a row of the answer.\n\n\
+         Cost: linear in tasks and answers; 20 bytes a task beside the tasks themselves, and one look-up a row of the answer; \
+         beyond half of the memory limit, of the largest run.\n\n\
          Source: as Perfetto's ancestor_slice.",
         "ancestors([tasks], of)",
     )

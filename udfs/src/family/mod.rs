@@ -14,7 +14,9 @@ use datafusion_common::{Result, exec_err};
 
 use crate::graph::NONE;
 use crate::graph::ids::TaskIds;
+use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
+use crate::relation::parts::{Ask, Share};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
 use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter};
@@ -157,16 +159,48 @@ enum Way {
 const CHUNK_ROWS: usize = 65_536;
 
 fn compute(call: &mut Call, way: Way) -> Result<()> {
+    let tasks = Ask { input: "tasks", share: Share::Runs, row_bytes: TASK_BYTES };
+    let of = Ask { input: "of", share: Share::All, row_bytes: 0 };
+    let mut parts = ByRun::read(call, &[tasks, of])?;
+    let mut counts = Counts::default();
+    while parts.next(call)? {
+        of_part(call, way, &mut counts)?;
+    }
+    let strangers = counts.asked_without_id + counts.found.iter().filter(|found| !**found).count();
+    let say = |count, one, many| note(&call.work, count, one, many);
+    say(counts.without_id, "task without id was left out", "tasks without id were left out");
+    say(strangers, "task that was asked about is not there", "tasks that were asked about are not there");
+    say(counts.orphans, "task has a parent that is not there", "tasks have parents that are not there");
+    say(
+        counts.own_parents,
+        "task is its own parent and counts as without",
+        "tasks are their own parents and count as without",
+    );
+    Ok(())
+}
+
+/// Bytes that a task takes beside its row: its number and its parent, or twice as much with the children.
+const TASK_BYTES: usize = 28;
+
+/// What was left out or corrected.
+#[derive(Default)]
+struct Counts {
+    without_id: usize,
+    asked_without_id: usize,
+    /// Per task that was asked about: whether it is there.
+    found: Vec<bool>,
+    orphans: usize,
+    own_parents: usize,
+}
+
+fn of_part(call: &mut Call, way: Way, counts: &mut Counts) -> Result<()> {
     let mut runs = Runs::new();
     let tasks = Rows::read(call, "tasks", Role::First, &["task"], &mut runs)?;
     let of = Rows::read(call, "of", Role::Other, &["task"], &mut runs)?;
-    note(&call.work, tasks.left_out, "task without id was left out", "tasks without id were left out");
-    // Asked about without id, or in a run that is not there.
-    let unknown = of.batches().iter().flat_map(|batch| &batch.stretches).filter(|stretch| stretch.run.is_none());
-    let mut strangers = of.left_out + unknown.map(|stretch| stretch.rows.len()).sum::<usize>();
-    let (mut orphans, mut own_parents) = (0, 0);
-    // Tasks of an input without runs are there when they are in any run.
-    let mut found_somewhere: Vec<bool> = if of.has_runs { vec![] } else { vec![false; of.len()] };
+    counts.without_id += tasks.left_out;
+    // All parts have the same rows of it.
+    counts.asked_without_id = of.left_out;
+    counts.found.resize(of.len(), false);
     for run in runs.in_order() {
         call.work.check()?;
         let of_run = match runs.describe(run) {
@@ -174,17 +208,13 @@ fn compute(call: &mut Call, way: Way) -> Result<()> {
             run => format!(" of {run}"),
         };
         let numbered = Numbered::new(&tasks, run, &of_run, call)?;
-        orphans += numbered.orphans;
-        own_parents += numbered.own_parents;
+        counts.orphans += numbered.orphans;
+        counts.own_parents += numbered.own_parents;
         let mut asked: Vec<u32> = vec![];
         for asking in of.of_run(run).into_iter().chain(of.of_run(EVERY_RUN)) {
             for (row, task) in asking.numbers().zip(asking.values("task")?) {
                 let index = numbered.ids.index(*task);
-                match (index, found_somewhere.get_mut(row)) {
-                    (Some(_), Some(found)) => *found = true,
-                    (None, None) => strangers += 1,
-                    _ => {}
-                }
+                counts.found[row] |= index.is_some();
                 asked.extend(index);
             }
         }
@@ -219,16 +249,6 @@ fn compute(call: &mut Call, way: Way) -> Result<()> {
         emit(call, &runs, run, &tasks, &numbered, &relatives)?;
         call.work.shrink(numbered.bytes);
     }
-    strangers += found_somewhere.iter().filter(|found| !**found).count();
-    let work = &call.work;
-    note(work, strangers, "task that was asked about is not there", "tasks that were asked about are not there");
-    note(work, orphans, "task has a parent that is not there", "tasks have parents that are not there");
-    note(
-        work,
-        own_parents,
-        "task is its own parent and counts as without",
-        "tasks are their own parents and count as without",
-    );
     Ok(())
 }
 

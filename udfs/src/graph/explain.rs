@@ -1,12 +1,15 @@
 //! The messages of functions on task graphs: errors in the words of the trace, and notes about what was left out.
 
+use std::borrow::Cow;
+
 use datafusion_common::{Result, exec_err};
 
 use crate::graph::links::{Links, Order};
 use crate::graph::load::{Counts, Graphs};
-use crate::graph::longest::{PathTimes, bytes_needed, path_times};
+use crate::graph::longest::{PathTimes, bytes_needed, path_times, path_times_of};
 use crate::graph::no_path::NoPath;
 use crate::relation::call::Work;
+use crate::relation::runs::Runs;
 
 /// Why a run has no answer.
 pub(crate) enum Failure {
@@ -26,6 +29,18 @@ pub(crate) fn all_path_times(durations: &[i64], links: &Links, work: &mut Work) 
     let order: Order<'_> = links.order();
     work.grow(bytes_needed(durations.len(), links.len(), &order)).map_err(Failure::Memory)?;
     Ok(path_times(durations, &order, &|| work.is_cancelled())?)
+}
+
+/// The same where durations are not needed any more: they become the path times, if the order of the links allows that.
+pub(crate) fn all_path_times_of(durations: Vec<i64>, links: &Links, work: &mut Work) -> Result<PathTimes, Failure> {
+    let order = links.order();
+    let tasks = durations.len();
+    let times = match order {
+        Order::ByTarget(_) | Order::Ascending(_) => tasks * size_of::<i64>(),
+        Order::BySource(_) | Order::Unknown(_) => 0,
+    };
+    work.grow(bytes_needed(tasks, links.len(), &order) - times).map_err(Failure::Memory)?;
+    Ok(path_times_of(Cow::Owned(durations), &order, &|| work.is_cancelled())?)
 }
 
 /// Tasks of a cycle that an error lists before it says how many more there are.
@@ -94,13 +109,34 @@ pub(crate) fn note_counts(counts: &Counts, work: &Work) {
     );
 }
 
-/// Says which runs have no links, and what follows when that is all of them.
-pub(crate) fn note_runs_without_links(graphs: &Graphs, runs: &[usize], links_omitted: bool, so: &str, work: &Work) {
-    let links = if links_omitted { "dependency links" } else { "links" };
-    if graphs.runs.is_empty() || (!runs.is_empty() && runs.len() == graphs.runs.len()) {
-        work.note(format!("there are no {links}, so {so}"));
-    } else if !runs.is_empty() {
-        let names: Vec<String> = runs.iter().map(|run| graphs.runs.describe(*run)).collect();
-        work.note(format!("there are no {links} in {}", names.join(", ")));
+/// Which runs have no links.
+#[derive(Default)]
+pub(crate) struct WithoutLinks {
+    /// How many runs there are.
+    all: usize,
+    these: Runs,
+}
+
+impl WithoutLinks {
+    /// Adds runs of which some have no links.
+    pub(crate) fn add(&mut self, graphs: &Graphs, these: &[usize]) {
+        self.all += graphs.runs.len();
+        these.iter().for_each(|run| self.these.add(graphs.runs.value(*run)));
+    }
+
+    /// Says which ones, and what follows when that is all of them.
+    pub(crate) fn note(&self, links_omitted: bool, so: &str, work: &Work) {
+        let links = if links_omitted { "dependency links" } else { "links" };
+        if self.all == self.these.len() {
+            work.note(format!("there are no {links}, so {so}"));
+        } else if !self.these.is_empty() {
+            let names: Vec<String> = self.these.in_order().iter().map(|run| self.these.describe(*run)).collect();
+            work.note(format!("there are no {links} in {}", names.join(", ")));
+        }
+    }
+
+    /// Whether there is no run at all.
+    pub(crate) fn has_no_runs(&self) -> bool {
+        self.all == 0
     }
 }

@@ -73,6 +73,11 @@ impl TaskIds {
         .map(TaskIds)
     }
 
+    /// So many tasks with ids from `base` on.
+    pub fn consecutive(base: i64, count: usize) -> TaskIds {
+        TaskIds(Form::Range { base, len: count, row_of: None, present: None })
+    }
+
     /// How many indices there are; with holes, more than tasks.
     pub fn slots(&self) -> usize {
         match &self.0 {

@@ -4,22 +4,27 @@
 //! of the table, not copies), rows are split by run, ids numbered, durations put in the order of the numbers. Then links
 //! stream by: each batch is split by run and turned into pairs of numbers at once, so links cost 8 bytes each.
 //!
+//! Where the tasks do not fit in memory they stand in a file, and no batch is kept: ids that follow each other are a range, durations are read
+//! a second time straight into their places, and names are looked up in the file for the tasks that an answer shows.
+//!
 //! Whatever is left out or guessed is counted in [`Counts`], for the caller to report.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, UInt32Array, new_null_array};
 use arrow::buffer::{BooleanBuffer, ScalarBuffer};
-use arrow::compute::{cast, filter_record_batch};
+use arrow::compute::{cast, concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
-use datafusion_common::{Result, exec_err};
+use datafusion_common::{Result, exec_err, internal_err};
 
 use crate::graph::NONE;
-use crate::graph::ids::TaskIds;
+use crate::graph::ids::{DuplicateTask, TaskIds};
 use crate::graph::in_order::Stretch;
 use crate::graph::links::{Link, Links};
 use crate::relation::call::{Call, Work, column};
 use crate::relation::gather::gather;
+use crate::relation::parts::{Ask, Share, Stored, StoredBatches};
 use crate::relation::runs::{Reading, Runs};
 use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter};
 
@@ -34,6 +39,14 @@ pub(crate) const LINKS: Parameter = Parameter::Input(InputSpec {
     ],
 });
 
+/// Tasks and links run by run, where a task takes so many bytes beside its row.
+pub(crate) fn by_run(task_bytes: usize) -> [Ask<'static>; 2] {
+    [
+        Ask { input: "tasks", share: Share::Runs, row_bytes: task_bytes },
+        Ask { input: "links", share: Share::Runs, row_bytes: 0 },
+    ]
+}
+
 /// The graphs of all runs.
 #[derive(Debug)]
 pub struct Graphs {
@@ -43,7 +56,14 @@ pub struct Graphs {
     pub graphs: Vec<Graph>,
     /// What was left out or guessed.
     pub counts: Counts,
-    batches: Vec<RecordBatch>,
+    shelf: Shelf,
+}
+
+/// Where the rows of the input `tasks` are.
+#[derive(Debug)]
+enum Shelf {
+    Memory(Vec<RecordBatch>),
+    Disk(Stored),
 }
 
 /// The graph of one run.
@@ -109,6 +129,17 @@ impl Standing {
     }
 }
 
+impl Counts {
+    /// Adds those of other runs.
+    pub(crate) fn add(&mut self, other: Counts) {
+        self.tasks_without_id += other.tasks_without_id;
+        self.tasks_without_duration += other.tasks_without_duration;
+        self.links_without_end += other.links_without_end;
+        self.links_to_nowhere += other.links_to_nowhere;
+        self.links += other.links;
+    }
+}
+
 /// Rows of one run that stand together in a batch.
 #[derive(Debug, Clone)]
 struct Segment {
@@ -116,6 +147,111 @@ struct Segment {
     rows: Range<usize>,
     /// The row of the run with which the segment begins.
     first: usize,
+}
+
+/// The ids of the tasks of a segment whose batch is not kept.
+#[derive(Debug, Clone)]
+enum SegmentIds {
+    /// So many that follow this one, itself among them.
+    From(i64, usize),
+    List(Vec<i64>),
+}
+
+impl SegmentIds {
+    fn of(ids: &[i64]) -> SegmentIds {
+        match ids {
+            [first, ..] if (0i64..).zip(ids).all(|(row, id)| id.wrapping_sub(*first) == row && id >= first) => {
+                SegmentIds::From(*first, ids.len())
+            }
+            _ => SegmentIds::List(ids.to_vec()),
+        }
+    }
+
+    fn first(&self) -> Option<i64> {
+        match self {
+            SegmentIds::From(first, _) => Some(*first),
+            SegmentIds::List(ids) => ids.first().copied(),
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        match self {
+            SegmentIds::From(..) => 0,
+            SegmentIds::List(ids) => ids.len() * size_of::<i64>(),
+        }
+    }
+}
+
+/// The rows of segments of stored batches, in the order in which they stand there.
+struct StoredRows<'a> {
+    batches: StoredBatches,
+    /// The number of the batch that comes next.
+    next: usize,
+    batch: Option<RecordBatch>,
+    /// The segments that have not come yet, the next one last.
+    segments: Vec<&'a Segment>,
+}
+
+impl<'a> StoredRows<'a> {
+    fn of(stored: &Stored, segments: &'a [Segment]) -> Result<StoredRows<'a>> {
+        let mut segments: Vec<&Segment> = segments.iter().collect();
+        segments.sort_unstable_by_key(|segment| std::cmp::Reverse((segment.batch, segment.rows.start)));
+        Ok(StoredRows { batches: stored.batches()?, next: 0, batch: None, segments })
+    }
+
+    fn next_rows(&mut self) -> Result<Option<(&'a Segment, RecordBatch)>> {
+        let Some(segment) = self.segments.pop() else { return Ok(None) };
+        while self.next <= segment.batch {
+            let Some(batch) = self.batches.next().transpose()? else {
+                return internal_err!("a file of tasks has fewer batches than were written");
+            };
+            self.batch = Some(without_null(batch, &["task"], &mut 0)?);
+            self.next += 1;
+        }
+        let rows = self.batch.as_ref().map(|batch| batch.slice(segment.rows.start, segment.rows.len()));
+        Ok(rows.map(|rows| (segment, rows)))
+    }
+}
+
+impl<'a> Iterator for StoredRows<'a> {
+    type Item = Result<(&'a Segment, RecordBatch)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_rows().transpose()
+    }
+}
+
+/// Columns of some tasks of a run.
+pub(crate) enum Chosen<'a> {
+    Memory {
+        graphs: &'a Graphs,
+        run: usize,
+        tasks: &'a [u32],
+    },
+    /// Their rows, which were looked up in a file.
+    Rows(RecordBatch),
+}
+
+impl Chosen<'_> {
+    /// A text column as `Utf8View`; NULLs when the input does not have it.
+    pub(crate) fn text(&self, name: &str) -> Result<ArrayRef> {
+        self.column(name, &DataType::Utf8View)
+    }
+
+    /// A `BIGINT` column; NULLs when the input does not have it.
+    pub(crate) fn integers(&self, name: &str) -> Result<ArrayRef> {
+        self.column(name, &DataType::Int64)
+    }
+
+    fn column(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
+        match self {
+            Chosen::Memory { graphs, run, tasks } => graphs.gather(*run, tasks, name, data_type),
+            Chosen::Rows(rows) => match rows.column_by_name(name) {
+                Some(values) => Ok(cast(values, data_type)?),
+                None => Ok(new_null_array(data_type, rows.num_rows())),
+            },
+        }
+    }
 }
 
 impl Graphs {
@@ -133,29 +269,47 @@ impl Graphs {
 
     /// The values of a text column of `tasks` for tasks of a run, as `Utf8View`; NULLs when the input does not have it.
     pub fn text(&self, run: usize, tasks: &[u32], name: &str) -> Result<ArrayRef> {
-        self.gather(run, tasks, name, &DataType::Utf8View)
+        self.chosen(run, tasks)?.text(name)
     }
 
-    /// The values of a `BIGINT` column of `tasks` for tasks of a run; NULLs when the input does not have it.
-    pub fn integers(&self, run: usize, tasks: &[u32], name: &str) -> Result<ArrayRef> {
-        self.gather(run, tasks, name, &DataType::Int64)
+    /// The columns of tasks of a run. Each call looks through the whole file where tasks are on disk: see [`Graphs::at_once`].
+    pub(crate) fn chosen<'a>(&'a self, run: usize, tasks: &'a [u32]) -> Result<Chosen<'a>> {
+        match &self.shelf {
+            Shelf::Memory(_) => Ok(Chosen::Memory { graphs: self, run, tasks }),
+            Shelf::Disk(stored) => self.graphs[run].chosen_rows(stored, tasks).map(Chosen::Rows),
+        }
+    }
+
+    /// How many tasks should be looked up at a time.
+    pub(crate) fn at_once(&self) -> usize {
+        match &self.shelf {
+            Shelf::Memory(_) => 1 << 16,
+            Shelf::Disk(_) => 1 << 18,
+        }
     }
 
     /// A `BIGINT` column of all tasks of a run by index, `null` for NULLs and for indices without a task.
     pub fn by_index(&self, run: usize, name: &str, null: i64, work: &mut Work) -> Result<Vec<i64>> {
-        Ok(self.graphs[run].integers(&self.batches, name, null, work)?.0)
+        Ok(self.graphs[run].integers(&self.shelf, name, null, work)?.0)
     }
 
     /// The rows of a run, as they stand in the input: for answers with a row per task.
-    pub fn rows(&self, run: usize) -> impl Iterator<Item = RecordBatch> + '_ {
-        let segments = self.graphs[run].segments.iter();
-        segments.map(|segment| self.batches[segment.batch].slice(segment.rows.start, segment.rows.len()))
+    pub fn rows(&self, run: usize) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
+        let segments = &self.graphs[run].segments;
+        Ok(match &self.shelf {
+            Shelf::Memory(batches) => Box::new(
+                segments.iter().map(|segment| Ok(batches[segment.batch].slice(segment.rows.start, segment.rows.len()))),
+            ),
+            Shelf::Disk(stored) => Box::new(StoredRows::of(stored, segments)?.map(|rows| rows.map(|(_, rows)| rows))),
+        })
     }
 
     fn gather(&self, run: usize, tasks: &[u32], name: &str, data_type: &DataType) -> Result<ArrayRef> {
-        let graph = &self.graphs[run];
+        let (graph, Shelf::Memory(batches)) = (&self.graphs[run], &self.shelf) else {
+            return internal_err!("tasks on disk are looked up row by row");
+        };
         let columns: Option<Vec<&dyn Array>> =
-            self.batches.iter().map(|batch| Some(batch.column_by_name(name)?.as_ref())).collect();
+            batches.iter().map(|batch| Some(batch.column_by_name(name)?.as_ref())).collect();
         let Some(columns) = columns.filter(|columns| !columns.is_empty()) else {
             return Ok(new_null_array(data_type, tasks.len()));
         };
@@ -200,6 +354,8 @@ impl Graphs {
     ) -> Result<()> {
         let (sources, targets) = (integers(batch, "source")?, integers(batch, "target")?);
         let runs = batch.column_by_name("run");
+        // Pairs are half as large, which matters where tasks do not fit.
+        let as_they_stand = choice == LinkChoice::AsTheyStand && matches!(self.shelf, Shelf::Memory(_));
         if runs.is_none() && !self.runs.is_single_null() {
             work.grow(batch.num_rows() * size_of::<Link>())?;
             self.counts.links_to_nowhere += self.add_links_of_any_run(sources.values(), targets.values(), kept);
@@ -207,7 +363,7 @@ impl Graphs {
         }
         for stretch in self.runs.find(reading, runs, batch.num_rows())? {
             self.counts.links_to_nowhere += match stretch.run {
-                Some(run) if choice == LinkChoice::AsTheyStand && self.graphs[run].ids.dense_base().is_some() => {
+                Some(run) if as_they_stand && self.graphs[run].ids.dense_base().is_some() => {
                     let rows = stretch.rows;
                     // At most, since the buffers of a table in memory are the table's own.
                     work.grow(rows.len() * 2 * size_of::<i64>())?;
@@ -271,16 +427,18 @@ impl Graph {
     ///
     /// # Errors
     /// A value of `i64::MIN` where that stands for NULLs; no memory.
-    fn integers(&self, batches: &[RecordBatch], name: &str, null: i64, work: &mut Work) -> Result<(Vec<i64>, usize)> {
+    fn integers(&self, shelf: &Shelf, name: &str, null: i64, work: &mut Work) -> Result<(Vec<i64>, usize)> {
+        let batches = match shelf {
+            Shelf::Memory(batches) => batches,
+            Shelf::Disk(stored) => return self.stored_integers(stored, name, null, work),
+        };
         let tasks = self.segments.last().map_or(0, |last| last.first + last.rows.len());
         work.grow(tasks * size_of::<i64>())?;
         let (mut by_row, mut unknown): (Vec<i64>, usize) = (Vec::with_capacity(tasks), 0);
         for segment in &self.segments {
             let values = integers(&batches[segment.batch], name)?.slice(segment.rows.start, segment.rows.len());
             unknown += values.null_count();
-            if null == i64::MIN && values.iter().any(|value| value == Some(null)) {
-                return exec_err!("a {name} of {null} cannot be distinguished from an unknown one: shift the times");
-            }
+            refuse(null, &values, name)?;
             if values.null_count() == 0 {
                 by_row.extend_from_slice(values.values());
             } else {
@@ -295,6 +453,53 @@ impl Graph {
         let by_index = (0..self.ids.slots() as u32).map(row_of).collect();
         work.shrink(tasks * size_of::<i64>());
         Ok((by_index, unknown))
+    }
+
+    /// The same of tasks on disk: each value is written to its place.
+    fn stored_integers(&self, stored: &Stored, name: &str, null: i64, work: &mut Work) -> Result<(Vec<i64>, usize)> {
+        work.grow(self.ids.slots() * size_of::<i64>())?;
+        let (mut by_index, mut unknown) = (vec![null; self.ids.slots()], 0);
+        for rows in StoredRows::of(stored, &self.segments)? {
+            work.check()?;
+            let (_, rows) = rows?;
+            let (tasks, values) = (integers(&rows, "task")?, integers(&rows, name)?);
+            unknown += values.null_count();
+            refuse(null, values, name)?;
+            for (task, value) in tasks.values().iter().zip(values) {
+                if let Some((index, value)) = self.ids.index(*task).zip(value) {
+                    by_index[index as usize] = value;
+                }
+            }
+        }
+        Ok((by_index, unknown))
+    }
+
+    /// The rows of tasks on disk, in the order of `tasks`.
+    fn chosen_rows(&self, stored: &Stored, tasks: &[u32]) -> Result<RecordBatch> {
+        let row = |task: &u32| self.ids.row(*task).map_or(0, |row| row as usize);
+        let mut wanted: Vec<(usize, u32)> = tasks.iter().map(row).zip(0..).collect();
+        wanted.sort_unstable();
+        let (mut found, mut places) = (vec![], vec![]);
+        for rows in StoredRows::of(stored, &self.segments)? {
+            let (segment, rows) = rows?;
+            let from = wanted.partition_point(|(row, _)| *row < segment.first);
+            let to = wanted.partition_point(|(row, _)| *row < segment.first + segment.rows.len());
+            if from < to {
+                let picks = wanted[from..to].iter().map(|(row, _)| (row - segment.first) as u32);
+                found.push(take_record_batch(&rows, &UInt32Array::from_iter_values(picks))?);
+                places.extend(wanted[from..to].iter().map(|(_, place)| *place));
+            }
+        }
+        let Some(schema) = found.first().map(RecordBatch::schema) else {
+            return internal_err!("tasks of an answer are not in their file");
+        };
+        let together = concat_batches(&schema, &found)?;
+        if places.is_sorted() {
+            return Ok(together);
+        }
+        let mut order = vec![0u32; places.len()];
+        (0..).zip(places).for_each(|(row, place): (u32, u32)| order[place as usize] = row);
+        Ok(take_record_batch(&together, &UInt32Array::from(order))?)
     }
 
     /// The batch and the row of a task. `guess`: the segment of the task that was asked for last, mostly this one's, too.
@@ -313,56 +518,77 @@ impl Graph {
 fn read_tasks(call: &mut Call) -> Result<Graphs> {
     let (tasks, work) = call.input("tasks")?;
     let (mut runs, mut reading, mut counts) = (Runs::new(), Reading::default(), Counts::default());
-    let mut batches = vec![];
-    let mut segments_of_runs: Vec<Vec<Segment>> = vec![];
+    // A part of many runs fits in memory and is faster there.
+    let stored = tasks.stored().filter(|stored| stored.bytes() > work.limit() / 4).cloned();
+    let (mut batches, mut number) = (vec![], 0);
+    let mut segments_of_runs: Vec<Vec<(Segment, SegmentIds)>> = vec![];
     while let Some(batch) = tasks.next_batch()? {
         work.check()?;
         let batch = without_null(batch, &["task"], &mut counts.tasks_without_id)?;
-        work.keep(&batch)?;
+        if stored.is_none() {
+            work.keep(&batch)?;
+        }
+        let ids = integers(&batch, "task")?.values();
         for stretch in runs.learn(&mut reading, batch.column_by_name("run"), batch.num_rows())? {
             let Some(run) = stretch.run else { continue };
             segments_of_runs.resize(runs.len().max(segments_of_runs.len()), vec![]);
             let segments = &mut segments_of_runs[run];
-            let first = segments.last().map_or(0, |last| last.first + last.rows.len());
-            segments.push(Segment { batch: batches.len(), rows: stretch.rows, first });
+            let first = segments.last().map_or(0, |(last, _)| last.first + last.rows.len());
+            let ids = match stored {
+                Some(_) => SegmentIds::of(&ids[stretch.rows.clone()]),
+                None => SegmentIds::From(ids[stretch.rows.start], 0),
+            };
+            work.grow(ids.bytes())?;
+            segments.push((Segment { batch: number, rows: stretch.rows, first }, ids));
         }
-        batches.push(batch);
+        number += 1;
+        if stored.is_none() {
+            batches.push(batch);
+        }
     }
+    let shelf = stored.map_or(Shelf::Memory(batches), Shelf::Disk);
     let mut graphs = Vec::with_capacity(segments_of_runs.len());
     for (run, segments) in segments_of_runs.into_iter().enumerate() {
         let of_run = match runs.describe(run) {
             run if run.is_empty() => run,
             run => format!(" of {run}"),
         };
-        graphs.push(number_tasks(&batches, segments, &of_run, &mut counts, work)?);
+        graphs.push(number_tasks(&shelf, segments, &of_run, &mut counts, work)?);
     }
-    Ok(Graphs { runs, graphs, counts, batches })
+    Ok(Graphs { runs, graphs, counts, shelf })
 }
 
 fn number_tasks(
-    batches: &[RecordBatch],
-    segments: Vec<Segment>,
+    shelf: &Shelf,
+    segments: Vec<(Segment, SegmentIds)>,
     of_run: &str,
     counts: &mut Counts,
     work: &mut Work,
 ) -> Result<Graph> {
-    let tasks = segments.last().map_or(0, |last| last.first + last.rows.len());
+    let tasks = segments.last().map_or(0, |(last, _)| last.first + last.rows.len());
     if tasks >= NONE as usize {
         return exec_err!("a run of {tasks} tasks is more than can be numbered");
     }
-    let segments = by_first_task(batches, segments)?;
-    let mut slices = Vec::with_capacity(segments.len());
-    for segment in &segments {
-        slices.push(&integers(&batches[segment.batch], "task")?.values()[segment.rows.clone()]);
-    }
-    // At most 16 bytes a task while ids are sorted.
-    work.grow(tasks * 16)?;
-    let ids = match TaskIds::number(&slices) {
+    let segments = by_first_task(segments);
+    let ids = match shelf {
+        Shelf::Memory(batches) => {
+            let mut slices = Vec::with_capacity(segments.len());
+            for (segment, _) in &segments {
+                slices.push(&integers(&batches[segment.batch], "task")?.values()[segment.rows.clone()]);
+            }
+            // At most 16 bytes a task while ids are sorted.
+            work.grow(tasks * 16)?;
+            let ids = TaskIds::number(&slices);
+            work.shrink(tasks * 16);
+            ids
+        }
+        Shelf::Disk(_) => number_stored(&segments, tasks, work)?,
+    };
+    let ids = match ids {
         Ok(ids) => ids,
         Err(twice) => return exec_err!("task {}{of_run} is in input `tasks` more than once", twice.0),
     };
     work.check()?;
-    work.shrink(tasks * 16);
     work.grow(ids.size())?;
     let mut graph = Graph {
         ids,
@@ -370,31 +596,70 @@ fn number_tasks(
         links: Links::default(),
         weak: Links::default(),
         standing: Standing::default(),
-        segments,
+        segments: segments.into_iter().map(|(segment, _)| segment).collect(),
     };
-    if batches.first().is_some_and(|batch| batch.column_by_name("duration").is_some()) {
-        let (durations, unknown) = graph.integers(batches, "duration", 0, work)?;
+    let has_durations = match shelf {
+        Shelf::Memory(batches) => batches.first().is_some_and(|batch| batch.column_by_name("duration").is_some()),
+        Shelf::Disk(stored) => stored.has("duration"),
+    };
+    if has_durations {
+        let (durations, unknown) = graph.integers(shelf, "duration", 0, work)?;
         graph.durations = durations;
         counts.tasks_without_duration += unknown;
     }
     Ok(graph)
 }
 
-/// Partitions are read concurrently, so batches of a table in order have changed places: puts them back.
-fn by_first_task(batches: &[RecordBatch], segments: Vec<Segment>) -> Result<Vec<Segment>> {
-    let mut keyed = Vec::with_capacity(segments.len());
-    for segment in segments {
-        // Stretches of a run are never empty.
-        keyed.push((integers(&batches[segment.batch], "task")?.value(segment.rows.start), segment));
-    }
-    keyed.sort_by_key(|(task, _)| *task);
-    let mut first = 0;
-    let placed = keyed.into_iter().map(|(_, segment)| {
-        let placed = Segment { first, ..segment };
-        first += placed.rows.len();
-        placed
+/// Numbers tasks whose batches are not kept. Ids of a whole table follow each other from segment to segment, and then there is nothing to keep.
+fn number_stored(
+    segments: &[(Segment, SegmentIds)],
+    tasks: usize,
+    work: &mut Work,
+) -> Result<std::result::Result<TaskIds, DuplicateTask>> {
+    let (mut base, mut next) = (None, None);
+    let follow = segments.iter().all(|(_, ids)| match ids {
+        SegmentIds::From(first, count) if next.is_none_or(|next| next == *first) => {
+            base = base.or(Some(*first));
+            next = first.checked_add(*count as i64);
+            next.is_some()
+        }
+        _ => false,
     });
-    Ok(placed.collect())
+    if let Some(base) = base.filter(|_| follow) {
+        return Ok(Ok(TaskIds::consecutive(base, tasks)));
+    }
+    let listed: usize = segments.iter().map(|(_, ids)| ids.bytes()).sum();
+    let asked = tasks * (16 + size_of::<i64>()) - listed;
+    work.grow(asked)?;
+    let lists: Vec<Cow<'_, [i64]>> = segments
+        .iter()
+        .map(|(_, ids)| match ids {
+            SegmentIds::From(first, count) => Cow::from_iter((*first..).take(*count)),
+            SegmentIds::List(ids) => Cow::Borrowed(ids.as_slice()),
+        })
+        .collect();
+    let ids = TaskIds::number(&lists.iter().map(AsRef::as_ref).collect::<Vec<&[i64]>>());
+    work.shrink(asked + listed);
+    Ok(ids)
+}
+
+/// Partitions are read concurrently, so batches of a table in order have changed places: puts them back.
+fn by_first_task(mut segments: Vec<(Segment, SegmentIds)>) -> Vec<(Segment, SegmentIds)> {
+    segments.sort_by_key(|(_, ids)| ids.first());
+    let mut first = 0;
+    for (segment, _) in &mut segments {
+        segment.first = first;
+        first += segment.rows.len();
+    }
+    segments
+}
+
+/// An error where a value is the one that stands for unknown ones.
+fn refuse(null: i64, values: &Int64Array, name: &str) -> Result<()> {
+    if null == i64::MIN && values.iter().any(|value| value == Some(null)) {
+        return exec_err!("a {name} of {null} cannot be distinguished from an unknown one: shift the times");
+    }
+    Ok(())
 }
 
 fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
@@ -434,10 +699,16 @@ fn part_by_kind(batch: &RecordBatch, kind: &str) -> Result<(RecordBatch, RecordB
     Ok((filter_record_batch(batch, &BooleanArray::new(these, None))?, filter_record_batch(batch, &others)?))
 }
 
-/// Which values equal a text. A dictionary is compared once per entry, not once per row.
+/// Which values equal a text.
 fn equals_text(values: &ArrayRef, text: &str) -> Result<BooleanBuffer> {
+    texts_that(values, |value| value == text)
+}
+
+/// Which values are texts for which something holds. A dictionary is looked at once per entry, not once per row.
+pub(crate) fn texts_that(values: &ArrayRef, holds: impl Fn(&str) -> bool + Copy) -> Result<BooleanBuffer> {
     if let Some(dictionary) = values.as_dictionary_opt::<Int32Type>() {
-        let entries = equals_text(dictionary.values(), text)?;
+        let views = cast(dictionary.values(), &DataType::Utf8View)?;
+        let entries = views_that(&views, holds);
         let (keys, nulls) = (dictionary.keys().values(), dictionary.keys().nulls());
         // Mostly all rows are of one kind, or a stretch of them is: the same for all needs no look at each.
         let are_equal = || entries.len() == 1 || keys.iter().fold(true, |all, key| all & (*key == keys[0]));
@@ -448,7 +719,10 @@ fn equals_text(values: &ArrayRef, text: &str) -> Result<BooleanBuffer> {
         let of_row = |row: usize| nulls.is_none_or(|nulls| nulls.is_valid(row)) && entries.value(keys[row] as usize);
         return Ok(BooleanBuffer::collect_bool(keys.len(), of_row));
     }
-    let views = cast(values, &DataType::Utf8View)?;
+    Ok(views_that(&cast(values, &DataType::Utf8View)?, holds))
+}
+
+fn views_that(views: &ArrayRef, holds: impl Fn(&str) -> bool) -> BooleanBuffer {
     let views = views.as_string_view();
-    Ok(BooleanBuffer::collect_bool(views.len(), |row| views.is_valid(row) && views.value(row) == text))
+    BooleanBuffer::collect_bool(views.len(), |row| views.is_valid(row) && holds(views.value(row)))
 }

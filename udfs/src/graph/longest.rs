@@ -12,6 +12,7 @@
 //! Cost: 12 bytes a task; for unsorted links 8 bytes a link more, for links that lead backwards 12 more a link and 12
 //! more a task.
 
+use std::borrow::Cow;
 use std::hint::select_unpredictable;
 
 use crate::graph::NONE;
@@ -28,7 +29,8 @@ pub struct PathTimes {
     pub from: Vec<u32>,
 }
 
-/// Bytes that [`path_times`] takes for the answer and at its peak beside `durations` and `links`.
+/// Bytes that [`path_times`] takes for the answer and at its peak beside `durations` and `links`. With owned durations those of the times
+/// are there.
 pub fn bytes_needed(tasks: usize, links: usize, order: &Order<'_>) -> usize {
     let answer = tasks * (size_of::<i64>() + size_of::<u32>());
     match order {
@@ -40,10 +42,19 @@ pub fn bytes_needed(tasks: usize, links: usize, order: &Order<'_>) -> usize {
 
 /// Path times of all tasks; `durations` by task index. At most `u32::MAX` links: the caller checks.
 pub fn path_times(durations: &[i64], order: &Order<'_>, interrupted: Interrupted<'_>) -> Result<PathTimes, NoPath> {
+    path_times_of(Cow::Borrowed(durations), order, interrupted)
+}
+
+/// The same; owned durations become the path times where links are or can be sorted by target.
+pub fn path_times_of(
+    durations: Cow<'_, [i64]>,
+    order: &Order<'_>,
+    interrupted: Interrupted<'_>,
+) -> Result<PathTimes, NoPath> {
     match order {
         Order::ByTarget(chunks) => pull_by_target(durations, chunks, interrupted),
         Order::BySource(chunks) => {
-            let mut paths = Pushing::new(durations);
+            let mut paths = Pushing::new(&durations);
             for chunk in chunks {
                 stop_if(interrupted)?;
                 for group in chunk.chunk_by(|one, next| one.source == next.source) {
@@ -59,7 +70,7 @@ pub fn path_times(durations: &[i64], order: &Order<'_>, interrupted: Interrupted
             let links = sorted(durations.len(), chunks, |link| link.target, interrupted)?;
             pull_by_target(durations, &links.chunks(CHUNK_LINKS).collect::<Vec<_>>(), interrupted)
         }
-        Order::Unknown(chunks) => push_in_topological_order(durations, chunks, interrupted),
+        Order::Unknown(chunks) => push_in_topological_order(&durations, chunks, interrupted),
     }
 }
 
@@ -154,9 +165,13 @@ impl Lead {
 }
 
 /// Sources are lower than targets and targets never decrease: when a target comes up, its sources are final.
-fn pull_by_target(durations: &[i64], chunks: &[&[Link]], interrupted: Interrupted<'_>) -> Result<PathTimes, NoPath> {
-    let mut time = durations.to_vec();
-    let mut from = vec![NONE; durations.len()];
+fn pull_by_target(
+    durations: Cow<'_, [i64]>,
+    chunks: &[&[Link]],
+    interrupted: Interrupted<'_>,
+) -> Result<PathTimes, NoPath> {
+    let mut time = durations.into_owned();
+    let mut from = vec![NONE; time.len()];
     // The target that is being looked at and the best among its sources so far.
     let (mut target, mut lead) = (0u32, Lead::NONE);
     for chunk in chunks {

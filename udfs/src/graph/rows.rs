@@ -24,8 +24,9 @@ pub(crate) fn emit_tasks(
 ) -> Result<()> {
     let output = Arc::clone(call.output());
     let ids = &graphs.graphs[run].ids;
-    for mut rows in graphs.rows(run) {
+    for rows in graphs.rows(run)? {
         call.work.check()?;
+        let mut rows = rows?;
         let indices = |rows: &RecordBatch| -> Result<Vec<u32>> {
             let tasks = column(rows, "task")?.as_primitive::<Int64Type>();
             Ok(tasks.values().iter().filter_map(|task| ids.index(*task)).collect())

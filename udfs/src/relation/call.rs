@@ -20,6 +20,7 @@ use tokio::sync::mpsc::{Receiver, Sender};
 
 use crate::relation::RelationFunction;
 use crate::relation::notes::{Note, Notes};
+use crate::relation::parts::{Stored, StoredBatches};
 
 /// One run of a relation function.
 #[derive(Debug)]
@@ -136,6 +137,10 @@ pub struct Input {
     pub(super) open: usize,
     pub(super) left_out: Arc<AtomicUsize>,
     pub(super) waited: Duration,
+    /// What was asked of the memory pool for batches that were read ahead, and how much of it each of them gives back.
+    pub(super) ahead: Option<(MemoryReservation, usize)>,
+    /// The rows of the runs at hand, where those of all runs do not fit in memory.
+    pub(super) stored: Option<(Stored, StoredBatches)>,
 }
 
 impl Input {
@@ -160,11 +165,28 @@ impl Input {
         self.left_out.load(Ordering::Relaxed)
     }
 
+    /// The rows as they stand on disk, if they do: they can be read again from there.
+    pub fn stored(&self) -> Option<&Stored> {
+        self.stored.as_ref().map(|(stored, _)| stored)
+    }
+
+    /// Gives batches, all of the input, to be read once more.
+    pub(super) fn rewind_to(&mut self, batches: Vec<RecordBatch>) {
+        self.chunk = batches.into_iter();
+    }
+
     /// The next batch, never an empty one; `None` at the end. Batches come in no particular order.
     pub fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some((_, batches)) = &mut self.stored {
+            return batches.next().transpose();
+        }
         if let Some(batch) = self.chunk.next() {
+            if let Some((ahead, each)) = &self.ahead {
+                ahead.shrink(ahead.size().min(*each));
+            }
             return Ok(Some(batch));
         }
+        self.ahead = None;
         let started = Instant::now();
         let next = self.receive();
         self.waited += started.elapsed();
@@ -279,7 +301,7 @@ impl Work {
     }
 
     /// How many bytes the memory pool has in all.
-    pub(super) fn limit(&self) -> usize {
+    pub(crate) fn limit(&self) -> usize {
         self.limit
     }
 
@@ -303,6 +325,12 @@ impl Work {
     pub(super) fn forget_rows(&mut self, but: usize) {
         self.forget(but);
         self.charged.clear();
+    }
+
+    /// Hands what was asked for beyond so many bytes to somebody else, who gives it back; no batch is kept any more.
+    pub(super) fn split_off(&mut self, but: usize) -> MemoryReservation {
+        self.charged.clear();
+        self.memory.split(self.memory.size().saturating_sub(but))
     }
 
     /// Gives bytes back to the memory pool.

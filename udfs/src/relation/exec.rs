@@ -206,6 +206,8 @@ impl ExecutionPlan for RelationExec {
                 open: partitions,
                 left_out,
                 waited: Duration::ZERO,
+                ahead: None,
+                stored: None,
             });
         }
         let cancelled = Arc::new(AtomicBool::new(false));

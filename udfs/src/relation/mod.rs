@@ -16,6 +16,7 @@
 //! depends on that run's rows alone, a filter on `run` is moved from the answer into the inputs. No rows in, no rows out: a
 //! function must not return rows for empty inputs.
 
+pub mod by_run;
 pub mod call;
 pub mod exec;
 pub(crate) mod gather;

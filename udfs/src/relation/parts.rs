@@ -16,7 +16,7 @@ use arrow::compute::{cast, concat_batches, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int32Type, Schema, SchemaRef};
 use datafusion_common::hash_utils::{RandomState, create_hashes};
 use datafusion_common::{DataFusionError, Result, internal_err};
-use datafusion_execution::SpillFile;
+use datafusion_execution::{SendableRecordBatchStream, SpillFile};
 use datafusion_physical_plan::SpillManager;
 use futures::StreamExt;
 use tokio::runtime::Handle;
@@ -26,10 +26,10 @@ use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work};
 use crate::relation::is_text;
 use crate::relation::rows::{Role, Rows};
-use crate::relation::runs::Runs;
+use crate::relation::runs::{Runs, Stretch};
 
 /// Into how many parts rows are divided on disk.
-const PARTS: usize = 64;
+pub(super) const PARTS: usize = 64;
 
 /// Rows of a part that are written together, if an eighth of the memory has room for those of all parts.
 const ROWS_TOGETHER: std::ops::RangeInclusive<usize> = 64..=2048;
@@ -124,11 +124,11 @@ impl Parts {
             }
             return Ok(Some(self.rows.as_slice()).filter(|rows| rows.first().is_some_and(|first| !first.is_empty())));
         };
-        let Some(ahead) = disk.files[number..].iter().position(|file| file.rows > 0) else { return Ok(None) };
-        self.next = number + ahead + 1;
+        let Some(part) = disk.next_part(number) else { return Ok(None) };
+        self.next = part + 1;
         self.rows.clear();
         call.work.forget_rows(held);
-        self.rows = self.inputs_in(number + ahead, call, runs)?;
+        self.rows = self.inputs_in(part, call, runs)?;
         Ok(Some(&self.rows))
     }
 
@@ -155,7 +155,7 @@ impl Parts {
         for (place, input) in self.inputs.iter().enumerate() {
             let batches = match &input.place {
                 Place::Memory(batches) => batches.clone(),
-                Place::Disk(disk) => disk.read(&disk.files[part], &mut call.work)?,
+                Place::Disk(disk) => disk.read(part, &mut call.work)?,
             };
             let role = if place == 0 { Role::First } else { Role::Other };
             inputs.push(Rows::of(batches, input.has_runs, 0, role, runs, call.name())?);
@@ -230,7 +230,7 @@ impl Source {
 }
 
 /// Batches that are being divided.
-struct Writing {
+pub(super) struct Writing {
     spills: SpillManager,
     schema: SchemaRef,
     columns: Vec<Column>,
@@ -266,7 +266,7 @@ enum Column {
 }
 
 impl Writing {
-    fn new(schema: &SchemaRef, share: Share<'_>, work: &mut Work) -> Result<Writing> {
+    pub(super) fn new(schema: &SchemaRef, share: Share<'_>, work: &mut Work) -> Result<Writing> {
         let key = match share {
             Share::Lanes(key) => Some(key),
             Share::All | Share::Runs => None,
@@ -320,11 +320,27 @@ impl Writing {
         });
         let keys = keys.collect::<Result<Vec<ArrayRef>>>()?;
         create_hashes(&keys, &RandomState::default(), &mut self.hashes)?;
-        let written = self.written(batch, work)?;
         self.chosen.iter_mut().for_each(Vec::clear);
         for (row, hash) in (0u32..).zip(&self.hashes) {
             self.chosen[(hash >> (u64::BITS - PARTS.trailing_zeros())) as usize].push(row);
         }
+        self.add_chosen(batch, work)
+    }
+
+    /// The same by the numbers of runs, so that few runs have a part each. Rows of no run are in the part of the first one.
+    pub(super) fn add_runs(&mut self, batch: &RecordBatch, stretches: &[Stretch], work: &mut Work) -> Result<()> {
+        work.check()?;
+        self.chosen.iter_mut().for_each(Vec::clear);
+        for stretch in stretches {
+            let rows = stretch.rows.start as u32..stretch.rows.end as u32;
+            self.chosen[stretch.run.unwrap_or(0) % PARTS].extend(rows);
+        }
+        self.add_chosen(batch, work)
+    }
+
+    fn add_chosen(&mut self, batch: &RecordBatch, work: &mut Work) -> Result<()> {
+        let rows = batch.num_rows();
+        let written = self.written(batch, work)?;
         for (part, chosen) in self.parts.iter_mut().zip(&self.chosen) {
             match chosen.len() {
                 0 => continue,
@@ -357,7 +373,7 @@ impl Writing {
         Ok(RecordBatch::try_new(Arc::clone(self.spills.schema()), columns)?)
     }
 
-    fn finish(mut self, work: &mut Work) -> Result<Disk> {
+    pub(super) fn finish(mut self, work: &mut Work) -> Result<Disk> {
         let mut files = Vec::with_capacity(PARTS);
         for mut part in std::mem::take(&mut self.parts) {
             part.write(&self.spills, work)?;
@@ -400,7 +416,7 @@ impl Part {
 }
 
 /// Rows on disk, by part.
-struct Disk {
+pub(super) struct Disk {
     spills: SpillManager,
     schema: SchemaRef,
     /// Per column: the words of a dictionary.
@@ -417,18 +433,27 @@ struct Written {
 }
 
 impl Disk {
-    fn read(&self, part: &Written, work: &mut Work) -> Result<Vec<RecordBatch>> {
-        let Some(file) = &part.file else { return Ok(vec![]) };
-        let Ok(runtime) = Handle::try_current() else { return internal_err!("files are read outside of a runtime") };
-        let mut written = self.spills.read_spill_as_stream_unbuffered(Arc::clone(file), None)?;
+    /// The first part from this one on that has rows.
+    pub(super) fn next_part(&self, from: usize) -> Option<usize> {
+        (from..self.files.len()).find(|part| self.files[*part].rows > 0)
+    }
+
+    fn read(&self, part: usize, work: &mut Work) -> Result<Vec<RecordBatch>> {
+        let Some(mut written) = self.open(part)? else { return Ok(vec![]) };
         let mut batches = vec![];
-        while let Some(batch) = runtime.block_on(written.next()) {
+        while let Some(batch) = written.next()? {
             work.check()?;
-            let batch = batch?;
             work.keep(&batch)?;
             batches.push(self.batch(&batch)?);
         }
         Ok(batches)
+    }
+
+    fn open(&self, part: usize) -> Result<Option<Reading>> {
+        let Some(file) = &self.files[part].file else { return Ok(None) };
+        let Ok(runtime) = Handle::try_current() else { return internal_err!("files are read outside of a runtime") };
+        let rows = self.spills.read_spill_as_stream_unbuffered(Arc::clone(file), None)?;
+        Ok(Some(Reading { rows, runtime }))
     }
 
     /// A batch as it came.
@@ -441,5 +466,75 @@ impl Disk {
                 if same.data_type() == field.data_type() { Ok(same) } else { Ok(cast(&same, field.data_type())?) }
             });
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns.collect::<Result<_>>()?)?)
+    }
+}
+
+/// A file that is being read.
+struct Reading {
+    rows: SendableRecordBatchStream,
+    runtime: Handle,
+}
+
+impl Reading {
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        self.runtime.block_on(self.rows.next()).transpose()
+    }
+}
+
+/// A part of an input on disk, which can be read any number of times.
+#[derive(Clone)]
+pub struct Stored {
+    disk: Arc<Disk>,
+    part: usize,
+}
+
+impl Stored {
+    pub(super) fn new(disk: &Arc<Disk>, part: usize) -> Stored {
+        Stored { disk: Arc::clone(disk), part }
+    }
+
+    /// About how many bytes its rows take in memory.
+    pub fn bytes(&self) -> usize {
+        self.disk.files[self.part].rows * self.disk.width
+    }
+
+    /// Whether its rows have this column.
+    pub fn has(&self, name: &str) -> bool {
+        self.disk.schema.column_with_name(name).is_some()
+    }
+
+    /// Its batches, always in the same order.
+    ///
+    /// # Errors
+    /// As for reading files.
+    pub fn batches(&self) -> Result<StoredBatches> {
+        Ok(StoredBatches { disk: Arc::clone(&self.disk), reading: self.disk.open(self.part)? })
+    }
+}
+
+impl std::fmt::Debug for Stored {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stored").field("part", &self.part).field("bytes", &self.bytes()).finish()
+    }
+}
+
+/// The batches of a part while they are read.
+pub struct StoredBatches {
+    disk: Arc<Disk>,
+    reading: Option<Reading>,
+}
+
+impl Iterator for StoredBatches {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let next = self.reading.as_mut()?.next();
+        next.and_then(|batch| batch.map(|batch| self.disk.batch(&batch)).transpose()).transpose()
+    }
+}
+
+impl std::fmt::Debug for StoredBatches {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StoredBatches").finish_non_exhaustive()
     }
 }

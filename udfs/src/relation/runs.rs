@@ -66,6 +66,16 @@ impl Runs {
         self.stretches(reading, column, rows, |runs, value| runs.numbers.get(&value).copied())
     }
 
+    /// The value of a run.
+    pub fn value(&self, run: usize) -> &ScalarValue {
+        &self.values[run]
+    }
+
+    /// Adds a run, unless it is there.
+    pub fn add(&mut self, value: &ScalarValue) {
+        self.number(value.clone());
+    }
+
     /// For people: `` run `base` ``, or nothing for the only run of a relation that has no runs.
     pub fn describe(&self, run: usize) -> String {
         match &self.values[run] {
