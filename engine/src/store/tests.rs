@@ -244,6 +244,56 @@ fn whatever_is_joined_is_joined_alike_on_disk() {
         .unwrap();
 }
 
+/// A database of Nsight Systems in which calls of two processes share correlation ids, and work may not say whose it is.
+fn nsys_database(path: &Path, rows: &[(u8, u8, u8, u8)]) {
+    let database = rusqlite::Connection::open(path).unwrap();
+    let schema = "CREATE TABLE StringIds (id INTEGER, value TEXT);
+        INSERT INTO StringIds VALUES (1, 'cudaLaunchKernel_v7000'), (2, 'gemm'), (3, 'cudaStreamSynchronize');
+        CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME (start, end, globalTid, correlationId, nameId);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start, end, deviceId, streamId, correlationId, globalPid, demangledName);
+        CREATE TABLE CUPTI_ACTIVITY_KIND_SYNCHRONIZATION (start, end, deviceId, streamId, correlationId, globalPid, syncType);
+        CREATE TABLE NVTX_EVENTS (start, end, eventType, text, globalTid, domainId);";
+    database.execute_batch(schema).unwrap();
+    for (what, whose, at, length) in rows {
+        let process = (i64::from(whose % 2) + 1) << 24;
+        let thread = process + i64::from(whose / 2 % 2);
+        let correlation = i64::from(length % 5);
+        let said = [Some(process), None, Some(0)][usize::from(whose / 4 % 3)];
+        let (start, end) = (i64::from(*at), i64::from(*at) + i64::from(length / 5));
+        let name = 1 + 2 * i64::from(length % 2);
+        let insert = |table: &str, values: &[&dyn rusqlite::ToSql]| {
+            let places = vec!["?"; values.len()].join(", ");
+            database.execute(&format!("INSERT INTO {table} VALUES ({places})"), values).unwrap();
+        };
+        match what % 6 {
+            0 | 1 => insert("CUPTI_ACTIVITY_KIND_RUNTIME", &[&start, &end, &thread, &correlation, &name]),
+            2 | 3 => insert("CUPTI_ACTIVITY_KIND_KERNEL", &[&start, &end, &0, &(whose % 3), &correlation, &said, &2]),
+            4 => insert("CUPTI_ACTIVITY_KIND_SYNCHRONIZATION", &[&start, &end, &0, &1, &correlation, &said, &3]),
+            _ => {
+                let kind = [59, 60, 34][usize::from(length % 3)];
+                insert("NVTX_EVENTS", &[&start, &(end + 9), &kind, &"step", &thread, &(whose % 2)]);
+            }
+        }
+    }
+}
+
+#[test]
+fn calls_are_joined_to_what_they_launched_alike_on_disk() {
+    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("joined.sqlite");
+    TestRunner::new(config)
+        .run(&prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..80), |rows| {
+            let _ = std::fs::remove_file(&path);
+            nsys_database(&path, &rows);
+            let (in_memory, on_disk) = (written(&path, false, usize::MAX), written(&path, false, 0));
+            prop_assert_eq!(on_disk.1, in_memory.1);
+            prop_assert!(on_disk.0 == in_memory.0, "other bytes");
+            Ok(())
+        })
+        .unwrap();
+}
+
 /// Executor, worker and level of a block of TFPX, and gap, length and type of each task.
 type TfpxBlock = ((u8, u8, u8), Vec<(u8, u8, u8)>);
 

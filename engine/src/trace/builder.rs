@@ -537,7 +537,7 @@ impl RunBuilder {
         }
     }
 
-    fn internal(&self, what: String) -> ImportError {
+    pub(crate) fn internal(&self, what: String) -> ImportError {
         ImportError::Internal { path: self.source.clone(), what }
     }
 }

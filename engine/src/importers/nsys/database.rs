@@ -17,9 +17,6 @@ use crate::trace::{ROWS_PER_BATCH, Stats, Words, findings};
 /// Without one of these, wherever they are asked for, the figures of a table are others.
 const NEEDED: [&str; 4] = ["start", "end", "correlationId", "streamId"];
 
-/// What a row costs in memory beside its text: a generous estimate, asked of the pool before the rows are kept.
-const ROW_BYTES: usize = 128;
-
 /// Reads tables of one database.
 pub(super) struct Reader<'a> {
     pub(super) stats: &'a mut Stats,
@@ -32,7 +29,7 @@ pub(super) struct Reader<'a> {
     ids: HashMap<i64, i32>,
     words: Words,
     memory: MemoryReservation,
-    /// What was made of the rows since they were last asked for, beside themselves: locations.
+    /// What was made of the rows since it was last asked for and has no reservation of its own: locations, words.
     more_bytes: Rc<Cell<usize>>,
 }
 
@@ -129,7 +126,7 @@ impl<'a> Reader<'a> {
         &mut self,
         name: &str,
         columns: &[&str],
-        mut row: impl FnMut(&mut Reader<'a>, &Cells<'_, '_>),
+        mut row: impl FnMut(&mut Reader<'a>, &Cells<'_, '_>) -> Result<(), ImportError>,
     ) -> Result<(), ImportError> {
         for table in self.layouts(name) {
             let (select, missing) = self.select(&table, columns)?;
@@ -139,11 +136,10 @@ impl<'a> Reader<'a> {
             let connection = Rc::clone(&self.connection);
             let read = each(&connection, &select, |number, cells| {
                 if number.is_multiple_of(ROWS_PER_BATCH as u64) {
-                    self.reserve(ROWS_PER_BATCH * ROW_BYTES + self.more_bytes.take())?;
+                    self.reserve(self.more_bytes.take())?;
                 }
                 self.stats.records(1);
-                row(self, cells);
-                Ok(())
+                row(self, cells)
             });
             if let Some((number, error)) = read? {
                 self.breaks_off(&table, number, &error)?;
@@ -175,6 +171,20 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// The rows of a table that [`Reader::rows`] reads, too, and says what is wrong with it.
+    pub(super) fn look(
+        &self,
+        name: &str,
+        columns: &[&str],
+        mut row: impl FnMut(&Cells<'_, '_>) -> Result<(), ImportError>,
+    ) -> Result<(), ImportError> {
+        for table in self.tables.iter().filter(|table| is_layout(table, name)) {
+            let (select, _) = self.select(table, columns)?;
+            each(&self.connection, &select, |_, cells| row(cells))?;
+        }
+        Ok(())
+    }
+
     /// Counts a table that is damaged. One that only needs more memory is none, and half of it would be a wrong answer.
     fn breaks_off(&mut self, table: &str, number: u64, error: &rusqlite::Error) -> Result<(), ImportError> {
         if is_out_of_memory(error) {
@@ -200,12 +210,7 @@ impl<'a> Reader<'a> {
 
     /// The tables of that name: `NAME`, `NAME_V2` …
     fn layouts(&mut self, name: &str) -> Vec<String> {
-        let is_layout = |table: &&String| {
-            behind(table, name).is_some_and(|rest| {
-                rest.is_empty() || behind(rest, "_V").is_some_and(|version| version.parse::<u32>().is_ok())
-            })
-        };
-        let found: Vec<String> = self.tables.iter().filter(is_layout).cloned().collect();
+        let found: Vec<String> = self.tables.iter().filter(|table| is_layout(table, name)).cloned().collect();
         for table in &found {
             self.done.insert(table.clone());
             if !table.eq_ignore_ascii_case(name) {
@@ -228,14 +233,20 @@ impl<'a> Reader<'a> {
         reserve(&self.memory, bytes, self.database.path())
     }
 
-    /// Ends reading: what is left of the memory that was asked for, which pays for what was made of the rows.
+    /// Ends reading: the memory that was asked for, which pays for locations and words.
     pub(super) fn finish(self) -> MemoryReservation {
         self.memory
     }
 }
 
+/// Whether a table has this name or is a later layout of it.
+fn is_layout(table: &str, name: &str) -> bool {
+    behind(table, name)
+        .is_some_and(|rest| rest.is_empty() || behind(rest, "_V").is_some_and(|version| version.parse::<u32>().is_ok()))
+}
+
 /// Asks for memory.
-pub(super) fn reserve(memory: &MemoryReservation, bytes: usize, path: &Path) -> Result<(), ImportError> {
+fn reserve(memory: &MemoryReservation, bytes: usize, path: &Path) -> Result<(), ImportError> {
     memory.try_grow(bytes).map_err(|error| ImportError::Memory { path: path.to_owned(), what: error.strip_backtrace() })
 }
 

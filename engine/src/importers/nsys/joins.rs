@@ -13,85 +13,141 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
-use datafusion::execution::memory_pool::MemoryReservation;
-
-use super::calls::Calls;
-use super::tasks::{Kind, Range, Tasks};
+use super::calls::{Calls, innermost};
+use super::tasks::{Launched, Range};
 use crate::error::ImportError;
 use crate::tables;
-use crate::trace::{ROWS_PER_BATCH, RunBuilder, Stats, findings};
-
-/// A link between tasks: source, target, kind, name.
-pub(super) type Link = (u32, u32, &'static str, &'static str);
+use crate::trace::{List, Room, RunBuilder, Sorter, Stats, findings};
 
 /// What calls launched.
 pub(super) struct Launches {
-    pub(super) links: Vec<Link>,
+    /// Call, work, and whether the work is a wait, in the order of the work.
+    links: List<(u32, u32, u8)>,
+    /// Lane of the call's thread, its start, and the work that it launched.
+    launched: Sorter<(i32, i64, u32)>,
+}
+
+/// How often something was met, and where first.
+#[derive(Default)]
+struct Met {
+    count: u64,
+    first: Option<(u32, i64)>,
+}
+
+impl Met {
+    fn add(&mut self, work: &Launched) {
+        self.count += 1;
+        let here = (work.task, work.correlation);
+        self.first = Some(self.first.map_or(here, |first| first.min(here)));
+    }
 }
 
 /// From each call to what it started on a device, or waited for.
-pub(super) fn launches(tasks: &Tasks, calls: &Calls, stats: &mut Stats) -> Launches {
-    let mut links = Vec::with_capacity(tasks.launched_by.len());
-    for &(task, process, correlation) in &tasks.launched_by {
-        let (call, is_ambiguous) = calls.innermost(process, correlation);
+pub(super) fn launches(
+    work: Sorter<Launched>,
+    calls: &Calls,
+    room: &Room,
+    stats: &mut Stats,
+) -> Result<Launches, ImportError> {
+    let (mut found, mut launched) = (Sorter::new(room), Sorter::new(room));
+    let (mut ambiguous, mut before) = (Met::default(), Met::default());
+    let mut groups = calls.groups();
+    for work in work.sorted()? {
+        let work = work?;
+        let (call, is_ambiguous) = innermost(groups.of(work.correlation)?, work.process);
         if is_ambiguous {
-            let example = || {
-                format!("several processes have correlation {correlation}, and task {task} does not say whose it is")
-            };
-            stats.note(findings::AMBIGUOUS_CORRELATION, 1, example);
+            ambiguous.add(&work);
         }
         let Some(call) = call else {
-            stats.note(findings::LAUNCHED_BEFORE, 1, || {
-                format!("task {task}: no call has its correlation {correlation}")
-            });
+            before.add(&work);
             continue;
         };
-        let is_wait = tasks.kinds[task as usize] == Kind::Sync;
-        links.push(if is_wait { (call, task, "sync", "call") } else { (call, task, "launch", "") });
+        found.push((work.task, call.task, u8::from(work.is_wait)))?;
+        if !work.is_wait {
+            launched.push((call.lane, call.start, work.task))?;
+        }
     }
-    Launches { links }
+    if let Some((task, correlation)) = ambiguous.first {
+        stats.note(findings::AMBIGUOUS_CORRELATION, ambiguous.count, || {
+            format!("several processes have correlation {correlation}, and task {task} does not say whose it is")
+        });
+    }
+    if let Some((task, correlation)) = before.first {
+        let example = || format!("task {task}: no call has its correlation {correlation}");
+        stats.note(findings::LAUNCHED_BEFORE, before.count, example);
+    }
+    let mut links = List::new(room);
+    for link in found.sorted()? {
+        let (task, call, is_wait) = link?;
+        links.push((call, task, is_wait))?;
+    }
+    Ok(Launches { links, launched })
 }
 
-/// From the ranges around each launch to what was launched. Of ranges that may overlap a launch has many.
-pub(super) fn ranges(
-    tasks: &Tasks,
-    launches: &Launches,
-    memory: &mut MemoryReservation,
-) -> datafusion::error::Result<Vec<(u32, u32)>> {
-    const LINKS_AT_ONCE: usize = 1 << 16;
-    // Ranges and launches of a thread in the order of time; a range that begins with a call is around it.
-    let mut ranges = tasks.ranges.clone();
-    ranges.sort_unstable();
-    let mut launched: Vec<(i32, i64, u32)> = launches
-        .links
-        .iter()
-        .filter(|link| link.2 == "launch" && tasks.kinds[link.1 as usize].is_on_device())
-        .map(|link| (tasks.lanes[link.0 as usize], tasks.starts[link.0 as usize], link.1))
-        .collect();
-    launched.sort_unstable();
-    let mut links = Vec::new();
-    let mut next = ranges.iter().peekable();
-    let mut open = OpenRanges::default();
-    let mut current = None;
-    for (thread, time, kernel) in launched {
-        if current != Some(thread) {
-            open = OpenRanges::default();
-            current = Some(thread);
-        }
-        while let Some(range) = next.next_if(|range| (range.thread, range.start) <= (thread, time)) {
-            if range.thread == thread {
-                open.begin(*range);
+impl Launches {
+    /// From the ranges around each launch to what was launched. Of ranges that may overlap a launch has many.
+    fn in_ranges(
+        launched: Sorter<(i32, i64, u32)>,
+        ranges: Sorter<Range>,
+        room: &Room,
+    ) -> Result<List<(u32, u32)>, ImportError> {
+        // Ranges and launches of a thread in the order of time; a range that begins with a call is around it.
+        let mut links = List::new(room);
+        let mut ranges = ranges.sorted()?;
+        let mut next = ranges.next().transpose()?;
+        let mut open = OpenRanges::default();
+        let mut current = None;
+        for launch in launched.sorted()? {
+            let (thread, time, kernel) = launch?;
+            if current != Some(thread) {
+                open = OpenRanges::default();
+                current = Some(thread);
             }
+            while let Some(range) = next.filter(|range| (range.thread, range.start) <= (thread, time)) {
+                if range.thread == thread {
+                    open.begin(range);
+                }
+                next = ranges.next().transpose()?;
+            }
+            open.end_until(time);
+            open.around().try_for_each(|range| links.push((range, kernel)))?;
         }
-        open.end_until(time);
-        links.extend(open.around().map(|range| (range, kernel)));
-        // A vector that grows is there twice.
-        let needed = links.capacity().max(LINKS_AT_ONCE) * 2 * size_of::<(u32, u32)>();
-        if needed > memory.size() {
-            memory.try_resize(needed)?;
-        }
+        Ok(links)
     }
-    Ok(links)
+
+    /// Appends the links: of launches, then of ranges.
+    pub(super) fn append(
+        self,
+        ranges: Sorter<Range>,
+        room: &Room,
+        builder: &mut RunBuilder,
+    ) -> Result<(), ImportError> {
+        let ranges = Launches::in_ranges(self.launched, ranges, room)?;
+        for links in self.links.chunks() {
+            let links = links?;
+            let words = |wait: &'static str, launch: &'static str| {
+                links.iter().map(move |link| if link.2 == 0 { launch } else { wait })
+            };
+            builder.append_derived(tables::Links {
+                source: links.iter().map(|link| i64::from(link.0)).collect(),
+                target: links.iter().map(|link| i64::from(link.1)).collect(),
+                kind: words("sync", "launch").collect(),
+                name: words("call", "").collect(),
+                ..Default::default()
+            })?;
+        }
+        for links in ranges.chunks() {
+            let links = links?;
+            builder.append_derived(tables::Links {
+                source: links.iter().map(|link| i64::from(link.0)).collect(),
+                target: links.iter().map(|link| i64::from(link.1)).collect(),
+                kind: "nvtx".into(),
+                name: "".into(),
+                ..Default::default()
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// The open ranges of a thread by lane, and by the time at which they close.
@@ -124,24 +180,4 @@ impl OpenRanges {
             lane.iter().rev().take(of_lane).map(|range| range.task)
         })
     }
-}
-
-/// Appends the links: of launches, then of ranges.
-pub(super) fn append(links: &[Link], ranges: &[(u32, u32)], builder: &mut RunBuilder) -> Result<(), ImportError> {
-    builder.append_derived(tables::Links {
-        source: links.iter().map(|link| i64::from(link.0)).collect(),
-        target: links.iter().map(|link| i64::from(link.1)).collect(),
-        kind: links.iter().map(|link| link.2).collect(),
-        name: links.iter().map(|link| link.3).collect(),
-        ..Default::default()
-    })?;
-    ranges.chunks(ROWS_PER_BATCH).try_for_each(|part| {
-        builder.append_derived(tables::Links {
-            source: part.iter().map(|link| i64::from(link.0)).collect(),
-            target: part.iter().map(|link| i64::from(link.1)).collect(),
-            kind: "nvtx".into(),
-            name: "".into(),
-            ..Default::default()
-        })
-    })
 }

@@ -18,11 +18,21 @@ use super::database::Reader;
 use crate::cells::kind::Word;
 use crate::error::ImportError;
 use crate::tables::Place;
-use crate::trace::{Location, RunBuilder};
+use crate::trace::{Location, Record, RunBuilder};
 
 /// A process: hardware, virtual machine and pid, the upper bits of `globalTid` and `globalPid`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Process(u64);
+
+impl Record for Process {
+    fn write(&self, to: &mut Vec<u8>) {
+        self.0.write(to);
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        u64::read(from).map(Process)
+    }
+}
 
 impl Process {
     /// Ids are 64 bits without a sign, and stored with one.
@@ -162,15 +172,10 @@ impl Lanes {
         lane
     }
 
-    /// Streams on which only collectives, copies and waits were met run nothing: they transfer. `met` has the lane of each task, and
-    /// whether it is work.
-    pub(super) fn tell_carriers(&mut self, met: impl Iterator<Item = (i32, bool)>) {
-        let (mut there, mut works) = (vec![false; self.all.len()], vec![false; self.all.len()]);
-        for (lane, is_work) in met {
-            there[lane as usize] = true;
-            works[lane as usize] |= is_work;
-        }
-        for (lane, (there, works)) in self.all.iter_mut().zip(there.into_iter().zip(works)) {
+    /// Streams on which only collectives, copies and waits were met run nothing: they transfer. `met` has of each lane whether there
+    /// were tasks, and whether one was work.
+    pub(super) fn tell_carriers(&mut self, met: Vec<(bool, bool)>) {
+        for (lane, (there, works)) in self.all.iter_mut().zip(met) {
             if lane.kind == "stream" && there && !works {
                 lane.role = "communication";
             }

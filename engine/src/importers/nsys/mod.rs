@@ -18,9 +18,10 @@
 //! a missing one is NULL ([`database`]). A suffix such as `_V2` on the name of a table marks a later layout of the same
 //! table.
 //!
-//! Life of the data: strings, then calls, device work, NVTX and the rest become one list of tasks ([`tasks`]); threads and
-//! streams become lanes as they are encountered ([`lanes`]); calls and ranges are joined to what runs on devices
-//! ([`joins`]). There are no indexes, so each table is read once and joined here.
+//! Life of the data: strings, then calls, device work, NVTX and the rest become tasks in blocks ([`tasks`]); threads and
+//! streams become lanes as they are encountered ([`lanes`]); calls and ranges are sorted and joined to what runs on devices
+//! ([`joins`]). There are no indexes, so each table is read once and joined here. All but texts and lanes waits on disk while an import
+//! is short of memory.
 //!
 //! Known to be odd in files found in the wild: correlation ids are unique only within a process, and 0 means none; driver
 //! calls share the id of the runtime call around them (the inner one is the launch); kernels whose call came before the
@@ -35,16 +36,16 @@ mod nvtx;
 pub(crate) mod report;
 mod tasks;
 
-use datafusion::execution::memory_pool::MemoryConsumer;
 use rusqlite::types::ValueRef;
 
+use self::calls::Calls;
 use self::database::Reader;
 use self::lanes::Lanes;
-use self::tasks::{Kind, Tasks};
+use self::tasks::Tasks;
 use super::importer::{FormatDoc, ImportContext, Importer, OptionDoc};
 use super::sqlite::{self, Database};
 use crate::error::ImportError;
-use crate::trace::{Source, Stats, findings};
+use crate::trace::{Room, Source, Stats, findings};
 
 static DOC: FormatDoc = FormatDoc {
     name: "nsys",
@@ -119,35 +120,30 @@ impl Importer for Nsys {
                 reader.stats.note(findings::TABLE_MISSING, 1, what);
             }
         }
+        let room = Room::new(source.path(), context.budget());
         let mut lanes = Lanes::of(&mut reader)?;
-        let mut tasks = Tasks::default();
-        let mut calls = tasks::calls(&mut reader, &mut lanes, &mut tasks)?;
-        calls.sort();
-        tasks::device_work(&mut reader, &calls, &mut lanes, &mut tasks)?;
+        let mut tasks = Tasks::new(&room, &reader);
+        let calls = tasks::calls(&mut reader, &mut lanes, &mut tasks)?;
+        let calls = Calls::of(calls, &room)?;
+        let work = tasks::device_work(&mut reader, &calls, &mut lanes, &mut tasks)?;
         tasks::libraries(&mut reader, &mut lanes, &mut tasks)?;
         let marks = nvtx::read(&mut reader, &mut lanes, &mut tasks)?;
         let started_at = started_at(&mut reader)?;
         diagnostics(&mut reader)?;
         reader.count_others();
         let held = reader.finish();
-        // What it asked for each row was an estimate.
-        let kept = tasks.memory() + lanes.memory() + calls.memory() + marks.memory();
-        held.shrink(held.size().saturating_sub(kept));
+        // The texts of the database are gone.
+        held.shrink(held.size().saturating_sub(tasks.words_memory() + lanes.memory()));
 
-        let launches = joins::launches(&tasks, &calls, &mut builder.stats);
+        let launches = joins::launches(work, &calls, &room, &mut builder.stats)?;
         drop(calls);
-        let mut of_ranges =
-            MemoryConsumer::new(format!("ranges of {}", source.path().display())).register(context.pool());
-        let ranges = joins::ranges(&tasks, &launches, &mut of_ranges)
-            .map_err(|error| ImportError::Memory { path: source.path().to_owned(), what: error.strip_backtrace() })?;
-        let origin = tasks.starts.iter().chain(marks.times.iter()).copied().min();
+        let origin = [tasks.first, marks.first].into_iter().flatten().min();
         builder.info.origin = origin;
         builder.info.started_at = started_at.zip(origin).and_then(|(start, origin)| start.checked_add(origin));
-        let is_work = |kind: &Kind| matches!(kind, Kind::Kernel | Kind::Graph);
-        lanes.tell_carriers(tasks.lanes.iter().copied().zip(tasks.kinds.iter().map(is_work)));
-        tasks.append(origin.unwrap_or(0), &lanes, &held, &mut builder)?;
+        lanes.tell_carriers(tasks.met());
+        let ranges = tasks.append(origin.unwrap_or(0), &lanes, &held, &mut builder)?;
         marks.append(origin.unwrap_or(0), &lanes, &mut builder)?;
-        joins::append(&launches.links, &ranges, &mut builder)?;
+        launches.append(ranges, &room, &mut builder)?;
         lanes.append(&mut builder)?;
         context.finish(builder)
     }

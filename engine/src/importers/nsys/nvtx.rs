@@ -16,70 +16,74 @@ use super::lanes::{Lanes, Process};
 use super::tasks::{Args, Kind, OPEN, Range, Tasks, span, thread};
 use crate::error::ImportError;
 use crate::tables;
-use crate::trace::{RunBuilder, findings};
+use crate::trace::{List, RunBuilder, findings, record};
 
 const TABLE: &str = "NVTX_EVENTS";
 const COLUMNS: [&str; 10] =
     ["start", "end", "eventType", "text", "textId", "globalTid", "domainId", "rangeId", "category", "endGlobalTid"];
 
+/// An NVTX mark.
+#[derive(Debug, Clone)]
+struct Mark {
+    time: i64,
+    lane: i32,
+    name: Box<str>,
+}
+
+record!(Mark { time, lane, name });
+
 /// NVTX marks.
-#[derive(Debug, Default)]
 pub(super) struct Marks {
-    pub(super) times: Vec<i64>,
-    lanes: Vec<i32>,
-    names: Vec<String>,
+    marks: List<Mark>,
+    /// The time of the earliest.
+    pub(super) first: Option<i64>,
 }
 
 impl Marks {
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        self.times.capacity() * (size_of::<i64>() + size_of::<i32>())
-            + self.names.capacity() * size_of::<String>()
-            + self.names.iter().map(String::capacity).sum::<usize>()
-    }
-
     pub(super) fn append(self, origin: i64, lanes: &Lanes, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        if self.times.is_empty() {
+        if self.marks.is_empty() {
             return Ok(());
         }
         let locations = lanes.keys(tables::Events::location, builder)?;
-        builder.append(tables::Events {
-            location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
-            name: self.names.into_iter().collect(),
-            kind: "nvtx".into(),
-            time: self.times.into_iter().map(|time| time.saturating_sub(origin)).collect(),
-            ..Default::default()
-        })
+        for marks in self.marks.chunks() {
+            let marks = marks?;
+            builder.append(tables::Events {
+                location: marks.iter().map(|mark| locations[mark.lane as usize]).collect(),
+                name: marks.iter().map(|mark| mark.name.as_ref()).collect(),
+                kind: "nvtx".into(),
+                time: marks.iter().map(|mark| mark.time.saturating_sub(origin)).collect(),
+                ..Default::default()
+            })?;
+        }
+        Ok(())
     }
 }
 
 /// Reads ranges into `tasks`, and answers the marks.
 pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks) -> Result<Marks, ImportError> {
     let domains = domains(reader)?;
-    let mut marks = Marks::default();
+    let mut marks = Marks { marks: List::new(&tasks.room), first: None };
     reader.rows(TABLE, &COLUMNS, |reader, row| {
         let event_type = row.integer(2).unwrap_or(-1);
         match event_type {
             34 | 59 | 60 | 70 | 71 => {}
             33 | 39 | 75 | 76 => {
-                return reader
-                    .stats
-                    .left_out(findings::NVTX_NAMES, 1, || "rows that name domains, categories and threads".to_owned());
+                let example = || "rows that name domains, categories and threads".to_owned();
+                reader.stats.left_out(findings::NVTX_NAMES, 1, example);
+                return Ok(());
             }
             _ => {
-                return reader
-                    .stats
-                    .left_out(findings::UNKNOWN_EVENT_TYPE, 1, || format!("NVTX event of type {event_type}"));
+                let example = || format!("NVTX event of type {event_type}");
+                reader.stats.left_out(findings::UNKNOWN_EVENT_TYPE, 1, example);
+                return Ok(());
             }
         }
-        let Some((start, finish)) = span(reader, row, TABLE) else { return };
+        let Some((start, finish)) = span(reader, row, TABLE) else { return Ok(()) };
         let name = text(reader, row);
         let thread = thread(reader, row, 5, TABLE);
         if event_type == 34 {
-            marks.times.push(start);
-            marks.lanes.push(lanes.thread(thread));
-            marks.names.push(name);
-            return;
+            marks.first = Some(marks.first.map_or(start, |first| first.min(start)));
+            return marks.marks.push(Mark { time: start, lane: lanes.thread(thread), name: name.into() });
         }
         let may_overlap = matches!(event_type, 60 | 71);
         let domain = row.integer(6).unwrap_or(0);
@@ -93,13 +97,14 @@ pub(super) fn read(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks
             .number("domain", row.integer(6))
             .number("rangeId", row.integer(7).filter(|_| may_overlap))
             .number("category", row.integer(8));
-        let task = tasks.push(&name, Kind::Nvtx, lane, (start, finish), args);
+        let task = tasks.push(&name, Kind::Nvtx, lane, (start, finish), args)?;
         // A range that another thread ends, or that never ends, is not the launching thread's.
         let ends_here = row.integer(9).is_none_or(|other| other == thread || matches!(other, 0 | -1));
         if !may_overlap || (ends_here && finish != OPEN) {
             let (thread, finish) = (lanes.thread(thread), Reverse(finish));
-            tasks.ranges.push(Range { thread, start, finish, task, lane, may_overlap });
+            tasks.ranges.push(Range { thread, start, finish, task, lane, may_overlap })?;
         }
+        Ok(())
     })?;
     Ok(marks)
 }

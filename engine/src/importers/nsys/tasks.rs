@@ -1,23 +1,29 @@
 //! Tasks: the rows of every table that has a start and an end.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
 use std::fmt::Write as _;
+use std::rc::Rc;
 
-use datafusion::arrow::array::{Int64Array, StringBuilder};
-use datafusion::arrow::buffer::NullBuffer;
+use datafusion::arrow::array::{Int64Array, StringArray};
+use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
+use datafusion::arrow::error::ArrowError;
 use datafusion::execution::memory_pool::MemoryReservation;
 use rusqlite::types::ValueRef;
 use serde_json::Value;
 
-use super::calls::Calls;
-use super::database::{Cells as Row, Reader, reserve};
+use super::calls::{Call, Calls, process as process_of};
+use super::database::{Cells as Row, Reader};
 use super::lanes::{Lanes, Process, Stream};
 use crate::error::ImportError;
 use crate::importers::blocking::{waits_for_device, waits_in_system};
 use crate::importers::collectives::is_collective;
 use crate::tables;
 use crate::time::REACH;
-use crate::trace::{LaneSpans, RunBuilder, Words, findings, nest};
+use crate::trace::{
+    Kept, LaneSpans, NestingOnDisk, Overlap, ROWS_PER_BATCH, Room, RunBuilder, Sorted, Sorter, Standing, Words,
+    findings, nest, record,
+};
 
 /// The finish of a range that was never closed.
 pub(super) const OPEN: i64 = i64::MAX;
@@ -63,81 +69,204 @@ impl Kind {
         }
     }
 
-    /// Runs on a device, or waits for one there.
-    pub(super) fn is_on_device(self) -> bool {
-        matches!(self, Kind::Kernel | Kind::Collective | Kind::Copy | Kind::Set | Kind::Sync | Kind::Graph)
+    /// Whether a stream with one of these does more than transfer.
+    fn is_work(self) -> bool {
+        matches!(self, Kind::Kernel | Kind::Graph)
     }
 }
 
-/// All tasks as columns, in the order of reading.
-#[derive(Debug, Default)]
-pub(super) struct Tasks {
-    pub(super) starts: Vec<i64>,
-    pub(super) finishes: Vec<i64>,
-    pub(super) kinds: Vec<Kind>,
-    pub(super) lanes: Vec<i32>,
-    /// What launched it: (process, correlation id), for device work.
-    pub(super) launched_by: Vec<(u32, Option<Process>, i64)>,
-    /// Ranges that hold what their thread launches.
-    pub(super) ranges: Vec<Range>,
+const KINDS: [Kind; 14] = [
+    Kind::Runtime,
+    Kind::Driver,
+    Kind::Kernel,
+    Kind::Collective,
+    Kind::Copy,
+    Kind::Set,
+    Kind::Sync,
+    Kind::Graph,
+    Kind::Nvtx,
+    Kind::System,
+    Kind::Cudnn,
+    Kind::Cublas,
+    Kind::Mpi,
+    Kind::Overhead,
+];
+
+/// Tasks as columns, in the order of reading.
+#[derive(Debug, Clone, Default)]
+struct Block {
+    starts: Vec<i64>,
+    finishes: Vec<i64>,
+    /// Places in [`KINDS`].
+    kinds: Vec<u8>,
+    lanes: Vec<i32>,
     names: Vec<i32>,
+    args: Vec<u8>,
+    /// Where those of each task end; without any a task has none.
+    args_ends: Vec<i32>,
+}
+
+record!(Block { starts, finishes, kinds, lanes, names, args, args_ends });
+
+impl Block {
+    fn len(&self) -> usize {
+        self.starts.len()
+    }
+
+    /// The args, which are taken out of it.
+    fn args(&mut self) -> Result<StringArray, ArrowError> {
+        let ends = std::mem::take(&mut self.args_ends);
+        let starts = || std::iter::once(0).chain(ends.iter().copied());
+        if !starts().is_sorted() {
+            return Err(ArrowError::InvalidArgumentError("they end before they begin".to_owned()));
+        }
+        let are_there: NullBuffer = ends.iter().zip(starts()).map(|(end, start)| *end > start).collect();
+        let offsets: Vec<i32> = starts().collect();
+        StringArray::try_new(OffsetBuffer::new(offsets.into()), std::mem::take(&mut self.args).into(), Some(are_there))
+    }
+}
+
+/// All tasks, and what is to be joined.
+pub(super) struct Tasks {
+    blocks: Vec<Kept<Block>>,
+    /// The tasks that came last.
+    open: Block,
+    tasks: u32,
+    /// The earliest start.
+    pub(super) first: Option<i64>,
+    /// Tasks that were never closed.
+    unfinished: u64,
+    /// Per lane: whether there are tasks, and whether one is work.
+    met: Vec<(bool, bool)>,
+    /// Ranges that hold what their thread launches.
+    pub(super) ranges: Sorter<Range>,
     words: Words,
-    args: StringBuilder,
+    /// What words take, and where that is added.
+    words_charged: usize,
+    more_bytes: Rc<Cell<usize>>,
+    memory: MemoryReservation,
+    pub(super) room: Room,
 }
 
 impl Tasks {
+    pub(super) fn new(room: &Room, reader: &Reader<'_>) -> Tasks {
+        Tasks {
+            blocks: vec![],
+            open: Block::default(),
+            tasks: 0,
+            first: None,
+            unfinished: 0,
+            met: vec![],
+            ranges: Sorter::new(room),
+            words: Words::default(),
+            words_charged: 0,
+            more_bytes: reader.more_bytes(),
+            memory: room.hold(),
+            room: room.clone(),
+        }
+    }
+
     /// Appends a task; returns its position.
-    pub(super) fn push(&mut self, name: &str, kind: Kind, lane: i32, (start, finish): (i64, i64), args: Args) -> u32 {
-        self.starts.push(start);
-        self.finishes.push(finish);
-        self.kinds.push(kind);
-        self.lanes.push(lane);
-        self.names.push(self.words.intern(name));
-        self.args.append_option(args.finish());
-        (self.starts.len() - 1) as u32
+    pub(super) fn push(
+        &mut self,
+        name: &str,
+        kind: Kind,
+        lane: i32,
+        (start, finish): (i64, i64),
+        args: Args,
+    ) -> Result<u32, ImportError> {
+        let block = &mut self.open;
+        block.starts.push(start);
+        block.finishes.push(finish);
+        block.kinds.push(kind as u8);
+        block.lanes.push(lane);
+        block.names.push(self.words.intern(name));
+        args.finish().into_iter().for_each(|args| block.args.extend(args.into_bytes()));
+        block.args_ends.push(block.args.len() as i32);
+        self.first = Some(self.first.map_or(start, |first| first.min(start)));
+        self.unfinished += u64::from(finish == OPEN);
+        let lane = lane as usize;
+        self.met.resize(self.met.len().max(lane + 1), (false, false));
+        self.met[lane] = (true, self.met[lane].1 || kind.is_work());
+        let task = self.tasks;
+        self.tasks += 1;
+        // Offsets of texts are 32 bits wide.
+        if self.open.len() == ROWS_PER_BATCH || self.open.args.len() > 1 << 30 {
+            self.close()?;
+        }
+        Ok(task)
     }
 
-    /// Bytes held.
-    pub(super) fn memory(&self) -> usize {
-        (self.starts.capacity() + self.finishes.capacity()) * size_of::<i64>()
-            + self.kinds.capacity() * size_of::<Kind>()
-            + (self.lanes.capacity() + self.names.capacity()) * size_of::<i32>()
-            + self.launched_by.capacity() * size_of::<(u32, Option<Process>, i64)>()
-            + self.ranges.capacity() * size_of::<Range>()
-            + self.words.memory()
-            + self.args.values_slice().len()
-            + size_of_val(self.args.offsets_slice())
+    /// Puts the tasks that came last to the others, which go to disk while memory is short.
+    fn close(&mut self) -> Result<(), ImportError> {
+        let words = self.words.memory();
+        self.more_bytes.set(self.more_bytes.get() + words.saturating_sub(self.words_charged));
+        self.words_charged = words.max(self.words_charged);
+        self.blocks.push(Kept::Held(std::mem::take(&mut self.open)));
+        let held: usize = self.blocks.iter().map(Kept::memory).sum();
+        let granted = self.room.resize(&self.memory, held);
+        let disk = if granted.is_err() { self.room.disk() } else { self.room.short() };
+        let Some(spill) = disk.cloned() else { return granted };
+        self.blocks.iter_mut().try_for_each(|block| block.put_away(&spill))?;
+        self.room.resize(&self.memory, 0)
     }
 
-    /// Hands the columns to the builder, times counted from `origin`; `held` is what they are charged to until then.
+    /// Bytes of names.
+    pub(super) fn words_memory(&self) -> usize {
+        self.words.memory()
+    }
+
+    /// Of each lane: whether there are tasks, and whether one is work.
+    pub(super) fn met(&mut self) -> Vec<(bool, bool)> {
+        std::mem::take(&mut self.met)
+    }
+
+    fn nesting(&self) -> Result<Standing, ImportError> {
+        if self.room.disk().is_some() {
+            let mut nesting = NestingOnDisk::new(&self.room);
+            for block in &self.blocks {
+                let block = block.get()?;
+                let times = block.starts.iter().zip(&block.finishes);
+                block
+                    .lanes
+                    .iter()
+                    .zip(times)
+                    .try_for_each(|(lane, (start, finish))| nesting.push(*lane, *start, *finish))?;
+            }
+            return nesting.finish();
+        }
+        // The spans, and the order, parents and depths of nesting.
+        const SPAN_BYTES: usize = 52;
+        let (count, memory) = (self.tasks as usize, self.room.hold());
+        self.room.resize(&memory, count * SPAN_BYTES)?;
+        let (mut lanes, mut starts, mut finishes) =
+            (Vec::with_capacity(count), Vec::with_capacity(count), Vec::with_capacity(count));
+        for block in &self.blocks {
+            let block = block.get()?;
+            lanes.extend_from_slice(&block.lanes);
+            starts.extend_from_slice(&block.starts);
+            finishes.extend_from_slice(&block.finishes);
+        }
+        Ok(Standing::held(nest(LaneSpans { lanes: &lanes, starts: &starts, finishes: &finishes }), &lanes))
+    }
+
+    /// Hands the columns to the builder, times counted from `origin`; `held` is what words are charged to until then. The ranges are left.
     pub(super) fn append(
         mut self,
         origin: i64,
         lanes: &Lanes,
         held: &MemoryReservation,
         builder: &mut RunBuilder,
-    ) -> Result<(), ImportError> {
-        // The nesting, and parents and depths from it.
-        const MADE_BYTES: usize = 64;
-        let (own, made) = (self.memory(), self.starts.len() * MADE_BYTES);
-        reserve(held, made, builder.source())?;
-        (self.launched_by, self.ranges) = Default::default();
-        let nesting = nest(LaneSpans { lanes: &self.lanes, starts: &self.starts, finishes: &self.finishes });
-        if let Some((a, b)) = nesting.example {
+    ) -> Result<Sorter<Range>, ImportError> {
+        self.close()?;
+        let mut standing = self.nesting()?;
+        if let Some(Overlap { tasks: (a, b), .. }) = standing.example {
             let example = || format!("tasks {a} and {b} overlap, so their lane has no depths");
-            builder.stats.note(findings::OVERLAP, nesting.overlapping, example);
+            builder.stats.note(findings::OVERLAP, standing.overlapping, example);
         }
-        let open = self.finishes.iter().filter(|finish| **finish == OPEN).count() as u64;
-        builder
-            .stats
-            .note(findings::UNFINISHED, open, || "a range that was never closed; its finish is NULL".to_owned());
-        let closed: NullBuffer = self.finishes.iter().map(|finish| *finish != OPEN).collect();
-        let shifted =
-            |times: Vec<i64>| -> Vec<i64> { times.into_iter().map(|time| time.saturating_sub(origin)).collect() };
-        let finishes = Int64Array::new(shifted(self.finishes).into(), Some(closed));
-        let parents: Int64Array = nesting.parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
-        let depths: Vec<Option<i64>> =
-            nesting.depths.iter().map(|depth| (*depth >= 0).then_some(i64::from(*depth))).collect();
+        builder.stats.note(findings::UNFINISHED, self.unfinished, || {
+            "a range that was never closed; its finish is NULL".to_owned()
+        });
         let locations = lanes.keys(tables::Tasks::location, builder)?;
         let waits = |does_wait: fn(&str) -> bool| -> Vec<bool> {
             (0..self.words.len() as i32).map(|key| does_wait(self.words.word(key))).collect()
@@ -148,24 +277,50 @@ impl Tasks {
             Kind::System if in_system[name as usize] => "wait",
             _ => kind.words().1,
         };
+        held.shrink(self.words.memory().min(held.size()));
         *builder.words(tables::Tasks::name) = self.words;
-        // The builder asks for what it takes over.
-        held.shrink((own + made).min(held.size()));
-        builder.append(tables::Tasks {
-            parent: parents.clone().into(),
-            stack_parent: parents.into(),
-            kind: self.kinds.iter().map(|kind| kind.words().0).collect(),
-            role: self.kinds.iter().zip(&self.names).map(|(kind, name)| role(*kind, *name)).collect(),
-            name: self.names.into(),
-            location: self.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
-            start: shifted(self.starts).into(),
-            finish: finishes.into(),
-            depth: depths.into(),
-            args: self.args.finish().into(),
-            ..Default::default()
-        })
+        for block in self.blocks {
+            // The builder asks for what it takes over.
+            self.memory.shrink(block.memory().min(self.memory.size()));
+            let mut block = block.fetched()?;
+            let (parents, depths) = standing.next(block.len())?;
+            let shifted =
+                |times: &[i64]| -> Vec<i64> { times.iter().map(|time| time.saturating_sub(origin)).collect() };
+            let closed: NullBuffer = block.finishes.iter().map(|finish| *finish != OPEN).collect();
+            let parents: Int64Array = parents.iter().map(|parent| (*parent >= 0).then_some(*parent)).collect();
+            let depths: Vec<Option<i64>> =
+                depths.iter().map(|depth| (*depth >= 0).then_some(i64::from(*depth))).collect();
+            let args = block.args().map_err(|error| builder.internal(format!("args of tasks: {error}")))?;
+            let kinds = || block.kinds.iter().filter_map(|kind| KINDS.get(usize::from(*kind)));
+            builder.append(tables::Tasks {
+                parent: parents.clone().into(),
+                stack_parent: parents.into(),
+                kind: kinds().map(|kind| kind.words().0).collect(),
+                role: kinds().zip(&block.names).map(|(kind, name)| role(*kind, *name)).collect(),
+                location: block.lanes.iter().map(|lane| locations[*lane as usize]).collect(),
+                start: shifted(&block.starts).into(),
+                finish: Int64Array::new(shifted(&block.finishes).into(), Some(closed)).into(),
+                depth: depths.into(),
+                name: block.names.into(),
+                args: args.into(),
+                ..Default::default()
+            })?;
+        }
+        Ok(self.ranges)
     }
 }
+
+/// Device work that was launched by a call. In the order of its fields work of one correlation id stands together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Launched {
+    pub(super) correlation: i64,
+    pub(super) task: u32,
+    /// Whose it says that it is.
+    pub(super) process: Option<Process>,
+    pub(super) is_wait: bool,
+}
+
+record!(Launched { correlation, task, process, is_wait });
 
 /// A range of a thread. In the order of its fields ranges of a thread come by time, outer before inner ones, as they nest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -179,6 +334,8 @@ pub(super) struct Range {
     /// Whether it may overlap others of its lane without one enclosing the other.
     pub(super) may_overlap: bool,
 }
+
+record!(Range { thread, start, finish, task, lane, may_overlap });
 
 /// `args`, written member by member.
 #[derive(Debug, Default)]
@@ -269,20 +426,28 @@ fn without_version(name: &str) -> &str {
 }
 
 /// Calls into the CUDA runtime and driver.
-pub(super) fn calls(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut Tasks) -> Result<Calls, ImportError> {
-    let mut calls = Calls::default();
+pub(super) fn calls(
+    reader: &mut Reader<'_>,
+    lanes: &mut Lanes,
+    tasks: &mut Tasks,
+) -> Result<Sorter<Call>, ImportError> {
+    let mut calls = Sorter::new(&tasks.room);
     for table in ["CUPTI_ACTIVITY_KIND_RUNTIME", "CUPTI_ACTIVITY_KIND_DRIVER"] {
         let columns = ["start", "end", "globalTid", "correlationId", "nameId", "returnValue", "eventClass"];
         reader.rows(table, &columns, |reader, row| {
-            let Some(span) = span(reader, row, table) else { return };
+            let Some(span) = span(reader, row, table) else { return Ok(()) };
             let name = row.integer(4).map(|id| reader.string(id)).unwrap_or_default();
             let is_driver = row.integer(6) == Some(1) || table.ends_with("DRIVER");
             let kind = if is_driver { Kind::Driver } else { Kind::Runtime };
             let (thread, correlation) = (thread(reader, row, 2, table), row.integer(3).filter(|id| *id > 0));
             let args = Args::default().number("correlation", correlation).number("returnValue", row.integer(5));
-            let task = tasks.push(without_version(&name), kind, lanes.thread(thread), span, args);
-            if let Some(correlation) = correlation {
-                calls.push(Process::of(thread), correlation, span.0, task);
+            let lane = lanes.thread(thread);
+            let task = tasks.push(without_version(&name), kind, lane, span, args)?;
+            match correlation {
+                None => Ok(()),
+                Some(correlation) => {
+                    calls.push(Call { correlation, process: Process::of(thread), start: span.0, task, lane })
+                }
             }
         })?;
     }
@@ -386,23 +551,61 @@ const DEVICE_TABLES: [DeviceTable; 5] = [
     },
 ];
 
-/// Kernels, copies, memsets, synchronisations and whole graphs.
+/// Whose device work is that does not say it, in the order of the tables: that of its calls, if they are of one process. Old exports do not
+/// say whose work it is; the call does.
+fn processes_of_calls(
+    reader: &Reader<'_>,
+    calls: &Calls,
+    room: &Room,
+) -> Result<Sorted<(u64, Option<Process>)>, ImportError> {
+    let (mut asked, mut number) = (Sorter::new(room), 0u64);
+    for DeviceTable { table, .. } in &DEVICE_TABLES {
+        reader.look(table, &DEVICE_COLUMNS, |row| {
+            let Some(correlation) = correlation(row).filter(|_| process(row).is_none()) else { return Ok(()) };
+            asked.push((correlation, number))?;
+            number += 1;
+            Ok(())
+        })?;
+    }
+    let (mut groups, mut found) = (calls.groups(), Sorter::new(room));
+    for one in asked.sorted()? {
+        let (correlation, number) = one?;
+        found.push((number, process_of(groups.of(correlation)?)))?;
+    }
+    found.sorted()
+}
+
+fn correlation(row: &Row<'_, '_>) -> Option<i64> {
+    row.integer(5).filter(|id| *id > 0)
+}
+
+/// Kernels, copies, memsets, synchronisations and whole graphs. Answers what of it has a correlation id.
 pub(super) fn device_work(
     reader: &mut Reader<'_>,
     calls: &Calls,
     lanes: &mut Lanes,
     tasks: &mut Tasks,
-) -> Result<(), ImportError> {
+) -> Result<Sorter<Launched>, ImportError> {
+    let mut launched = Sorter::new(&tasks.room);
+    let mut of_calls = None;
     for DeviceTable { table, kind, more, name } in &DEVICE_TABLES {
         let columns: Vec<&str> = DEVICE_COLUMNS.iter().chain(*more).copied().collect();
         reader.rows(table, &columns, |reader, row| {
-            let Some(span) = span(reader, row, table) else { return };
+            let (said, correlation) = (process(row), correlation(row));
+            let of_call = match (said, correlation) {
+                (None, Some(_)) => {
+                    let of_calls = match &mut of_calls {
+                        Some(of_calls) => of_calls,
+                        none => none.insert(processes_of_calls(reader, calls, &tasks.room)?),
+                    };
+                    of_calls.next().transpose()?.and_then(|(_, process)| process)
+                }
+                _ => None,
+            };
+            let Some(span) = span(reader, row, table) else { return Ok(()) };
             let name = name(reader, row);
             let kind = if *kind == Kind::Kernel && is_collective(&name) { Kind::Collective } else { *kind };
-            let correlation = row.integer(5).filter(|id| *id > 0);
-            // Old exports do not say whose work it is; the call does.
-            let said = process(row);
-            let process = said.or_else(|| calls.process(correlation?)).or_else(|| lanes.only_process());
+            let process = said.or(of_call).or_else(|| lanes.only_process());
             let [device, context, stream] = [2, 3, 4].map(|column| row.integer(column).filter(|id| *id >= 0));
             let lane = lanes.stream(Stream { process, device, context, stream, is_wait: kind == Kind::Sync });
             let args = [("device", device), ("context", context), ("stream", stream), ("correlation", correlation)]
@@ -419,13 +622,16 @@ pub(super) fn device_work(
                 Some(id) => args.text("shortName", &reader.string(id)),
                 None => args,
             };
-            let task = tasks.push(&name, kind, lane, span, args);
-            if let Some(correlation) = correlation {
-                tasks.launched_by.push((task, said, correlation));
+            let task = tasks.push(&name, kind, lane, span, args)?;
+            match correlation {
+                None => Ok(()),
+                Some(correlation) => {
+                    launched.push(Launched { correlation, task, process: said, is_wait: kind == Kind::Sync })
+                }
             }
         })?;
     }
-    Ok(())
+    Ok(launched)
 }
 
 /// The process that a row of device work names; versions that had no NULL wrote 0 or -1.
@@ -450,7 +656,7 @@ pub(super) fn libraries(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut 
     let columns: Vec<&str> = NAMES.into_iter().chain(DETAILS).collect();
     for (table, kind) in tables {
         reader.rows(table, &columns, |reader, row| {
-            let Some(span) = span(reader, row, table) else { return };
+            let Some(span) = span(reader, row, table) else { return Ok(()) };
             let name = row.integer(3).or_else(|| row.integer(4)).map(|id| reader.string(id));
             let name = name.unwrap_or_else(|| match row.integer(5) {
                 Some(overhead) => format!("overhead {overhead}"),
@@ -459,7 +665,7 @@ pub(super) fn libraries(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut 
             let lane = lanes.thread(thread(reader, row, 2, table));
             let details = DETAILS.iter().enumerate().map(|(index, key)| (*key, row.integer(NAMES.len() + index)));
             let args = details.fold(Args::default(), |args, (key, value)| args.number(key, value));
-            tasks.push(&name, kind, lane, span, args);
+            tasks.push(&name, kind, lane, span, args).map(|_| ())
         })?;
     }
     Ok(())
@@ -468,6 +674,11 @@ pub(super) fn libraries(reader: &mut Reader<'_>, lanes: &mut Lanes, tasks: &mut 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kinds_stand_in_their_places() {
+        assert!(KINDS.iter().enumerate().all(|(place, kind)| *kind as usize == place));
+    }
 
     #[test]
     fn calls_lose_their_version_only() {
