@@ -8,11 +8,11 @@
 -- For runs of one kind in the order of import: `--run 'night/*'` chooses them. A run begins a new level when the middle half of the runs
 -- from it on lies wholly above or below the middle half of those before it; of neighbours, the run that divides them best. Three runs
 -- on each side are the least, so the last two runs are never one. `compare_runs` says what changed between the levels.
-WITH ordered AS (
+WITH ordered AS MATERIALIZED (
   SELECT run, run_number, args->>'commit' AS commit, makespan, row_number() OVER (ORDER BY run_number) - 1 AS place
   FROM runs
   WHERE makespan IS NOT NULL
-), around AS (
+), around AS MATERIALIZED (
   SELECT o.place, o.distance >= 0 AS is_after, n.makespan
   FROM (SELECT place, unnest(range(-$window, $window)) AS distance FROM ordered) o
   JOIN ordered n ON n.place = o.place + o.distance

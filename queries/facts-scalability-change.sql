@@ -2,11 +2,11 @@
 -- topic: facts
 -- needs: executions, runs.study=base, runs.study=new
 --
-WITH cells AS (
+WITH cells AS MATERIALIZED (
   SELECT * FROM efficiency_diffs(executions, method => 'median_of_ratios') WHERE region = '' AND run IN ('base', 'new')
-), sizes AS (
+), sizes AS MATERIALIZED (
   SELECT argument, min(size_order) AS size_order, bool_or(run = 'base') AS in_base, bool_or(run = 'new') AS in_new FROM cells WHERE argument IS NOT NULL GROUP BY argument
-), core_counts AS (
+), core_counts AS MATERIALIZED (
   SELECT cores, bool_or(run = 'base') AS in_base, bool_or(run = 'new') AS in_new FROM cells GROUP BY cores
 ), single AS (
   SELECT (SELECT CASE count(*) WHEN 0 THEN NULL WHEN 1 THEN 'size ' || min(argument) ELSE CASE WHEN count(*) <= 4 THEN 'sizes ' || string_agg(argument, ', ' ORDER BY size_order)

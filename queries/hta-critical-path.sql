@@ -172,7 +172,7 @@ WITH events AS (
   SELECT run, rank, edge['source'], edge['source_time'], edge['target'], edge['target_time'], edge['weight'], edge['part']
   FROM device_edges
   WHERE edge['source'] IS NOT NULL AND edge['target'] IS NOT NULL
-), graph AS (
+), graph AS MATERIALIZED (
   -- Starts and ends are even and odd numbers; an edge that weighs has that of its end, far above. What seems to run backwards,
   -- from rounding, weighs nothing. Of ways of the same length HTA takes the host's before one over a wait: those are numbered last.
   SELECT run || '/' || rank AS run, CAST(rank AS VARCHAR) AS location, source, source_time, target, target_time, weight, part,

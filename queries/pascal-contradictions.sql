@@ -6,7 +6,7 @@
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
 -- chart: bar x=difference y=step color=run most=20
 --
-WITH cells AS (
+WITH cells AS MATERIALIZED (
   SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY size_order) AS size_place,
     dense_rank() OVER (PARTITION BY run ORDER BY cores) AS cores_place
   FROM efficiency_diffs(executions, method => $method)

@@ -5,7 +5,7 @@
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
 -- chart: heatmap x=cores y=argument value=value panel=panel palette=diverging
 --
-WITH cells AS (
+WITH cells AS MATERIALIZED (
   SELECT * FROM efficiency_diffs((SELECT * FROM executions WHERE region = $region), method => $method)
 ), diagrams AS (
   SELECT 1 AS place, 'size grows' AS diagram, run, argument, size_order, cores, diff_size AS value FROM cells

@@ -6,11 +6,11 @@
 -- param method: TEXT = 'median_of_ratios' -- how repetitions become one efficiency; or 'ratio_of_medians'
 --
 -- What `words` says stands in no other column. Steps on the fewest cores, and from them to more, are counted with `with_base` only.
-WITH cells AS (
+WITH cells AS MATERIALIZED (
   SELECT *, dense_rank() OVER (PARTITION BY run ORDER BY size_order) AS size_place,
     dense_rank() OVER (PARTITION BY run ORDER BY cores) AS cores_place
   FROM efficiency_diffs(executions, method => $method)
-), steps AS (
+), steps AS MATERIALIZED (
   SELECT run, region, 1 AS place, 'scalable' AS property, argument, size_place, cores, cores_place, diff_size AS difference
   FROM cells WHERE diff_size IS NOT NULL AND ($with_base OR cores_place > 1)
   UNION ALL

@@ -7,7 +7,7 @@
 -- of the name take no time; it is computed for graphs of up to 200 000 tasks, and what-if-faster answers it for others.
 WITH names AS (
   SELECT run, name, count(*) AS steps, sum(duration) AS at_most_saved_time FROM critical_path() GROUP BY run, name
-), candidates AS (
+), candidates AS MATERIALIZED (
   -- The names that are most of all runs together, so that each stands beside itself in the others.
   SELECT *, dense_rank() OVER (ORDER BY of_name DESC NULLS LAST, name) AS place
   FROM (SELECT *, sum(at_most_saved_time) OVER (PARTITION BY run) AS of_run, sum(at_most_saved_time) OVER (PARTITION BY name) AS of_name FROM names)
@@ -17,7 +17,7 @@ WITH names AS (
 ), graph AS (
   SELECT run, task, name, duration FROM program_tasks
   WHERE task IN (SELECT source FROM dependencies) OR task IN (SELECT target FROM dependencies)
-), asked AS (
+), asked AS MATERIALIZED (
   SELECT place, run, name FROM candidates WHERE (SELECT count(*) FROM graph) <= 200000
 ), savings AS (
   -- For each of them the graph once more, as a run of its own.

@@ -304,6 +304,7 @@ impl Session {
         let mut context = SessionContext::new_with_state(
             sql::configure(builder)
                 .with_analyzer_rule(Arc::new(sql::WithinBounds::new(&bounds)))
+                .with_analyzer_rule(Arc::new(sql::ComputedOnce))
                 .with_physical_optimizer_rule(Arc::new(sql::ChargeWindows))
                 .build(),
         );

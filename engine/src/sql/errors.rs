@@ -22,10 +22,11 @@ use datafusion::sql::sqlparser::ast::{Query, SelectItem, Set, Statement as SqlSt
 use datafusion::sql::sqlparser::parser::ParserError;
 use datafusion::sql::sqlparser::tokenizer::Location;
 
+use crate::queries::library::built_in_names;
 use crate::sql::diagnostic::{root_of, text_of};
 use crate::sql::names::without_tags;
 use crate::sql::nearest::nearest;
-use crate::sql::other_dialects::{FILES_ARE_OPENED, column_like, instead, table_like};
+use crate::sql::other_dialects::{FILES_ARE_OPENED, column_like, instead, table_elsewhere, table_like};
 use crate::sql::place::{Place, misspelt_before, place_at, spoken_of};
 use crate::sql::relations::RelationFunctions;
 use crate::sql::stack::deep;
@@ -429,6 +430,15 @@ fn no_column(
         _ if is_alone && statement.tables().contains(&field.name) => {
             format!("`{}` is a table, whose columns stand here: `busy(start, finish)`", field.name)
         }
+        (None, _) if is_alone && statement.relation_functions().contains(&field.name.as_str()) => {
+            format!("`{0}` is a function whose rows stand in FROM: `SELECT * FROM {0}()`", field.name)
+        }
+        _ if is_alone
+            && ["rank", "process", "process_name"].contains(&field.name.as_str())
+            && near == Some("location") =>
+        {
+            "it is the `process` of the location: `FROM tasks JOIN locations USING (run, location)`".to_owned()
+        }
         (Some(near), _) if near.to_lowercase() != *near => {
             format!("did you mean `\"{near}\"`, with its double quotes?")
         }
@@ -436,7 +446,11 @@ fn no_column(
         (Some(near), None) => format!("did you mean `{near}`?"),
         (None, Some(text)) => format!("a text needs single quotes: {text}"),
         (None, None) => match list(&names) {
-            Some(names) => format!("there is {names}"),
+            Some(listed) if is_alone && ["args", "start"].iter().all(|column| names.contains(column)) => format!(
+                "there is {listed}; what tracers say besides stands in `args`: `args->>'{}'`, if it is there",
+                field.name.replace('\'', "''")
+            ),
+            Some(listed) => format!("there is {listed}"),
             None => return (message, None),
         },
     };
@@ -466,6 +480,14 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
     let message = format!("no table `{given}`");
     if names.relation_functions().contains(&given) {
         return (message, Some(format!("`{given}` is a function: `FROM {given}()`")));
+    }
+    let spelt = given.replace('_', "-").to_lowercase();
+    if let Some(saved) = built_in_names().find(|saved| *saved == spelt) {
+        let how = format!("`{saved}` is a saved query: `tq query TRACE {saved}`, `\\run {saved}` at the prompt");
+        return (message, Some(how));
+    }
+    if let Some(hint) = table_elsewhere(given) {
+        return (message, Some(hint.to_owned()));
     }
     if names.is_function(given) || names.is_window_function(given) {
         return (message, Some(format!("`{given}` is a function of values: `SELECT {given}(…) FROM …`")));

@@ -21,6 +21,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::Location;
 
+use crate::sql::materialized;
 use crate::sql::names::unique_names;
 
 /// Gives the columns of a planned statement's answer their headings.
@@ -175,6 +176,11 @@ impl VisitorMut for AsTyped {
                 }
             }
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<()> {
+        query.with.iter_mut().flat_map(|with| &mut with.cte_tables).for_each(materialized::unmark);
         ControlFlow::Continue(())
     }
 

@@ -113,8 +113,7 @@ const COLUMNS: &[&str] = &[
 
 /// What tools call one table.
 const TABLES: &[&str] = &[
-    "tasks spans span regions activities functions kernels kernel intervals nvtx_events cupti_activity_kind_kernel cupti_activity_kind_runtime \
-     cupti_activity_kind_memcpy cupti_activity_kind_memset cupti_activity_kind_synchronization osrt_api",
+    "tasks spans span regions activities functions intervals cupti_activity_kind_memset cupti_activity_kind_synchronization osrt_api",
     "locations threads processes ranks workers devices streams cores nodes lanes pes resources tracks",
     "links edges dependencies deps flows arrows",
     "messages comms communications communication sends packets",
@@ -144,6 +143,35 @@ pub(super) fn table_like<'a>(name: &str, there: &[&'a str]) -> Option<&'a str> {
 pub(super) fn instead(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     ELSEWHERE.iter().find(|(names, _)| names.split_whitespace().any(|known| known == name)).map(|(_, hint)| *hint)
+}
+
+/// Tables and relation functions of other tools that are another question here.
+const RELATIONS_ELSEWHERE: &[(&str, &str)] = &[
+    (
+        "span_join span_left_join span_outer_join",
+        "write `FROM intersect((SELECT … FROM a), (SELECT … FROM b))`; what one has and the other has not is `subtract`",
+    ),
+    ("kernel kernels cupti_activity_kind_kernel", "kernels are tasks: `FROM tasks WHERE kind = 'kernel'`"),
+    ("cupti_activity_kind_memcpy memcpys", "copies are tasks: `FROM tasks WHERE kind = 'gpu_memcpy'`"),
+    (
+        "cupti_activity_kind_runtime cuda_calls",
+        "calls are tasks: `FROM tasks WHERE kind IN ('cuda_runtime', 'cuda_driver')`",
+    ),
+    ("nvtx nvtx_events", "ranges are tasks: `FROM tasks WHERE kind = 'nvtx'`"),
+    ("stringids strings", "names are texts: `SELECT name FROM tasks`"),
+    (
+        "sched thread_state sched_slice",
+        "what the system scheduled is not read; waits of the program have `role = 'wait'` in `tasks`",
+    ),
+];
+
+/// What to write instead of a table or a relation function that other tools have.
+pub(super) fn table_elsewhere(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    RELATIONS_ELSEWHERE
+        .iter()
+        .find(|(names, _)| names.split_whitespace().any(|known| known == name))
+        .map(|(_, hint)| *hint)
 }
 
 /// Whether a relation function of other databases reads a file.

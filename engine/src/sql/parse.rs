@@ -16,7 +16,7 @@ use crate::sql::dialect::TqDialect;
 use crate::sql::errors::SqlError;
 use crate::sql::stack::deep;
 use crate::sql::statement::{Cursor, Statement};
-use crate::sql::{limits, numbers, perfetto};
+use crate::sql::{limits, materialized, numbers, perfetto};
 
 /// Splits a text into statements. Empty ones (and `INCLUDE PERFETTO MODULE …`) are left out; the first that does not parse is the error.
 pub fn parse(text: &str) -> Result<Vec<Statement>, SqlError> {
@@ -45,7 +45,7 @@ pub fn parse_first(text: &str, most: usize) -> Result<Vec<Statement>, SqlError> 
         let last = spoken.next_back().unwrap_or(first);
         let Some(tokens) = perfetto::plain(tokens) else { continue };
         let parsed = numbers::decimal(tokens)
-            .map(without_materialized)
+            .map(materialized::marked)
             .map(limits_for_fetches)
             .and_then(|tokens| limits::check(&tokens).and_then(|()| deep(|| parse_tokens(&tokens))));
         let parsed = parsed.map_err(|error| SqlError::of_parsing(&error, &source, last.span.end))?;
@@ -59,31 +59,6 @@ pub fn parse_first(text: &str, most: usize) -> Result<Vec<Statement>, SqlError> 
         });
     }
     Ok(statements)
-}
-
-/// `WITH a AS MATERIALIZED (…)` and `AS NOT MATERIALIZED (…)` without the advice, which says nothing of the answer and which the parser knows of
-/// PostgreSQL alone.
-fn without_materialized(mut tokens: Cow<'_, [TokenWithSpan]>) -> Cow<'_, [TokenWithSpan]> {
-    let spoken: Vec<usize> =
-        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
-    let is = |at: usize, keyword| matches!(&tokens[at].token, Token::Word(word) if word.keyword == keyword);
-    let mut advice = vec![];
-    for four in spoken.windows(4) {
-        if is(four[0], Keyword::AS)
-            && is(four[1], Keyword::NOT)
-            && is(four[2], Keyword::MATERIALIZED)
-            && tokens[four[3]].token == Token::LParen
-        {
-            advice.extend([four[1], four[2]]);
-        }
-        if is(four[0], Keyword::AS) && is(four[1], Keyword::MATERIALIZED) && tokens[four[2]].token == Token::LParen {
-            advice.push(four[1]);
-        }
-    }
-    for at in advice.into_iter().rev() {
-        tokens.to_mut().remove(at);
-    }
-    tokens
 }
 
 /// `FETCH FIRST (1 + 1) ROWS ONLY` and FETCH before OFFSET as `LIMIT (1 + 1)`: the parser takes a number alone, and OFFSET first.

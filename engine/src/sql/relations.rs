@@ -34,7 +34,7 @@ use crate::sql::guards::in_turn;
 use crate::sql::immutable::of_no_rows;
 use crate::sql::keys::{named, with_null_keys};
 use crate::sql::nearest::nearest;
-use crate::sql::other_dialects::{FILES_ARE_OPENED, reads_files};
+use crate::sql::other_dialects::{FILES_ARE_OPENED, reads_files, table_elsewhere};
 
 /// The relation functions of a session: ours, and those that were added. They travel in the session's configuration.
 #[derive(Debug)]
@@ -304,10 +304,14 @@ fn refuse_unknown_function(name: &ObjectName, known: &[&str], context: &mut dyn 
     let normal = context.normalize_ident(ident.clone());
     match context.context_provider().get_table_function_source(&ident.to_string(), vec![]) {
         Err(error) if error.to_string().contains(" not found") => {
-            let hint = match nearest(&normal, known.iter().copied().chain(["range", "generate_series"])) {
-                _ if reads_files(&normal) => FILES_ARE_OPENED.to_owned(),
-                Some(nearest) => format!("did you mean `{nearest}`?"),
-                None => format!("relation functions are {}", known.join(", ")),
+            let elsewhere = table_elsewhere(&normal).or_else(|| reads_files(&normal).then_some(FILES_ARE_OPENED));
+            let near = || nearest(&normal, known.iter().copied().chain(["range", "generate_series"]));
+            let hint = match elsewhere {
+                Some(hint) => hint.to_owned(),
+                None => near().map_or_else(
+                    || format!("relation functions are {}", known.join(", ")),
+                    |nearest| format!("did you mean `{nearest}`?"),
+                ),
             };
             Err(error_at(name.span(), format!("no relation function `{normal}`"), &hint))
         }

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! the inner query becomes `WITH a¹ AS (SELECT … FROM a) SELECT a.x FROM a¹ AS a`. A query that draws random numbers is asked at each place
-//! that names it, and would draw others there: two places are refused.
+//! that names it, and would draw others there: two places are refused, unless it is MATERIALIZED.
 //!
 //! Of a UNION in WITH RECURSIVE DataFusion takes the two branches, and passes over a WITH, ORDER BY and LIMIT around them without a word: what
 //! does not name itself becomes `SELECT * FROM (…)`, what does is refused.
@@ -29,6 +29,7 @@ use datafusion::sql::sqlparser::ast::{
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::sql::diagnostic::error_at;
+use crate::sql::materialized::is_marked;
 use crate::sql::rows;
 
 /// Refuses two tables of one name from different schemas (`FROM t, s.t`), as PostgreSQL does: `t.a` would be a column of either,
@@ -153,6 +154,8 @@ struct Named {
     draws: Option<String>,
     /// How many places name it, but for itself.
     places: usize,
+    /// Whether all places have the rows that are drawn first.
+    is_computed_once: bool,
 }
 
 impl Scopes {
@@ -185,7 +188,8 @@ impl Scopes {
             if is_recursive {
                 recursive(&name, &mut table.query)?;
             }
-            tables.push(Named { name, given, span, draws: None, places: 0 });
+            let is_computed_once = is_marked(&table.query);
+            tables.push(Named { name, given, span, draws: None, places: 0, is_computed_once });
         }
         self.queries.push(Scope { tables, current: 0, is_recursive });
         Ok(())
@@ -206,7 +210,7 @@ impl Scopes {
                         "`{}` has {function}() and is named {} times: each would draw anew",
                         table.name, table.places
                     ),
-                    &format!("`CREATE TABLE {} AS …` keeps what was drawn", table.name),
+                    &format!("`WITH {} AS MATERIALIZED (…)` draws once", table.name),
                 ));
             }
         }
@@ -260,11 +264,13 @@ impl Scopes {
         }
     }
 
-    /// The queries of WITH in which this stands draw.
+    /// The queries of WITH in which this stands draw, up to one that is computed once.
     fn draw(&mut self, function: &str) {
-        for scope in &mut self.queries {
-            if let Some(table) = scope.tables.get_mut(scope.current) {
-                table.draws.get_or_insert_with(|| function.to_owned());
+        for scope in self.queries.iter_mut().rev() {
+            match scope.tables.get_mut(scope.current) {
+                Some(table) if table.is_computed_once => return,
+                Some(table) => _ = table.draws.get_or_insert_with(|| function.to_owned()),
+                None => {}
             }
         }
     }

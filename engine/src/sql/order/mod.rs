@@ -23,7 +23,7 @@ mod in_order;
 mod position;
 #[cfg(test)]
 mod tests;
-mod waiting;
+pub(super) mod waiting;
 
 use std::sync::Arc;
 

@@ -253,7 +253,7 @@ impl Drop for Reader {
 }
 
 /// The bytes of a batch's own rows. Words of a dictionary are shared by the batches of a table.
-pub(super) fn bytes_of(batch: &RecordBatch) -> usize {
+pub(in crate::sql) fn bytes_of(batch: &RecordBatch) -> usize {
     let of_column = |column: &dyn Array| match column.data_type() {
         DataType::Dictionary(..) => column.as_any_dictionary().keys().to_data().get_slice_memory_size(),
         _ => column.to_data().get_slice_memory_size(),
