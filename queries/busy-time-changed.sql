@@ -5,7 +5,10 @@
 --
 -- Where a location runs several tasks at once, its time is that of the one that started last: so it counts once, as in busy-time.
 WITH work AS (
-  SELECT run, name, tasks, work_time AS busy_time FROM work_by_name WHERE run IN ('base', 'new')
+  -- Where nearly all names occur once, those that differ in numbers are one: blur_*_*.
+  SELECT w.run, coalesce(f.family, w.name) AS name, w.tasks, w.work_time AS busy_time
+  FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  WHERE w.run IN ('base', 'new')
 ), changes AS (
   SELECT name, coalesce(sum(busy_time) FILTER (WHERE run = 'base'), 0) AS base_time, coalesce(sum(busy_time) FILTER (WHERE run = 'new'), 0) AS new_time,
     coalesce(sum(tasks) FILTER (WHERE run = 'base'), 0) AS base_tasks, coalesce(sum(tasks) FILTER (WHERE run = 'new'), 0) AS new_tasks

@@ -4,7 +4,11 @@
 -- chart: bar x=change_time y=name
 --
 WITH steps AS (
-  SELECT run, name, count(*) AS steps, sum(duration) AS path_time FROM critical_path() WHERE run IN ('base', 'new') GROUP BY run, name
+  -- Where nearly all names occur once, those that differ in numbers are one: blur_*_*.
+  SELECT p.run, coalesce(f.family, p.name) AS name, count(*) AS steps, sum(p.duration) AS path_time
+  FROM critical_path() p LEFT JOIN name_families f ON f.name = p.name
+  WHERE p.run IN ('base', 'new')
+  GROUP BY p.run, coalesce(f.family, p.name)
 ), changes AS (
   SELECT name, coalesce(sum(path_time) FILTER (WHERE run = 'base'), 0) AS base_time, coalesce(sum(path_time) FILTER (WHERE run = 'new'), 0) AS new_time,
     coalesce(sum(steps) FILTER (WHERE run = 'base'), 0) AS base_steps, coalesce(sum(steps) FILTER (WHERE run = 'new'), 0) AS new_steps

@@ -4,8 +4,9 @@
 -- chart: stacked x=name y=time color=part panel=run
 --
 -- Work and waiting of a run add up to its makespan. Where ranks have clocks of their own, the path is as wrong as those are
--- (parsec-clock-offsets; `--option align=messages`); a thread that sends and receives counts as a location like others.
-WITH path AS (SELECT run, name, running, wait FROM executed_path()),
+-- (parsec-clock-offsets; `--option align=messages`); a thread that sends and receives counts as a location like others. A rank that waits in a
+-- collective for another one does no work, and the path goes on where the last one was.
+WITH path AS MATERIALIZED (SELECT run, name, running, wait FROM executed_path((SELECT * FROM path_tasks), (SELECT * FROM path_links))),
 parts AS (
   SELECT run, name, 'work' AS part, running AS time FROM path
   UNION ALL

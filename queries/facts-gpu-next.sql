@@ -2,6 +2,7 @@
 -- topic: facts
 -- needs: tasks.kind=kernel
 --
+-- Devices compute most of the time where all is well: it is what they do where nothing else takes a fifth of it.
 WITH longest AS (
   SELECT run, makespan FROM runs WHERE makespan > 0 ORDER BY makespan DESC, run_number LIMIT 1
 ), sums AS (
@@ -11,6 +12,10 @@ WITH longest AS (
   FROM gpu.devices d
   JOIN longest r ON r.run = d.run
   WHERE d.total_time > 0
+), skew AS (
+  SELECT coalesce(sum(least(last_start, finish) - start), 0) AS skew_time, coalesce(sum(greatest(finish - last_start, 0)), 0) AS transfer_time
+  FROM collectives
+  WHERE on_device AND run = (SELECT run FROM longest)
 ), kernels AS (
   SELECT role, name, sum(duration) AS total_time
   FROM program_tasks
@@ -49,18 +54,24 @@ SELECT 'Look next at '
        WHEN makespan - total > greatest(idle, computing, communicating, copying)
          THEN 'what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for '
            || round(100.0 * (makespan - total) / makespan, 1) || ' % of the run.'
-       WHEN idle >= greatest(computing, communicating, copying) THEN 'why the devices idle (see What streams wait for)'
+       WHEN idle >= greatest(0.2 * total, communicating, copying) THEN 'why the devices idle (see What streams wait for)'
+         || CASE WHEN h.total_time > coalesce(c.total_time, 0) AND h.name <> '' THEN '; the host spent most on ' || h.name || ', ' || time_text(h.total_time) ELSE '' END
          || CASE WHEN c.total_time > 0 THEN '; of the calls of the host, ' || c.name || ' took most: ' || time_text(c.total_time) || ' in '
            || c.calls || CASE WHEN c.calls = 1 THEN ' call (see Launches)' ELSE ' calls (see Launches)' END ELSE '' END
-         || CASE WHEN h.total_time > 0 AND h.name <> '' THEN '; of what else it did, ' || h.name || ', ' || time_text(h.total_time) || '.' ELSE '.' END
-       WHEN communicating >= greatest(computing, copying) THEN 'communication that no computing hides (see How much communication is hidden)'
+         || CASE WHEN h.total_time > 0 AND h.total_time <= c.total_time AND h.name <> '' THEN '; of what else it did, ' || h.name || ', ' || time_text(h.total_time) || '.'
+           ELSE '.' END
+       WHEN communicating >= greatest(0.2 * total, copying) AND skew_time > transfer_time
+         THEN 'why ranks come late to collectives (see Who waits for whom in collectives): of ' || time_text(skew_time + transfer_time) || ' that devices spend in them, '
+           || time_text(skew_time) || ' are waiting for the last rank.'
+       WHEN communicating >= greatest(0.2 * total, copying) THEN 'communication that no computing hides (see How much communication is hidden)'
          || coalesce('; ' || communication_name || ' takes most, ' || time_text(communication_time) || ' in all, hidden or not.', '.')
-       WHEN copying > computing THEN 'copies that no computing hides (see How the devices spend their time)'
+       WHEN copying >= 0.2 * total THEN 'copies that no computing hides (see How the devices spend their time)'
          || coalesce('; ' || copy_name || ' takes most, ' || time_text(copy_time) || ' in all, hidden or not.', '.')
        ELSE 'the kernels that compute (see Kernels), the largest part of the devices'' time' || coalesce('; ' || work_name || ' takes most, '
          || time_text(work_time) || '.', '.')
      END AS fact, c.name, h.name AS host_name, work_name, communication_name, copy_name
 FROM sums
+CROSS JOIN skew
 CROSS JOIN c
 CROSS JOIN h
 CROSS JOIN k

@@ -4,7 +4,7 @@
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH idle AS (
-  SELECT g.run, g.location, g.duration, before.name AS name_before, after.name AS name_after
+  SELECT g.run, g.location, g.start, g.finish, g.duration, before.name AS name_before, after.name AS name_after
   FROM idle_stretches g
   JOIN runs r ON r.run = g.run
   LEFT JOIN working_tasks before ON before.task = g.task_before
@@ -13,13 +13,19 @@ WITH idle AS (
   WHERE g.duration > 0 AND (g.task_before IS NOT NULL OR g.task_after IS NOT NULL)
   ORDER BY g.duration DESC, r.run_number, g.location, g.start
   LIMIT 1
+), waited AS (
+  -- What is recorded of the wait.
+  SELECT max(name) AS name FROM (
+    SELECT t.name FROM program_tasks t JOIN idle i ON i.run = t.run AND i.location = t.location
+    WHERE t.role = 'wait' AND t.name <> '' AND t.start < i.finish AND t.finish > i.start
+    ORDER BY least(t.finish, i.finish) - greatest(t.start, i.start) DESC, t.task LIMIT 1)
 ), collectives AS (
   -- facts-collectives says who waits for whom.
   SELECT count(DISTINCT l.clock) AS ranks
   FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE t.name LIKE 'gloo:%'
 ), unlinked AS (
-  SELECT 'No link says what waits for what'
+  SELECT CASE WHEN (SELECT count(*) FROM links) > 0 THEN 'No dependency says what waits for what' ELSE 'No link says what waits for what' END
     || CASE WHEN lost > 0 THEN ' (' || lost || ' of the recording could not be joined to tasks, see Is the trace sound)' ELSE '' END AS said
   FROM (SELECT coalesce(sum(count), 0) AS lost FROM import_stats
     WHERE what IN ('dot_edges_not_joined', 'dot_edges_partly_joined', 'dot_spawns_not_joined', 'unknown_reference', 'ambiguous_reference'))
@@ -28,7 +34,7 @@ WITH idle AS (
 )
 SELECT u.said || '; ' || CASE n.lanes WHEN 0 THEN 'the' WHEN 1 THEN n.location || ' was never busy, and of the others the'
     ELSE n.lanes || ' locations were never busy, and of the others the' END || ' longest idle stretch is ' || time_text(i.duration) || ' on ' || i.location
-  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || i.run ELSE '' END
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || i.run ELSE '' END || coalesce(', in ' || w.name, '')
   || CASE
        WHEN coalesce(name_before, '') <> '' AND coalesce(name_after, '') <> '' THEN ', between ' || name_before || ' and ' || name_after || '.'
        WHEN coalesce(name_after, '') <> '' THEN ', before its first task, ' || name_after || '.'
@@ -36,6 +42,7 @@ SELECT u.said || '; ' || CASE n.lanes WHEN 0 THEN 'the' WHEN 1 THEN n.location |
        ELSE '.'
      END AS fact, name_before, name_after
 FROM idle i
+CROSS JOIN waited w
 CROSS JOIN never n
 CROSS JOIN unlinked u
 CROSS JOIN collectives c

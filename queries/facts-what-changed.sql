@@ -11,7 +11,8 @@ WITH spans AS (
   FROM program_tasks
   WHERE run IN ('base', 'new')
 ), work AS (
-  SELECT run, name, work_time FROM work_by_name WHERE run IN ('base', 'new')
+  SELECT w.run, coalesce(f.family, w.name) AS name, w.work_time FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  WHERE w.run IN ('base', 'new')
 ), common AS (
   -- Names are missing on both sides where nothing has one.
   SELECT count(*) FILTER (WHERE in_base AND in_new) > 0 OR count(*) FILTER (WHERE in_base) = 0 OR count(*) FILTER (WHERE in_new) = 0 AS is_one_program

@@ -4,10 +4,14 @@
 --
 -- Of two programs (facts-nothing-in-common) there is nothing to explain.
 -- As in why-it-changed: the executed paths, whose changes add up to that of the makespan.
-WITH most AS (
+WITH named AS (
+  SELECT t.* EXCLUDE (name), coalesce(f.family, t.name) AS name FROM path_tasks t LEFT JOIN name_families f ON f.name = t.name
+  WHERE t.run IN ('base', 'new')
+), most AS (
   -- Of a run that became longer what grew, of one that became shorter what shrank.
   SELECT name, cause, change
-  FROM (SELECT name, cause, change, sum(change) OVER () AS change_time FROM explain_change(base => 'base', new => 'new'))
+  FROM (SELECT name, cause, change, sum(change) OVER () AS change_time 
+    FROM explain_change((SELECT * FROM named), (SELECT * FROM path_links), base => 'base', new => 'new'))
   WHERE change * sign(change_time) > 0
   ORDER BY abs(change) DESC, name, cause
   LIMIT 1
@@ -24,5 +28,5 @@ SELECT 'Look next at ' || CASE WHEN coalesce(most.name, '') = '' THEN 'tasks wit
   || '.' AS fact, most.name
 FROM most
 CROSS JOIN common
-LEFT JOIN (SELECT name FROM program_tasks WHERE run IN ('base', 'new') GROUP BY name HAVING bool_and(role = 'wait')) waits ON waits.name = most.name
+LEFT JOIN (SELECT name FROM named GROUP BY name HAVING bool_and(role = 'wait')) waits ON waits.name = most.name
 WHERE is_one_program

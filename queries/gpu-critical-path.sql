@@ -4,15 +4,15 @@
 -- chart: bar x=time y=part color=run
 --
 -- The executed path over threads and streams, backwards from the last finish. A kernel begins after its launch, the kernel before it
--- on its stream, and what its stream was told to wait for; a call that waits ends with the work that it awaits. The parts add up
+-- on its stream, what its stream was told to wait for, and what ended last on another stream of the device before it; a call that waits ends with the work that it awaits. The parts add up
 -- to the makespan of what is recorded; nothing is trimmed or rounded.
-WITH work AS (
+WITH work AS MATERIALIZED (
   -- Annotations and rows of waits do no work; what waits say stands in links.
   SELECT t.run, t.task, t.name, t.kind, t.role, t.location, t.start, t.finish, l.kind = 'stream' AS is_device
-  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
+  FROM path_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE l.kind <> 'async' AND t.finish IS NOT NULL
     AND t.kind NOT IN ('cuda_sync', 'user_annotation', 'gpu_user_annotation', 'nvtx', 'Trace', 'overhead')
-), waits AS (
+), waits AS MATERIALIZED (
   SELECT s.run, s.task, s.name, s.location, s.finish, max(k.source) FILTER (WHERE k.name = 'call') AS call,
     max(k.source) FILTER (WHERE k.name <> 'call') AS awaited
   FROM program_tasks s JOIN links k ON k.run = s.run AND k.target = s.task
@@ -38,7 +38,7 @@ WITH work AS (
     SELECT w.run, w.location, NULL, c.start, w.awaited FROM waits w JOIN work c ON c.task = w.call
     WHERE w.name = 'Stream Wait Event' AND w.awaited IS NOT NULL)
 ), chain AS (
-  SELECT run, source, target, kind FROM links WHERE kind = 'launch'
+  SELECT run, source, target, kind FROM path_links WHERE kind IN ('launch', 'collective', 'device')
   UNION ALL
   SELECT run, awaited, call, 'sync' FROM waits WHERE name <> 'Stream Wait Event' AND awaited IS NOT NULL AND call IS NOT NULL
   UNION ALL
@@ -47,7 +47,7 @@ WITH work AS (
   UNION ALL
   SELECT run, awaited, target, 'event' FROM (SELECT run, awaited, max(task) OVER (PARTITION BY run, location, number) AS target FROM orders)
   WHERE awaited IS NOT NULL AND target IS NOT NULL
-), steps AS (
+), steps AS MATERIALIZED (
   SELECT p.run, p.wait, p.running, p.cause, w.kind, w.role, w.is_device
   FROM executed_path(work, chain, (SELECT * FROM messages WHERE false)) p JOIN work w ON w.task = p.task
 ), parts AS (
@@ -55,7 +55,7 @@ WITH work AS (
     WHEN role = 'communication' THEN 'communication' WHEN role = 'copy' THEN 'copies' ELSE 'kernels' END AS part
   FROM steps
   UNION ALL
-  SELECT run, wait, CASE cause WHEN 'launch' THEN 'from launch to start' WHEN 'sync' THEN 'from device to host' WHEN 'event' THEN 'from stream to stream'
+  SELECT run, wait, CASE cause WHEN 'launch' THEN 'from launch to start' WHEN 'sync' THEN 'from device to host' WHEN 'event' THEN 'from stream to stream' WHEN 'device' THEN 'between kernels'
     WHEN 'lane' THEN CASE WHEN is_device THEN 'between kernels' ELSE 'host, nothing recorded' END ELSE 'other waits' END
   FROM steps
 )

@@ -5,7 +5,10 @@
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH work AS (
-  SELECT run, name, tasks, work_time FROM work_by_name
+  -- Where nearly all names occur once, those that differ in numbers are one: blur_*_*.
+  SELECT w.run, coalesce(f.family, w.name) AS name, sum(w.tasks) AS tasks, sum(w.work_time) AS work_time
+  FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  GROUP BY w.run, coalesce(f.family, w.name)
 ), idle AS (
   SELECT r.run, CAST(count(*) AS BIGINT) AS lanes, sum(r.makespan - n.busy_time) AS idle_time
   FROM busy_lanes n
@@ -20,18 +23,18 @@ WITH work AS (
   SELECT run, 2 AS part, 'work in ' || name AS what, work_time AS total_time, tasks AS count FROM work
 ), changes AS (
   SELECT part, what, base.total_time AS base_time, new.total_time AS new_time,
-    coalesce(new.total_time, 0) - coalesce(base.total_time, 0) AS change_time,
+    -- Work that only one of the runs has took no time in the other; a makespan that is not known is not 0.
+    CASE WHEN part = 2 THEN coalesce(new.total_time, 0) - coalesce(base.total_time, 0) ELSE new.total_time - base.total_time END AS change_time,
     base.count AS base_count, new.count AS new_count
   FROM (SELECT part, what, total_time, count FROM measures WHERE run = 'base') base
   FULL JOIN (SELECT part, what, total_time, count FROM measures WHERE run = 'new') new USING (part, what)
 )
 SELECT what,
-  -- Work that only one of the runs has took no time in the other.
   CASE WHEN part = 2 THEN coalesce(base_time, 0) ELSE base_time END AS base_time,
   CASE WHEN part = 2 THEN coalesce(new_time, 0) ELSE new_time END AS new_time,
   coalesce(base_count, 0) AS base_count, coalesce(new_count, 0) AS new_count,
   change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent
 FROM changes
 WHERE change_time <> 0 OR (base_time IS DISTINCT FROM new_time) OR (base_count IS DISTINCT FROM new_count)
-ORDER BY CASE WHEN part = 0 THEN 0 ELSE 1 END, abs(change_time) DESC, part, what
+ORDER BY CASE WHEN part = 0 THEN 0 ELSE 1 END, abs(change_time) DESC NULLS LAST, part, what
 LIMIT 30

@@ -22,14 +22,39 @@ pub(crate) fn directories(args: &LibraryArgs) -> Vec<PathBuf> {
     args.directories.iter().cloned().chain(of_project()).chain(of_user()).filter(|folder| folder.is_dir()).collect()
 }
 
+/// Reports of other tools, and the saved queries that have their figures; the pages `docs/coming-from-*.md` tell more.
+const ELSEWHERE: [(&[&str], &str); 13] = [
+    (
+        &["cuda_gpu_kern_sum", "cuda_gpu_mem_time_sum", "cuda_gpu_sum", "gpukernsum", "gpumemtimesum", "gpusum"],
+        "`gpu-kernels`",
+    ),
+    (&["cuda_gpu_mem_size_sum", "gpumemsizesum", "get_memory_bw_summary"], "`gpu-copies`"),
+    (&["cuda_api_sum", "cudaapisum"], "`gpu-calls`"),
+    (&["cuda_kern_exec_sum", "kernexecsum"], "`gpu-launches`"),
+    (&["nvtx_gpu_proj_sum", "nvtx_kern_sum", "nvtxkernsum"], "`gpu-nvtx-ranges`"),
+    (&["gpu_gaps"], "`gpu-idle-gaps`"),
+    (&["gpu_time_util", "get_temporal_breakdown"], "`gpu-time-breakdown` and `hta-temporal-breakdown`"),
+    (&["get_comm_comp_overlap"], "`gpu-communication-overlap` and `hta-communication-overlap`"),
+    (&["get_idle_time_breakdown"], "`gpu-idle-gaps` and `hta-idle-breakdown`"),
+    (&["get_gpu_kernel_breakdown"], "`gpu-kernels`, `hta-kernel-types` and `hta-kernels`"),
+    (&["get_cuda_kernel_launch_stats"], "`gpu-launches` and `hta-launch-statistics`"),
+    (&["get_queue_length_summary"], "`gpu-queue-length` and `hta-queue-length`"),
+    (&["critical_path_analysis"], "`gpu-critical-path` and `hta-critical-path`"),
+];
+
 /// The query of a name, whose file is read within `--timeout`.
 pub(crate) fn find(library: &Library, name: &str) -> Result<SavedQuery, Failure> {
     let (searched, wanted) = (library.clone(), name.to_owned());
     match timeout::parsing(move || searched.find(&wanted))?? {
         Some(query) => Ok(query),
-        None => Err(Problem::new(format!("no saved query `{name}`{}", did_you_mean(name, library.names())))
-            .hint("`tq queries` lists the saved queries")
-            .into()),
+        None => {
+            let ours = ELSEWHERE.iter().find(|(theirs, _)| theirs.contains(&name)).map(|(_, ours)| *ours);
+            let meant =
+                ours.map_or_else(|| did_you_mean(name, library.names()), |ours| format!("; its figures are in {ours}"));
+            Err(Problem::new(format!("no saved query `{name}`{meant}"))
+                .hint("`tq queries` lists the saved queries")
+                .into())
+        }
     }
 }
 

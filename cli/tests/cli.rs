@@ -30,6 +30,8 @@ mod memory;
 #[cfg(target_os = "linux")]
 #[path = "cli/memory_of_formats.rs"]
 mod memory_of_formats;
+#[path = "cli/names.rs"]
+mod names;
 #[path = "cli/remote.rs"]
 mod remote;
 #[path = "cli/reports.rs"]
@@ -322,7 +324,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, idle_stretches, lost_dependencies, … (52 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, collectives, executions, idle_stretches, … (56 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -341,56 +343,6 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
         --- stderr
         error: standard input cannot be both the trace and the SQL
         hint: give the SQL with `-c` or in a file
-        --- exit 2
-    "#]]);
-}
-
-#[test]
-fn misspelt_names_get_the_nearest() {
-    let place = Place::new();
-    place.tq("query run.json -c 'SELECT strat FROM tasks'").check(&expect![[r#"
-        --- stderr
-        error: no column `strat`
-          |
-        1 | SELECT strat FROM tasks
-          |        ^^^^^
-        hint: did you mean `start`?
-        --- exit 2
-    "#]]);
-    place.tq("query run.json -c 'SELECT * FROM tasks WHERE bussy(start, finish) > 3'").check(&expect![[r#"
-        --- stderr
-        error: no function `bussy`
-          |
-        1 | SELECT * FROM tasks WHERE bussy(start, finish) > 3
-          |                           ^^^^^
-        hint: did you mean `busy`?
-        --- exit 2
-    "#]]);
-    place.tq("query run.json -c 'SET datafusion.execution.batchsize = 5'").check(&expect![[r#"
-        --- stderr
-        error: no setting `datafusion.execution.batchsize`
-          |
-        1 | SET datafusion.execution.batchsize = 5
-          |     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        hint: did you mean `datafusion.execution.batch_size`?
-        --- exit 2
-    "#]]);
-    place.tq("formats tfproff").check(&expect![[r#"
-        --- stderr
-        error: no format `tfproff`; did you mean `tfprof`?
-        hint: `tq formats` lists the formats
-        --- exit 2
-    "#]]);
-    place.tq("tables taks").check(&expect![[r#"
-        --- stderr
-        error: no table `taks`; did you mean `tasks`?
-        hint: `tq tables` lists the tables
-        --- exit 2
-    "#]]);
-    place.tq("functions bussy").check(&expect![[r#"
-        --- stderr
-        error: no function `bussy`; did you mean `busy`?
-        hint: `tq functions` lists the functions
         --- exit 2
     "#]]);
 }
@@ -688,6 +640,12 @@ fn the_prompt_reads_a_pipe_without_prompting() {
             Tables, with their rows:
               busy_lanes         2  How long each of the `working_lanes` was busy, those that never ran
                                     included.
+              collectives        0  Tasks in which ranks work together and none is done before the last one has
+                                    begun: communication kernels of devices (NCCL, RCCL), `gloo:…`, and those of
+                                    MPI whose result needs all ranks. The k-th of a name and process group on
+                                    each rank is the same one; left out are those that only one rank has and,
+                                    where ranks have not the same number of them, those that one rank ended
+                                    before another began. Where clocks of hosts differ, so do the starts.
               counters           0  Values over time, or totals.
               events             0  Instants: milestones, marks, tags.
               executions         0  Scalability studies: one row per run, region and repetition.
@@ -708,8 +666,21 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     message once: where a run has messages as they are sent (kind logical), as
                                     they are handled (handled) and the buffers that carry them (local_send,
                                     nonblock_send), only the first of these count.
+              name_families      3  What a name of task is called where runs are compared. Where nine of ten
+                                    names occur once in a run (`blur_3_2`), names that differ in numbers alone
+                                    are one, `blur_*_*`, if that leaves more than one, and at most a quarter;
+                                    else each is its own. Tasks without name are not in it.
               parent_links       0  The parents of tasks: declared by the trace, or by nesting on a lane; a task
                                     can have both.
+              path_links         1  What released the tasks of an executed path: `links`; kind collective from
+                                    the rank that began a collective last to the others; kind device from the
+                                    work that ended last on a device to what begins there next on another
+                                    stream. The last are guesses: recordings of devices seldom name the events
+                                    for which streams wait.
+              path_tasks         3  The tasks of an executed path: `program_tasks`, where a rank that waits in a
+                                    collective begins it one tick after the last one did. Until then it has a
+                                    task of role wait with a number below 0, and by `path_links` the path goes
+                                    on where the rank was that all waited for.
               program_locations  3  The locations of the program: `locations` without those that hold nothing
                                     but what the recorder wrote of itself (role profiler). The saved queries
                                     read it.
@@ -727,7 +698,8 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     later on their location.
               working_lanes      2  Locations that run tasks themselves: `working_locations` without those that
                                     hold others (executors, processes, ranks, nodes, devices, scopes) and
-                                    without ports.
+                                    without ports. A rank, process, node or executor that holds no other and has
+                                    tasks is one.
               working_locations  3  The locations that execute tasks: `program_locations` without those of kind
                                     async and state and of role communication (all of them where there are no
                                     others).

@@ -487,7 +487,7 @@ const LOCATION_COLUMNS: [(&str, &str); 10] = [
 ];
 
 /// Views over the tables that every session has.
-pub static VIEWS: [ViewSpec; 14] = [
+pub static VIEWS: [ViewSpec; 18] = [
     ViewSpec {
         name: PROGRAM_TASKS,
         description: "The tasks of the program: `tasks` without the rows that the recorder wrote of itself (role profiler); \
@@ -567,8 +567,11 @@ pub static VIEWS: [ViewSpec; 14] = [
     ViewSpec {
         name: "working_lanes",
         description: "Locations that run tasks themselves: `working_locations` without those that hold others (executors, processes, \
-                      ranks, nodes, devices, scopes) and without ports.",
-        sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node', 'device', 'scope', 'port')",
+                      ranks, nodes, devices, scopes) and without ports. A rank, process, node or executor that holds no other and has tasks is one.",
+        sql: "SELECT * FROM working_locations WHERE kind NOT IN ('executor', 'process', 'rank', 'node', 'device', 'scope', 'port') \
+              UNION ALL SELECT * FROM working_locations AS o WHERE kind IN ('executor', 'process', 'rank', 'node') \
+              AND NOT EXISTS (SELECT 1 FROM locations AS l WHERE l.run = o.run AND l.parent = o.location) \
+              AND EXISTS (SELECT 1 FROM tasks AS t WHERE t.run = o.run AND t.location = o.location)",
         columns: &LOCATION_COLUMNS,
     },
     ViewSpec {
@@ -619,6 +622,96 @@ pub static VIEWS: [ViewSpec; 14] = [
             ("task_before", "The task that ran last before it; NULL where none did."),
             ("task_after", "The task that runs first after it; NULL where none does."),
         ],
+    },
+    ViewSpec {
+        name: "collectives",
+        description: "Tasks in which ranks work together and none is done before the last one has begun: communication kernels of \
+                      devices (NCCL, RCCL), `gloo:…`, and those of MPI whose result needs all ranks. The k-th of a name and process group on \
+                      each rank is the same one; left out are those that only one rank has and, where ranks have not the same number of them, those \
+                      that one rank ended before another began. Where clocks of hosts differ, so do the starts.",
+        sql: "SELECT run, task, rank, name, start, finish, on_device, last_start, last_task, ranks FROM ( \
+                SELECT *, max(start) OVER same AS last_start, count(*) OVER same AS ranks, min(finish) OVER same AS first_finish, \
+                  min(of_rank) OVER same = max(of_rank) OVER same AS are_as_many, \
+                  first_value(task) OVER (PARTITION BY run, name, process_group, number ORDER BY start DESC, task) AS last_task \
+                FROM (SELECT t.run, t.task, coalesce(d.process, l.process, l.location) AS rank, t.name, t.start, t.finish, \
+                    t.kind IS NOT DISTINCT FROM 'kernel' AS on_device, coalesce(t.args->>'Process Group Name', '') AS process_group, \
+                    row_number() OVER (PARTITION BY t.run, coalesce(d.process, l.process, l.location), t.name, \
+                      coalesce(t.args->>'Process Group Name', '') ORDER BY t.start, t.task) AS number, \
+                    count(*) OVER (PARTITION BY t.run, coalesce(d.process, l.process, l.location), t.name, \
+                      coalesce(t.args->>'Process Group Name', '')) AS of_rank \
+                  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location \
+                  LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock \
+                  WHERE t.finish IS NOT NULL AND ((t.kind = 'kernel' AND t.role = 'communication') OR t.name LIKE 'gloo:%' \
+                    OR t.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Allgatherv', 'MPI_Alltoall', 'MPI_Alltoallv', \
+                      'MPI_Alltoallw', 'MPI_Reduce_scatter', 'MPI_Reduce_scatter_block'))) \
+                WINDOW same AS (PARTITION BY run, name, process_group, number)) \
+              WHERE ranks > 1 AND (are_as_many OR last_start < first_finish)",
+        columns: &[
+            ("run", "The recording."),
+            ("task", "The task of this rank."),
+            ("rank", "The process of its location, or of the rank that its device belongs to; else the location."),
+            ("name", "Its name."),
+            ("start", "When this rank began it."),
+            ("finish", "When it ended here."),
+            ("on_device", "Whether it is a kernel."),
+            ("last_start", "When the last rank began it: until then the others waited."),
+            ("last_task", "The task of that rank."),
+            ("ranks", "How many ranks took part, two or more."),
+        ],
+    },
+    ViewSpec {
+        name: "path_tasks",
+        description: "The tasks of an executed path: `program_tasks`, where a rank that waits in a collective begins it one tick after the \
+                      last one did. Until then it has a task of role wait with a number below 0, and by `path_links` the path goes on where \
+                      the rank was that all waited for.",
+        sql: "SELECT t.run, t.task, t.name, t.kind, t.role, t.location, \
+                CASE WHEN c.last_start > t.start AND c.last_start < t.finish THEN c.last_start + 1 ELSE t.start END AS start, t.finish \
+              FROM program_tasks t LEFT JOIN collectives c ON c.task = t.task UNION ALL \
+              SELECT c.run, -1 - c.task, c.name, t.kind, 'wait', t.location, c.start, c.last_start + 1 \
+              FROM collectives c JOIN program_tasks t ON t.task = c.task WHERE c.last_start > c.start AND c.last_start < c.finish",
+        columns: &[
+            ("run", "The recording."),
+            ("task", "The task; -1 - task for its wait."),
+            ("name", "Its name."),
+            ("kind", "As in `tasks`."),
+            ("role", "As in `tasks`."),
+            ("location", "Where it ran."),
+            ("start", "When it began, in a collective when all had begun."),
+            ("finish", "First tick after it; NULL when it never ended."),
+        ],
+    },
+    ViewSpec {
+        name: "path_links",
+        description: "What released the tasks of an executed path: `links`; kind collective from the rank that began a collective last to \
+                      the others; kind device from the work that ended last on a device to what begins there next on another \
+                      stream. The last are guesses: recordings of devices seldom name the events for which streams wait.",
+        sql: "SELECT run, source, target, kind FROM links UNION ALL \
+              SELECT run, last_task, task, 'collective' FROM collectives WHERE last_task <> task AND last_start < finish UNION ALL \
+              SELECT run, source, task, 'device' FROM ( \
+                SELECT run, task, location, last_value(ended) IGNORE NULLS OVER before AS source, \
+                  last_value(CASE WHEN ended IS NOT NULL THEN location END) IGNORE NULLS OVER before AS source_location \
+                FROM (SELECT run, device, location, finish AS time, 0 AS turn, task AS ended, CAST(NULL AS BIGINT) AS task \
+                  FROM gpu.device_tasks UNION ALL SELECT run, device, location, start, 1, NULL, task FROM gpu.device_tasks) \
+                WINDOW before AS (PARTITION BY run, device ORDER BY time, turn, ended, task ROWS UNBOUNDED PRECEDING)) \
+              WHERE task IS NOT NULL AND source_location <> location",
+        columns: &[
+            ("run", "The recording."),
+            ("source", "The task that came before."),
+            ("target", "The task that it released."),
+            ("kind", "As in `links`; collective or device."),
+        ],
+    },
+    ViewSpec {
+        name: "name_families",
+        description: "What a name of task is called where runs are compared. Where nine of ten names occur once in a run (`blur_3_2`), \
+                      names that differ in numbers alone are one, `blur_*_*`, if that leaves more than one, and at most a quarter; \
+                      else each is its own. Tasks without name are not in it.",
+        sql: "SELECT name, CASE WHEN 10 * count(*) OVER () * (SELECT count(*) FROM runs) >= 9 * sum(tasks) OVER () \
+                AND max(number) OVER () > 1 AND 4 * max(number) OVER () <= count(*) OVER () THEN family ELSE name END AS family \
+              FROM (SELECT name, family, tasks, dense_rank() OVER (ORDER BY family) AS number \
+                FROM (SELECT CAST(name AS VARCHAR) AS name, regexp_replace(CAST(name AS VARCHAR), '[0-9]+', '*', 'g') AS family, count(*) AS tasks \
+                  FROM program_tasks WHERE name <> '' GROUP BY name))",
+        columns: &[("name", "The name."), ("family", "What stands for it.")],
     },
     ViewSpec {
         name: "parent_links",

@@ -2,8 +2,8 @@
 //!
 //! One run of each side is opened in a separate session, as `base` and `new`, and a saved query is run. That of the busy time and
 //! that of the critical path add up to the change of these. For all else it is `why-it-changed`, which calls `explain_change`: its
-//! rows add up to the difference of the makespans; of folded stacks, `weights-changed`. A project can replace each of them by its
-//! own in `.tq/queries`.
+//! rows add up to the difference of the makespans; of folded stacks, `weights-changed`; of scalability studies, `pascal-region-changes`. Which
+//! locations changed unlike the others is said once, by `busy-locations-changed`. A project can replace each of them by its own in `.tq/queries`.
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::compute::cast;
@@ -28,6 +28,14 @@ const OF_PATHS: Explanation =
     ("why-it-changed", "what changed, the makespan by the work and the waits that it is made of");
 const OF_BUSY_TIME: Explanation = ("busy-time-changed", "what changed, the busy time by name of task");
 const OF_CRITICAL_PATH: Explanation = ("critical-path-changed", "what changed, the critical path by name of task");
+/// Where it is, said once.
+const OF_LOCATIONS: Explanation =
+    ("busy-locations-changed", "where, the locations whose busy time changed unlike that of the others");
+/// That of scalability studies.
+const OF_STUDIES: Explanation = (
+    "pascal-region-changes",
+    "what changed, the time of each region at the largest size on the most cores of both studies",
+);
 /// That of folded stacks.
 const OF_WEIGHTS: Explanation = ("weights-changed", "what changed, the weight by name of frame");
 /// How many lines of it are shown.
@@ -48,32 +56,49 @@ pub(super) fn add_to_changes(
     // Each explanation, and the metric that it stands under.
     let mut told: Vec<(Explanation, String)> = Vec::new();
     for (query, what, evidence) in changed {
-        let explanation = match query.as_str() {
+        let mut explanation = match query.as_str() {
             _ if is_of_weights => OF_WEIGHTS,
             BUSY_TIME | "busy-time" => OF_BUSY_TIME,
             CRITICAL_PATH | "critical-path-length" => OF_CRITICAL_PATH,
             _ => OF_PATHS,
         };
-        if let Some((_, place)) = told.iter().find(|(known, _)| *known == explanation) {
-            evidence.more.push(format!("what changed: see {place}"));
-            continue;
-        }
         let of = |side, run: &str| evidence.runs.as_deref().is_none_or(|runs| pairs.called(side, Some(run)) == runs);
         let typical_base = typical(base, &args.baseline, |run| of(0, run))?;
         let (base, new) = match (typical_base, typical(new, &args.open.traces, |run| of(1, run))?) {
             (Some(base), Some(new)) => (base, new),
-            // Several runs in one file cannot be opened one by one.
-            _ => continue,
+            // Several runs in one file cannot be opened one by one: those of a study are compared as a whole.
+            _ => match (args.baseline.as_slice(), args.open.traces.as_slice()) {
+                ([base], [new]) => {
+                    explanation = OF_STUDIES;
+                    (path_of(base).to_owned(), path_of(new).to_owned())
+                }
+                _ => continue,
+            },
         };
+        if let Some((_, place)) = told.iter().find(|(known, _)| *known == explanation) {
+            evidence.more.push(format!("what changed: see {place}"));
+            continue;
+        }
         let traces = vec![format!("base={base}"), format!("new={new}")];
         let open = OpenArgs { traces, run_pattern: None, ..args.open.clone() };
-        match explain(&open, args, explanation) {
-            Ok(Some(text)) => {
+        let said = Connection::open(&open).and_then(|mut connection| {
+            let Some(text) = explain(&mut connection, args, explanation)? else { return Ok(None) };
+            // That is worth a word once, and its lack none.
+            let wanted = told.is_empty() && explanation != OF_STUDIES && explanation != OF_WEIGHTS;
+            let places = wanted.then(|| explain(&mut connection, args, OF_LOCATIONS).ok().flatten()).flatten();
+            Ok(Some((text, places)))
+        });
+        match said {
+            Ok(Some((text, places))) => {
                 let traces =
                     [format!("base={}", TraceSpec::shown_text(&base)), format!("new={}", TraceSpec::shown_text(&new))];
                 let (said, all) = (traces.join(", "), traces.join(" "));
                 evidence.more.push(format!("{} ({said}; `tq report {all}` tells more):", explanation.1));
                 evidence.more.extend(text.lines().map(str::to_owned));
+                if let Some(places) = places {
+                    evidence.more.push(format!("{}:", OF_LOCATIONS.1));
+                    evidence.more.extend(places.lines().map(str::to_owned));
+                }
                 told.push((explanation, format!("{query}, {what}")));
             }
             Ok(None) => {}
@@ -88,9 +113,9 @@ pub(super) fn add_to_changes(
     Ok(())
 }
 
-fn explain(open: &OpenArgs, args: &CheckArgs, (name, _): Explanation) -> Result<Option<String>, Failure> {
+/// The first rows of a saved query; `None` where the traces lack what it needs, and where it has no rows.
+fn explain(connection: &mut Connection, args: &CheckArgs, (name, _): Explanation) -> Result<Option<String>, Failure> {
     let Some(query) = library::open(&args.library)?.find(name)? else { return Ok(None) };
-    let mut connection = Connection::open(open)?;
     if !connection.unmet(&query)?.is_empty() {
         return Ok(None);
     }
@@ -101,7 +126,7 @@ fn explain(open: &OpenArgs, args: &CheckArgs, (name, _): Explanation) -> Result<
         return Ok(None);
     }
     let names = Names::default();
-    label_tasks(&mut connection, &names)?;
+    label_tasks(connection, &names)?;
     let shown = with_labels(&names, &answer.slice(0, answer.num_rows().min(ROWS_SHOWN)))?;
     Ok(Some(super::print::table(&shown, tick)?))
 }
@@ -126,7 +151,7 @@ fn typical(side: &mut Side, traces: &[String], is_meant: impl Fn(&str) -> bool) 
 fn traces_of_runs(side: &Side, traces: &[String]) -> Option<Vec<String>> {
     let store_of = |trace: &String| {
         let TraceSpec { name, path } = TraceSpec::parse(trace);
-        tq_engine::store::find(&path).filter(|place| place.pattern.is_none()).map(|place| (name, place.root))
+        tq_engine::store::find(&path).map(|place| (name, place.root))
     };
     if !traces.iter().any(|trace| store_of(trace).is_some()) {
         return (side.runs == traces.len()).then(|| traces.to_vec());

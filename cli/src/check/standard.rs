@@ -71,7 +71,9 @@ pub(super) fn keep_answerable(suite: &mut Suite, [new, base]: [&mut Side; 2]) ->
         kept.push(Err(Outcome::of(query, 1, String::new(), Verdict::Noted(note))));
     }
     if count == 0 {
-        return Err(Problem::new("there is nothing to compare: one of the sides has no tasks").into());
+        return Err(Problem::new("there is nothing to compare: not both sides have tasks")
+            .hint("`--query NAME` compares other figures; `tq report base=BASE new=NEW` shows what the traces hold")
+            .into());
     }
     suite.entries = match strangers(new, base)? {
         Some(outcome) => vec![Err(outcome)],

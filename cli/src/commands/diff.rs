@@ -8,6 +8,7 @@
 //! critical path  …                                            where both have dependencies
 //!
 //! Why: what the executed paths spent …                         the saved query why-it-changed
+//! Where …                                                      the saved query busy-locations-changed, if it has rows
 //! What changed most …                                         the saved query what-changed; of folded stacks, weights-changed
 //! ```
 //! A critical path that only one of the two has is not compared, and a line says so. Above stands, where it is so, that the two have no name of task in common; below it, that nothing changed.
@@ -35,12 +36,13 @@ use crate::text::words::{counted, more_rows, signed_percent};
 use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
-const TABLES: [(&str, &str, &str); 3] = [
+const TABLES: [(&str, &str, &str); 4] = [
     (
         "why",
         "Why: what the executed paths spent; the changes of all names add up to that of the makespan",
         "why-it-changed",
     ),
+    ("where", "Where: locations whose busy time changed unlike that of the others", "busy-locations-changed"),
     ("what", "What changed most: work by name, idle locations", "what-changed"),
     (
         "weights",
@@ -212,7 +214,7 @@ impl Found<'_> {
             text.push_str(&format!("Beware: {strangers}\n\n"));
         }
         if measures.is_empty() {
-            text.push_str("Neither makespan nor busy time can be compared: one of the runs has no tasks.\n");
+            text.push_str("Neither makespan nor busy time can be compared: not both runs have tasks. `tq report base=BASE new=NEW` shows what they hold.\n");
         }
         let cells: Vec<[String; 4]> = measures.iter().map(|measure| cells(measure, tick)).collect();
         let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

@@ -37,6 +37,7 @@ const WORTH_ASKING: &[(&str, &str)] = &[
     ("folded", "flame-graph"),
     ("folded", "call-tree"),
     ("", "gpu-time-breakdown"),
+    ("", "gpu-collective-skew"),
     ("", "gpu-critical-path"),
     ("", "gpu-kernels"),
     ("", "critical-path-by-name"),
@@ -108,16 +109,16 @@ fn broken(lines: &[String]) -> String {
     lines.iter().flat_map(|line| wrapped(line, width)).map(|line| line + "\n").collect()
 }
 
-/// The busiest location of each run, and which part of the makespan that was; `None` where that cannot be said at once.
+/// The busiest location of each run, which part of the makespan that was, and that of the others; `None` where that cannot be said at once.
 fn busiest(connection: &mut Connection) -> Option<RecordBatch> {
     let sql = format!(
-        "SELECT run, min(location) AS location, round(100.0 * max(busy) / max(makespan)) AS percent, count(*) AS alike FROM ( \
-           SELECT runs.run, location, busy(start, finish) AS busy, makespan, \
-             rank() OVER (PARTITION BY runs.run ORDER BY busy(start, finish) DESC) AS place \
-           FROM working_spans JOIN runs USING (run) \
-           WHERE finish IS NOT NULL AND makespan > 0 AND locations > 1 AND (SELECT sum(tasks) FROM runs) <= {TASKS_MAX} \
-           GROUP BY runs.run, location, makespan) \
-         WHERE place = 1 GROUP BY run"
+        "SELECT run, min(location) AS location, round(100.0 * max(busy_time) / max(makespan)) AS percent, count(*) AS alike, \
+           max(round(100.0 * (all_time - busy_time) / ((lanes - 1) * makespan))) AS others FROM ( \
+           SELECT runs.run, location, busy_time, makespan, sum(busy_time) OVER same AS all_time, count(*) OVER same AS lanes, \
+             rank() OVER (PARTITION BY runs.run ORDER BY busy_time DESC) AS place \
+           FROM busy_lanes JOIN runs USING (run) WHERE makespan > 0 AND (SELECT sum(tasks) FROM runs) <= {TASKS_MAX} \
+           WINDOW same AS (PARTITION BY runs.run)) \
+         WHERE place = 1 AND lanes > 1 AND busy_time > 0 GROUP BY run"
     );
     connection.collect(&sql, &Params::new()).ok()
 }
@@ -136,7 +137,12 @@ fn in_words(busiest: &RecordBatch, run: &str) -> Result<String, Failure> {
                 // One of several that were as busy was not busiest.
                 alike => format!("{alike} of them were busiest"),
             };
-            return Ok(format!("; {busiest}, {} % of it", cell(2)?.trim_end_matches(".0")));
+            let percent = |column| cell(column).map(|text| text.trim_end_matches(".0").to_owned());
+            let others = match alike.as_str() {
+                "1" => format!(", the others {} % on average", percent(4)?),
+                _ => String::new(),
+            };
+            return Ok(format!("; {busiest}, {} % of it{others}", percent(2)?));
         }
     }
     Ok(String::new())

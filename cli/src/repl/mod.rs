@@ -33,7 +33,7 @@ use tq_engine::sql::{self, Statement};
 
 use crate::args::{Args, Command, LibraryArgs, OpenArgs};
 use crate::connection::{Connection, Params};
-use crate::errors::{Failure, Problem};
+use crate::errors::{Failure, Problem, did_you_mean};
 use crate::files::{Inputs, Outputs};
 use crate::format::Format;
 use crate::output::buffer::Buffer;
@@ -41,6 +41,7 @@ use crate::output::{self, Destination, Look, Output, Picture, print};
 use crate::progress::{self, Meter};
 use crate::settings::{self, Settings};
 use crate::text::runner::Spelling;
+use crate::text::visible::visible;
 use crate::text::words::{self, wrapped};
 use crate::{config, library, memory, pictures, terminal};
 
@@ -420,8 +421,15 @@ impl Prompt {
     fn reopen(&mut self, rest: &str) -> Result<(), Failure> {
         let mut traces = library::words(rest)?;
         let mut example = None;
-        if traces == ["example"] && !Path::new("example").exists() {
-            traces = vec![example.insert(Example::write()?).trace()];
+        if let [trace] = traces.as_slice()
+            && !Path::new(trace).exists()
+        {
+            let meant = did_you_mean(trace, ["example"]);
+            if trace == "example" {
+                traces = vec![example.insert(Example::write()?).trace()];
+            } else if !meant.is_empty() {
+                return Err(Problem::new(format!("no trace `{}`{meant}", visible(trace))).into());
+            }
         }
         if traces.is_empty() {
             return Err(Problem::new("`\\open` needs a trace")

@@ -114,12 +114,12 @@ pub(crate) fn listed(entries: &[(String, String)], width: Option<usize>) -> Stri
     text
 }
 
-/// Text broken at blanks; its own line ends stay.
+/// Text broken at blanks, but not between a number and its unit; its own line ends stay.
 pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in visible_lines(text).lines() {
         let mut line = String::new();
-        for word in paragraph.split(' ') {
+        for word in words_with_units(paragraph) {
             if !line.is_empty() && line.width() + 1 + word.width() > width {
                 lines.push(std::mem::take(&mut line));
             }
@@ -133,9 +133,33 @@ pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// The words of a line; `18.5 ms` is one.
+fn words_with_units(line: &str) -> Vec<&str> {
+    let ends_in_digit = |start: usize, end: usize| line[start..end].ends_with(|c: char| c.is_ascii_digit());
+    let is_unit = |rest: &str| {
+        let word = rest.split(' ').next().unwrap_or_default().trim_end_matches([',', ';', '.', ':', ')']);
+        ["ns", "µs", "ms", "s", "%"].contains(&word)
+    };
+    let (mut words, mut start) = (vec![], 0);
+    for (at, _) in line.match_indices(' ') {
+        if !(ends_in_digit(start, at) && is_unit(&line[at + 1..])) {
+            words.push(&line[start..at]);
+            start = at + 1;
+        }
+    }
+    words.push(&line[start..]);
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_break_before_a_number_and_not_behind_it() {
+        assert_eq!(wrapped("it took 18.5 ms, 99 % of all", 13), ["it took", "18.5 ms, 99 %", "of all"]);
+        assert_eq!(wrapped("a  b 7 tasks", 4), ["a  b", "7", "tasks"]);
+    }
 
     #[test]
     fn changes_have_a_sign_unless_they_are_nothing() {

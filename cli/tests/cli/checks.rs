@@ -264,6 +264,10 @@ fn metrics_are_compared_with_a_baseline() {
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │  80.0 µs │     20.0 µs
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  E0/W1    │   60.0 µs │  80.0 µs │     20.0 µs │           33.3
         FAILED names: metric total_time: 1 of 3 worse by more than 10.0 µs; 1 against 1 run: the tolerance alone decides
                   name │    base │     new │  change │ change_percent
                  ──────┼─────────┼─────────┼─────────┼────────────────
@@ -364,41 +368,6 @@ fn a_study_is_compared_configuration_by_configuration() {
     "#]]);
 }
 
-/// Runs that a pattern chooses from a store are explained as traces are, and the other side need not be a store.
-#[test]
-fn runs_of_a_store_are_explained() {
-    let place = Place::new();
-    place.write("makespan.sql", MAKESPAN);
-    for (name, by) in [("day", 0), ("night", 40), ("later", 44)] {
-        place.write(&format!("{name}.json"), &longer(by));
-    }
-    place.tq("import day=day.json night/1=night.json night/2=later.json --into runs.store");
-    place.tq("check runs.store --run night/* --query makespan.sql --baseline run.json").check(&expect![[r#"
-        FAILED makespan: metric makespan: 80.0 µs → 122 µs (+52.5 %), tolerance 5%; 1 against 2 runs: the tolerance alone decides
-                     base │    new │  change │ change_percent
-                 ─────────┼────────┼─────────┼────────────────
-                  80.0 µs │ 122 µs │ 42.0 µs │           52.5
-                 what changed, the makespan by the work and the waits that it is made of (base=run.json, new=runs.store/night/1; `tq report base=run.json new=runs.store/night/1` tells more):
-                  what    │ base_time │ new_time │ change_time
-                 ─────────┼───────────┼──────────┼─────────────
-                  b: work │   60.0 µs │   100 µs │     40.0 µs
-        1 check: 1 failed
-        --- exit 1
-    "#]]);
-    place.tq("check night.json --query makespan.sql --run day --baseline runs.store").check(&expect![[r#"
-        FAILED makespan: metric makespan: 80.0 µs → 120 µs (+50.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
-                     base │    new │  change │ change_percent
-                 ─────────┼────────┼─────────┼────────────────
-                  80.0 µs │ 120 µs │ 40.0 µs │           50.0
-                 what changed, the makespan by the work and the waits that it is made of (base=runs.store/day, new=night.json; `tq report base=runs.store/day new=night.json` tells more):
-                  what    │ base_time │ new_time │ change_time
-                 ─────────┼───────────┼──────────┼─────────────
-                  b: work │   60.0 µs │   100 µs │     40.0 µs
-        1 check: 1 failed
-        --- exit 1
-    "#]]);
-}
-
 /// Several traces a side: the same names belong together, names that only count are repetitions.
 #[test]
 fn traces_of_the_same_name_are_compared() {
@@ -415,6 +384,10 @@ fn traces_of_the_same_name_are_compared() {
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │   100 µs │     40.0 µs
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
         FAILED busy time: metric busy_time: 1 of 2 worse by more than 5%, most `small` (+36.4 %); 1 against 1 run: the tolerance alone decides
                   runs  │   base │    new │  change │ change_percent
                  ───────┼────────┼────────┼─────────┼────────────────
@@ -577,6 +550,10 @@ fn what_cannot_be_right_is_said() {
                   what    │ base_time │ new_time │ change_time
                  ─────────┼───────────┼──────────┼─────────────
                   b: work │   60.0 µs │   100 µs │     40.0 µs
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
         FAILED total: metric total: 110 µs → 150 µs (+36.4 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                     base │    new │  change │ change_percent
                  ────────┼────────┼─────────┼────────────────
@@ -633,6 +610,10 @@ fn repetitions_tell_noise_from_a_change() {
                           what    │ base_time │ new_time │ change_time
                          ─────────┼───────────┼──────────┼─────────────
                           b: work │   64.0 µs │   104 µs │     40.0 µs
+                         where, the locations whose busy time changed unlike that of the others:
+                          location │ base_time │ new_time │ change_time │ change_percent
+                         ──────────┼───────────┼──────────┼─────────────┼────────────────
+                          E0/W1    │   64.0 µs │   104 µs │     40.0 µs │           62.5
                 1 check: 1 failed
                 --- exit 1
             "#]],
@@ -649,6 +630,10 @@ fn repetitions_tell_noise_from_a_change() {
                           what    │ base_time │ new_time │ change_time
                          ─────────┼───────────┼──────────┼─────────────
                           b: work │   64.0 µs │   100 µs │     36.0 µs
+                         where, the locations whose busy time changed unlike that of the others:
+                          location │ base_time │ new_time │ change_time │ change_percent
+                         ──────────┼───────────┼──────────┼─────────────┼────────────────
+                          E0/W1    │   64.0 µs │   100 µs │     36.0 µs │           56.3
                 1 check: 1 failed
                 --- exit 1
             "#]],
@@ -665,6 +650,10 @@ fn repetitions_tell_noise_from_a_change() {
                           what    │ base_time │ new_time │ change_time
                          ─────────┼───────────┼──────────┼─────────────
                           b: work │   64.0 µs │   102 µs │     38.0 µs
+                         where, the locations whose busy time changed unlike that of the others:
+                          location │ base_time │ new_time │ change_time │ change_percent
+                         ──────────┼───────────┼──────────┼─────────────┼────────────────
+                          E0/W1    │   64.0 µs │   102 µs │     38.0 µs │           59.4
                 1 check: 1 failed
                 --- exit 1
             "#]],

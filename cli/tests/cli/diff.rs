@@ -29,6 +29,12 @@ fn two_runs_are_compared_in_a_command() {
         ────────────┼───────────┼──────────┼─────────────
          b: waiting │   15.0 µs │  25.0 µs │     10.0 µs
 
+        Where: locations whose busy time changed unlike that of the others
+
+         location │ base_time │ new_time │ change_time │ change_percent
+        ──────────┼───────────┼──────────┼─────────────┼────────────────
+         w0       │   20.0 µs │  30.0 µs │     10.0 µs │           50.0
+
         What changed most: work by name, idle locations
 
          what           │ base_time │ new_time │ base_count │ new_count │ change_time │ change_percent
@@ -87,6 +93,15 @@ fn two_runs_are_compared_in_a_command() {
               "new_count": 1,
               "new_time": 30000,
               "what": "work in a"
+            }
+          ],
+          "where": [
+            {
+              "base_time": 20000,
+              "change_percent": 50.0,
+              "change_time": 10000,
+              "location": "w0",
+              "new_time": 30000
             }
           ],
           "why": [
@@ -186,6 +201,10 @@ fn a_baseline_alone_is_enough_for_a_check() {
                   what       │ base_time │ new_time │ change_time
                  ────────────┼───────────┼──────────┼─────────────
                   b: waiting │   15.0 µs │  25.0 µs │     10.0 µs
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  w0       │   20.0 µs │  30.0 µs │     10.0 µs │           50.0
         FAILED busy time: metric busy_time: 35.0 µs → 45.0 µs (+28.6 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────

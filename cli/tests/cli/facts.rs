@@ -178,12 +178,12 @@ fn a_slice_counts_what_lies_in_it_everywhere() {
         (
             "load-imbalance",
             expect![[r#"
-             run │ lanes │ least_time │ most_time │ imbalance │ imbalance_percent │ load_balance │  gini
-            ─────┼───────┼────────────┼───────────┼───────────┼───────────────────┼──────────────┼───────
-             run │     2 │    10.0 µs │   25.0 µs │     1.429 │              60.0 │          0.7 │ 0.214
-            (1 row)
-            --- exit 0
-        "#]],
+                 run │ lanes │ most_time │ imbalance │ least_time │ imbalance_percent │ load_balance │  gini
+                ─────┼───────┼───────────┼───────────┼────────────┼───────────────────┼──────────────┼───────
+                 run │     2 │   25.0 µs │     1.429 │    10.0 µs │              60.0 │          0.7 │ 0.214
+                (1 row)
+                --- exit 0
+            "#]],
         ),
         (
             "longest-tasks",

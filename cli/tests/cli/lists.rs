@@ -70,7 +70,8 @@ fn lists_describe_themselves() {
                                      where there are no others).
           working_lanes              (view) Locations that run tasks themselves: `working_locations` without
                                      those that hold others (executors, processes, ranks, nodes, devices,
-                                     scopes) and without ports.
+                                     scopes) and without ports. A rank, process, node or executor that holds
+                                     no other and has tasks is one.
           busy_lanes                 (view) How long each of the `working_lanes` was busy, those that never
                                      ran included.
           spans_and_ends             (view) The `working_spans`, and for each run two without task and
@@ -82,6 +83,27 @@ fn lists_describe_themselves() {
                                      `working_spans`, from the first start to the last finish of their run,
                                      as its makespan, or of the slice. Locations without spans have none.
                                      Saved queries about idle time read it.
+          collectives                (view) Tasks in which ranks work together and none is done before the
+                                     last one has begun: communication kernels of devices (NCCL, RCCL),
+                                     `gloo:…`, and those of MPI whose result needs all ranks. The k-th of a
+                                     name and process group on each rank is the same one; left out are those
+                                     that only one rank has and, where ranks have not the same number of
+                                     them, those that one rank ended before another began. Where clocks of
+                                     hosts differ, so do the starts.
+          path_tasks                 (view) The tasks of an executed path: `program_tasks`, where a rank
+                                     that waits in a collective begins it one tick after the last one did.
+                                     Until then it has a task of role wait with a number below 0, and by
+                                     `path_links` the path goes on where the rank was that all waited for.
+          path_links                 (view) What released the tasks of an executed path: `links`; kind
+                                     collective from the rank that began a collective last to the others;
+                                     kind device from the work that ended last on a device to what begins
+                                     there next on another stream. The last are guesses: recordings of
+                                     devices seldom name the events for which streams wait.
+          name_families              (view) What a name of task is called where runs are compared. Where
+                                     nine of ten names occur once in a run (`blur_3_2`), names that differ
+                                     in numbers alone are one, `blur_*_*`, if that leaves more than one, and
+                                     at most a quarter; else each is its own. Tasks without name are not in
+                                     it.
           parent_links               (view) The parents of tasks: declared by the trace, or by nesting on a
                                      lane; a task can have both.
           lost_dependencies          (view) How many dependencies a recording names that are no `links`,

@@ -182,7 +182,7 @@ fn what_can_be_wrong_with_a_saved_query() {
           |
         4 | FROM FROM tasks
           |      ^^^^^^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, executions, idle_stretches, lost_dependencies, … (52 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, collectives, executions, idle_stretches, … (56 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json header --queries own").check(&expect![[r#"
@@ -225,7 +225,7 @@ fn the_prompt_includes_statements_and_saved_queries() {
           |
         6 |   nope FROM tasks;
           |   ^^^^
-        hint: there is run, task, id, parent, stack_parent, name, kind, role, location, start, finish, duration, … (14 in all)
+        hint: there is run, task, id, parent, stack_parent, name, kind, role, location, start, finish, duration, … (14 in all); what tracers say besides stands in `args`: `args->>'nope'`, if it is there
         --- exit 2
     "#]]);
 }

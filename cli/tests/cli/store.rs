@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 
-use super::Place;
+use super::{Place, TRACE};
 
 #[test]
 fn a_store_answers_as_its_traces() {
@@ -261,4 +261,54 @@ fn a_store_that_cannot_be_written_is_read() {
     assert!(stdout.starts_with("n\n3\nexit 2\nexit 2\n"), "{stdout}{stderr}");
     assert!(stderr.matches("the file system is read-only").count() >= 2, "{stderr}");
     assert_eq!(place.tq("query store -c 'SELECT count(*) FROM tasks'").status, Some(0));
+}
+
+/// Runs that a pattern chooses from a store are explained as traces are, and the other side need not be a store.
+#[test]
+fn runs_of_a_store_are_explained() {
+    let place = Place::new();
+    place.write("makespan.sql", "-- metric makespan: better=lower, tolerance=5%\nSELECT run, makespan FROM runs");
+    for (name, by) in [("day", 0), ("night", 40), ("later", 44)] {
+        // `b` takes so many microseconds longer.
+        place.write(&format!("{name}.json"), &TRACE.replace("[20,80]", &format!("[20,{}]", 80 + by)));
+    }
+    place.tq("import day=day.json night/1=night.json night/2=later.json --into runs.store");
+    place.tq("check runs.store --run night/* --query makespan.sql --baseline run.json").check(&expect![[r#"
+        FAILED makespan: metric makespan: 80.0 µs → 122 µs (+52.5 %), tolerance 5%; 1 against 2 runs: the tolerance alone decides
+                     base │    new │  change │ change_percent
+                 ─────────┼────────┼─────────┼────────────────
+                  80.0 µs │ 122 µs │ 42.0 µs │           52.5
+                 what changed, the makespan by the work and the waits that it is made of (base=run.json, new=runs.store/night/1; `tq report base=run.json new=runs.store/night/1` tells more):
+                  what    │ base_time │ new_time │ change_time
+                 ─────────┼───────────┼──────────┼─────────────
+                  b: work │   60.0 µs │   100 µs │     40.0 µs
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
+        1 check: 1 failed
+        --- exit 1
+    "#]]);
+    // A pattern behind the name of the store.
+    place.tq("check run.json --query makespan.sql --baseline runs.store/night/*").check(&expect![[r#"
+        ok     makespan: metric makespan (changed -34.4 %; 2 against 1 run: the tolerance alone decides)
+        1 check: 1 held
+        --- exit 0
+    "#]]);
+    place.tq("check night.json --query makespan.sql --run day --baseline runs.store").check(&expect![[r#"
+        FAILED makespan: metric makespan: 80.0 µs → 120 µs (+50.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
+                     base │    new │  change │ change_percent
+                 ─────────┼────────┼─────────┼────────────────
+                  80.0 µs │ 120 µs │ 40.0 µs │           50.0
+                 what changed, the makespan by the work and the waits that it is made of (base=runs.store/day, new=night.json; `tq report base=runs.store/day new=night.json` tells more):
+                  what    │ base_time │ new_time │ change_time
+                 ─────────┼───────────┼──────────┼─────────────
+                  b: work │   60.0 µs │   100 µs │     40.0 µs
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
+        1 check: 1 failed
+        --- exit 1
+    "#]]);
 }

@@ -179,6 +179,10 @@ fn a_busy_time_is_explained_by_the_names_that_grew() {
                   name │ base_time │ new_time │ change_time │ base_tasks │ new_tasks
                  ──────┼───────────┼──────────┼─────────────┼────────────┼───────────
                   a    │   40.0 µs │  49.0 µs │     9.00 µs │          1 │         1
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  E0/W0    │   50.0 µs │  59.0 µs │     9.00 µs │           18.0
         2 checks: 1 held, 1 failed
         --- exit 1
     "#]]);
@@ -202,6 +206,10 @@ fn a_busy_time_is_explained_by_the_names_that_grew() {
                   name │ base_time │ new_time │ change_time │ base_tasks │ new_tasks
                  ──────┼───────────┼──────────┼─────────────┼────────────┼───────────
                   a    │   40.0 µs │  49.0 µs │     9.00 µs │          1 │         1
+                 where, the locations whose busy time changed unlike that of the others:
+                  location │ base_time │ new_time │ change_time │ change_percent
+                 ──────────┼───────────┼──────────┼─────────────┼────────────────
+                  E0/W0    │   50.0 µs │  59.0 µs │     9.00 µs │           18.0
         FAILED critical path: metric path_time: 50.0 µs → 59.0 µs (+18.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────

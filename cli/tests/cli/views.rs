@@ -21,6 +21,8 @@ fn a_view_over_what_was_replaced_says_so() {
     place.tq_args(&["query", "-c", &quiet]).check(&expect![[r#"
         x,c
         2,9
+        --- stderr
+        note: view: `path_tasks` still answers from the old `c`; make it anew
         --- exit 0
     "#]]);
 }

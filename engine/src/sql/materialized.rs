@@ -92,7 +92,7 @@ pub(super) fn marked(tokens: Cow<'_, [TokenWithSpan]>) -> Cow<'_, [TokenWithSpan
     let mut written = Vec::with_capacity(tokens.len() + 9 * inserted.len());
     for (at, token) in tokens.iter().enumerate().filter(|(at, _)| !gone.contains(at)) {
         let mut add = |tokens: Vec<Token>| {
-            written.extend(tokens.into_iter().map(|new| TokenWithSpan { token: new, span: token.span }))
+            written.extend(tokens.into_iter().map(|new| TokenWithSpan { token: new, span: token.span }));
         };
         if let Some((_, _, mark)) = inserted.iter().find(|(_, close, _)| *close == at) {
             let mark = Word { value: mark.clone(), quote_style: Some('"'), keyword: Keyword::NoKeyword };

@@ -93,6 +93,12 @@ fn parse(file: &Path, text: &str) -> Result<MappingFile, ImportError> {
                 DeValue::Array(names) if names.iter().all(|name| name.get_ref().is_str()) => {
                     names.iter().filter_map(|name| name.get_ref().as_str()).collect::<Vec<_>>().join(",")
                 }
+                DeValue::Table(_) | DeValue::Array(_) => {
+                    let what = format!("`{}` is no section here", key.get_ref());
+                    let hint =
+                        format!("each section begins with `[[table]]`, and says `table = \"{}\"`", key.get_ref());
+                    return Err(refuse(line, what, Some(&hint)));
+                }
                 other => {
                     let what = format!("`{}` is {}, not a text", key.get_ref(), other.type_str());
                     return Err(refuse(line, what, Some("write `key = \"text\"`")));
