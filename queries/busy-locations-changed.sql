@@ -17,7 +17,6 @@ WITH changes AS (
 )
 SELECT location, base_time, new_time, change_time, round(100.0 * change_time / nullif(base_time, 0), 1) AS change_percent
 FROM differences
-CROSS JOIN (SELECT max(makespan) AS makespan FROM runs WHERE run IN ('base', 'new'))
-WHERE 20 * abs(change_time - usual) > makespan AND 20 * abs(change_time) > makespan
+WHERE 20 * least(abs(change_time - usual), abs(change_time)) > (SELECT max(makespan) FROM runs WHERE run IN ('base', 'new'))
 ORDER BY abs(change_time - usual) DESC, location
 LIMIT 30

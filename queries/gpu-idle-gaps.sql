@@ -8,11 +8,17 @@ WITH launches AS (
   FROM links k JOIN program_tasks c ON c.task = k.source
   WHERE k.kind = 'launch'
   GROUP BY k.target
-), named AS (
-  -- Gaps are where nothing of the stream runs. Under 30 µs the device could hardly have started sooner.
-  SELECT g.run, g.location, g.duration, CASE WHEN l.launch_time >= g.start THEN 'host' WHEN g.duration < us(30) THEN 'kernel start'
-      ELSE 'other' END AS waits_for
+), idle AS (
+  -- Gaps are where nothing of the stream runs: until the next kernel was launched it waited for the host.
+  SELECT g.run, g.location, g.duration, least(greatest(l.launch_time - g.start, 0), g.duration) AS host_time
   FROM gaps(gpu.device_tasks) g LEFT JOIN launches l ON l.task = g.task_after
+), named AS (
+  SELECT run, location, 'host' AS waits_for, host_time AS duration FROM idle WHERE host_time > 0
+  UNION ALL
+  -- Under 30 µs the device could hardly have started sooner.
+  SELECT run, location, CASE WHEN duration - coalesce(host_time, 0) < us(30) THEN 'kernel start' ELSE 'other' END, duration - coalesce(host_time, 0)
+  FROM idle
+  WHERE duration > coalesce(host_time, 0)
 )
 SELECT run, location, waits_for, count(*) AS gaps, sum(duration) AS idle_time, max(duration) AS longest_time,
   round(100.0 * sum(duration) / nullif(sum(sum(duration)) OVER (PARTITION BY run, location), 0), 2) AS percent

@@ -185,7 +185,7 @@ fn asynchronous_spans_keep_no_location_busy() {
     for (name, expected) in [
         ("parallelism", &["base|1|10000|50.0", "base|2|10000|50.0"] as &[&str]),
         ("busy-locations", &["base|1/1|20000|40000|0.5", "base|1/2|10000|40000|0.25"]),
-        ("load-imbalance", &["base|2|20000|1.333|10000|50.0|0.75|0.167"]),
+        ("load-imbalance", &["base|thread|2|20000|1.333|10000|50.0|0.75|0.167"]),
         ("time-by-name", &["base|a|1|20000|20000|66.67", "base|b|1|10000|10000|33.33"]),
     ] {
         let query = library.find(name).unwrap().unwrap();

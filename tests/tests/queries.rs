@@ -20,6 +20,7 @@ const FIXTURES: &[&str] = &[
     "chrome/addmm_twice.json",
     "chrome/torch215_cpu.json.gz",
     "chrome/nccl_ranks",
+    "chrome/slow_step.json",
     "nsys/two_streams.sqlite",
     "table/render_log.csv",
     "tfprof/fib_36.json",

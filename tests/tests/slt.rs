@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 
 use datafusion::arrow::array::RecordBatch;
@@ -24,7 +25,8 @@ use tq_udfs::ticks::Tick;
 pub(crate) fn session() -> SessionContext {
     let config = SessionConfig::new().with_target_partitions(4).with_information_schema(true);
     let builder = SessionStateBuilder::new().with_default_features().with_config(config);
-    let mut session = SessionContext::new_with_state(sql::configure(builder).build());
+    let builder = sql::configure(builder).with_analyzer_rule(Arc::new(sql::ComputedOnce));
+    let mut session = SessionContext::new_with_state(builder.build());
     register_functions(&mut session, Tick::Nanosecond).expect("functions of ours");
     session
 }

@@ -23,7 +23,7 @@ use crate::text::visible::{is_hidden, visible_lines};
 use crate::text::words::more_rows;
 
 /// Rows of a table; more are counted.
-const ROWS_SHOWN: usize = 15;
+const ROWS_SHOWN: usize = 20;
 /// What is said where rows would be.
 const NO_ROWS: &str = "*No rows.*";
 /// Sentences of a block of facts.

@@ -115,7 +115,7 @@ fn idle_devices_say_of_what() {
         &["query", &fixture("chrome/nccl_ranks"), "facts-gpu", "--format", "csv"],
         &expect![[r#"
             fact,name
-            "The run took 2.90 ms; its 2 devices began the first task and ended the last one within 92.4 % of that; in this time they computed 58.2 %, communicated without computing 13.4 %, copied without either 2.2 % and idled 26.1 %; of the tasks there, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 % of the time of all, added up and hidden by computing or not.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
+            "The run took 2.90 ms; its 2 devices began the first task and ended the last one within 92.4 % of that on average; in this time they computed 58.2 %, communicated without computing 13.4 %, copied without either 2.2 % and idled 26.1 %; of the tasks there, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 % of the time of all, added up and hidden by computing or not.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
             --- exit 0
         "#]],
     );
@@ -178,9 +178,9 @@ fn a_slice_counts_what_lies_in_it_everywhere() {
         (
             "load-imbalance",
             expect![[r#"
-                 run │ lanes │ most_time │ imbalance │ least_time │ imbalance_percent │ load_balance │  gini
-                ─────┼───────┼───────────┼───────────┼────────────┼───────────────────┼──────────────┼───────
-                 run │     2 │   25.0 µs │     1.429 │    10.0 µs │              60.0 │          0.7 │ 0.214
+                 run │ kind   │ lanes │ most_time │ imbalance │ least_time │ imbalance_percent │ load_balance │  gini
+                ─────┼────────┼───────┼───────────┼───────────┼────────────┼───────────────────┼──────────────┼───────
+                 run │ worker │     2 │   25.0 µs │     1.429 │    10.0 µs │              60.0 │          0.7 │ 0.214
                 (1 row)
                 --- exit 0
             "#]],

@@ -55,3 +55,13 @@ fn columns_without_a_name_are_called_as_they_were_typed() {
         --- exit 0
     "#]]);
 }
+
+#[test]
+fn what_is_computed_once_is_called_as_it_was_typed() {
+    let sql = "SELECT (WITH m AS MATERIALIZED (SELECT 1 AS w) SELECT max(w) FROM m)";
+    Place::new().tq(&format!("query -c '{sql}'")).check(&expect![[r#"
+        (WITH m AS MATERIALIZED (SELECT 1 AS w) SELECT max(w) FROM m)
+        1
+        --- exit 0
+    "#]]);
+}

@@ -37,9 +37,9 @@ fn a_report_is_a_page_with_pictures() {
         Imbalance is the busiest location's time over the mean: 1 is even. Its per cent are of the worst case: 0 is even, 100 is all work on
         one location.
 
-        | lanes | most_time | imbalance | least_time | imbalance_percent | load_balance | gini |
-        | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-        | 2 | 60.0 µs | 1.091 | 50.0 µs | 16.7 | 0.917 | 0.045 |
+        | kind | lanes | most_time | imbalance | least_time | imbalance_percent | load_balance | gini |
+        | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+        | worker | 2 | 60.0 µs | 1.091 | 50.0 µs | 16.7 | 0.917 | 0.045 |
 
         ### The longest idle stretches
 

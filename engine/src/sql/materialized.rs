@@ -9,7 +9,7 @@
 //! As in PostgreSQL, all columns of `q` are computed, and conditions outside do not reach into it. Without the word nothing changes.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
@@ -174,19 +174,24 @@ impl AnalyzerRule for ComputedOnce {
     fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
         // By what the scans in it read, and by all else: plans are equal whatever their tables are.
         let mut tables: HashMap<(Vec<usize>, LogicalPlan), Arc<ComputedTable>> = HashMap::new();
-        let mut drawn_anew: HashSet<TableReference> = HashSet::new();
+        // What draws random numbers, as it stood at the first place: where another place has another plan, it would draw anew.
+        let mut drawn: HashMap<TableReference, (Vec<usize>, LogicalPlan)> = HashMap::new();
         let rewritten = plan.transform_up_with_subqueries(|plan| {
             let LogicalPlan::SubqueryAlias(alias) = &plan else { return Ok(Transformed::no(plan)) };
             let Some((name, _)) = alias.alias.table().split_once(MARK) else { return Ok(Transformed::no(plan)) };
-            if reads_outer_rows(&alias.input, &mut vec![])? {
-                if draws(&alias.input)? && !drawn_anew.insert(alias.alias.clone()) {
+            let key = (sources(&alias.input)?, plan.clone());
+            let is_dependent = reads_outer_rows(&alias.input, &mut vec![])?;
+            if draws(&alias.input)? {
+                let known = drawn.insert(alias.alias.clone(), key.clone());
+                if known.is_some_and(|known| is_dependent || known != key) {
                     return plan_err!(
-                        "`{name}` draws random numbers for each row of the query around it, and is named several times: each would draw anew"
+                        "`{name}` draws random numbers, depends on other queries, and is named several times: each would draw anew"
                     );
                 }
+            }
+            if is_dependent {
                 return Ok(Transformed::no(plan));
             }
-            let key = (sources(&alias.input)?, plan.clone());
             let table = match tables.get(&key) {
                 Some(table) => Arc::clone(table),
                 None => {
