@@ -1,8 +1,8 @@
 //! `WITH a AS MATERIALIZED (…)`: the rows of `a` are computed once, however often the statement reads them.
 //!
 //! DataFusion 55.2 puts the plan of a WITH query wherever its name stands, so a chain of them in which each one is read twice is
-//! computed 2, 4, 8 … times. Its parser knows the word of PostgreSQL alone, so the tokens
-//! `AS MATERIALIZED (q)` become `AS (SELECT * FROM (q) AS mark)` ([`marked`]); behind the other analyzer rules [`ComputedOnce`] turns
+//! computed 2, 4, 8 … times. Its parser knows the word of PostgreSQL alone, so the tokens `AS MATERIALIZED (q)` become
+//! `AS (SELECT * FROM (q) AS mark)` ([`marked`]); behind the other analyzer rules [`ComputedOnce`] turns
 //! each such alias into the scan of a table whose rows are the answer of `q`. It is planned with the first scan, carried out by the first
 //! reader, and kept in memory, or beyond the limit in a temporary file, until the statement is done.
 //!
@@ -21,7 +21,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchemaRef, Result, TableReference, internal_err, plan_err, project_schema};
 use datafusion::datasource::{TableProvider, TableType, provider_as_source};
-
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, SessionState, SpillFile, TaskContext};
