@@ -560,7 +560,7 @@ fn errors_of_the_rest_of_sql() {
         "SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL",
         "no table `cupti_activity_kind_kernel`",
         "CUPTI_ACTIVITY_KIND_KERNEL",
-        "did you mean `tasks`?",
+        "kernels are tasks: `FROM tasks WHERE kind = 'kernel'`",
     );
     check_error(
         "SELECT run FROM tasks WHERE location = aten::mm",
