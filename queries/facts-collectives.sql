@@ -3,17 +3,19 @@
 -- needs: tasks.start, collectives
 --
 -- As in gpu-collective-skew. Kernels of a device hold the wait; what gloo records is on threads of its own, and those that wait for these idle.
-WITH totals AS (
-  SELECT run, rank, CASE WHEN rank LIKE '%rank%' THEN rank ELSE 'rank ' || rank END AS called, count(*) AS collectives, bool_or(on_device) AS on_device,
+WITH named AS (
+  SELECT *, CASE WHEN rank LIKE '%rank%' THEN rank ELSE 'rank ' || rank END AS called FROM collectives
+), totals AS (
+  SELECT run, rank, called, count(*) AS collectives, bool_or(on_device) AS on_device,
     bool_or(name LIKE 'gloo:%') AS on_threads, sum(least(last_start, finish) - start) AS skew_time,
     sum(greatest(finish - last_start, 0)) AS transfer_time
-  FROM collectives
-  GROUP BY run, rank
+  FROM named
+  GROUP BY run, rank, called
 ), late AS (
-  SELECT run, rank, CASE WHEN rank LIKE '%rank%' THEN rank ELSE 'rank ' || rank END AS called, count(*) AS collectives
-  FROM collectives
+  SELECT run, rank, called, count(*) AS collectives
+  FROM named
   WHERE start = last_start
-  GROUP BY run, rank
+  GROUP BY run, rank, called
   QUALIFY row_number() OVER (PARTITION BY run ORDER BY count(*) DESC, rank) = 1
 )
 SELECT 'Ranks waited for each other in collectives'

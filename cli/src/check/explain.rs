@@ -81,14 +81,14 @@ pub(super) fn add_to_changes(
         }
         let traces = vec![format!("base={base}"), format!("new={new}")];
         let open = OpenArgs { traces, run_pattern: None, ..args.open.clone() };
-        let said = Connection::open(&open).and_then(|mut connection| {
+        let explained = Connection::open(&open).and_then(|mut connection| {
             let Some(text) = explain(&mut connection, args, explanation)? else { return Ok(None) };
             // That is worth a word once, and its lack none.
             let wanted = told.is_empty() && explanation != OF_STUDIES && explanation != OF_WEIGHTS;
             let places = wanted.then(|| explain(&mut connection, args, OF_LOCATIONS).ok().flatten()).flatten();
             Ok(Some((text, places)))
         });
-        match said {
+        match explained {
             Ok(Some((text, places))) => {
                 let traces =
                     [format!("base={}", TraceSpec::shown_text(&base)), format!("new={}", TraceSpec::shown_text(&new))];

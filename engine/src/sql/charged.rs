@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 };
 use futures::StreamExt;
 
-use crate::sql::one_input::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input};
 
 /// The batches of the input, and the one that they become.
 const COPIES: usize = 2;

@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::sql::one_input::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input};
 
 /// Constants up to this size are no matter: a batch of them is what other columns are.
 const LONG: usize = 64 << 10;

@@ -31,8 +31,7 @@ use datafusion::physical_plan::execution_plan::{Boundedness, EmissionType};
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, SpillMetrics};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, ReplaceChildrenOptions, SpillManager,
-    execute_stream,
+    DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, SpillManager, execute_stream,
 };
 use datafusion::sql::sqlparser::ast::{Cte, CteAsMaterialized, Query, SetExpr, TableFactor, TableWithJoins};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -42,7 +41,7 @@ use futures::stream::{self, BoxStream};
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
 
-use crate::sql::one_input::no_expressions;
+use crate::sql::operators::{no_expressions, no_inputs};
 use crate::sql::order::waiting::bytes_of;
 use crate::sql::scope::draws;
 
@@ -401,6 +400,8 @@ impl DisplayAs for ComputedOnceExec {
 }
 
 impl ExecutionPlan for ComputedOnceExec {
+    // Rules that look at the plan of one reader would change what others read: it is not shown as an input.
+    no_inputs!();
     no_expressions!();
 
     fn name(&self) -> &'static str {
@@ -409,23 +410,6 @@ impl ExecutionPlan for ComputedOnceExec {
 
     fn properties(&self) -> &Arc<PlanProperties> {
         &self.properties
-    }
-
-    /// None: rules that look at one plan would change what others read.
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![]
-    }
-
-    fn replace_children(
-        self: Arc<Self>,
-        _: Vec<Arc<dyn ExecutionPlan>>,
-        _: ReplaceChildrenOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
-    }
-
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
     }
 
     fn execute(&self, _: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {

@@ -66,7 +66,7 @@ mod nullable;
 mod numbers;
 mod offsets;
 mod omitted_rules;
-mod one_input;
+pub(crate) mod operators;
 mod order;
 mod orders;
 mod other_dialects;

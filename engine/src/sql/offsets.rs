@@ -21,7 +21,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, ExecutionPlanProperties, PlanProperties,
 };
 
-use crate::sql::one_input::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input};
 
 type Plan = Arc<dyn ExecutionPlan>;
 

@@ -26,7 +26,7 @@ use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::StreamExt;
 
-use crate::sql::one_input::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input};
 
 /// Whether the query is to stop; cheap.
 pub type Stop = Arc<dyn Fn() -> bool + Send + Sync>;

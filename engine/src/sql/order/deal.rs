@@ -25,7 +25,7 @@ use futures::StreamExt;
 
 use super::in_order::End;
 use super::waiting::{AHEAD_BYTES, Reader, Source, Turns};
-use crate::sql::one_input::one_input;
+use crate::sql::operators::one_input;
 
 /// Deals rows out; see the module.
 #[derive(Debug)]

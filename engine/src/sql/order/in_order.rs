@@ -19,7 +19,7 @@ use datafusion::physical_plan::{
 use futures::StreamExt;
 
 use super::waiting::{AHEAD_BYTES, Reader, Source, Turns};
-use crate::sql::one_input::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input};
 
 /// Puts partitions together; see the module.
 #[derive(Debug)]

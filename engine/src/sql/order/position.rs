@@ -23,7 +23,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, PlanProperties};
 use futures::StreamExt;
 
-use crate::sql::one_input::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input};
 
 /// The column; no query sees it.
 const NAME: &str = "__position";

@@ -1,5 +1,5 @@
-//! What all of our operators with one input say in the same words: their name, their input, and how they are made anew when the
-//! optimizer gives them another one.
+//! What our operators say in the same words: those with one input their name, their input, and how they are made anew when the
+//! optimizer gives them another one; those without that they have none.
 //!
 //! ```text
 //! impl ExecutionPlan for StoppableExec {
@@ -45,6 +45,30 @@ macro_rules! one_input {
     };
 }
 
+/// The methods of an `ExecutionPlan` that has no input.
+macro_rules! no_inputs {
+    () => {
+        fn children(&self) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            vec![]
+        }
+
+        fn replace_children(
+            self: ::std::sync::Arc<Self>,
+            _: Vec<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>>,
+            _: ::datafusion::physical_plan::execution_plan::ReplaceChildrenOptions,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            Ok(self)
+        }
+
+        fn with_new_children(
+            self: ::std::sync::Arc<Self>,
+            _: Vec<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>>,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            Ok(self)
+        }
+    };
+}
+
 /// The method of an `ExecutionPlan` that computes no expressions.
 macro_rules! no_expressions {
     () => {
@@ -59,4 +83,4 @@ macro_rules! no_expressions {
     };
 }
 
-pub(crate) use {no_expressions, one_input};
+pub(crate) use {no_expressions, no_inputs, one_input};
