@@ -15,18 +15,28 @@ WITH named AS (
   WHERE change * sign(change_time) > 0
   ORDER BY abs(change) DESC, name, cause
   LIMIT 1
+), worked AS (
+  SELECT coalesce(f.family, w.name) AS name, sum(CASE WHEN w.run = 'new' THEN w.work_time ELSE -w.work_time END) AS change
+  FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  WHERE w.run IN ('base', 'new')
+  GROUP BY coalesce(f.family, w.name)
 ), common AS (
   SELECT count(*) FILTER (WHERE in_base AND in_new) > 0 OR count(*) FILTER (WHERE in_base) = 0 OR count(*) FILTER (WHERE in_new) = 0 AS is_one_program
   FROM (SELECT count(*) FILTER (WHERE run = 'base') > 0 AS in_base, count(*) FILTER (WHERE run = 'new') > 0 AS in_new FROM program_tasks
     WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)
 )
 SELECT 'Look next at ' || CASE WHEN coalesce(most.name, '') = '' THEN 'tasks without a name' ELSE most.name END || ' (see What changed): on the executed path, the chain of waits from the start to the end of '
-  || CASE WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE CASE WHEN waits.name IS NULL THEN 'its work' ELSE 'it, a wait that is recorded as a task,' END END || ' took ' || time_text(abs(change))
-            || CASE WHEN change > 0 THEN ' more' ELSE ' less' END
-       ELSE CASE WHEN change > 0 THEN 'new' ELSE 'base' END || ' it took ' || time_text(abs(change)) || ', and it is not on that of '
-            || CASE WHEN change > 0 THEN 'base' ELSE 'new' END END
+  -- All locations together worked as long as before.
+  || CASE WHEN cause = 'work' AND waits.name IS NULL AND 10 * abs(worked.change) < abs(most.change)
+       THEN 'the run, ' || CASE WHEN most.change > 0 THEN 'more' ELSE 'less' END || ' of it stands in a row, by ' || time_text(abs(most.change)) || ', though all of it together takes '
+            || CASE WHEN most.change > 0 THEN 'no longer' ELSE 'no less' END
+       WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE CASE WHEN waits.name IS NULL THEN 'its work' ELSE 'it, a wait that is recorded as a task,' END END || ' took ' || time_text(abs(most.change))
+            || CASE WHEN most.change > 0 THEN ' more' ELSE ' less' END
+       ELSE CASE WHEN most.change > 0 THEN 'new' ELSE 'base' END || ' it took ' || time_text(abs(most.change)) || ', and it is not on that of '
+            || CASE WHEN most.change > 0 THEN 'base' ELSE 'new' END END
   || '.' AS fact, most.name
 FROM most
 CROSS JOIN common
 LEFT JOIN (SELECT name FROM named GROUP BY name HAVING bool_and(role = 'wait')) waits ON waits.name = most.name
+LEFT JOIN worked ON worked.name = most.name
 WHERE is_one_program

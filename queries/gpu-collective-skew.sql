@@ -1,7 +1,7 @@
 -- title: Collectives across ranks: how long early ranks wait for the last one, and how long the transfer itself takes
 -- topic: gpu
 -- needs: collectives
--- chart: stacked x=rank y=time color=part relative=true panel=run
+-- chart: stacked x=rank y=time color=part panel=run
 --
 -- The k-th collective of a name and process group on each rank is the same one. Clocks of hosts may differ: a skew beyond the
 -- wait of every rank is theirs.

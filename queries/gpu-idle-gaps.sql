@@ -1,7 +1,7 @@
 -- title: What streams wait for when they idle: the host, the launch of the next kernel, or something else
 -- topic: gpu
 -- needs: tasks.kind=kernel
--- chart: stacked x=location y=idle_time color=waits_for relative=true panel=run
+-- chart: stacked x=location y=idle_time color=waits_for panel=run
 --
 -- A gap in which the next task was launched waited for the host until then (gpu.stream_waits).
 SELECT run, location, waits_for, count(*) AS gaps, sum(duration) AS idle_time, max(duration) AS longest_time,

@@ -1,4 +1,4 @@
--- title: How long launches take, and how long kernels wait after them
+-- title: How long kernels wait after their launch, and how long the launches take
 -- topic: gpu
 -- needs: links.kind=launch
 -- chart: bar x=median_delay_time y=name color=run

@@ -1,7 +1,7 @@
 -- title: How each device spends the time from its first task to its last: computing, exposed communication, exposed copies, idle
 -- topic: gpu
 -- needs: tasks.kind=kernel
--- chart: stacked x=device y=time color=part relative=true panel=run
+-- chart: stacked x=device y=time color=part panel=run
 --
 WITH parts AS (
   SELECT run, device, total_time, unnest(make_array(

@@ -185,3 +185,50 @@ fn a_collective_that_one_rank_lacks_makes_no_rank_late() {
         ["rank 0|80|80", "rank 1|80|80"]
     );
 }
+
+/// Ten tasks of 100 µs on each of four workers, and what `of` makes of the duration of the number-th task of a worker.
+fn workers(of: impl Fn(usize, usize) -> usize) -> String {
+    let mut text = "name,location,start,finish\n".to_owned();
+    for worker in 0..4 {
+        let mut at = 0;
+        for number in 0..10 {
+            let finish = at + of(worker, number);
+            writeln!(text, "tile,worker {worker},{at},{finish}").unwrap();
+            at = finish;
+        }
+    }
+    text
+}
+
+/// The answer of `query` on a base of even tasks and on `new`.
+fn told(new: String, query: &str) -> Vec<String> {
+    let files = folder_of(&[("base.csv", workers(|_, _| 100)), ("new.csv", new)]);
+    answer(&compared(&files.path().join("base.csv"), &files.path().join("new.csv")), query, 9)
+}
+
+#[test]
+fn all_tasks_of_a_name_those_of_a_location_and_few_are_told_apart() {
+    let of = |new| told(new, "task-times-changed");
+    assert_eq!(of(workers(|_, _| 100)), [""; 0]);
+    assert_eq!(of(workers(|_, _| 150)), ["tile|40|100.0|150.0|100|150|2000"]);
+    assert_eq!(of(workers(|_, _| 50)), ["tile|40|100.0|50.0|100|50|-2000"]);
+    assert_eq!(
+        of(workers(|worker, _| if worker == 2 { 200 } else { 100 })),
+        ["tile on worker 2|10|100.0|200.0|100|200|1000"]
+    );
+    assert_eq!(
+        of(workers(|_, number| if number == 3 { 300 } else { 100 })),
+        ["tile: 4 of its 40 tasks|40|100.0|100.0|100|300|800"]
+    );
+    // A tenth more is no change.
+    assert_eq!(of(workers(|worker, _| if worker == 2 { 110 } else { 100 })), [""; 0]);
+}
+
+#[test]
+fn work_that_only_stands_in_a_row_is_not_said_to_have_grown() {
+    // The same forty tasks, on one worker.
+    let mut pinned = "name,location,start,finish\n".to_owned();
+    (0..40).for_each(|at| writeln!(pinned, "tile,worker 0,{},{}", 100 * at, 100 * at + 100).unwrap());
+    assert_eq!(told(pinned, "why-it-changed"), ["tile: no more work, more of it in a row|1000|4000|3000"]);
+    assert_eq!(told(workers(|_, _| 200), "why-it-changed"), ["tile: work|1000|2000|1000"]);
+}

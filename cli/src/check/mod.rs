@@ -78,6 +78,8 @@ struct Evidence {
     count: usize,
     /// What else is to be said, line by line.
     more: Vec<String>,
+    /// The foremost of each explanation, in words.
+    causes: Vec<String>,
     /// Whether a metric got worse, which calls for an explanation.
     is_change: bool,
     /// What the runs are called whose metric got worse most, where runs are told apart ([`Pairs`]).
@@ -364,6 +366,6 @@ impl Outcome {
 
 impl Evidence {
     fn new(summary: String, rows: Option<RecordBatch>, count: usize) -> Evidence {
-        Evidence { summary, rows, count, more: Vec::new(), is_change: false, runs: None }
+        Evidence { summary, rows, count, more: Vec::new(), causes: Vec::new(), is_change: false, runs: None }
     }
 }

@@ -9,6 +9,7 @@
 //!
 //! Why: what the executed paths spent …                         the saved query why-it-changed
 //! Where …                                                      the saved query busy-locations-changed, if it has rows
+//! Which tasks …                                                the saved query task-times-changed, if it has rows
 //! What changed most …                                         the saved query what-changed; of folded stacks, weights-changed
 //! ```
 //! A critical path that only one of the two has is not compared, and a line says so. Above stands, where it is so, that the two have no name of task in common; below it, that nothing changed.
@@ -36,13 +37,14 @@ use crate::text::words::{counted, more_rows, signed_percent};
 use crate::{library, timeout};
 
 /// Tables below the numbers: their key in JSON, what stands above them, and the saved query.
-const TABLES: [(&str, &str, &str); 4] = [
+const TABLES: [(&str, &str, &str); 5] = [
     (
         "why",
         "Why: what the executed paths spent; the changes of all names add up to that of the makespan",
         "why-it-changed",
     ),
     ("where", "Where: locations whose busy time changed unlike that of the others", "busy-locations-changed"),
+    ("which", "Which tasks became longer or shorter themselves", "task-times-changed"),
     ("what", "What changed most: work by name, idle locations", "what-changed"),
     (
         "weights",

@@ -119,6 +119,10 @@ fn lists_describe_themselves() {
           gpu.device_tasks           (view) Kernels, copies, memsets and graphs on streams; waits are no
                                      work.
           gpu.devices                (view) How long each device was busy, and with what.
+          gpu.stream_waits           (view) What streams waited for in the gaps between their tasks: until
+                                     the next one was launched for the host, from then on for its start
+                                     (under 30 µs, sooner the device could hardly have begun) or for
+                                     something else. A gap has up to two rows.
           hta.ranks                  (view) Every location of the program that is no asynchronous one, with
                                      its rank.
           hta.spans                  (view) The rows that HTA keeps: spans with a category, rounded as it

@@ -13,7 +13,15 @@ pub(super) fn annotations(outcomes: &[Outcome]) -> Vec<String> {
             Verdict::Failed(_) | Verdict::NotRun(_) => "error",
         };
         let title = format!("tq check: {}", visible(&outcome.query));
-        Some(annotation(level, &outcome.file, outcome.line, &title, &one_line(outcome)))
+        let mut message = one_line(outcome);
+        // Nothing else is seen beside the pull request.
+        if let Verdict::Failed(evidence) = &outcome.verdict
+            && !evidence.causes.is_empty()
+        {
+            let causes = evidence.causes.join("; ");
+            message.push_str(&format!("; first of what changed: {}", visible(&causes)));
+        }
+        Some(annotation(level, &outcome.file, outcome.line, &title, &message))
     };
     outcomes.iter().filter_map(of).collect()
 }
