@@ -3,11 +3,19 @@
 -- needs: tasks
 --
 -- From the first start to the last finish of its run, as its makespan, or within the slice: what a location waited for its first task (no
--- `name_before`) and after its last one (no `name_after`) counts too. Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are
--- left out.
-SELECT g.run, g.location, g.start, g.duration, before.name AS name_before, after.name AS name_after
-FROM idle_stretches g
+-- `name_before`) and after its last one (no `name_after`) counts too. `wait` is the recorded wait that fills most of it, such as cudaDeviceSynchronize. Asynchronous spans, states of threads and
+-- transfers (locations of kind async or state, or role communication) run nothing and are left out.
+WITH longest AS MATERIALIZED (
+  SELECT * FROM idle_stretches ORDER BY duration DESC, run, location, start LIMIT 20
+), waits AS (
+  SELECT g.run, g.location, g.start, first_value(t.name ORDER BY least(t.finish, g.finish) - greatest(t.start, g.start) DESC, t.task) AS wait
+  FROM longest g JOIN program_tasks t ON t.run = g.run AND t.location = g.location
+  WHERE t.role = 'wait' AND t.name <> '' AND t.start < g.finish AND t.finish > g.start
+  GROUP BY g.run, g.location, g.start
+)
+SELECT g.run, g.location, g.start, g.duration, before.name AS name_before, w.wait, after.name AS name_after
+FROM longest g
+LEFT JOIN waits w ON w.run = g.run AND w.location = g.location AND w.start = g.start
 LEFT JOIN working_tasks before ON before.task = g.task_before
 LEFT JOIN working_tasks after ON after.task = g.task_after
 ORDER BY g.duration DESC, g.run, g.location, g.start
-LIMIT 20

@@ -12,7 +12,7 @@ use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryConsumer;
 use tokio::sync::mpsc::{Sender, WeakSender};
-use tq_engine::queries::{Need, SavedQuery};
+use tq_engine::queries::{Library, Need, SavedQuery};
 use tq_engine::session::Session;
 use tq_engine::sql::stop::Stop;
 use tq_engine::sql::{self, SqlError, Statement};
@@ -166,7 +166,14 @@ impl Connection {
             [] => Ok(()),
             needs => {
                 let there = needs.iter().find(|need| !need.absent).map_or(Ok(None), |need| self.there_is(need))?;
-                Err(unmet(query, needs, there).into())
+                let mut problem = unmet(query, needs, there);
+                let of_devices = format!("gpu-{}", query.name);
+                if let Some(other) = Library::default().find(&of_devices)?
+                    && self.unmet(&other)?.is_empty()
+                {
+                    problem = problem.hint(format!("`{of_devices}` answers for kernels and their launches"));
+                }
+                Err(problem.into())
             }
         }
     }

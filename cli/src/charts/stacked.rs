@@ -130,7 +130,7 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         None => String::new(),
     };
     let panel_name = |panel: u32| panels.as_ref().map(|panels| panels.labels[panel as usize].clone());
-    let stacks = Stacks {
+    let mut stacks = Stacks {
         panels: panel_order
             .iter()
             .take(PANELS_MAX)
@@ -147,6 +147,10 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
     };
     // Times go from left to right, however few there are.
     let lies = !categories.are_times && stacks.labels.len() as f64 * STEP_MAX < stacks.room();
+    if lies && categories.are_on_a_scale() {
+        // No axis says what these numbers are.
+        stacks.labels.iter_mut().for_each(|label| *label = format!("{} {label}", stacks.categories_title));
+    }
     Ok(if lies { stacks.lying(&sheet) } else { stacks.standing(&sheet, categories.are_on_a_scale()) })
 }
 

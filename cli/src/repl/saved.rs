@@ -90,10 +90,14 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
     if let Some(page) = documented::page(&name) {
         return Ok(page);
     }
-    if !found.iter().any(|(table, _)| *table == name) {
-        return Err(unknown_name("table", &name, found.iter().map(|(table, _)| table.as_str()), "\\d"));
-    }
-    let columns = connection.collect(&format!("DESCRIBE {}", quoted(&name)), &Params::new())?;
+    let parts: Vec<String> = name.split('.').map(quoted).collect();
+    // Whatever stands in FROM is described, `slice` of Perfetto too.
+    let columns = match connection.collect(&format!("DESCRIBE {}", parts.join(".")), &Params::new()) {
+        Err(Failure::Told(_)) => {
+            return Err(unknown_name("table", &name, found.iter().map(|(table, _)| table.as_str()), "\\d"));
+        }
+        columns => columns?,
+    };
     let cells = Cells::new(&columns)?;
     let mut entries = Vec::new();
     for row in 0..columns.num_rows() {

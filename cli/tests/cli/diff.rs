@@ -367,6 +367,13 @@ fn long_names_are_shortened_for_people() {
          b: work                             │   70.0 µs │  50.0 µs │    -20.0 µs
          vectorized_elementwise_kernel: work │   20.0 µs │  40.0 µs │     20.0 µs
 
+        Which tasks became longer or shorter themselves
+
+         what                          │ tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+        ───────────────────────────────┼───────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+         b                             │     1 │          70.0 µs │         50.0 µs │           70.0 µs │          50.0 µs │    -20.0 µs
+         vectorized_elementwise_kernel │     1 │          20.0 µs │         40.0 µs │           20.0 µs │          40.0 µs │     20.0 µs
+
         What changed most: work by name, idle locations
 
          what                                  │ base_time │ new_time │ base_count │ new_count │ change_time │ change_percent

@@ -4,6 +4,23 @@ use expect_test::expect;
 
 use super::Place;
 
+/// A kernel and the call that launched it.
+const KERNEL: &str = r#"[{"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":1,"tid":1,"ts":1,"dur":2,"args":{"correlation":7}},
+{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":4,"dur":9,"args":{"device":0,"stream":7,"correlation":7}}]"#;
+
+#[test]
+fn what_needs_dependencies_names_what_answers_for_devices() {
+    let place = Place::new();
+    place.write("gpu.json", KERNEL);
+    place.tq("query gpu.json critical-path").check(&expect![[r#"
+        --- stderr
+        error: `critical-path` needs rows in `links` with kind = dependency: that is not in these traces
+        hint: the kind of `links` here: launch
+        hint: `gpu-critical-path` answers for kernels and their launches
+        --- exit 2
+    "#]]);
+}
+
 #[test]
 fn misspelt_names_get_the_nearest() {
     let place = Place::new();

@@ -183,6 +183,10 @@ fn a_busy_time_is_explained_by_the_names_that_grew() {
                   location │ base_time │ new_time │ change_time │ change_percent
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W0    │   50.0 µs │  59.0 µs │     9.00 µs │           18.0
+                 which, the tasks that became longer or shorter themselves:
+                  what │ tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+                 ──────┼───────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+                  a    │     1 │          40.0 µs │         49.0 µs │           40.0 µs │          49.0 µs │     9.00 µs
         2 checks: 1 held, 1 failed
         --- exit 1
     "#]]);
@@ -210,6 +214,10 @@ fn a_busy_time_is_explained_by_the_names_that_grew() {
                   location │ base_time │ new_time │ change_time │ change_percent
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W0    │   50.0 µs │  59.0 µs │     9.00 µs │           18.0
+                 which, the tasks that became longer or shorter themselves:
+                  what │ tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+                 ──────┼───────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+                  a    │     1 │          40.0 µs │         49.0 µs │           40.0 µs │          49.0 µs │     9.00 µs
         FAILED critical path: metric path_time: 50.0 µs → 59.0 µs (+18.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────

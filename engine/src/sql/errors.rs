@@ -507,7 +507,12 @@ fn no_table(name: &str, names: &Names<'_>) -> (String, Option<String>) {
             known.iter().copied().filter(|_| given.contains('.')).find(in_schema)
         })
         .or_else(|| table_like(last, &own))
-        .or_else(|| nearest(given, known.iter().copied()));
+        .or_else(|| nearest(given, known.iter().copied()))
+        // Those of Perfetto are known without their schema.
+        .or_else(|| {
+            let of_perfetto = known.iter().filter_map(|name| name.strip_prefix("perfetto."));
+            nearest(given, of_perfetto).filter(|_| !given.contains('.'))
+        });
     let hint = match (near, nearest(given, names.relation_functions())) {
         (Some(near), _) => format!("did you mean `{near}`?"),
         (None, Some(function)) => format!("did you mean the function `{function}()`?"),
@@ -782,6 +787,11 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
         }
         "[" => return Some("a list stands in parentheses: `('a', 'b')`".to_owned()),
         "." => return Some("`SHOW TABLES` and `DESCRIBE tasks` in SQL, `\\d` at the prompt".to_owned()),
+        "SUMMARIZE" => {
+            let hint = "write what is wanted of each column: `SELECT min(duration), median(duration), max(duration) FROM tasks`";
+            return Some(hint.to_owned());
+        }
+        "PIVOT" => return Some("write a column for each value: `count(*) FILTER (WHERE kind = 'kernel') AS kernels`".to_owned()),
         "HELP" => return Some("`tq --help` lists the commands of tq, `\\?` those of its prompt".to_owned()),
         _ => {}
     }
