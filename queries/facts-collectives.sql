@@ -12,22 +12,23 @@ WITH named AS (
   FROM named
   GROUP BY run, rank, called
 ), late AS (
-  SELECT run, rank, called, count(*) AS collectives
-  FROM named
-  WHERE start = last_start
-  GROUP BY run, rank, called
-  QUALIFY row_number() OVER (PARTITION BY run ORDER BY count(*) DESC, rank) = 1
+  -- For which rank each waited longest.
+  SELECT n.run, n.rank, l.rank AS late, l.called, sum(least(n.last_start, n.finish) - n.start) AS skew_time, count(*) AS collectives
+  FROM named n JOIN named l ON l.task = n.last_task
+  WHERE l.rank <> n.rank
+  GROUP BY n.run, n.rank, l.rank, l.called
+  QUALIFY row_number() OVER (PARTITION BY n.run, n.rank ORDER BY sum(least(n.last_start, n.finish) - n.start) DESC, l.rank) = 1
 )
 SELECT 'Ranks waited for each other in collectives'
   || CASE WHEN t.on_device THEN ', whose kernels run meanwhile' WHEN t.on_threads THEN ', which are recorded as tasks (the threads that wait for those idle)'
     ELSE '' END
   || ': ' || t.called || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || t.run ELSE '' END
   || ' longest, ' || time_text(t.skew_time) || ' in ' || t.collectives || CASE t.collectives WHEN 1 THEN ' collective' ELSE ' collectives' END
-  || CASE WHEN l.rank <> t.rank THEN ', most often for ' || l.called || ', the last one in ' || l.collectives ELSE '' END
+  || CASE WHEN l.late IS NOT NULL THEN ', of which ' || time_text(l.skew_time) || ' for ' || l.called || ', the last one in ' || l.collectives ELSE '' END
   || '; the transfers then took ' || time_text(t.transfer_time) || ' (see Who waits for whom in collectives).' AS fact
 FROM totals t
 JOIN runs r ON r.run = t.run
-JOIN late l ON l.run = t.run
+LEFT JOIN late l ON l.run = t.run AND l.rank = t.rank
 -- Beside what is computed, a little does not matter.
 WHERE t.skew_time > CASE WHEN t.on_threads THEN 0 ELSE 0.02 * r.makespan END
 ORDER BY t.skew_time DESC, r.run_number, t.rank

@@ -11,7 +11,7 @@ WITH spans AS (
   FROM program_tasks
   WHERE run IN ('base', 'new')
 ), work AS (
-  SELECT w.run, coalesce(f.family, w.name) AS name, w.work_time FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  SELECT w.run, coalesce(f.family, w.name) AS name, w.work_time FROM changed.work w LEFT JOIN name_families f ON f.name = w.name
   WHERE w.run IN ('base', 'new')
 ), common AS (
   -- Names are missing on both sides where nothing has one.
@@ -19,14 +19,22 @@ WITH spans AS (
   FROM (SELECT count(*) FILTER (WHERE run = 'base') > 0 AS in_base, count(*) FILTER (WHERE run = 'new') > 0 AS in_new FROM program_tasks
     WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)
 ), changes AS (
-  SELECT name, coalesce(sum(work_time) FILTER (WHERE run = 'new'), 0) - coalesce(sum(work_time) FILTER (WHERE run = 'base'), 0) AS change_time
+  SELECT name, coalesce(sum(work_time) FILTER (WHERE run = 'base'), 0) AS base_time,
+    coalesce(sum(work_time) FILTER (WHERE run = 'new'), 0) - coalesce(sum(work_time) FILTER (WHERE run = 'base'), 0) AS change_time
   FROM work
   GROUP BY name
+), alike AS (
+  -- Names with a hundredth of the work and more: where all of them changed by the same share, it is not one of them.
+  SELECT count(*) AS names, min(1.0 * change_time / nullif(base_time, 0)) AS least, max(1.0 * change_time / nullif(base_time, 0)) AS most
+  FROM changes
+  WHERE 100.0 * greatest(base_time, base_time + change_time) >= (SELECT sum(base_time) FROM changes)
 ), largest AS (
   -- In a run that took longer, what grew; what shrank only where nothing grew.
   SELECT first_value(name ORDER BY place DESC, name) AS name, first_value(change_time ORDER BY place DESC, name) AS change_time
-  FROM (SELECT name, change_time, CASE WHEN new_time > base_time THEN change_time WHEN new_time < base_time THEN -change_time
-      ELSE greatest(change_time, -change_time) END AS place FROM changes CROSS JOIN spans WHERE change_time <> 0)
+  FROM (SELECT name, change_time, CASE WHEN s.new_time > s.base_time THEN change_time WHEN s.new_time < s.base_time THEN -change_time
+      ELSE greatest(change_time, -change_time) END AS place FROM changes c CROSS JOIN spans s
+      -- Less than that is rounding.
+      WHERE 1000.0 * abs(change_time) >= greatest(s.base_time, s.new_time) AND change_time <> 0)
 )
 SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took ' ELSE 'Within the slice, the run took ' END
   || time_text(s.new_time) || CASE WHEN s.new_time = s.base_time THEN ' as before' ELSE ' instead of ' || time_text(s.base_time) END
@@ -37,11 +45,13 @@ SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took 
        ELSE ', ' || round(100.0 * (s.base_time - s.new_time) / s.base_time, 1) || ' % shorter'
      END
   || CASE
+       WHEN a.names > 1 AND a.most - a.least < 0.02 AND least(abs(a.most), abs(a.least)) > 0.02
+         THEN '; all work took ' || round(50.0 * abs(a.most + a.least), 1) || CASE WHEN a.most > 0 THEN ' % longer' ELSE ' % less' END || ' alike, whatever its name.'
        WHEN l.change_time > 0 THEN '; the work that grew most is ' || CASE WHEN l.name = '' THEN 'tasks without a name' ELSE l.name END
          || ', by ' || time_text(l.change_time) || '.'
        WHEN l.change_time < 0 THEN '; the work that shrank most is ' || CASE WHEN l.name = '' THEN 'tasks without a name' ELSE l.name END
          || ', by ' || time_text(-l.change_time) || '.'
-       ELSE '; the work in every name of task is the same.'
+       ELSE '; the work in every name of task is about the same.'
      END
   -- A tenth more or fewer: perhaps another problem.
   || CASE
@@ -53,4 +63,5 @@ FROM spans s
 CROSS JOIN counts n
 CROSS JOIN largest l
 CROSS JOIN common c
+CROSS JOIN alike a
 WHERE s.base_time IS NOT NULL AND s.new_time IS NOT NULL AND c.is_one_program

@@ -14,8 +14,10 @@ WITH spread AS (
   LEFT JOIN working_tasks after ON after.task = g.task_after
   QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY g.duration DESC, g.location, g.start) = 1
 ), spans AS (
+  -- A rank that waits in a collective for the last one does not work.
   SELECT name, self_time, row_number() OVER (ORDER BY self_time DESC, task) AS place, run, location
-  FROM self_time(working_spans)
+  FROM (SELECT s.run, s.task, s.name, s.location, s.self_time - coalesce(least(c.last_start, c.finish) - c.start, 0) AS self_time
+    FROM self_time(working_spans) s LEFT JOIN collectives c ON c.task = s.task)
   WHERE run = (SELECT run FROM runs WHERE makespan IS NOT NULL ORDER BY makespan DESC, run_number LIMIT 1)
 )
 SELECT 'Look next at '

@@ -17,7 +17,7 @@ WITH named AS (
   LIMIT 1
 ), worked AS (
   SELECT coalesce(f.family, w.name) AS name, sum(CASE WHEN w.run = 'new' THEN w.work_time ELSE -w.work_time END) AS change
-  FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  FROM changed.work w LEFT JOIN name_families f ON f.name = w.name
   WHERE w.run IN ('base', 'new')
   GROUP BY coalesce(f.family, w.name)
 ), common AS (
@@ -26,10 +26,10 @@ WITH named AS (
     WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)
 )
 SELECT 'Look next at ' || CASE WHEN coalesce(most.name, '') = '' THEN 'tasks without a name' ELSE most.name END || ' (see What changed): on the executed path, the chain of waits from the start to the end of '
-  -- All locations together worked as long as before.
-  || CASE WHEN cause = 'work' AND waits.name IS NULL AND 10 * abs(worked.change) < abs(most.change)
+  -- All locations together worked less than half as much longer.
+  || CASE WHEN cause = 'work' AND waits.name IS NULL AND 2.0 * worked.change * sign(most.change) < abs(most.change)
        THEN 'the run, ' || CASE WHEN most.change > 0 THEN 'more' ELSE 'less' END || ' of it stands in a row, by ' || time_text(abs(most.change)) || ', though all of it together takes '
-            || CASE WHEN most.change > 0 THEN 'no longer' ELSE 'no less' END
+            || CASE WHEN most.change > 0 THEN 'hardly longer' ELSE 'hardly less' END
        WHEN cause <> 'path' THEN 'the run, ' || CASE cause WHEN 'waiting' THEN 'waiting before it' ELSE CASE WHEN waits.name IS NULL THEN 'its work' ELSE 'it, a wait that is recorded as a task,' END END || ' took ' || time_text(abs(most.change))
             || CASE WHEN most.change > 0 THEN ' more' ELSE ' less' END
        ELSE CASE WHEN most.change > 0 THEN 'new' ELSE 'base' END || ' it took ' || time_text(abs(most.change)) || ', and it is not on that of '
@@ -37,6 +37,6 @@ SELECT 'Look next at ' || CASE WHEN coalesce(most.name, '') = '' THEN 'tasks wit
   || '.' AS fact, most.name
 FROM most
 CROSS JOIN common
-LEFT JOIN (SELECT name FROM named GROUP BY name HAVING bool_and(role = 'wait')) waits ON waits.name = most.name
+LEFT JOIN (SELECT name FROM named GROUP BY name HAVING bool_and(role IS NOT DISTINCT FROM 'wait')) waits ON waits.name = most.name
 LEFT JOIN worked ON worked.name = most.name
 WHERE is_one_program

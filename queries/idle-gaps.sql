@@ -3,15 +3,20 @@
 -- needs: tasks
 --
 -- From the first start to the last finish of its run, as its makespan, or within the slice: what a location waited for its first task (no
--- `name_before`) and after its last one (no `name_after`) counts too. `wait` is the recorded wait that fills most of it, such as cudaDeviceSynchronize. Asynchronous spans, states of threads and
+-- `name_before`) and after its last one (no `name_after`) counts too. `wait` is the name of the recorded waits that fill most of it, such as
+-- cudaDeviceSynchronize. Asynchronous spans, states of threads and
 -- transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH longest AS MATERIALIZED (
   SELECT * FROM idle_stretches ORDER BY duration DESC, run, location, start LIMIT 20
 ), waits AS (
-  SELECT g.run, g.location, g.start, first_value(t.name ORDER BY least(t.finish, g.finish) - greatest(t.start, g.start) DESC, t.task) AS wait
-  FROM longest g JOIN program_tasks t ON t.run = g.run AND t.location = g.location
-  WHERE t.role = 'wait' AND t.name <> '' AND t.start < g.finish AND t.finish > g.start
-  GROUP BY g.run, g.location, g.start
+  SELECT run, location, start, first_value(name ORDER BY wait_time DESC, name) AS wait
+  FROM (
+    SELECT g.run, g.location, g.start, t.name, sum(least(coalesce(t.finish, g.finish), g.finish) - greatest(t.start, g.start)) AS wait_time
+    FROM longest g JOIN program_tasks t ON t.run = g.run AND t.location = g.location
+    WHERE t.role = 'wait' AND t.name <> '' AND t.start < g.finish AND coalesce(t.finish, g.finish) > g.start
+    GROUP BY g.run, g.location, g.start, t.name
+  )
+  GROUP BY run, location, start
 )
 SELECT g.run, g.location, g.start, g.duration, before.name AS name_before, w.wait, after.name AS name_after
 FROM longest g

@@ -4,9 +4,9 @@
 -- chart: bar x=efficiency y=metric color=run
 --
 WITH processes AS (
-  -- Useful is what works, not what communicates, copies, waits or calls the runtime. A process without useful time counts too.
+  -- Useful is what works (or has no role), not what communicates, copies, waits or calls the runtime. A process without useful time counts too.
   SELECT t.run, coalesce(l.clock, l.process, l.location) AS process, coalesce(busy(t.start, t.finish)
-    FILTER (WHERE t.role = 'work' AND (t.kind NOT IN ('cpu_op', 'user_annotation', 'python_function', 'gpu_user_annotation', 'nvtx')
+    FILTER (WHERE coalesce(t.role, 'work') = 'work' AND (coalesce(t.kind, '') NOT IN ('cpu_op', 'user_annotation', 'python_function', 'gpu_user_annotation', 'nvtx')
       OR (d.devices IS NULL AND t.kind = 'cpu_op'))), 0) AS useful_time
   FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
   -- Where there are kernels they are the work, else the operators of the host.

@@ -7,20 +7,26 @@
 WITH work AS (
   -- Where nearly all names occur once, those that differ in numbers are one: blur_*_*.
   SELECT w.run, coalesce(f.family, w.name) AS name, sum(w.tasks) AS tasks, sum(w.work_time) AS work_time
-  FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  FROM changed.work w LEFT JOIN name_families f ON f.name = w.name
   GROUP BY w.run, coalesce(f.family, w.name)
 ), idle AS (
   SELECT r.run, CAST(count(*) AS BIGINT) AS lanes, sum(r.makespan - n.busy_time) AS idle_time
   FROM busy_lanes n
   JOIN runs r ON r.run = n.run
   GROUP BY r.run
+), waiting AS (
+  SELECT c.run, coalesce(f.family, c.name) AS name, count(*) AS tasks, sum(least(c.last_start, c.finish) - c.start) AS wait_time
+  FROM collectives c LEFT JOIN name_families f ON f.name = c.name
+  GROUP BY c.run, coalesce(f.family, c.name)
 ), measures AS (
   SELECT r.run, 0 AS part, 'makespan' AS what, r.makespan AS total_time, coalesce(c.count, 0) AS count
   FROM runs r LEFT JOIN (SELECT run, count(*) AS count FROM working_tasks GROUP BY run) c ON c.run = r.run
   UNION ALL
   SELECT run, 1 AS part, 'idle locations' AS what, idle_time AS total_time, lanes AS count FROM idle
   UNION ALL
-  SELECT run, 2 AS part, 'work in ' || name AS what, work_time AS total_time, tasks AS count FROM work
+  SELECT run, 2 AS part, 'work in ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END AS what, work_time AS total_time, tasks AS count FROM work
+  UNION ALL
+  SELECT run, 2 AS part, 'waiting for the last rank in ' || name AS what, wait_time AS total_time, tasks AS count FROM waiting
 ), changes AS (
   SELECT part, what, base.total_time AS base_time, new.total_time AS new_time,
     -- Work that only one of the runs has took no time in the other; a makespan that is not known is not 0.

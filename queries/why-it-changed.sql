@@ -5,22 +5,22 @@
 --
 -- A recorded wait is a task whose role is wait, such as `threading.py: wait` of Python. A rank that waits in a collective for a late one
 -- does no work, and the path goes on where that one was. Where nearly all names occur once, those that differ in numbers are one: blur_*_*.
--- Where all tasks of a name together worked as long as before, the path has more of them: fewer ran at once.
+-- Where all tasks of a name together grew by less than half of what the path did, it has more of them: fewer ran at once.
 WITH named AS (
   SELECT t.* EXCLUDE (name), coalesce(f.family, t.name) AS name FROM path_tasks t LEFT JOIN name_families f ON f.name = t.name
   WHERE t.run IN ('base', 'new')
 ), worked AS (
   SELECT coalesce(f.family, w.name) AS name, sum(CASE WHEN w.run = 'new' THEN w.work_time ELSE -w.work_time END) AS change
-  FROM work_by_name w LEFT JOIN name_families f ON f.name = w.name
+  FROM changed.work w LEFT JOIN name_families f ON f.name = w.name
   WHERE w.run IN ('base', 'new')
   GROUP BY coalesce(f.family, w.name)
 ), waits AS (
-  SELECT name FROM named WHERE name IS NOT NULL GROUP BY name HAVING bool_and(role = 'wait')
+  SELECT name FROM named WHERE name IS NOT NULL GROUP BY name HAVING bool_and(role IS NOT DISTINCT FROM 'wait')
 )
 SELECT CASE WHEN coalesce(e.name, '') = '' THEN 'tasks without a name' ELSE e.name END
     || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE CASE WHEN w.name IS NOT NULL THEN ': recorded wait'
-      -- All locations together worked as long as before.
-      WHEN 10 * abs(worked.change) < abs(e.change) THEN CASE WHEN e.change > 0 THEN ': no more work, more of it in a row' ELSE ': no less work, less of it in a row' END
+      -- All locations together worked less than half as much longer.
+      WHEN 2.0 * worked.change * sign(e.change) < abs(e.change) THEN CASE WHEN e.change > 0 THEN ': hardly more work, more of it in a row' ELSE ': hardly less work, less of it in a row' END
       ELSE ': work' END END AS what,
   base AS base_time, new AS new_time, e.change AS change_time
 -- The changes of all names add up to the change of the makespan exactly; the thirty largest are shown.

@@ -687,13 +687,14 @@ pub static VIEWS: [ViewSpec; 18] = [
                       stream. The last are guesses: recordings of devices seldom name the events for which streams wait.",
         sql: "SELECT run, source, target, kind FROM links UNION ALL \
               SELECT run, last_task, task, 'collective' FROM collectives WHERE last_task <> task AND last_start < finish UNION ALL \
-              SELECT run, source, task, 'device' FROM ( \
-                SELECT run, task, location, last_value(ended) IGNORE NULLS OVER before AS source, \
-                  last_value(CASE WHEN ended IS NOT NULL THEN location END) IGNORE NULLS OVER before AS source_location \
+              SELECT s.run, e.task, s.task, 'device' FROM ( \
+                SELECT run, device, location, task, count(ended) OVER (PARTITION BY run, device ORDER BY time, turn, ended, task \
+                  ROWS UNBOUNDED PRECEDING) AS number \
                 FROM (SELECT run, device, location, finish AS time, 0 AS turn, task AS ended, CAST(NULL AS BIGINT) AS task \
-                  FROM gpu.device_tasks UNION ALL SELECT run, device, location, start, 1, NULL, task FROM gpu.device_tasks) \
-                WINDOW before AS (PARTITION BY run, device ORDER BY time, turn, ended, task ROWS UNBOUNDED PRECEDING)) \
-              WHERE task IS NOT NULL AND source_location <> location",
+                  FROM gpu.device_tasks UNION ALL SELECT run, device, location, start, 1, NULL, task FROM gpu.device_tasks)) s \
+              JOIN (SELECT run, device, location, task, row_number() OVER (PARTITION BY run, device ORDER BY finish, task) AS number \
+                FROM gpu.device_tasks) e ON e.run = s.run AND e.device = s.device AND e.number = s.number \
+              WHERE s.task IS NOT NULL AND e.location <> s.location",
         columns: &[
             ("run", "The recording."),
             ("source", "The task that came before."),
@@ -706,11 +707,12 @@ pub static VIEWS: [ViewSpec; 18] = [
         description: "What a name of task is called where runs are compared. Where nine of ten names occur once in a run (`blur_3_2`), \
                       names that differ in numbers alone are one, `blur_*_*`, if that leaves more than one, and at most a quarter; \
                       else each is its own. Tasks without name are not in it.",
-        sql: "SELECT name, CASE WHEN 10 * count(*) OVER () * (SELECT count(*) FROM runs) >= 9 * sum(tasks) OVER () \
+        sql: "SELECT name, CASE WHEN 10 * sum(once) OVER () >= 9 * sum(runs) OVER () \
                 AND max(number) OVER () > 1 AND 4 * max(number) OVER () <= count(*) OVER () THEN family ELSE name END AS family \
-              FROM (SELECT name, family, tasks, dense_rank() OVER (ORDER BY family) AS number \
-                FROM (SELECT CAST(name AS VARCHAR) AS name, regexp_replace(CAST(name AS VARCHAR), '[0-9]+', '*', 'g') AS family, count(*) AS tasks \
-                  FROM program_tasks WHERE name <> '' GROUP BY name))",
+              FROM (SELECT name, family, runs, once, dense_rank() OVER (ORDER BY family) AS number \
+                FROM (SELECT name, regexp_replace(name, '[0-9]+', '*', 'g') AS family, count(*) AS runs, count(*) FILTER (WHERE tasks = 1) AS once \
+                  FROM (SELECT run, CAST(name AS VARCHAR) AS name, count(*) AS tasks FROM program_tasks WHERE name <> '' GROUP BY run, name) \
+                  GROUP BY name))",
         columns: &[("name", "The name."), ("family", "What stands for it.")],
     },
     ViewSpec {

@@ -10,8 +10,10 @@ use datafusion::datasource::ViewTable;
 use datafusion::error::{DataFusionError, Result};
 use datafusion::execution::SessionState;
 use datafusion::prelude::SessionContext;
+use datafusion::sql::parser::Statement;
 use tokio::sync::OnceCell;
 
+use crate::sql;
 use crate::tables::ViewSpec;
 
 /// A view's text, and its plan once it was asked for.
@@ -47,6 +49,13 @@ impl ViewSchema {
     }
 }
 
+/// A view may have words that DataFusion's own parser does not know.
+fn parsed(sql: &str) -> Result<Statement, DataFusionError> {
+    let statements = sql::parse(sql).map_err(|error| DataFusionError::Plan(error.message))?;
+    let view = statements.first().map(|statement| statement.parsed.clone());
+    view.ok_or_else(|| DataFusionError::Plan("a view without a query".to_owned()))
+}
+
 impl fmt::Debug for ViewSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_set().entries(self.planned.keys()).finish()
@@ -63,7 +72,7 @@ impl SchemaProvider for ViewSchema {
         let Some((sql, planned)) = self.planned.get(name) else { return Ok(None) };
         let view = planned.get_or_try_init(|| async {
             let state = (self.state)().ok_or_else(|| DataFusionError::Internal("the session is gone".to_owned()))?;
-            let plan = state.create_logical_plan(sql).await?;
+            let plan = state.statement_to_plan(parsed(sql)?).await?;
             Ok::<_, DataFusionError>(Arc::new(ViewTable::new(plan, Some(sql.clone()))) as Arc<dyn TableProvider>)
         });
         Ok(Some(Arc::clone(view.await?)))

@@ -158,12 +158,16 @@ fn ranks_that_meet_at_one_tick_are_compared_with_ranks_that_do_not() {
     let session = compared(&files.path().join("base.csv"), &files.path().join("new.csv"));
     assert_eq!(rows(&session, "SELECT makespan FROM runs ORDER BY run"), ["550000", "1050000"]);
     assert_eq!(answer(&session, "why-it-changed", 9), ["work: work|400000|900000|500000"]);
+    assert_eq!(answer(&session, "task-times-changed", 9), ["work on rank 2|median|80000|180000|500000"]);
+    assert_eq!(answer(&session, "busy-locations-changed", 1), ["rank 2|510000|1010000|500000|98.0"]);
+    let said = |query: &str| answer(&session, query, 1).concat();
+    assert!(said("facts-what-changed").contains("the work that grew most is work, by 500 µs"), "{}", said("facts-what-changed"));
+    assert!(said("facts-which-changed").ends_with("work on rank 2, 180 µs in the median instead of 80.0 µs."), "{}", said("facts-which-changed"));
     // The wait before the barrier is part of the run.
     let paths = "SELECT run, sum(wait + running) FROM executed_path((SELECT * FROM path_tasks), (SELECT * FROM path_links)) GROUP BY run ORDER BY run";
     assert_eq!(rows(&session, paths), ["base|550000", "new|1050000"]);
     let late = lines(&ask_saved(&session, "facts-collectives", &[]));
-    // Of those that came to the barrier at once, each was the last one.
-    assert!(late[0].contains("most often for rank 2, the last one in 6"), "{late:?}");
+    assert!(late[0].contains("of which 500 µs for rank 2, the last one in 5"), "{late:?}");
     // Ranks that hold nothing else are what works.
     assert_eq!(rows(&session, "SELECT count(*) FROM working_lanes"), ["8"]);
 }
@@ -186,12 +190,16 @@ fn a_collective_that_one_rank_lacks_makes_no_rank_late() {
     );
 }
 
-/// Ten tasks of 100 µs on each of four workers, and what `of` makes of the duration of the number-th task of a worker.
+/// Ten tasks on each of four workers; `of` is the duration of the number-th task of a worker.
 fn workers(of: impl Fn(usize, usize) -> usize) -> String {
+    workers_with(10, of)
+}
+
+fn workers_with(tasks: usize, of: impl Fn(usize, usize) -> usize) -> String {
     let mut text = "name,location,start,finish\n".to_owned();
     for worker in 0..4 {
         let mut at = 0;
-        for number in 0..10 {
+        for number in 0..tasks {
             let finish = at + of(worker, number);
             writeln!(text, "tile,worker {worker},{at},{finish}").unwrap();
             at = finish;
@@ -210,16 +218,18 @@ fn told(new: String, query: &str) -> Vec<String> {
 fn all_tasks_of_a_name_those_of_a_location_and_few_are_told_apart() {
     let of = |new| told(new, "task-times-changed");
     assert_eq!(of(workers(|_, _| 100)), [""; 0]);
-    assert_eq!(of(workers(|_, _| 150)), ["tile|40|100.0|150.0|100|150|2000"]);
-    assert_eq!(of(workers(|_, _| 50)), ["tile|40|100.0|50.0|100|50|-2000"]);
+    assert_eq!(of(workers(|_, _| 150)), ["tile|median|100|150|2000"]);
+    assert_eq!(of(workers(|_, _| 50)), ["tile|median|100|50|-2000"]);
     assert_eq!(
         of(workers(|worker, _| if worker == 2 { 200 } else { 100 })),
-        ["tile on worker 2|10|100.0|200.0|100|200|1000"]
+        ["tile on worker 2|median|100|200|1000"]
     );
     assert_eq!(
         of(workers(|_, number| if number == 3 { 300 } else { 100 })),
-        ["tile: 4 of its 40 tasks|40|100.0|100.0|100|300|800"]
+        ["tile: 4 of its 40 tasks|longest|100|300|800"]
     );
+    // Each task in halves, which take 5 µs more.
+    assert_eq!(of(workers_with(20, |_, _| 55)), ["tile: 40 tasks became 80|sum|4000|4400|400"]);
     // A tenth more is no change.
     assert_eq!(of(workers(|worker, _| if worker == 2 { 110 } else { 100 })), [""; 0]);
 }
@@ -229,6 +239,20 @@ fn work_that_only_stands_in_a_row_is_not_said_to_have_grown() {
     // The same forty tasks, on one worker.
     let mut pinned = "name,location,start,finish\n".to_owned();
     (0..40).for_each(|at| writeln!(pinned, "tile,worker 0,{},{}", 100 * at, 100 * at + 100).unwrap());
-    assert_eq!(told(pinned, "why-it-changed"), ["tile: no more work, more of it in a row|1000|4000|3000"]);
+    assert_eq!(told(pinned, "why-it-changed"), ["tile: hardly more work, more of it in a row|1000|4000|3000"]);
     assert_eq!(told(workers(|_, _| 200), "why-it-changed"), ["tile: work|1000|2000|1000"]);
+}
+
+#[test]
+fn tasks_without_a_kind_or_role_are_useful() {
+    for roles in [["work", "work"], ["", ""]] {
+        let [first, second] = roles;
+        let text = format!("name,location,role,start,finish\na,rank 0,{first},0,100\nb,rank 1,{second},0,50\n");
+        let files = folder_of(&[("t.csv", text)]);
+        let session = tq_tests::open(&files.path().join("t.csv"));
+        assert_eq!(
+            lines(&ask_saved(&session, "pop-efficiency", &[])),
+            ["t|parallel efficiency|0.75|2", "t|load balance|0.75|2", "t|communication efficiency|1.0|2"]
+        );
+    }
 }

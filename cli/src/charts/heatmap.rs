@@ -93,6 +93,9 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         matrices.truncate(panels_max);
     }
     let range = Range::of(palette, matrices.iter().flat_map(|matrix| matrix.cells.iter().flatten().copied()));
+    if range.is_log {
+        sheet.notes.push("Logarithmic scale of colours: few values are much larger than all others.".to_owned());
+    }
     let named = panels.is_some();
     if chart.flag("totals") {
         sheet.notes.push("Grey bars: the sums of rows and columns.".to_owned());

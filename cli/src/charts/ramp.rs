@@ -72,24 +72,37 @@ impl Palette {
 pub(super) struct Range {
     pub(super) from: f64,
     pub(super) to: f64,
+    /// Whether shades are steps of a factor. `from` is above zero then, and what is less has the palest shade.
+    pub(super) is_log: bool,
 }
+
+/// A value this many times as large as nine in ten of those above zero leaves them one shade on a scale of differences.
+const RULES: f64 = 20.0;
+/// A scale of factors reaches this far below the largest value.
+const LOG_REACH: f64 = 1e-6;
 
 impl Range {
     /// The range of some values: around zero both sides are as long.
     pub(super) fn of(palette: Palette, values: impl Iterator<Item = f64>) -> Range {
-        let (least, most) = values
-            .filter(|value| !value.is_nan())
-            .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
-        if least > most {
-            return Range { from: 0.0, to: 0.0 };
-        }
+        let mut values: Vec<f64> = values.filter(|value| !value.is_nan()).collect();
+        values.sort_unstable_by(f64::total_cmp);
+        let (Some(&least), Some(&most)) = (values.first(), values.last()) else {
+            return Range { from: 0.0, to: 0.0, is_log: false };
+        };
         if palette.is_around_zero() {
             let reach = least.abs().max(most.abs());
-            return Range { from: -reach, to: reach };
+            return Range { from: -reach, to: reach, is_log: false };
+        }
+        let positive = &values[values.partition_point(|&value| value <= 0.0)..];
+        if let (true, Some(&smallest), Some(&high)) =
+            (least >= 0.0, positive.first(), positive.get(positive.len() * 9 / 10))
+            && high * RULES < most
+        {
+            return Range { from: smallest.max(most * LOG_REACH), to: most, is_log: true };
         }
         // Little next to much looks like nothing: nothing belongs to the scale then.
         let from = if least > 0.0 && least < 0.5 * most { 0.0 } else { least };
-        Range { from, to: most }
+        Range { from, to: most, is_log: false }
     }
 
     /// The shade of a value.
@@ -97,7 +110,12 @@ impl Range {
         if self.to <= self.from {
             return SHADES / 2;
         }
-        let share = (value - self.from) / (self.to - self.from);
+        let share = match self.is_log {
+            true if value < self.from => return 0,
+            // The palest shade is that of nothing.
+            true => ((value / self.from).ln() / (self.to / self.from).ln()).max(1.0 / (SHADES - 1) as f64),
+            false => (value - self.from) / (self.to - self.from),
+        };
         ((share * (SHADES - 1) as f64).round() as usize).min(SHADES - 1)
     }
 }
@@ -129,11 +147,23 @@ mod tests {
     #[test]
     fn zero_is_in_the_middle_of_a_diverging_ramp() {
         let range = Range::of(Palette::Pascal, [-0.1, 0.4, f64::NAN].into_iter());
-        assert_eq!(range, Range { from: -0.4, to: 0.4 });
+        assert_eq!(range, Range { from: -0.4, to: 0.4, is_log: false });
         assert_eq!((range.shade(0.0), range.shade(0.4), range.shade(-0.4)), (SHADES / 2, SHADES - 1, 0));
-        assert_eq!(Range::of(Palette::Sequential, [5.0, 9.0].into_iter()), Range { from: 5.0, to: 9.0 });
-        assert_eq!(Range::of(Palette::Sequential, [1.0, 9.0].into_iter()), Range { from: 0.0, to: 9.0 });
+        assert_eq!(Range::of(Palette::Sequential, [5.0, 9.0].into_iter()), Range { from: 5.0, to: 9.0, is_log: false });
+        assert_eq!(Range::of(Palette::Sequential, [1.0, 9.0].into_iter()), Range { from: 0.0, to: 9.0, is_log: false });
         assert_eq!(Range::of(Palette::Sequential, [].into_iter()).shade(3.0), SHADES / 2);
+    }
+
+    #[test]
+    fn one_large_value_does_not_make_all_others_pale() {
+        let values = || [0.0, 1.0, 2.0, 4.0].into_iter().chain([3.0; 12]);
+        let range = Range::of(Palette::Sequential, values().chain([1000.0]));
+        assert_eq!(range, Range { from: 1.0, to: 1000.0, is_log: true });
+        assert_eq!([0.0, 1.0, 1000.0].map(|value| range.shade(value)), [0, 1, SHADES - 1]);
+        assert!(range.shade(10.0) > range.shade(2.0) && range.shade(10.0) < SHADES / 2);
+        // A negative value has no factor, and where many are large a scale of differences tells them apart.
+        assert!(!Range::of(Palette::Sequential, values().chain([1000.0, -1.0])).is_log);
+        assert!(!Range::of(Palette::Sequential, values().chain([1000.0; 4])).is_log);
     }
 
     #[test]

@@ -32,7 +32,7 @@ const OF_CRITICAL_PATH: Explanation = ("critical-path-changed", "what changed, t
 /// Where it is and which tasks, told once.
 const FURTHER: [Explanation; 2] = [
     ("busy-locations-changed", "where, the locations whose busy time changed unlike that of the others"),
-    ("task-times-changed", "which, the tasks that became longer or shorter themselves"),
+    ("task-times-changed", "which, the tasks that became longer or shorter themselves, or more"),
 ];
 /// That of scalability studies.
 const OF_STUDIES: Explanation = (
@@ -88,9 +88,10 @@ pub(super) fn add_to_changes(
             let Some(first) = explain(&mut connection, args, explanation)? else { return Ok(None) };
             // That is worth a word once, and its lack none.
             let wanted = told.is_empty() && explanation != OF_STUDIES && explanation != OF_WEIGHTS;
-            let further = FURTHER.iter().filter(|_| wanted).filter_map(|further| {
-                Some((further.1, explain(&mut connection, args, *further).ok()??))
-            });
+            let further = FURTHER
+                .iter()
+                .filter(|_| wanted)
+                .filter_map(|further| Some((further.1, explain(&mut connection, args, *further).ok()??)));
             Ok(Some((first, further.collect::<Vec<_>>())))
         });
         match explained {
@@ -143,19 +144,20 @@ fn explain(
     Ok(Some((super::print::table(&shown, tick)?, first_row(&shown, tick)?)))
 }
 
-/// What the first row is about, and the first number that it has of both runs.
+/// What the first row is about, and the first number that differs between both runs.
 fn first_row(rows: &RecordBatch, tick: Tick) -> Result<String, Failure> {
     let (cells, schema) = (Cells::new(rows)?, rows.schema());
     let shown = |column: usize| cells.shown(column, 0, tick).map(Option::unwrap_or_default);
-    let both = schema.fields().iter().enumerate().find_map(|(base, field)| {
-        let (new, _) = schema.column_with_name(&format!("new_{}", field.name().strip_prefix("base_")?))?;
-        Some((base, new))
-    });
     let what = shown(0)?;
-    Ok(match both {
-        Some((base, new)) => format!("{what}, {} → {}", shown(base)?, shown(new)?),
-        None => what,
-    })
+    for (base, field) in schema.fields().iter().enumerate() {
+        let pair = field.name().strip_prefix("base_").map(|name| format!("new_{name}"));
+        if let Some((new, _)) = pair.and_then(|name| schema.column_with_name(&name))
+            && shown(base)? != shown(new)?
+        {
+            return Ok(format!("{what}, {} → {}", shown(base)?, shown(new)?));
+        }
+    }
+    Ok(what)
 }
 
 /// The trace whose makespan is the median of those of its side that are meant; `None` where some run has no trace of its own.

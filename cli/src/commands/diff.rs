@@ -44,7 +44,7 @@ const TABLES: [(&str, &str, &str); 5] = [
         "why-it-changed",
     ),
     ("where", "Where: locations whose busy time changed unlike that of the others", "busy-locations-changed"),
-    ("which", "Which tasks became longer or shorter themselves", "task-times-changed"),
+    ("which", "Which tasks changed: longer or shorter themselves, or more of them", "task-times-changed"),
     ("what", "What changed most: work by name, idle locations", "what-changed"),
     (
         "weights",

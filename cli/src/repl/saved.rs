@@ -86,18 +86,21 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
         let entries: Vec<(String, String)> = counted.into_iter().map(entry).collect();
         return Ok(format!("Tables, with their rows:\n{}", listed(&entries, terminal::width())));
     };
-    let name = name.to_lowercase();
-    if let Some(page) = documented::page(&name) {
+    if let Some(page) = documented::page(name) {
         return Ok(page);
     }
-    let parts: Vec<String> = name.split('.').map(quoted).collect();
-    // Whatever stands in FROM is described, `slice` of Perfetto too.
-    let columns = match connection.collect(&format!("DESCRIBE {}", parts.join(".")), &Params::new()) {
-        Err(Failure::Told(_)) => {
-            return Err(unknown_name("table", &name, found.iter().map(|(table, _)| table.as_str()), "\\d"));
+    // As it would stand in FROM, `slice` of Perfetto too; or a name with blanks or capitals, without its quotes.
+    let spellings = [name.to_owned(), quoted(name)];
+    let described = spellings.iter().find_map(|spelling| {
+        match connection.collect(&format!("DESCRIBE {spelling}"), &Params::new()) {
+            Err(Failure::Told(_)) => None,
+            columns => Some(columns),
         }
-        columns => columns?,
+    });
+    let Some(columns) = described else {
+        return Err(unknown_name("table", name, found.iter().map(|(table, _)| table.as_str()), "\\d"));
     };
+    let columns = columns?;
     let cells = Cells::new(&columns)?;
     let mut entries = Vec::new();
     for row in 0..columns.num_rows() {

@@ -24,6 +24,8 @@ use crate::text::words::more_rows;
 
 /// Rows of a table; more are counted.
 const ROWS_SHOWN: usize = 20;
+/// Of a table whose rows belong together, such as the parts of each rank.
+const ROWS_OF_WHOLE: usize = 96;
 /// What is said where rows would be.
 const NO_ROWS: &str = "*No rows.*";
 /// Sentences of a block of facts.
@@ -183,11 +185,23 @@ fn put_together(pieces: &[Piece]) -> (String, Vec<(String, String)>) {
                     None => add(&mut text, line),
                 }
             }
+            Piece::Text(lines) if matches!(pieces.get(at), Some(Piece::LeftOut(_))) => {
+                add(&mut text, unannounced(lines))
+            }
             Piece::Text(lines) | Piece::Answer(lines) => add(&mut text, lines),
             Piece::LeftOut(_) => {}
         }
     }
     (text.trim_end().to_owned() + "\n", left_out)
+}
+
+/// A text without its last paragraph, where that ends with a colon: it announces what was left out.
+fn unannounced(text: &str) -> &str {
+    let text = text.trim_end();
+    match text.ends_with(':') {
+        true => text.rfind("\n\n").map_or("", |end| &text[..end]),
+        false => text,
+    }
 }
 
 /// One blank line between parts, whatever was left out between them.
@@ -288,7 +302,10 @@ impl Renderer<'_> {
                 return Ok(Piece::LeftOut("there is nothing to show".to_owned()));
             }
             let is_cut = query.statement.is_cut_at(answer.num_rows(), &params);
-            add(&mut text, &self.table(&answer, is_cut, question)?);
+            add(
+                &mut text,
+                &self.table(&answer, is_cut, question, if block.whole { ROWS_OF_WHOLE } else { ROWS_SHOWN })?,
+            );
         }
         self.note(question);
         Ok(Piece::Answer(text))
@@ -353,11 +370,11 @@ impl Renderer<'_> {
     }
 
     /// The first rows as a table, and how many more there are, where the answer itself is not cut.
-    fn table(&self, answer: &RecordBatch, is_cut: bool, question: &Question) -> Result<String, Failure> {
+    fn table(&self, answer: &RecordBatch, is_cut: bool, question: &Question, most: usize) -> Result<String, Failure> {
         if answer.num_rows() == 0 {
             return Ok(NO_ROWS.to_owned());
         }
-        let mut shown = answer.slice(0, answer.num_rows().min(ROWS_SHOWN));
+        let mut shown = answer.slice(0, answer.num_rows().min(most));
         // In a page about one run, its name in every row says nothing.
         if self.connection.session().runs().len() == 1
             && shown.num_columns() > 1

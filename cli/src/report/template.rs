@@ -38,7 +38,7 @@ use crate::library;
 pub(super) const BUILT_IN: &str = include_str!("template.md");
 
 /// Words behind `sql` in a fence.
-const FLAGS: [&str; 4] = ["facts", "if-rows", "table", "both"];
+const FLAGS: [&str; 5] = ["facts", "if-rows", "table", "both", "whole"];
 
 /// What `{{…}}` may name: the runs of the page, and the saved queries that it asked.
 const PLACEHOLDERS: [&str; 2] = ["runs", "queries"];
@@ -66,6 +66,8 @@ pub(super) struct Block {
     /// Rows even where there is a chart, and whether the chart is there as well.
     pub(super) table: bool,
     pub(super) both: bool,
+    /// More rows of a table: one for each device or rank and part.
+    pub(super) whole: bool,
 }
 
 /// A query and the values that it is asked with.
@@ -249,6 +251,7 @@ fn block(flags: &[&str], body: &[&str], file: &str, line: usize, library: &Libra
             if_rows: has("if-rows"),
             table: has("table"),
             both: has("both"),
+            whole: has("whole"),
         }),
     }
 }

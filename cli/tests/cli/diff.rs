@@ -35,6 +35,12 @@ fn two_runs_are_compared_in_a_command() {
         ──────────┼───────────┼──────────┼─────────────┼────────────────
          w0       │   20.0 µs │  30.0 µs │     10.0 µs │           50.0
 
+        Which tasks changed: longer or shorter themselves, or more of them
+
+         what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+        ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+         a    │          1 │         1 │          20.0 µs │         30.0 µs │           20.0 µs │          30.0 µs │     10.0 µs
+
         What changed most: work by name, idle locations
 
          what           │ base_time │ new_time │ base_count │ new_count │ change_time │ change_percent
@@ -104,6 +110,18 @@ fn two_runs_are_compared_in_a_command() {
               "new_time": 30000
             }
           ],
+          "which": [
+            {
+              "base_longest_time": 20000,
+              "base_median_time": 20000.0,
+              "base_tasks": 1,
+              "change_time": 10000,
+              "new_longest_time": 30000,
+              "new_median_time": 30000.0,
+              "new_tasks": 1,
+              "what": "a"
+            }
+          ],
           "why": [
             {
               "base_time": 15000,
@@ -162,6 +180,15 @@ fn nothing_changed_and_nothing_in_common_are_said() {
          b: on one path only │   10.0 µs │      0 s │    -10.0 µs
          c: on one path only │   5.00 µs │      0 s │    -5.00 µs
 
+        Which tasks changed: longer or shorter themselves, or more of them
+
+         what                  │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+        ───────────────────────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+         a: only in base       │          1 │         0 │          20.0 µs │            NULL │           20.0 µs │             NULL │    -20.0 µs
+         x: only in new, on w0 │          0 │         1 │             NULL │         20.0 µs │              NULL │          20.0 µs │     20.0 µs
+         b: only in base       │          1 │         0 │          10.0 µs │            NULL │           10.0 µs │             NULL │    -10.0 µs
+         c: only in base       │          1 │         0 │          5.00 µs │            NULL │           5.00 µs │             NULL │    -5.00 µs
+
         What changed most: work by name, idle locations
 
          what           │ base_time │ new_time │ base_count │ new_count │ change_time │ change_percent
@@ -182,7 +209,7 @@ fn nothing_changed_and_nothing_in_common_are_said() {
     "#]]);
     place.tq("query base=base.csv new=base.csv facts-what-changed --format csv").check(&expect![[r#"
         fact
-        The run took 30.0 µs as before; the work in every name of task is the same.
+        The run took 30.0 µs as before; the work in every name of task is about the same.
         --- exit 0
     "#]]);
 }
@@ -205,6 +232,10 @@ fn a_baseline_alone_is_enough_for_a_check() {
                   location │ base_time │ new_time │ change_time │ change_percent
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   w0       │   20.0 µs │  30.0 µs │     10.0 µs │           50.0
+                 which, the tasks that became longer or shorter themselves, or more:
+                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+                  a    │          1 │         1 │          20.0 µs │         30.0 µs │           20.0 µs │          30.0 µs │     10.0 µs
         FAILED busy time: metric busy_time: 35.0 µs → 45.0 µs (+28.6 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────
@@ -242,6 +273,11 @@ fn a_baseline_alone_is_enough_for_a_check() {
                   b: waiting          │   15.0 µs │  25.0 µs │     10.0 µs
                   b: work             │   10.0 µs │  15.0 µs │     5.00 µs
                   c: on one path only │   5.00 µs │      0 s │    -5.00 µs
+                 which, the tasks that became longer or shorter themselves, or more:
+                  what            │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+                 ─────────────────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+                  b               │          1 │         1 │          10.0 µs │         15.0 µs │           10.0 µs │          15.0 µs │     5.00 µs
+                  c: only in base │          1 │         0 │          5.00 µs │            NULL │           5.00 µs │             NULL │    -5.00 µs
         ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
         2 checks: 1 held, 1 failed
         --- stderr
@@ -367,12 +403,12 @@ fn long_names_are_shortened_for_people() {
          b: work                             │   70.0 µs │  50.0 µs │    -20.0 µs
          vectorized_elementwise_kernel: work │   20.0 µs │  40.0 µs │     20.0 µs
 
-        Which tasks became longer or shorter themselves
+        Which tasks changed: longer or shorter themselves, or more of them
 
-         what                          │ tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-        ───────────────────────────────┼───────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-         b                             │     1 │          70.0 µs │         50.0 µs │           70.0 µs │          50.0 µs │    -20.0 µs
-         vectorized_elementwise_kernel │     1 │          20.0 µs │         40.0 µs │           20.0 µs │          40.0 µs │     20.0 µs
+         what                          │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+        ───────────────────────────────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+         b                             │          1 │         1 │          70.0 µs │         50.0 µs │           70.0 µs │          50.0 µs │    -20.0 µs
+         vectorized_elementwise_kernel │          1 │         1 │          20.0 µs │         40.0 µs │           20.0 µs │          40.0 µs │     20.0 µs
 
         What changed most: work by name, idle locations
 

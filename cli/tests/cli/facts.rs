@@ -178,9 +178,9 @@ fn a_slice_counts_what_lies_in_it_everywhere() {
         (
             "load-imbalance",
             expect![[r#"
-                 run │ kind   │ lanes │ most_time │ imbalance │ least_time │ imbalance_percent │ load_balance │  gini
-                ─────┼────────┼───────┼───────────┼───────────┼────────────┼───────────────────┼──────────────┼───────
-                 run │ worker │     2 │   25.0 µs │     1.429 │    10.0 µs │              60.0 │          0.7 │ 0.214
+                 run │ kind   │ lanes │ imbalance │ most_time │ least_time │  gini │ load_balance │ imbalance_percent
+                ─────┼────────┼───────┼───────────┼───────────┼────────────┼───────┼──────────────┼───────────────────
+                 run │ worker │     2 │     1.429 │   25.0 µs │    10.0 µs │ 0.214 │          0.7 │              60.0
                 (1 row)
                 --- exit 0
             "#]],

@@ -116,6 +116,14 @@ fn lists_describe_themselves() {
           executions                 (view) Scalability studies: one row per run, region and repetition.
           actorprof.totals           (view) How many messages of each kind a PE sent and received; a row
                                      with 0 for a kind of which it has none.
+          changed.work               (view) The work of each name of task of every run as in `work_by_name`,
+                                     where a rank that waits in a collective for the last one does not work:
+                                     what comparisons call work.
+          changed.tasks              (view) Which tasks changed from the run `base` to the run `new`: longer
+                                     or shorter, all of a name, those on some locations or few of them, or
+                                     more of them. `task-times-changed` says how that is told.
+          changed.locations          (view) Which locations are busy for longer or shorter in the run `new`
+                                     than in the run `base`, unlike the others of their kind.
           gpu.device_tasks           (view) Kernels, copies, memsets and graphs on streams; waits are no
                                      work.
           gpu.devices                (view) How long each device was busy, and with what.

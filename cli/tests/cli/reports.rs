@@ -37,17 +37,17 @@ fn a_report_is_a_page_with_pictures() {
         Imbalance is the busiest location's time over the mean: 1 is even. Its per cent are of the worst case: 0 is even, 100 is all work on
         one location.
 
-        | kind | lanes | most_time | imbalance | least_time | imbalance_percent | load_balance | gini |
+        | kind | lanes | imbalance | most_time | least_time | gini | load_balance | imbalance_percent |
         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-        | worker | 2 | 60.0 µs | 1.091 | 50.0 µs | 16.7 | 0.917 | 0.045 |
+        | worker | 2 | 1.091 | 60.0 µs | 50.0 µs | 0.045 | 0.917 | 16.7 |
 
         ### The longest idle stretches
 
-        | location | start | duration | name_before | name_after |
-        | --- | ---: | ---: | --- | --- |
-        | E0/W0 | 60.0 µs | 20.0 µs | c | *NULL* |
-        | E0/W1 | 0 s | 20.0 µs | *NULL* | b |
-        | E0/W0 | 40.0 µs | 10.0 µs | a | c |
+        | location | start | duration | name_before | wait | name_after |
+        | --- | ---: | ---: | --- | --- | --- |
+        | E0/W0 | 60.0 µs | 20.0 µs | c | *NULL* | *NULL* |
+        | E0/W1 | 0 s | 20.0 µs | *NULL* | *NULL* | b |
+        | E0/W0 | 40.0 µs | 10.0 µs | a | *NULL* | c |
 
         ## Where the time went
 
@@ -260,11 +260,11 @@ fn what_can_be_wrong_with_a_report() {
         (
             "a\n```sql tabel\nSELECT 1\n```\n",
             expect![[r#"
-            --- stderr
-            error: t.md:2: `tabel` has no meaning after `sql`; did you mean `table`?
-            hint: known are facts, if-rows, table, both
-            --- exit 2
-        "#]],
+                --- stderr
+                error: t.md:2: `tabel` has no meaning after `sql`; did you mean `table`?
+                hint: known are facts, if-rows, table, both, whole
+                --- exit 2
+            "#]],
         ),
         (
             "a\n```sql\nSELECT 1\n",

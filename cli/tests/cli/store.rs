@@ -286,6 +286,10 @@ fn runs_of_a_store_are_explained() {
                   location │ base_time │ new_time │ change_time │ change_percent
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
+                 which, the tasks that became longer or shorter themselves, or more:
+                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+                  b    │          1 │         1 │          60.0 µs │          100 µs │           60.0 µs │           100 µs │     40.0 µs
         1 check: 1 failed
         --- exit 1
     "#]]);
@@ -308,6 +312,10 @@ fn runs_of_a_store_are_explained() {
                   location │ base_time │ new_time │ change_time │ change_percent
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
+                 which, the tasks that became longer or shorter themselves, or more:
+                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
+                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
+                  b    │          1 │         1 │          60.0 µs │          100 µs │           60.0 µs │           100 µs │     40.0 µs
         1 check: 1 failed
         --- exit 1
     "#]]);

@@ -1,7 +1,8 @@
-//! Views that saved queries share: one schema for each tool or field whose figures they reproduce. A view is planned when a query
+//! Views that saved queries share: one schema for each tool or field whose figures they reproduce, and one for comparisons. A view is planned when a query
 //! first names it (`view_schema.rs`); users may use the views in their own queries.
 
 mod actorprof;
+mod changed;
 mod gpu;
 mod hta;
 mod pascal;
@@ -16,8 +17,13 @@ use crate::tables::ViewSpec;
 use crate::view_schema::ViewSchema;
 
 /// The schemas, each with its views; a view may refer to those before it.
-static SCHEMAS: [(&str, &[ViewSpec]); 4] =
-    [("actorprof", &actorprof::VIEWS), ("gpu", &gpu::VIEWS), ("hta", &hta::VIEWS), ("pascal", &pascal::VIEWS)];
+static SCHEMAS: [(&str, &[ViewSpec]); 5] = [
+    ("actorprof", &actorprof::VIEWS),
+    ("changed", &changed::VIEWS),
+    ("gpu", &gpu::VIEWS),
+    ("hta", &hta::VIEWS),
+    ("pascal", &pascal::VIEWS),
+];
 
 const RUN: (&str, &str) = ("run", "The recording.");
 

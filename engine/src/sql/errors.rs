@@ -791,7 +791,11 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
             let hint = "write what is wanted of each column: `SELECT min(duration), median(duration), max(duration) FROM tasks`";
             return Some(hint.to_owned());
         }
-        "PIVOT" => return Some("write a column for each value: `count(*) FILTER (WHERE kind = 'kernel') AS kernels`".to_owned()),
+        "PIVOT" => {
+            return Some(
+                "write a column for each value: `count(*) FILTER (WHERE kind = 'kernel') AS kernels`".to_owned(),
+            );
+        }
         "HELP" => return Some("`tq --help` lists the commands of tq, `\\?` those of its prompt".to_owned()),
         _ => {}
     }

@@ -63,6 +63,7 @@ pub mod names;
 mod narrowing;
 pub mod nearest;
 mod nullable;
+mod numbered;
 mod numbers;
 mod offsets;
 mod omitted_rules;

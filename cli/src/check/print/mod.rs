@@ -33,7 +33,8 @@ pub(super) fn print(outcomes: &[Outcome], args: &CheckArgs, tick: Tick) -> Resul
         None => Ok(()),
     };
     let summary = || match &args.markdown {
-        Some(Some(file)) => append(file, &harmless(&markdown::summary(outcomes, tick)?, Spelling::Reference)),
+        // A reference of HTML is text within a fence.
+        Some(Some(file)) => append(file, &harmless(&markdown::summary(outcomes, tick)?, Spelling::Escape)),
         _ => Ok(()),
     };
     let (junit, summary) = (junit(), summary());

@@ -1,0 +1,52 @@
+//! The schema `changed`: what is different between the runs `base` and `new`, for comparisons.
+
+use super::RUN;
+use crate::tables::ViewSpec;
+
+pub(super) static VIEWS: [ViewSpec; 3] = [
+    ViewSpec {
+        name: "work",
+        description: "The work of each name of task of every run as in `work_by_name`, where a rank that waits in a collective for the last one does not \
+                      work, and collectives on streams that only communicate do: what comparisons call work.",
+        sql: "SELECT run, name, sum(tasks) AS tasks, sum(work_time) AS work_time FROM (SELECT run, name, tasks, work_time FROM tq.main.work_by_name UNION ALL \
+              SELECT c.run, c.name, CASE WHEN t.task IS NULL THEN 1 ELSE 0 END, CASE WHEN t.task IS NULL THEN c.finish - c.start ELSE 0 END \
+                - (least(c.last_start, c.finish) - c.start) FROM tq.main.collectives c LEFT JOIN tq.main.working_tasks t ON t.task = c.task) GROUP BY run, name",
+        columns: &[
+            RUN,
+            ("name", "What the tasks are called."),
+            ("tasks", "How many there are."),
+            (
+                "work_time",
+                "The time of the tasks themselves, without nested ones, waits, and the time until the last rank came.",
+            ),
+        ],
+    },
+    ViewSpec {
+        name: "tasks",
+        description: "Which tasks changed from the run `base` to the run `new`: longer or shorter, all of a name, those on some locations or few of \
+                      them, or more of them. `task-times-changed` says how that is told.",
+        sql: include_str!("changed_tasks.sql"),
+        columns: &[
+            ("what", "The name, and which of its tasks."),
+            ("measure", "What the next two are: the `median` of its times, the `longest` of them or their `sum`."),
+            ("base_time", "That of base, 0 where it has none."),
+            ("new_time", "That of new."),
+            ("change_time", "The change of the sum of all its times."),
+            ("base_tasks", "How many tasks of the name (on the location that `what` says) base has."),
+            ("new_tasks", "How many new has."),
+            ("weight", "By what they are ranked: the greater of the change and of that of the medians for all of its tasks."),
+        ],
+    },
+    ViewSpec {
+        name: "locations",
+        description: "Which locations are busy for longer or shorter in the run `new` than in the run `base`, unlike the others of their kind.",
+        sql: include_str!("changed_locations.sql"),
+        columns: &[
+            ("location", "The location."),
+            ("base_time", "How long it was busy in base."),
+            ("new_time", "How long in new."),
+            ("change_time", "The change."),
+            ("weight", "How far that is from the median change of its kind."),
+        ],
+    },
+];

@@ -1,0 +1,707 @@
+//! GROUP BY words by their numbers.
+//!
+//! A column of words is a dictionary: few texts, and a key for each row. DataFusion (55.2) has no grouping of its own for dictionaries
+//! (apache/datafusion 7000 asks for one): it writes each row's text into a row of bytes, hashes and compares that. The rule
+//! [`WordsAsNumbers`] groups by a number for each word instead, and puts the words back when the groups are made:
+//!
+//! ```text
+//! AggregateExec: FinalPartitioned, gby=[name]        WordsOfNumbersExec: [name]
+//!   AggregateExec: Partial, gby=[name]                 AggregateExec: FinalPartitioned, gby=[name, unnumbered]
+//!     scan                                               AggregateExec: Partial, gby=[name, unnumbered]
+//!                                                          NumbersOfWordsExec: [name]
+//!                                                            scan
+//! ```
+//! The number is a hash of the word, always the same one, so that the order of groups does not depend on which thread saw a word first.
+//! Both operators share a table of the words that have numbers. A word that finds its number taken, or the table full, goes as
+//! it is through the column `unnumbered`, which is NULL for all others: what is in the table stays there, so that all rows of a word
+//! go one way.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, DictionaryArray, Int32Array, Int64Array, RecordBatch,
+    RecordBatchOptions, StringArray,
+};
+use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
+use datafusion::common::{
+    ColumnStatistics, DataFusionError, Result, Statistics, exec_datafusion_err, internal_datafusion_err,
+};
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
+use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{
+    DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, InputOrderMode, PlanProperties,
+};
+use futures::StreamExt;
+
+use crate::sql::operators::{no_expressions, one_input};
+use crate::words::Words;
+
+type Plan = Arc<dyn ExecutionPlan>;
+
+/// The rule of DataFusion before which this one stands: partitions and orders are not asked for yet.
+pub(super) const BEFORE: &str = "EnsureRequirements";
+
+/// The column of words that have no number.
+const UNNUMBERED: &str = "unnumbered";
+/// The share of all memory that the table of words may take: the rest is for groups, which spill.
+const SHARE: usize = 8;
+/// Dictionaries whose numbers a stream remembers.
+const REMEMBERED: usize = 4;
+
+/// Groups by numbers where keys are words.
+#[derive(Debug)]
+pub(super) struct WordsAsNumbers;
+
+impl PhysicalOptimizerRule for WordsAsNumbers {
+    fn optimize(&self, plan: Plan, _: &ConfigOptions) -> Result<Plan> {
+        let numbered = |plan: Plan| match plan.downcast_ref::<AggregateExec>() {
+            Some(aggregate) => {
+                Ok(grouped_by_numbers(aggregate)?.map_or_else(|| Transformed::no(plan), Transformed::yes))
+            }
+            None => Ok(Transformed::no(plan)),
+        };
+        plan.transform_up(numbered).data()
+    }
+
+    fn name(&self) -> &'static str {
+        "words_as_numbers"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
+
+fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
+    let first = match last.mode() {
+        AggregateMode::Single => last,
+        AggregateMode::Final | AggregateMode::FinalPartitioned => match last.input().downcast_ref::<AggregateExec>() {
+            Some(first) if *first.mode() == AggregateMode::Partial => first,
+            _ => return Ok(None),
+        },
+        _ => return Ok(None),
+    };
+    // An input in the order of the keys needs no table of groups, and aggregates with an order of their own ask for one.
+    let is_plain = |step: &AggregateExec| {
+        step.group_expr().is_single()
+            && step.limit_options().is_none()
+            && *step.input_order_mode() == InputOrderMode::Linear
+            && step.aggr_expr().iter().all(|function| function.order_bys().is_empty())
+    };
+    if !is_plain(first) || !is_plain(last) {
+        return Ok(None);
+    }
+    let input = first.input();
+    let keys = first.group_expr().expr();
+    let column = |(expr, _): &(Arc<dyn PhysicalExpr>, String)| {
+        let column = expr.downcast_ref::<Column>()?;
+        is_of_words(input.schema().field(column.index())).then(|| column.index())
+    };
+    let columns: Vec<Option<usize>> = keys.iter().map(column).collect();
+    if columns.iter().all(Option::is_none) {
+        return Ok(None);
+    }
+    let table = Arc::new(Table::default());
+    let numbered: Plan =
+        Arc::new(NumbersOfWordsExec::new(Arc::clone(input), columns.iter().flatten().copied().collect(), &table));
+    let schema = numbered.schema();
+    let mut next = input.schema().fields().len();
+    let mut groups = Vec::with_capacity(keys.len() + 1);
+    for ((expr, name), column) in keys.iter().zip(&columns) {
+        let expr: Arc<dyn PhysicalExpr> = match column {
+            Some(_) => {
+                next += 1;
+                Arc::new(Column::new(schema.field(next - 1).name(), next - 1))
+            }
+            None => Arc::clone(expr),
+        };
+        groups.push((expr, name.clone()));
+    }
+    groups.push((Arc::new(Column::new(UNNUMBERED, next)), UNNUMBERED.to_owned()));
+    let groups = PhysicalGroupBy::new_single(groups);
+    let step = |of: &AggregateExec, groups: PhysicalGroupBy, input: Plan| {
+        let (functions, filters) = (of.aggr_expr().to_vec(), of.filter_expr().to_vec());
+        AggregateExec::try_new(*of.mode(), groups, functions, filters, input, Arc::clone(&schema))
+    };
+    let mut plan: Plan = Arc::new(step(first, groups.clone(), numbered)?);
+    if *first.mode() == AggregateMode::Partial {
+        plan = Arc::new(step(last, groups.as_final(), plan)?);
+    }
+    let of_words = columns.iter().map(Option::is_some).collect();
+    Ok(Some(Arc::new(WordsOfNumbersExec::new(plan, of_words, last.schema(), &table))))
+}
+
+fn is_of_words(field: &Field) -> bool {
+    matches!(field.data_type(), DataType::Dictionary(key, value) if **key == DataType::Int32 && **value == DataType::Utf8)
+}
+
+/// The words that have numbers.
+#[derive(Debug, Default)]
+struct Table(Mutex<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    text: String,
+    /// By number: where the word stands in `text`.
+    places: HashMap<i64, (usize, usize), BuildHasherDefault<Itself>>,
+    memory: Option<MemoryReservation>,
+    is_full: bool,
+}
+
+/// Numbers are hashes already.
+#[derive(Default)]
+struct Itself(u64);
+
+impl Hasher for Itself {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.0 = self.0.rotate_left(8) ^ u64::from(byte));
+    }
+
+    fn write_i64(&mut self, number: i64) {
+        self.0 = number as u64;
+    }
+}
+
+/// The number of a word: the same in all threads and runs.
+fn number(word: &str) -> i64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(word) as i64
+}
+
+impl Table {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        // A word is there or it is not, whatever its finder did next.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Known {
+    /// Whether the number is this word's, which it is from then on where it was free.
+    fn is_of(&mut self, number: i64, word: &str, context: &TaskContext) -> bool {
+        match self.places.get(&number) {
+            Some(&(from, to)) => self.text.get(from..to) == Some(word),
+            None if self.is_full => false,
+            None => self.add(number, word, context),
+        }
+    }
+
+    fn add(&mut self, number: i64, word: &str, context: &TaskContext) -> bool {
+        /// Of a place in the table, with what a table leaves free.
+        const OF_PLACE: usize = 2 * size_of::<(i64, (usize, usize))>();
+        let pool = context.memory_pool();
+        let memory = self.memory.get_or_insert_with(|| MemoryConsumer::new("the words of GROUP BY").register(pool));
+        let most = match pool.memory_limit() {
+            MemoryLimit::Finite(limit) => limit / SHARE,
+            _ => usize::MAX,
+        };
+        let more = word.len() + OF_PLACE;
+        if memory.size() + more > most || memory.try_grow(more).is_err() {
+            self.is_full = true;
+            return false;
+        }
+        let from = self.text.len();
+        self.text.push_str(word);
+        self.places.insert(number, (from, self.text.len()));
+        true
+    }
+
+    fn word(&self, number: i64) -> Result<&str> {
+        let place = self.places.get(&number).and_then(|&(from, to)| self.text.get(from..to));
+        place.ok_or_else(|| internal_datafusion_err!("a group has the number of no word"))
+    }
+}
+
+/// The properties of an operator with the partitions of its input and nothing else.
+fn properties(schema: SchemaRef, input: &Plan) -> Arc<PlanProperties> {
+    let partitions = Partitioning::UnknownPartitioning(input.output_partitioning().partition_count());
+    let equivalences = EquivalenceProperties::new(schema);
+    Arc::new(PlanProperties::new(equivalences, partitions, input.pipeline_behavior(), input.boundedness()))
+}
+
+/// Adds a column of numbers for each of some columns of words, and [`UNNUMBERED`].
+#[derive(Debug)]
+struct NumbersOfWordsExec {
+    input: Plan,
+    columns: Vec<usize>,
+    table: Arc<Table>,
+    properties: Arc<PlanProperties>,
+}
+
+impl NumbersOfWordsExec {
+    fn new(input: Plan, columns: Vec<usize>, table: &Arc<Table>) -> NumbersOfWordsExec {
+        let before = input.schema();
+        let mut fields: Vec<Arc<Field>> = before.fields().iter().map(Arc::clone).collect();
+        for &column in &columns {
+            let field = before.field(column);
+            // Rules that look for columns by their names find one of each.
+            fields.push(Arc::new(Field::new(
+                format!("number_of_{}", field.name()),
+                DataType::Int64,
+                field.is_nullable(),
+            )));
+        }
+        fields.push(Arc::new(Field::new(UNNUMBERED, DataType::Binary, true)));
+        let schema = Arc::new(Schema::new_with_metadata(fields, before.metadata().clone()));
+        let properties = properties(schema, &input);
+        NumbersOfWordsExec { input, columns, table: Arc::clone(table), properties }
+    }
+}
+
+impl DisplayAs for NumbersOfWordsExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let schema = self.input.schema();
+        let names: Vec<&str> = self.columns.iter().map(|&column| schema.field(column).name().as_str()).collect();
+        write!(f, "NumbersOfWordsExec: [{}]", names.join(", "))
+    }
+}
+
+impl ExecutionPlan for NumbersOfWordsExec {
+    one_input!("NumbersOfWordsExec", |this, input| Ok(Arc::new(NumbersOfWordsExec::new(
+        input,
+        this.columns.clone(),
+        &this.table
+    ))));
+    no_expressions!();
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, Arc::clone(&context))?;
+        let schema = self.schema();
+        let (table, made) = (Arc::clone(&self.table), Arc::clone(&schema));
+        let mut columns: Vec<Numbered> =
+            self.columns.iter().map(|&column| Numbered { column, seen: Vec::new() }).collect();
+        let rows = input.map(move |batch| with_numbers(&batch?, &mut columns, &table, &made, &context));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        Ok(with_rows_of(inputs, &self.schema(), |column| column))
+    }
+}
+
+/// The statistics of a schema of which some columns are those of the input.
+fn with_rows_of(inputs: &[Arc<Statistics>], schema: &Schema, column: impl Fn(usize) -> usize) -> Arc<Statistics> {
+    let mut statistics = Statistics::new_unknown(schema);
+    if let Some(input) = inputs.first() {
+        statistics.num_rows = input.num_rows;
+        for (at, of_column) in statistics.column_statistics.iter_mut().enumerate() {
+            *of_column = input.column_statistics.get(column(at)).cloned().unwrap_or_else(ColumnStatistics::new_unknown);
+        }
+    }
+    Arc::new(statistics)
+}
+
+/// A column of words, and what numbers the words of its last dictionaries have.
+struct Numbered {
+    column: usize,
+    seen: Vec<(ArrayRef, Vec<Entry>)>,
+}
+
+/// What is known of a word of a dictionary.
+#[derive(Clone, Copy, Default)]
+struct Entry {
+    number: i64,
+    state: State,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Unseen,
+    Known,
+    Unnumbered,
+}
+
+fn with_numbers(
+    batch: &RecordBatch,
+    columns: &mut [Numbered],
+    table: &Table,
+    schema: &SchemaRef,
+    context: &TaskContext,
+) -> Result<RecordBatch> {
+    let mut arrays = batch.columns().to_vec();
+    // By row: the words without a number, each behind the place of its column and its length.
+    let mut unnumbered: Vec<Vec<u8>> = Vec::new();
+    for (place, column) in columns.iter_mut().enumerate() {
+        let dictionary = batch.column(column.column).as_dictionary_opt::<Int32Type>();
+        let dictionary = dictionary.ok_or_else(|| internal_datafusion_err!("a column of words is none"))?;
+        arrays.push(Arc::new(column.numbers(dictionary, table, context, |row, word| {
+            unnumbered.resize(batch.num_rows(), Vec::new());
+            let text = &mut unnumbered[row];
+            text.extend_from_slice(&(place as u32).to_le_bytes());
+            text.extend_from_slice(&(word.len() as u64).to_le_bytes());
+            text.extend_from_slice(word.as_bytes());
+        })?));
+    }
+    arrays.push(match unnumbered.is_empty() {
+        true => Arc::new(BinaryArray::new_null(batch.num_rows())),
+        false => {
+            let bytes: usize = unnumbered.iter().map(Vec::len).sum();
+            i32::try_from(bytes).map_err(|_| exec_datafusion_err!("the words of one batch come to more than 2 GB"))?;
+            let mut builder = BinaryBuilder::with_capacity(batch.num_rows(), bytes);
+            unnumbered.iter().for_each(|text| builder.append_option((!text.is_empty()).then_some(text)));
+            Arc::new(builder.finish())
+        }
+    });
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+}
+
+impl Numbered {
+    /// The numbers of the words of a batch; `unnumbered` is told of each row whose word has none.
+    fn numbers(
+        &mut self,
+        dictionary: &DictionaryArray<Int32Type>,
+        table: &Table,
+        context: &TaskContext,
+        mut unnumbered: impl FnMut(usize, &str),
+    ) -> Result<Int64Array> {
+        let values = dictionary.values();
+        let words = values.as_string_opt::<i32>();
+        let words = words.ok_or_else(|| internal_datafusion_err!("the words of a dictionary are no texts"))?;
+        let entries = self.entries(values);
+        let nulls = dictionary.logical_nulls();
+        let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+        let mut known = None;
+        let mut numbers = Vec::with_capacity(dictionary.len());
+        for (row, &key) in dictionary.keys().values().iter().enumerate() {
+            if is_null(row) {
+                numbers.push(0);
+                continue;
+            }
+            let key = key as usize;
+            let entry = &mut entries[key];
+            if entry.state == State::Unseen {
+                let word = words.value(key);
+                let number = number(word);
+                let known = known.get_or_insert_with(|| table.known());
+                let state = if known.is_of(number, word, context) { State::Known } else { State::Unnumbered };
+                *entry = Entry { number, state };
+            }
+            if entry.state == State::Unnumbered {
+                unnumbered(row, words.value(key));
+            }
+            numbers.push(entry.number);
+        }
+        Ok(Int64Array::new(numbers.into(), nulls))
+    }
+
+    /// What is known of the words of a dictionary.
+    fn entries(&mut self, values: &ArrayRef) -> &mut Vec<Entry> {
+        let place = match self.seen.iter().position(|(seen, _)| Arc::ptr_eq(seen, values)) {
+            Some(place) => place,
+            None => {
+                if self.seen.len() == REMEMBERED {
+                    self.seen.remove(0);
+                }
+                self.seen.push((Arc::clone(values), vec![Entry::default(); values.len()]));
+                self.seen.len() - 1
+            }
+        };
+        &mut self.seen[place].1
+    }
+}
+
+/// Puts words in the place of their numbers, and takes [`UNNUMBERED`] away.
+#[derive(Debug)]
+struct WordsOfNumbersExec {
+    input: Plan,
+    /// By key of the groups.
+    of_words: Vec<bool>,
+    schema: SchemaRef,
+    table: Arc<Table>,
+    properties: Arc<PlanProperties>,
+}
+
+impl WordsOfNumbersExec {
+    fn new(input: Plan, of_words: Vec<bool>, schema: SchemaRef, table: &Arc<Table>) -> WordsOfNumbersExec {
+        let properties = properties(Arc::clone(&schema), &input);
+        WordsOfNumbersExec { input, of_words, schema, table: Arc::clone(table), properties }
+    }
+
+    /// Where a column stands in the input: behind the keys is one more.
+    fn of_input(&self, column: usize) -> usize {
+        column + usize::from(column >= self.of_words.len())
+    }
+}
+
+impl DisplayAs for WordsOfNumbersExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self
+            .schema
+            .fields()
+            .iter()
+            .zip(&self.of_words)
+            .filter(|(_, of_words)| **of_words)
+            .map(|(field, _)| field.name().as_str())
+            .collect();
+        write!(f, "WordsOfNumbersExec: [{}]", names.join(", "))
+    }
+}
+
+impl ExecutionPlan for WordsOfNumbersExec {
+    one_input!("WordsOfNumbersExec", |this, input| Ok(Arc::new(WordsOfNumbersExec::new(
+        input,
+        this.of_words.clone(),
+        Arc::clone(&this.schema),
+        &this.table
+    ))));
+    no_expressions!();
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
+    }
+
+    fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let input = self.input.execute(partition, context)?;
+        let (table, of_words) = (Arc::clone(&self.table), self.of_words.clone());
+        let schema = self.schema();
+        let made = Arc::clone(&schema);
+        let rows = input.map(move |batch| with_words(&batch?, &of_words, &table, &made));
+        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+    }
+
+    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
+        vec![ChildStats::At(partition)]
+    }
+
+    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
+        let is_of_words = |column: usize| self.of_words.get(column).copied().unwrap_or(false);
+        // Numbers have other bounds than their words.
+        Ok(with_rows_of(inputs, &self.schema, |column| match is_of_words(column) {
+            true => usize::MAX,
+            false => self.of_input(column),
+        }))
+    }
+}
+
+fn with_words(batch: &RecordBatch, of_words: &[bool], table: &Table, schema: &SchemaRef) -> Result<RecordBatch> {
+    let no_numbers = || internal_datafusion_err!("groups of words have no numbers");
+    let unnumbered = batch.column(of_words.len()).as_binary_opt::<i32>().ok_or_else(no_numbers)?;
+    let known = table.known();
+    let mut arrays = Vec::with_capacity(schema.fields().len());
+    let mut place = 0;
+    for (column, array) in batch.columns().iter().enumerate() {
+        match of_words.get(column) {
+            Some(true) => {
+                let numbers = array.as_primitive_opt::<Int64Type>().ok_or_else(no_numbers)?;
+                arrays.push(words(numbers, unnumbered, place, &known)?);
+                place += 1;
+            }
+            Some(false) => arrays.push(Arc::clone(array)),
+            None if column == of_words.len() => {}
+            None => arrays.push(Arc::clone(array)),
+        }
+    }
+    drop(known);
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+}
+
+/// The words of one column. `place`: the place of the column among those of words.
+fn words(numbers: &Int64Array, unnumbered: &BinaryArray, place: u32, known: &Known) -> Result<ArrayRef> {
+    let mut words = Words::default();
+    let mut keys_of: HashMap<i64, i32, BuildHasherDefault<Itself>> = HashMap::default();
+    let mut keys = Vec::with_capacity(numbers.len());
+    for (row, number) in numbers.iter().enumerate() {
+        let without = if unnumbered.is_null(row) { None } else { unnumbered_word(unnumbered.value(row), place)? };
+        keys.push(match (number, without) {
+            (None, _) => None,
+            (Some(_), Some(word)) => Some(words.intern(word)),
+            (Some(number), None) => Some(match keys_of.get(&number) {
+                Some(&key) => key,
+                None => {
+                    let key = words.intern(known.word(number)?);
+                    keys_of.insert(number, key);
+                    key
+                }
+            }),
+        });
+    }
+    let values: ArrayRef = match words.is_empty() {
+        true => Arc::new(StringArray::from(Vec::<&str>::new())),
+        false => words.into_values()?,
+    };
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values)?))
+}
+
+/// The word that a row has for a column, where it has no number.
+fn unnumbered_word(mut text: &[u8], wanted: u32) -> Result<Option<&str>> {
+    let cut = || internal_datafusion_err!("a word without a number is cut");
+    while !text.is_empty() {
+        let (place, behind) = text.split_first_chunk().ok_or_else(cut)?;
+        let (length, behind) = behind.split_first_chunk().ok_or_else(cut)?;
+        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut())?;
+        let (word, behind) = behind.split_at_checked(length).ok_or_else(cut)?;
+        if u32::from_le_bytes(*place) == wanted {
+            return Ok(Some(std::str::from_utf8(word).map_err(|error| DataFusionError::External(Box::new(error)))?));
+        }
+        text = behind;
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use datafusion::arrow::util::pretty::pretty_format_batches;
+    use datafusion::datasource::MemTable;
+    use datafusion::execution::SessionStateBuilder;
+    use datafusion::execution::memory_pool::FairSpillPool;
+    use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+    use datafusion::prelude::{SessionConfig, SessionContext};
+
+    use super::*;
+    use crate::sql;
+
+    /// The columns `a` and `b` of words and `n`, in batches whose dictionaries differ.
+    fn context(batches: &[[Vec<Option<String>>; 2]], threads: usize, memory: usize) -> SessionContext {
+        let words = |name: &str| {
+            let words = DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8));
+            Field::new(name, words, true)
+        };
+        let schema = Arc::new(Schema::new(vec![words("a"), words("b"), Field::new("n", DataType::Int64, false)]));
+        let batch = |[a, b]: &[Vec<Option<String>>; 2]| {
+            let of = |words: &[Option<String>]| -> ArrayRef {
+                let dictionary: DictionaryArray<Int32Type> = words.iter().map(Option::as_deref).collect();
+                Arc::new(dictionary)
+            };
+            let numbers = Int64Array::from_iter_values(0..a.len() as i64);
+            RecordBatch::try_new(Arc::clone(&schema), vec![of(a), of(b), Arc::new(numbers)]).unwrap()
+        };
+        let batches: Vec<RecordBatch> = batches.iter().map(batch).collect();
+        let config = SessionConfig::new().with_target_partitions(threads).with_batch_size(64);
+        let runtime =
+            RuntimeEnvBuilder::new().with_memory_pool(Arc::new(FairSpillPool::new(memory))).build_arc().unwrap();
+        let builder = SessionStateBuilder::new().with_default_features().with_config(config).with_runtime_env(runtime);
+        let context = SessionContext::new_with_state(sql::configure(builder).build());
+        context.register_table("t", Arc::new(MemTable::try_new(schema, vec![batches]).unwrap())).unwrap();
+        context
+    }
+
+    async fn answer(context: &SessionContext, text: &str) -> String {
+        let statements = sql::parse(text).unwrap();
+        let frame = sql::execute(context, &statements[0], None).await.unwrap();
+        let batches = frame.collect().await.unwrap_or_else(|error| panic!("{text}: {error}"));
+        pretty_format_batches(&batches).unwrap().to_string()
+    }
+
+    /// The lines of an answer, in no order.
+    fn rows(answer: &str) -> Vec<&str> {
+        let mut lines: Vec<&str> = answer.lines().collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    /// The groups of words are those of the same texts.
+    async fn check(context: &SessionContext, questions: usize) {
+        const QUESTIONS: [&str; 4] = [
+            "SELECT a, count(*) AS c, sum(n) AS s FROM (SELECT {a} AS a, n FROM t) GROUP BY a",
+            "SELECT b, a, min(n) AS s FROM (SELECT {a} AS a, {b} AS b, n FROM t) GROUP BY a, b",
+            "SELECT a, n % 3 AS m, count(DISTINCT b) AS c FROM (SELECT {a} AS a, {b} AS b, n FROM t) GROUP BY a, m",
+            "SELECT count(*), count(a), count(DISTINCT b) FROM (SELECT DISTINCT {a} AS a, {b} AS b FROM t)",
+        ];
+        for question in &QUESTIONS[..questions] {
+            let words = question.replace("{a}", "a").replace("{b}", "b");
+            let texts = question.replace("{a}", "CAST(a AS VARCHAR)").replace("{b}", "CAST(b AS VARCHAR)");
+            assert_eq!(rows(&answer(context, &words).await), rows(&answer(context, &texts).await), "{question}");
+            let plan = answer(context, &format!("EXPLAIN {words}")).await;
+            assert!(plan.contains("NumbersOfWordsExec"), "{plan}");
+        }
+    }
+
+    #[tokio::test]
+    async fn groups_of_words_are_groups_of_their_texts() {
+        let word = |row: usize, of: usize| {
+            (row % 7 != 3).then(|| if row % of == 0 { String::new() } else { format!("w{}", row % of) })
+        };
+        let batches: Vec<[Vec<Option<String>>; 2]> = (0..20)
+            .map(|batch| [5, 11].map(|of| (0..40 + batch).map(|row| word(row * 13 + batch, of)).collect()))
+            .collect();
+        for threads in [1, 2, 5] {
+            check(&context(&batches, threads, 1 << 30), 4).await;
+        }
+    }
+
+    #[tokio::test]
+    async fn groups_are_sorted_by_words_and_not_by_numbers() {
+        let words =
+            |batch: usize| (0..9).map(|row| Some(format!("w{}", (row * 7 + batch * 5) % 23))).collect::<Vec<_>>();
+        let batches: Vec<[Vec<Option<String>>; 2]> = (0..9).map(|batch| [words(batch), words(batch)]).collect();
+        for threads in [1, 3] {
+            let context = context(&batches, threads, 1 << 30);
+            let sorted = answer(&context, "SELECT a FROM (SELECT a, count(*) FROM t GROUP BY a) ORDER BY a").await;
+            let lines: Vec<&str> = sorted.lines().filter(|line| line.starts_with("| w")).collect();
+            assert!(lines.len() == 23 && lines.is_sorted(), "{sorted}");
+        }
+    }
+
+    #[tokio::test]
+    async fn words_that_the_table_has_no_room_for_are_groups_as_well() {
+        let batches: Vec<[Vec<Option<String>>; 2]> = (0..30)
+            .map(|batch| {
+                [1, 7].map(|step| {
+                    (0..70).map(|row| Some(format!("{:01500}", (batch * 67 + row * step) % 3001))).collect()
+                })
+            })
+            .collect();
+        for threads in [1, 3] {
+            // An eighth of it has room for a part of the words.
+            check(&context(&batches, threads, 16 << 20), 2).await;
+        }
+    }
+
+    #[test]
+    fn a_number_belongs_to_the_first_word_that_has_it() {
+        let context = TaskContext::default();
+        let mut known = Known::default();
+        assert!(known.is_of(7, "one", &context));
+        assert!(!known.is_of(7, "two", &context));
+        assert!(known.is_of(7, "one", &context));
+        assert_eq!(known.word(7).unwrap(), "one");
+        assert!(known.word(8).is_err());
+        known.is_full = true;
+        assert!(!known.is_of(8, "two", &context));
+    }
+
+    #[test]
+    fn words_without_numbers_keep_the_place_of_their_column() {
+        let mut text = Vec::new();
+        for (place, word) in [(0_u32, "a"), (2, ""), (3, "é")] {
+            text.extend_from_slice(&place.to_le_bytes());
+            text.extend_from_slice(&(word.len() as u64).to_le_bytes());
+            text.extend_from_slice(word.as_bytes());
+        }
+        let words = [0, 1, 2, 3].map(|place| unnumbered_word(&text, place).unwrap());
+        assert_eq!(words, [Some("a"), None, Some(""), Some("é")]);
+        assert!(unnumbered_word(&text[..text.len() - 1], 3).is_err());
+    }
+}
