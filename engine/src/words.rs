@@ -10,7 +10,7 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 
 /// The dictionary of one column while it is built. Keys count from 0 in the order of first appearance, so that the same
 /// trace gives the same dictionary on any number of cores when keys are interned in file order.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Words {
     text: String,
     /// Word `k` is `text[ends[k - 1]..ends[k]]`.

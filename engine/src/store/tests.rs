@@ -133,7 +133,9 @@ const FIXTURES: &[&str] = &[
     "chrome/node20_trace_events.json.gz",
     "chrome/phases.json",
     "chrome/torch215_cpu.json.gz",
+    "daisen/fir64_v3.csv.zst",
     "daisen/queue_v49.sqlite3.zst",
+    "daisen/virtualmem_v5.sqlite3.zst",
     "folded/solver.folded",
     "nsys/two_streams.sqlite",
     "parsec/chol8-1r",
@@ -292,6 +294,92 @@ fn calls_are_joined_to_what_they_launched_alike_on_disk() {
             Ok(())
         })
         .unwrap();
+}
+
+/// A database of Daisen in which ids come twice or are missing, and tasks, requests and milestones refer to any of them.
+fn daisen_database(path: &Path, rows: &[(u8, u8, u8, u8)]) {
+    let database = rusqlite::Connection::open(path).unwrap();
+    let schema = "CREATE TABLE trace (ID, ParentID, Kind, What, Location, StartTime, EndTime);
+        CREATE TABLE milestone (ID, TaskID, Time, Kind, What, Location);
+        CREATE TABLE tag (ID, TaskID, Time, What, Location);";
+    database.execute_batch(schema).unwrap();
+    for (place, (what, whose, at, length)) in rows.iter().enumerate() {
+        let seconds = |time: u32| f64::from(time) * 1e-9;
+        let (start, finish) = (seconds(u32::from(*at)), seconds(u32::from(*at) + u32::from(length % 9)));
+        let id = (whose % 13 > 0).then(|| format!("t{}", place % 40));
+        let other = (whose % 7 > 0).then(|| format!("t{}", whose % 48));
+        let kind = ["req_in", "req_out", "op"][usize::from(length % 3)];
+        let location = (what % 11 > 0).then(|| format!("GPU[{}].L{}", whose % 2, what % 3));
+        let insert = |table: &str, values: &[&dyn rusqlite::ToSql]| {
+            let places = vec!["?"; values.len()].join(", ");
+            database.execute(&format!("INSERT INTO {table} VALUES ({places})"), values).unwrap();
+        };
+        match what % 6 {
+            0 => insert("milestone", &[&id, &other, &start, &kind, &format!("q{}", length % 4), &location]),
+            1 => insert("tag", &[&id, &other, &start, &"hit", &location]),
+            _ => insert("trace", &[&id, &other, &kind, &format!("n{}", whose % 5), &location, &start, &finish]),
+        }
+    }
+}
+
+#[test]
+fn tasks_find_their_parents_alike_on_disk() {
+    let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("akita.sqlite3");
+    TestRunner::new(config)
+        .run(&prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..120), |rows| {
+            let _ = std::fs::remove_file(&path);
+            daisen_database(&path, &rows);
+            let in_memory = written(&path, false, usize::MAX);
+            // All of it on disk, and some.
+            for above in [0, 20_000] {
+                let on_disk = written(&path, false, above);
+                prop_assert_eq!(&on_disk.1, &in_memory.1);
+                prop_assert!(on_disk.0 == in_memory.0, "other bytes");
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
+/// Begins and ends of several threads, some without the other, in rows that hold something besides.
+fn begins_and_ends(path: &Path, is_json: bool, rows: u64) {
+    let mut random = 7u64;
+    let mut text = if is_json { String::new() } else { "ts,event,thread,name,more\n".to_owned() };
+    for at in 0..rows {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (event, thread, name) =
+            (["B", "E", "?"][(random >> 33) as usize % 9 / 4], (random >> 40) % 5, (random >> 50) % 3);
+        let more = (random >> 55) % 4;
+        text.push_str(&match is_json {
+            true => format!(
+                "{{\"ts\":{at},\"event\":\"{event}\",\"thread\":{thread},\"name\":\"n{name}\",\"m{more}\":{more}}}\n"
+            ),
+            false => format!("{at},{event},t{thread},n{name},{more}\n"),
+        });
+    }
+    std::fs::write(path, text).unwrap();
+    let mapping = "phase = \"event:begin=B,end=E\"\ntime = \"ts:us\"\nlocation = \"thread\"\n";
+    std::fs::write(path.with_file_name(format!("{}.tq.toml", path.file_name().unwrap().to_string_lossy())), mapping)
+        .unwrap();
+}
+
+#[test]
+fn begins_find_their_ends_alike_on_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, is_json) in [("log.csv", false), ("log.ndjson", true)] {
+        let path = folder.path().join(name);
+        begins_and_ends(&path, is_json, 24_000);
+        let in_memory = written(&path, false, usize::MAX);
+        assert!(in_memory.1.contains("unfinished") && in_memory.1.contains("unmatched_end"), "{}", in_memory.1);
+        // From the first batch on, and from a later one.
+        for above in [0, 1_500_000] {
+            let on_disk = written(&path, false, above);
+            assert_eq!(on_disk.1, in_memory.1, "{name}");
+            assert!(on_disk.0 == in_memory.0, "{name}: other bytes");
+        }
+    }
 }
 
 /// Executor, worker and level of a block of TFPX, and gap, length and type of each task.

@@ -17,6 +17,8 @@ use std::collections::binary_heap::PeekMut;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use datafusion::arrow::array::{Array, Int64Array, Int64Builder, StringArray, StringBuilder};
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryReservation;
 
 use super::assemble::ROWS_PER_BATCH;
@@ -203,6 +205,53 @@ impl<T: Plain> Record for Vec<T> {
     }
 }
 
+impl Record for Int64Array {
+    fn write(&self, to: &mut Vec<u8>) {
+        (self.len() as u64).write(to);
+        self.iter().for_each(|value| value.write(to));
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        let mut values = Int64Builder::new();
+        for _ in 0..u64::read(from)? {
+            values.append_option(Option::read(from)?);
+        }
+        Some(values.finish())
+    }
+
+    fn elsewhere(&self) -> usize {
+        self.get_buffer_memory_size()
+    }
+}
+
+impl Record for StringArray {
+    fn write(&self, to: &mut Vec<u8>) {
+        (self.len() as u64).write(to);
+        for text in self {
+            text.map(|text| text.len() as u64).write(to);
+            to.extend_from_slice(text.unwrap_or_default().as_bytes());
+        }
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        let mut texts = StringBuilder::new();
+        for _ in 0..u64::read(from)? {
+            let Some(length) = Option::<u64>::read(from)? else {
+                texts.append_null();
+                continue;
+            };
+            let (text, rest) = from.split_at_checked(usize::try_from(length).ok()?)?;
+            *from = rest;
+            texts.append_value(std::str::from_utf8(text).ok()?);
+        }
+        Some(texts.finish())
+    }
+
+    fn elsewhere(&self) -> usize {
+        self.get_buffer_memory_size()
+    }
+}
+
 fn written<T: Record>(spill: &Spill, records: &[T]) -> Result<Stretch, ImportError> {
     let elsewhere: usize = records.iter().map(Record::elsewhere).sum();
     let mut bytes = Vec::with_capacity(size_of_val(records) + elsewhere);
@@ -255,9 +304,11 @@ impl Room {
     /// # Errors
     /// The pool is exhausted.
     pub(crate) fn resize(&self, memory: &MemoryReservation, bytes: usize) -> Result<(), ImportError> {
-        memory
-            .try_resize(bytes)
-            .map_err(|error| ImportError::Memory { path: self.path.clone(), what: error.strip_backtrace() })
+        memory.try_resize(bytes).map_err(|error| self.refused(&error))
+    }
+
+    fn refused(&self, error: &DataFusionError) -> ImportError {
+        ImportError::Memory { path: self.path.clone(), what: error.strip_backtrace() }
     }
 }
 
@@ -568,6 +619,25 @@ pub(crate) enum Kept<T> {
 }
 
 impl<T: Record + Clone> Kept<T> {
+    /// Keeps a record and asks for the bytes that it holds; it goes to disk where there is one and memory is short.
+    ///
+    /// # Errors
+    /// The pool is exhausted, and there is no disk; the disk is full, or cannot be written.
+    pub(crate) fn keep(record: T, memory: &MemoryReservation, room: &Room) -> Result<Kept<T>, ImportError> {
+        let bytes = record.elsewhere();
+        let granted = memory.try_grow(bytes);
+        let disk = if granted.is_err() { room.disk() } else { room.short() };
+        let Some(spill) = disk else {
+            return granted.map(|()| Kept::Held(record)).map_err(|error| room.refused(&error));
+        };
+        if granted.is_ok() {
+            memory.shrink(bytes);
+        }
+        let mut kept = Kept::Held(record);
+        kept.put_away(spill)?;
+        Ok(kept)
+    }
+
     /// Bytes held beside itself.
     pub(crate) fn memory(&self) -> usize {
         match self {

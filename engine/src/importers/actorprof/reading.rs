@@ -1,13 +1,17 @@
 //! The run while its files are read: columns wait here for the smallest timestamp of all files, which is the run's
-//! origin.
+//! origin; on disk, while `tq import` is short of memory.
 //!
 //! Names of PEs need no look-up: they are interned in the order of their numbers when everything is read, so that a PE's
 //! number is its dictionary key. Waiting columns are already in their final form: they move into the tables without a
 //! copy.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, Int64Array, StringBuilder};
+use datafusion::arrow::array::{Array, AsArray, Int64Array, StringBuilder, new_empty_array};
+use datafusion::arrow::datatypes::Int64Type;
+use datafusion::arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 
 use super::line::{NO_TIME, Tally};
@@ -20,18 +24,54 @@ use crate::cells::kind::{Integer, Time, Word};
 use crate::error::ImportError;
 use crate::importers::importer::ImportContext;
 use crate::tables::{self, Place, Table};
-use crate::trace::{Location, ROWS_PER_BATCH, Rows, RunBuilder, findings, in_order};
+use crate::trace::{Location, ROWS_PER_BATCH, Room, Rows, RunBuilder, Spill, SpilledColumns, findings, in_order};
 
 /// Rows that wait for the origin.
 struct Waiting {
     /// Whether they stand for records of the trace.
     of_records: bool,
+    /// Without the values of each row while these are on disk.
     rows: Rows,
     /// A column of times, nanoseconds since 1970 or [`NO_TIME`]; empty when no row has one.
     times: Option<(Place<Time>, Vec<i64>)>,
+    away: Option<SpilledColumns>,
 }
 
 impl Waiting {
+    /// Bytes held.
+    fn memory(&self) -> usize {
+        self.rows.memory() + self.times.as_ref().map_or(0, |(_, times)| times.capacity() * size_of::<i64>())
+    }
+
+    /// Writes what has a value per row to disk.
+    fn put_away(&mut self, spill: &Spill) -> Result<(), ImportError> {
+        let (count, mut columns) = (self.rows.count().unwrap_or(0), Vec::new());
+        let taken = self.rows.try_map(count, |column| {
+            columns.push(Arc::clone(column));
+            Ok(new_empty_array(column.data_type()))
+        });
+        taken.map_err(|error: ArrowError| spill.internal(error))?;
+        if let Some((_, times)) = self.times.as_mut().filter(|(_, times)| !times.is_empty()) {
+            columns.push(Arc::new(Int64Array::from(std::mem::take(times))));
+        }
+        self.away = Some(SpilledColumns::write(spill, columns, |_, _| false, count)?);
+        Ok(())
+    }
+
+    /// The same with all values in memory.
+    fn fetched(mut self, spill: Option<&Arc<Spill>>) -> Result<Waiting, ImportError> {
+        let (Some(away), Some(spill)) = (self.away.take(), spill) else { return Ok(self) };
+        let mut columns = away.read(spill)?.into_iter();
+        let missing = || ArrowError::IpcError("a column is missing".to_owned());
+        let given = self.rows.try_map(self.rows.count().unwrap_or(0), |_| columns.next().ok_or_else(missing));
+        given.map_err(|error| spill.internal(error))?;
+        // Times that are no value of any row are not written.
+        if let (Some((_, times)), Some(column)) = (&mut self.times, columns.next()) {
+            *times = column.as_primitive::<Int64Type>().values().to_vec();
+        }
+        Ok(self)
+    }
+
     /// With its times among its columns, in nanoseconds since `origin`.
     fn since(mut self, origin: i64) -> Waiting {
         let Some((column, mut times)) = self.times.take().filter(|(_, times)| !times.is_empty()) else { return self };
@@ -69,6 +109,7 @@ pub(super) struct Reading {
     /// Stamps of the file that is being read.
     stamps: Stamps,
     memory: MemoryReservation,
+    room: Room,
 }
 
 impl Reading {
@@ -83,6 +124,7 @@ impl Reading {
             files: Vec::new(),
             stamps: Stamps::none(),
             memory: MemoryConsumer::new(format!("reading {}", path.display())).register(context.pool()),
+            room: Room::new(path, context.budget()),
         }
     }
 
@@ -320,15 +362,24 @@ impl Reading {
         if count == 0 {
             return Ok(());
         }
-        let bytes = times.as_ref().map_or(0, |(_, times)| times.capacity() * size_of::<i64>());
-        self.memory.try_grow(rows.memory() + bytes).map_err(|error| ImportError::Memory {
-            path: self.builder.source().to_owned(),
-            what: error.strip_backtrace(),
-        })?;
         if rows.table() == Table::Messages {
             self.messages += count as i64;
         }
-        self.waiting.push(Waiting { of_records, rows, times });
+        let waiting = Waiting { of_records, rows, times, away: None };
+        let bytes = waiting.memory();
+        let granted = self.memory.try_grow(bytes);
+        self.waiting.push(waiting);
+        let disk = if granted.is_err() { self.room.disk() } else { self.room.short() };
+        let Some(spill) = disk.cloned() else {
+            let refused = |error: DataFusionError| ImportError::Memory {
+                path: self.builder.source().to_owned(),
+                what: error.strip_backtrace(),
+            };
+            return granted.map_err(refused);
+        };
+        let held = self.waiting.iter_mut().rev().take_while(|waiting| waiting.away.is_none());
+        held.into_iter().try_for_each(|waiting| waiting.put_away(&spill))?;
+        self.memory.shrink(self.memory.size());
         Ok(())
     }
 
@@ -347,13 +398,22 @@ impl Reading {
         self.intern_pes()?;
         self.locations()?;
         let base = origin.unwrap_or(0);
-        let waiting = std::mem::take(&mut self.waiting);
-        for Waiting { rows, of_records, .. } in in_order(waiting, context.threads, |waiting| waiting.since(base)) {
+        let mut waiting = std::mem::take(&mut self.waiting).into_iter().peekable();
+        while waiting.peek().is_some() {
+            // What is on disk is in memory one after the other.
+            let together = if self.room.disk().is_some() { context.threads } else { waiting.len() };
+            let some: Vec<Waiting> = waiting.by_ref().take(together.max(1)).collect();
+            let held: usize = some.iter().map(Waiting::memory).sum();
+            let fetched = |waiting: Waiting| Ok(waiting.fetched(self.room.disk())?.since(base));
+            let some: Vec<Result<Waiting, ImportError>> = in_order(some, context.threads, fetched);
             // The tables account for the columns as they take them over.
-            self.memory.shrink(rows.memory().min(self.memory.size()));
-            match of_records {
-                true => self.builder.append(rows)?,
-                false => self.builder.append_derived(rows)?,
+            self.memory.shrink(held.min(self.memory.size()));
+            for waiting in some {
+                let Waiting { rows, of_records, .. } = waiting?;
+                match of_records {
+                    true => self.builder.append(rows)?,
+                    false => self.builder.append_derived(rows)?,
+                }
             }
         }
         context.finish(self.builder)

@@ -8,13 +8,13 @@ use rusqlite::types::ValueRef;
 use super::times::{self, Unit};
 use crate::cells::Cells;
 use crate::cells::kind::Word;
-use crate::trace::{Stats, Words, findings};
+use crate::trace::{Record, Stats, Words, findings, record};
 
 /// Rows of a chunk at most; a multiple of the rows of a batch.
-pub(super) const CHUNK_ROWS: usize = 1 << 16;
+pub(super) const CHUNK_ROWS: usize = if cfg!(test) { 16 } else { 1 << 16 };
 
 /// A word column of a chunk: keys into words of its own until chunks are put together.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct WordColumn {
     pub(super) words: Words,
     pub(super) keys: Vec<Option<i32>>,
@@ -32,6 +32,11 @@ impl WordColumn {
         self.keys.push(key);
     }
 
+    /// The word of a row.
+    pub(super) fn word(&self, row: usize) -> Option<&str> {
+        self.keys[row].map(|key| self.words.word(key))
+    }
+
     /// Exchanges the words for those of the whole trace.
     pub(super) fn map_to(&mut self, whole: &mut Words) {
         let keys: Vec<i32> = (0..self.words.len()).map(|key| whole.intern(self.words.word(key as i32))).collect();
@@ -45,14 +50,40 @@ impl WordColumn {
     pub(super) fn into_cells(self) -> Cells<Word> {
         Cells::of_words(self.words, self.keys)
     }
+}
 
-    pub(super) fn memory(&self) -> usize {
+impl Record for WordColumn {
+    fn write(&self, to: &mut Vec<u8>) {
+        (self.words.len() as u64).write(to);
+        for word in (0..self.words.len() as i32).map(|key| self.words.word(key)) {
+            (word.len() as u64).write(to);
+            to.extend_from_slice(word.as_bytes());
+        }
+        (self.keys.len() as u64).write(to);
+        self.keys.iter().for_each(|key| key.write(to));
+    }
+
+    fn read(from: &mut &[u8]) -> Option<Self> {
+        let mut column = WordColumn::default();
+        for _ in 0..u64::read(from)? {
+            let length = usize::try_from(u64::read(from)?).ok()?;
+            let (word, rest) = from.split_at_checked(length)?;
+            *from = rest;
+            column.words.intern(std::str::from_utf8(word).ok()?);
+        }
+        for _ in 0..u64::read(from)? {
+            column.keys.push(Option::read(from)?);
+        }
+        Some(column)
+    }
+
+    fn elsewhere(&self) -> usize {
         self.keys.capacity() * size_of::<Option<i32>>() + self.words.memory()
     }
 }
 
 /// Rows, complete.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Chunk {
     pub(super) ids: StringArray,
     /// NULL for those without a parent.
@@ -64,17 +95,21 @@ pub(super) struct Chunk {
     pub(super) finishes: Int64Array,
 }
 
+record!(Chunk { ids, parents, names, kinds, locations, starts, finishes });
+
 impl Chunk {
     pub(super) fn rows(&self) -> usize {
         self.starts.len()
     }
 
-    pub(super) fn memory(&self) -> usize {
-        self.ids.get_buffer_memory_size()
-            + self.parents.get_buffer_memory_size()
-            + self.starts.get_buffer_memory_size()
-            + self.finishes.get_buffer_memory_size()
-            + [&self.names, &self.kinds, &self.locations].into_iter().map(WordColumn::memory).sum::<usize>()
+    pub(super) fn id(&self, row: usize) -> Option<&str> {
+        self.ids.is_valid(row).then(|| self.ids.value(row))
+    }
+
+    /// Start and finish of a row.
+    pub(super) fn span(&self, row: usize) -> (Option<i64>, Option<i64>) {
+        let value = |times: &Int64Array| times.is_valid(row).then(|| times.value(row));
+        (value(&self.starts), value(&self.finishes))
     }
 }
 

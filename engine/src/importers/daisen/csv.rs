@@ -13,10 +13,9 @@ use datafusion::execution::memory_pool::MemoryReservation;
 use rusqlite::types::ValueRef;
 
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder, RawTask};
-use super::tasks::reserve;
 use super::times::Unit;
 use crate::error::ImportError;
-use crate::trace::{Source, Stats, findings};
+use crate::trace::{Kept, Room, Source, Stats, findings};
 
 const FIELDS: [&[u8]; 7] = [b"ID", b"ParentID", b"Kind", b"What", b"Where", b"Start", b"End"];
 /// Fields on either side of the action.
@@ -36,7 +35,8 @@ pub(super) fn read(
     unit: Unit,
     stats: &mut Stats,
     memory: &MemoryReservation,
-) -> Result<Vec<Chunk>, ImportError> {
+    room: &Room,
+) -> Result<Vec<Kept<Chunk>>, ImportError> {
     let mut reader = BufReader::with_capacity(1 << 20, source.reader()?);
     let mut chunks = Vec::new();
     let mut rows = ChunkBuilder::default();
@@ -106,23 +106,11 @@ pub(super) fn read(
             }),
         }
         if rows.rows() == CHUNK_ROWS {
-            take(&mut rows, &mut chunks, source, memory)?;
+            chunks.push(Kept::keep(std::mem::take(&mut rows).finish(), memory, room)?);
         }
     }
-    take(&mut rows, &mut chunks, source, memory)?;
+    chunks.push(Kept::keep(rows.finish(), memory, room)?);
     Ok(chunks)
-}
-
-fn take(
-    rows: &mut ChunkBuilder,
-    chunks: &mut Vec<Chunk>,
-    source: &Source,
-    memory: &MemoryReservation,
-) -> Result<(), ImportError> {
-    let chunk = std::mem::take(rows).finish();
-    reserve(memory, chunk.memory(), source.path())?;
-    chunks.push(chunk);
-    Ok(())
 }
 
 /// The fields of a line; commas too many belong to the action.

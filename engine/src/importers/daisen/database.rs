@@ -14,15 +14,15 @@ use rusqlite::{Connection, Row};
 use serde_json::{Map, Value};
 
 use super::chunk::{CHUNK_ROWS, Chunk, ChunkBuilder, RawTask, text};
-use super::events::{EventChunk, EventChunks};
+use super::events::{EventBuilder, EventChunk};
 use super::locations::Known;
 use super::schema::{Schema, Source};
-use super::tasks::{Tasks, reserve};
+use super::tasks::{Found, Tasks, reserve};
 use super::times;
 use crate::error::ImportError;
 use crate::importers::sqlite::{Database, quoted};
 use crate::tables;
-use crate::trace::{RunBuilder, Stats, findings};
+use crate::trace::{Kept, Room, RunBuilder, Sorter, Stats, findings};
 
 /// Stretches of a table at most: rowids may have any gaps.
 const STRETCHES_MAX: i64 = 4096;
@@ -57,11 +57,12 @@ pub(super) struct Reader<'a> {
     pub(super) schema: &'a Schema,
     pub(super) threads: usize,
     pub(super) memory: &'a MemoryReservation,
+    pub(super) room: &'a Room,
 }
 
 impl Reader<'_> {
     /// The rows of `trace`.
-    pub(super) fn tasks(&self, builder: &mut RunBuilder) -> Result<Vec<Chunk>, ImportError> {
+    pub(super) fn tasks(&self, builder: &mut RunBuilder) -> Result<Vec<Kept<Chunk>>, ImportError> {
         let names = self.location_names()?;
         let unit = self.schema.unit;
         let stretches = self.stretches(&self.schema.trace, |rows, stats: &mut Stats| {
@@ -93,62 +94,90 @@ impl Reader<'_> {
                 };
                 chunk.push(&task, unit, stats, place);
                 if chunk.rows() == CHUNK_ROWS {
-                    let chunk = std::mem::take(&mut chunk).finish();
-                    self.reserve(chunk.memory())?;
-                    chunks.push(chunk);
+                    chunks.push(Kept::keep(std::mem::take(&mut chunk).finish(), self.memory, self.room)?);
                 }
                 Ok(())
             })?;
-            let chunk = chunk.finish();
-            self.reserve(chunk.memory())?;
-            chunks.push(chunk);
+            if chunk.rows() > 0 {
+                chunks.push(Kept::keep(chunk.finish(), self.memory, self.room)?);
+            }
             Ok(chunks)
         })?;
         let mut chunks = Vec::new();
         for (stretch, stats) in stretches {
             builder.stats.absorb(stats);
-            chunks.extend(stretch.into_iter().filter(|chunk| chunk.rows() > 0));
+            chunks.extend(stretch);
         }
         Ok(chunks)
     }
 
-    /// Milestones, then tags. They look up their tasks while they are read.
-    pub(super) fn events(&self, tasks: &Tasks, builder: &mut RunBuilder) -> Result<EventChunks, ImportError> {
-        let mut all = Vec::new();
-        for source in [&self.schema.milestones, &self.schema.tags].into_iter().flatten() {
-            let stretches = self.stretches(source, |rows, stats: &mut Stats| {
-                let mut chunk = EventChunk::default();
-                let mut scratch = String::new();
-                let (mut count, mut charged) = (0, 0);
-                rows(&mut |row, place| {
-                    count += 1;
-                    if count % CHUNK_ROWS == 0 {
-                        let grown = chunk.memory() - charged;
-                        self.reserve(grown)?;
-                        charged += grown;
-                    }
-                    stats.records(1);
-                    let cells = [0, 1, 2, 3, 4].map(|index| row.get_ref(index));
-                    let [task, time, kind, what, location] = cells;
-                    chunk.push(
-                        tasks,
-                        [task?, time?, kind?, what?, location?],
-                        self.schema.unit,
-                        &mut scratch,
-                        stats,
-                        place,
-                    );
-                    Ok(())
+    /// Milestones, then tags. While tasks are in memory, they are looked up where events are read.
+    pub(super) fn events(&self, tasks: &Tasks, builder: &mut RunBuilder) -> Result<(), ImportError> {
+        let sources = || [&self.schema.milestones, &self.schema.tags].into_iter().flatten();
+        if let Some(indexed) = tasks.indexed() {
+            for source in sources() {
+                let read = self.event_chunks(source, |chunk, stats| {
+                    let found = &mut Found::Index(indexed);
+                    let events = chunk.with_tasks(0, found, &tasks.locations, &source.table, stats)?;
+                    Kept::keep(events, self.memory, self.room)
                 })?;
-                self.reserve(chunk.memory() - charged)?;
-                Ok(chunk)
-            })?;
-            for (chunk, stats) in stretches {
+                for (chunks, stats) in read {
+                    builder.stats.absorb(stats);
+                    for events in chunks {
+                        self.memory.shrink(events.memory().min(self.memory.size()));
+                        events.fetched()?.append(builder)?;
+                    }
+                }
+            }
+            return Ok(());
+        }
+        let (mut all, mut asked, mut number) = (Vec::new(), Sorter::new(self.room), 0);
+        for source in sources() {
+            for (chunks, stats) in self.event_chunks(source, |chunk, _| Kept::keep(chunk, self.memory, self.room))? {
                 builder.stats.absorb(stats);
-                all.push(chunk);
+                for kept in chunks {
+                    let chunk = kept.get()?;
+                    chunk.ask(number, &mut asked)?;
+                    let from = number;
+                    number += chunk.rows() as u64;
+                    drop(chunk);
+                    all.push((from, source, kept));
+                }
             }
         }
-        Ok(all)
+        let mut found = tasks.find_all(asked)?;
+        for (from, source, chunk) in all {
+            self.memory.shrink(chunk.memory().min(self.memory.size()));
+            let chunk = chunk.fetched()?;
+            let stats = &mut builder.stats;
+            chunk.with_tasks(from, &mut found, &tasks.locations, &source.table, stats)?.append(builder)?;
+        }
+        Ok(())
+    }
+
+    /// The rows of a table of milestones or tags, in stretches; `done` is what becomes of a chunk of them.
+    fn event_chunks<T: Send>(
+        &self,
+        source: &Source,
+        done: impl Fn(EventChunk, &mut Stats) -> Result<T, ImportError> + Sync,
+    ) -> Result<Vec<(Vec<T>, Stats)>, ImportError> {
+        self.stretches(source, |rows, stats: &mut Stats| {
+            let (mut chunks, mut chunk, mut first) = (Vec::new(), EventBuilder::default(), 0);
+            rows(&mut |row, place| {
+                stats.records(1);
+                let [task, time, kind, what, location] = [0, 1, 2, 3, 4].map(|index| row.get_ref(index));
+                chunk.push([task?, time?, kind?, what?, location?], self.schema.unit, stats, place);
+                if chunk.rows() == CHUNK_ROWS {
+                    chunks.push(done(std::mem::take(&mut chunk).finish(first), stats)?);
+                    first += CHUNK_ROWS as u64;
+                }
+                Ok(())
+            })?;
+            if chunk.rows() > 0 {
+                chunks.push(done(chunk.finish(first), stats)?);
+            }
+            Ok(chunks)
+        })
     }
 
     /// Tables of metrics become counters.

@@ -13,10 +13,10 @@ use hashbrown::HashMap;
 use serde_json::{Map, Value};
 use std::cmp::Ordering;
 
-use super::tasks::{Tasks, reserve};
+use super::tasks::reserve;
 use crate::error::ImportError;
 use crate::tables;
-use crate::trace::{Location, RunBuilder};
+use crate::trace::{Location, RunBuilder, Words};
 
 /// A location that the trace lists.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ const PLACE_BYTES: usize = 4 * size_of::<(&str, Place)>();
 /// Rows for all locations: those that are listed, those that tasks, events and counters name, and all above them.
 pub(super) fn append(
     mut listed: Vec<Known>,
-    tasks: &Tasks,
+    of_tasks: &Words,
     memory: &MemoryReservation,
     builder: &mut RunBuilder,
 ) -> Result<(), ImportError> {
@@ -94,7 +94,7 @@ pub(super) fn append(
     for column in [tables::Events::location, tables::Counters::location] {
         let words = builder.words(column);
         let words = (0..words.len()).map(|key| words.word(key as i32));
-        others.extend(words.filter(|word| tasks.locations.find(word).is_none()).map(str::to_owned));
+        others.extend(words.filter(|word| of_tasks.find(word).is_none()).map(str::to_owned));
     }
     let held = memory.new_empty();
     let charge = |bytes: usize| reserve(&held, bytes, builder.source());
@@ -109,7 +109,7 @@ pub(super) fn append(
             place.args.get_or_insert_default().append(args);
         }
     }
-    for word in (0..tasks.locations.len()).map(|key| tasks.locations.word(key as i32)) {
+    for word in (0..of_tasks.len()).map(|key| of_tasks.word(key as i32)) {
         charge(PLACE_BYTES)?;
         all.entry(word).or_insert(Place { kind: Kind::Component, args: None, ran: false }).ran = true;
     }

@@ -27,8 +27,9 @@
 //! | exec_info, segments | `runs.args` |
 //!
 //! Life of the data: threads read ranges of rows into chunks of columns ([`database`], [`csv`]), which already are the
-//! columns of `tasks`; the ids of all chunks are indexed; parents are looked up ([`tasks`]); milestones and tags, read in
-//! the same way, look up their tasks ([`events`]); the names of locations become a tree ([`locations`]).
+//! columns of `tasks`; the ids of all chunks are indexed; milestones and tags, read in the same way, look up their tasks ([`events`]),
+//! and tasks their parents ([`tasks`]); the names of locations become a tree ([`locations`]). While `tq import` is short of memory, chunks
+//! wait on disk, and ids are sorted instead.
 //!
 //! Times are picoseconds in every version. A float of seconds is not exact: it counts as rounded only when it is farther
 //! from a whole tick than the precision of a float of its size explains ([`times`]).
@@ -53,7 +54,7 @@ use self::times::Unit;
 use super::importer::{FormatDoc, ImportContext, ImportOptions, Importer, OptionDoc};
 use super::sqlite::{self, Database};
 use crate::error::ImportError;
-use crate::trace::Source;
+use crate::trace::{Room, Source};
 use tq_udfs::ticks::Tick;
 
 const UNIT_OPTION: &str = "daisen.unit";
@@ -96,23 +97,24 @@ impl Importer for Daisen {
         let mut builder = context.begin(source);
         (builder.info.tick, builder.info.time_unit, builder.info.origin) = (Some(Tick::Picosecond), "ps", Some(0));
         let memory = tasks::reservation(source, context.pool());
+        let room = Room::new(source.path(), context.budget());
         if source.head().starts_with(sqlite::MAGIC) {
             let file = Database::of(source, DOC.name, &mut builder.stats)?;
             let connection = file.connect()?;
             let schema = Schema::of(&file, &connection, unit, &mut builder.stats)?;
-            let reader = Reader { file: &file, schema: &schema, threads: context.threads, memory: &memory };
-            let mut tasks = Tasks::new(reader.tasks(&mut builder)?, context.threads, &memory, source)?;
-            let events = reader.events(&tasks, &mut builder)?;
-            tasks.append(&memory, &mut builder)?;
-            events::append(events, &mut builder)?;
+            let reader =
+                Reader { file: &file, schema: &schema, threads: context.threads, memory: &memory, room: &room };
+            let tasks = Tasks::new(reader.tasks(&mut builder)?, &memory, source, &room)?;
+            reader.events(&tasks, &mut builder)?;
+            let locations = tasks.append(context.threads, &memory, &mut builder)?;
             reader.metrics(&connection, &mut builder)?;
             reader.describe(&connection, &mut builder)?;
-            locations::append(reader.known_locations(&connection)?, &tasks, &memory, &mut builder)?;
+            locations::append(reader.known_locations(&connection)?, &locations, &memory, &mut builder)?;
         } else {
-            let chunks = csv::read(source, unit.unwrap_or(Unit::Seconds), &mut builder.stats, &memory)?;
-            let mut tasks = Tasks::new(chunks, context.threads, &memory, source)?;
-            tasks.append(&memory, &mut builder)?;
-            locations::append(Vec::new(), &tasks, &memory, &mut builder)?;
+            let chunks = csv::read(source, unit.unwrap_or(Unit::Seconds), &mut builder.stats, &memory, &room)?;
+            let tasks = Tasks::new(chunks, &memory, source, &room)?;
+            let locations = tasks.append(context.threads, &memory, &mut builder)?;
+            locations::append(Vec::new(), &locations, &memory, &mut builder)?;
         }
         context.finish(builder)
     }

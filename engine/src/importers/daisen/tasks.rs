@@ -1,12 +1,13 @@
-//! The tasks of a trace: chunks of rows, an index of their ids, and the columns that depend on their parents.
+//! The tasks of a trace: chunks of rows, and the columns that depend on their parents.
 //!
 //! Children stand before their parents (a row is written when its task ends), so parents are looked up when all rows are
-//! there. The index holds positions only; the text of an id stays in its column.
+//! there. While these are in memory, an index of positions finds them; the text of an id stays in its column. Where some had to go to
+//! disk, the ids are sorted, and so is who asks for them: both are read once, side by side.
 
 use std::hash::BuildHasher;
+use std::iter::Peekable;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::arrow::array::{Array, ArrayBuilder, Int64Array, StringArray, StringBuilder};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
@@ -15,7 +16,10 @@ use hashbrown::{DefaultHashBuilder, HashTable};
 use super::chunk::Chunk;
 use crate::error::ImportError;
 use crate::tables;
-use crate::trace::{Finding, RunBuilder, Source, Stats, Words, findings};
+use crate::trace::{
+    Finding, Kept, List, Record as _, Room, RunBuilder, Sorted, Sorter, Source, Stats, Words, findings, in_order,
+    record,
+};
 
 /// What waits here for the end of the file.
 pub(super) fn reservation(source: &Source, pool: &Arc<dyn MemoryPool>) -> MemoryReservation {
@@ -29,16 +33,86 @@ pub(super) fn reserve(memory: &MemoryReservation, bytes: usize, path: &Path) -> 
 
 /// All tasks.
 pub(super) struct Tasks {
-    chunks: Vec<Chunk>,
-    /// The position of the first row of each chunk.
-    firsts: Vec<usize>,
-    related: Vec<Related>,
+    rows: Rows,
+    count: usize,
     names: Words,
     kinds: Words,
     pub(super) locations: Words,
+    duplicates: Duplicates,
+    room: Room,
+}
+
+/// The rows, and what finds them by their ids.
+enum Rows {
+    Held(Indexed),
+    OnDisk(Box<OnDisk>),
+}
+
+/// Rows of which some are on disk, with all ids in order.
+struct OnDisk {
+    chunks: Vec<Kept<Chunk>>,
+    /// The first task of each id.
+    ids: List<Named>,
+    /// The ids of parents, and the positions of those who name them.
+    asked: Sorter<(Box<str>, u64)>,
+}
+
+/// How many tasks have an id that an earlier one has, and the first such id.
+type Duplicates = (u64, Option<Box<str>>);
+
+/// Rows in memory, with an index.
+pub(super) struct Indexed {
+    chunks: Vec<Chunk>,
+    /// The position of the first row of each chunk.
+    firsts: Vec<usize>,
     index: HashTable<u32>,
     hasher: DefaultHashBuilder,
-    duplicates: (u64, Option<u32>),
+}
+
+/// What others want to know of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Task {
+    pub(super) position: u32,
+    start: Option<i64>,
+    finish: Option<i64>,
+    name: Option<i32>,
+    kind: Option<i32>,
+    pub(super) location: Option<i32>,
+}
+
+record!(Task { position, start, finish, name, kind, location });
+
+/// A task and its id. In the order of its fields tasks of one id stand together, the first one of the trace first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    id: Box<str>,
+    task: Task,
+}
+
+record!(Named { id, task });
+
+/// Finds tasks by their ids.
+pub(super) enum Found<'t> {
+    Index(&'t Indexed),
+    /// What was found for each number that asks.
+    Sorted(Peekable<Sorted<(u64, Task)>>),
+}
+
+impl Found<'_> {
+    /// The task with an id, for who asks under this number: one that is greater than the numbers before.
+    pub(super) fn task(&mut self, number: u64, id: &str) -> Result<Option<Task>, ImportError> {
+        let sorted = match self {
+            Found::Index(index) => return Ok(index.find(id)),
+            Found::Sorted(sorted) => sorted,
+        };
+        let is_before = |next: &Result<(u64, Task), ImportError>| !matches!(next, Ok((other, _)) if *other > number);
+        let mut found = None;
+        while let Some(next) = sorted.next_if(is_before) {
+            let (other, task) = next?;
+            found = (other == number).then_some(task);
+        }
+        Ok(found)
+    }
 }
 
 /// What the parents of a chunk's tasks say.
@@ -47,99 +121,140 @@ struct Related {
     parents: Option<Int64Array>,
     /// The ids of parents that are not in the trace.
     args: Option<StringArray>,
+    oddities: Oddities,
+    /// From `req_out`s to their `req_in`s.
+    messages: Option<tables::Messages>,
+}
+
+/// What is odd about tasks and their parents.
+#[derive(Default)]
+struct Oddities {
     dangling: Cases,
     outlives: Cases,
     early: Cases,
     own: Cases,
     zero: Cases,
-    /// Positions of `req_out`s with their `req_in`s.
-    requests: Vec<(u32, u32)>,
 }
 
-/// How many, and the position of the first.
-#[derive(Default, Clone, Copy)]
+/// How many, and the first: the ids of the task and of its parent.
+#[derive(Default)]
 struct Cases {
     count: u64,
-    first: Option<usize>,
+    first: Option<(String, String)>,
 }
 
 impl Cases {
-    fn add(&mut self, position: usize) {
+    fn add(&mut self, chunk: &Chunk, row: usize) {
         self.count += 1;
-        self.first.get_or_insert(position);
+        if self.first.is_none() {
+            let parent = if chunk.parents.is_valid(row) { chunk.parents.value(row) } else { "" };
+            self.first = Some((chunk.id(row).unwrap_or("NULL").to_owned(), parent.to_owned()));
+        }
+    }
+
+    fn then(&mut self, later: Cases) {
+        self.count += later.count;
+        self.first = self.first.take().or(later.first);
+    }
+}
+
+impl Oddities {
+    fn then(&mut self, later: Oddities) {
+        self.dangling.then(later.dangling);
+        self.outlives.then(later.outlives);
+        self.early.then(later.early);
+        self.own.then(later.own);
+        self.zero.then(later.zero);
+    }
+
+    fn note(self, stats: &mut Stats) {
+        let mut note = |finding: Finding, cases: Cases, what: &str| {
+            let (task, parent) = cases.first.unwrap_or_default();
+            stats.note(finding, cases.count, || format!("task `{task}`{}", what.replace("{}", &format!("`{parent}`"))));
+        };
+        note(findings::DANGLING_PARENT, self.dangling, ": its parent {} is not in the trace");
+        note(findings::OUTLIVES_PARENT, self.outlives, " ends after its parent {}");
+        note(findings::STARTS_BEFORE_PARENT, self.early, " begins before its parent {}");
+        note(findings::OWN_PARENT, self.own, " is its own parent; it has none here");
+        note(findings::ZERO_DURATION, self.zero, " ends when it begins");
     }
 }
 
 impl Tasks {
-    /// Puts chunks together, in order: one dictionary per column, ids to positions, parents to tasks.
+    /// Puts chunks together, in order: one dictionary per column, ids to positions.
     pub(super) fn new(
-        mut chunks: Vec<Chunk>,
-        threads: usize,
+        chunks: Vec<Kept<Chunk>>,
         memory: &MemoryReservation,
         source: &Source,
+        room: &Room,
     ) -> Result<Tasks, ImportError> {
         let (mut names, mut kinds, mut locations) = (Words::default(), Words::default(), Words::default());
-        let mut firsts = Vec::with_capacity(chunks.len());
-        let (mut rows, mut charged) = (0, 0);
-        for chunk in &mut chunks {
-            let own = chunk.memory();
+        let (mut count, mut charged) = (0, 0);
+        let mut whole = Vec::with_capacity(chunks.len());
+        for chunk in chunks {
+            // Words move from the chunks to the whole.
+            memory.shrink(chunk.memory().min(memory.size()));
+            let mut chunk = chunk.fetched()?;
             chunk.names.map_to(&mut names);
             chunk.kinds.map_to(&mut kinds);
             chunk.locations.map_to(&mut locations);
-            // Words move from the chunks to the whole.
-            memory.shrink((own - chunk.memory()).min(memory.size()));
             let words = names.memory() + kinds.memory() + locations.memory();
             reserve(memory, words - charged, source.path())?;
             charged = words;
-            firsts.push(rows);
-            rows += chunk.rows();
+            count += chunk.rows();
+            whole.push(Kept::keep(chunk, memory, room)?);
         }
-        if rows > u32::MAX as usize {
-            let what = format!("{rows} tasks are more than can be numbered");
+        if count > u32::MAX as usize {
+            let what = format!("{count} tasks are more than can be numbered");
             return Err(ImportError::Unusable { path: source.path().to_owned(), what, hint: None });
         }
+        let is_held = whole.iter().all(|chunk| matches!(chunk, Kept::Held(_)));
         // The index, the parents, and the pairs of requests.
-        reserve(memory, rows * (2 * size_of::<u32>() + 2 * size_of::<i64>()), source.path())?;
-        let mut tasks = Tasks {
-            chunks,
-            firsts,
-            related: Vec::new(),
-            names,
-            kinds,
-            locations,
-            index: HashTable::with_capacity(rows),
-            hasher: DefaultHashBuilder::default(),
-            duplicates: (0, None),
+        let bytes = count * (2 * size_of::<u32>() + 2 * size_of::<i64>());
+        let granted = reserve(memory, bytes, source.path());
+        let (rows, duplicates) = match (granted, room.disk()) {
+            (Err(error), None) => return Err(error),
+            (Ok(()), _) if is_held => {
+                let chunks: Result<_, _> = whole.into_iter().map(Kept::fetched).collect();
+                let (indexed, duplicates) = Indexed::new(chunks?, count);
+                (Rows::Held(indexed), duplicates)
+            }
+            (granted, _) => {
+                memory.shrink(granted.map_or(0, |()| bytes));
+                let (on_disk, duplicates) = OnDisk::new(whole, room)?;
+                (Rows::OnDisk(Box::new(on_disk)), duplicates)
+            }
         };
-        tasks.number();
-        tasks.related = tasks.relate(threads);
-        Ok(tasks)
+        Ok(Tasks { rows, count, names, kinds, locations, duplicates, room: room.clone() })
     }
 
-    /// The position of a task by its id; the first of those that share one.
-    pub(super) fn find(&self, id: &str) -> Option<usize> {
-        let hash = self.hasher.hash_one(id);
-        self.index.find(hash, |&position| self.id(position as usize) == Some(id)).map(|&position| position as usize)
+    /// The rows, if all of them are in memory.
+    pub(super) fn indexed(&self) -> Option<&Indexed> {
+        match &self.rows {
+            Rows::Held(indexed) => Some(indexed),
+            Rows::OnDisk(_) => None,
+        }
     }
 
-    /// The location of a task.
-    pub(super) fn location(&self, position: usize) -> Option<&str> {
-        let (chunk, row) = self.at(position);
-        chunk.locations.keys[row].map(|key| self.locations.word(key))
+    /// Finds the tasks of ids, for who asks for them.
+    pub(super) fn find_all(&self, asked: Sorter<(Box<str>, u64)>) -> Result<Found<'_>, ImportError> {
+        match &self.rows {
+            Rows::Held(indexed) => Ok(Found::Index(indexed)),
+            Rows::OnDisk(on_disk) => side_by_side(&on_disk.ids, asked, &self.room),
+        }
     }
 
-    /// Moves the tasks into the builder, then the messages.
-    pub(super) fn append(&mut self, memory: &MemoryReservation, builder: &mut RunBuilder) -> Result<(), ImportError> {
-        self.note(&mut builder.stats);
-        let messages = self.messages(builder)?;
-        // The names and kinds are asked for no more.
-        *builder.words(tables::Tasks::name) = std::mem::take(&mut self.names);
-        *builder.words(tables::Tasks::kind) = std::mem::take(&mut self.kinds);
-        copy_words(&self.locations, builder.words(tables::Tasks::location));
-        builder.charge_words()?;
-        for (chunk, related) in std::mem::take(&mut self.chunks).into_iter().zip(std::mem::take(&mut self.related)) {
-            // The builder asks for what it takes over.
-            memory.shrink(chunk.memory().min(memory.size()));
+    /// Moves the tasks into the builder, and the messages; what is left are the locations.
+    pub(super) fn append(
+        self,
+        threads: usize,
+        memory: &MemoryReservation,
+        builder: &mut RunBuilder,
+    ) -> Result<Words, ImportError> {
+        let requests = self.kinds.find("req_in").zip(self.kinds.find("req_out"));
+        let mut oddities = Oddities::default();
+        let mut take = |chunk: Chunk, related: Related| {
+            oddities.then(related.oddities);
             builder.append(tables::Tasks {
                 id: chunk.ids.into(),
                 parent: related.parents.into(),
@@ -152,44 +267,80 @@ impl Tasks {
                 args: related.args.into(),
                 ..Default::default()
             })?;
+            let Some(messages) = related.messages else { return Ok(()) };
+            if builder.words(tables::Messages::kind).is_empty() {
+                // The same words in the same order: a location has the same key in all three columns.
+                copy_words(&self.locations, builder.words(tables::Messages::source));
+                copy_words(&self.locations, builder.words(tables::Messages::target));
+                copy_words(&self.names, builder.words(tables::Messages::kind));
+                builder.charge_words()?;
+            }
+            builder.append_derived(messages)
+        };
+        // The builder asks for what it takes over.
+        match self.rows {
+            Rows::Held(indexed) => {
+                let relate_chunk = |number: usize| {
+                    relate(&indexed.chunks[number], indexed.firsts[number], &mut Found::Index(&indexed), requests)
+                };
+                let related = in_order((0..indexed.chunks.len()).collect(), threads, relate_chunk);
+                for (chunk, related) in indexed.chunks.into_iter().zip(related) {
+                    memory.shrink(chunk.elsewhere().min(memory.size()));
+                    take(chunk, related?)?;
+                }
+            }
+            Rows::OnDisk(on_disk) => {
+                let OnDisk { chunks, ids, asked } = *on_disk;
+                let mut found = side_by_side(&ids, asked, &self.room)?;
+                let mut first = 0;
+                for chunk in chunks {
+                    memory.shrink(chunk.memory().min(memory.size()));
+                    let chunk = chunk.fetched()?;
+                    let related = relate(&chunk, first, &mut found, requests)?;
+                    first += chunk.rows();
+                    take(chunk, related)?;
+                }
+            }
         }
-        messages.into_iter().try_for_each(|messages| builder.append_derived(messages))
+        oddities.note(&mut builder.stats);
+        if self.count == 0 {
+            builder.stats.note(findings::NO_TASKS, 1, || "the table of tasks is empty".to_owned());
+        }
+        let (count, first) = self.duplicates;
+        builder.stats.note(findings::DUPLICATE_ID, count, || {
+            format!("`{}` is the id of several tasks; children belong to the first", first.unwrap_or_default())
+        });
+        *builder.words(tables::Tasks::name) = self.names;
+        *builder.words(tables::Tasks::kind) = self.kinds;
+        copy_words(&self.locations, builder.words(tables::Tasks::location));
+        builder.charge_words()?;
+        Ok(self.locations)
     }
+}
 
-    fn rows(&self) -> usize {
-        self.firsts.last().zip(self.chunks.last()).map_or(0, |(first, last)| first + last.rows())
-    }
-
-    fn at(&self, position: usize) -> (&Chunk, usize) {
-        let chunk = self.firsts.partition_point(|first| *first <= position) - 1;
-        (&self.chunks[chunk], position - self.firsts[chunk])
-    }
-
-    fn id(&self, position: usize) -> Option<&str> {
-        let (chunk, row) = self.at(position);
-        chunk.ids.is_valid(row).then(|| chunk.ids.value(row))
-    }
-
-    fn span(&self, position: usize) -> (Option<i64>, Option<i64>) {
-        let (chunk, row) = self.at(position);
-        let value = |times: &Int64Array| times.is_valid(row).then(|| times.value(row));
-        (value(&chunk.starts), value(&chunk.finishes))
-    }
-
-    /// Fills the index.
-    fn number(&mut self) {
-        let mut index = std::mem::take(&mut self.index);
-        let mut position = 0u32;
-        for chunk in &self.chunks {
+impl Indexed {
+    /// Rows with their index.
+    fn new(chunks: Vec<Chunk>, count: usize) -> (Indexed, Duplicates) {
+        let starts = chunks.iter().scan(0, |next, chunk| {
+            let first = *next;
+            *next += chunk.rows();
+            Some(first)
+        });
+        let (firsts, hasher) = (starts.collect(), DefaultHashBuilder::default());
+        let mut indexed = Indexed { chunks, firsts, index: HashTable::new(), hasher };
+        let mut index: HashTable<u32> = HashTable::with_capacity(count);
+        let (mut position, mut duplicates) = (0u32, (0, None));
+        for chunk in &indexed.chunks {
             for id in &chunk.ids {
                 if let Some(id) = id {
-                    let hash = self.hasher.hash_one(id);
-                    let same = |&other: &u32| self.id(other as usize) == Some(id);
-                    let hash_of = |&other: &u32| self.hasher.hash_one(self.id(other as usize).unwrap_or_default());
+                    let hash = indexed.hasher.hash_one(id);
+                    let same = |&other: &u32| indexed.id(other as usize) == Some(id);
+                    let hash_of =
+                        |&other: &u32| indexed.hasher.hash_one(indexed.id(other as usize).unwrap_or_default());
                     match index.entry(hash, same, hash_of) {
                         hashbrown::hash_table::Entry::Occupied(_) => {
-                            self.duplicates.0 += 1;
-                            self.duplicates.1.get_or_insert(position);
+                            duplicates.0 += 1;
+                            duplicates.1.get_or_insert_with(|| id.into());
                         }
                         hashbrown::hash_table::Entry::Vacant(free) => {
                             free.insert(position);
@@ -199,152 +350,156 @@ impl Tasks {
                 position += 1;
             }
         }
-        self.index = index;
+        indexed.index = index;
+        (indexed, duplicates)
     }
 
-    /// Looks up the parents of each chunk, on several threads.
-    fn relate(&self, threads: usize) -> Vec<Related> {
-        let next = AtomicUsize::new(0);
-        let requests = (self.kinds.find("req_in"), self.kinds.find("req_out"));
-        let work = || {
-            let mut done = Vec::new();
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                match self.chunks.get(number) {
-                    Some(chunk) => done.push((number, self.relate_chunk(chunk, self.firsts[number], requests))),
-                    None => return done,
-                }
-            }
-        };
-        let mut done = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads.min(self.chunks.len())).map(|_| scope.spawn(work)).collect();
-            let mut done = work();
-            for other in others {
-                match other.join() {
-                    Ok(more) => done.extend(more),
-                    Err(panic) => std::panic::resume_unwind(panic),
-                }
-            }
-            done
-        });
-        done.sort_by_key(|(number, _)| *number);
-        done.into_iter().map(|(_, related)| related).collect()
+    /// The first task with an id.
+    fn find(&self, id: &str) -> Option<Task> {
+        let hash = self.hasher.hash_one(id);
+        let position = *self.index.find(hash, |&position| self.id(position as usize) == Some(id))?;
+        let (chunk, row) = self.at(position as usize);
+        Some(task(chunk, row, position as usize))
     }
 
-    fn relate_chunk(&self, chunk: &Chunk, first: usize, (req_in, req_out): (Option<i32>, Option<i32>)) -> Related {
-        let mut related = Related::default();
-        let mut parents = Vec::with_capacity(chunk.rows());
-        let mut args = StringBuilder::new();
-        for (row, parent) in chunk.parents.iter().enumerate() {
-            let position = first + row;
-            let (start, finish) = self.span(position);
-            if start.is_some() && start == finish {
-                related.zero.add(position);
+    fn at(&self, position: usize) -> (&Chunk, usize) {
+        let chunk = self.firsts.partition_point(|first| *first <= position) - 1;
+        (&self.chunks[chunk], position - self.firsts[chunk])
+    }
+
+    fn id(&self, position: usize) -> Option<&str> {
+        let (chunk, row) = self.at(position);
+        chunk.id(row)
+    }
+}
+
+impl OnDisk {
+    /// Sorts the ids of rows, and those that ask for parents.
+    fn new(chunks: Vec<Kept<Chunk>>, room: &Room) -> Result<(OnDisk, Duplicates), ImportError> {
+        let (mut named, mut asked) = (Sorter::new(room), Sorter::new(room));
+        let mut first = 0;
+        for chunk in &chunks {
+            let chunk = chunk.get()?;
+            for row in 0..chunk.rows() {
+                if let Some(id) = chunk.id(row) {
+                    named.push(Named { id: id.into(), task: task(&chunk, row, first + row) })?;
+                }
+                if chunk.parents.is_valid(row) {
+                    asked.push((chunk.parents.value(row).into(), (first + row) as u64))?;
+                }
             }
-            let found = parent.map(|id| self.find(id));
-            let parent = match found {
-                None => None,
-                Some(None) => {
-                    related.dangling.add(position);
+            first += chunk.rows();
+        }
+        let mut ids: List<Named> = List::new(room);
+        let (mut count, mut again): (u64, Option<Named>) = (0, None);
+        let mut last: Option<Named> = None;
+        for named in named.sorted()? {
+            let named = named?;
+            if last.as_ref().is_none_or(|last| last.id != named.id) {
+                last.replace(named).map_or(Ok(()), |last| ids.push(last))?;
+                continue;
+            }
+            count += 1;
+            if again.as_ref().is_none_or(|again| named.task.position < again.task.position) {
+                again = Some(named);
+            }
+        }
+        last.map_or(Ok(()), |last| ids.push(last))?;
+        Ok((OnDisk { chunks, ids, asked }, (count, again.map(|again| again.id))))
+    }
+}
+
+/// Finds tasks where both their ids and who asks for them are sorted.
+fn side_by_side(ids: &List<Named>, asked: Sorter<(Box<str>, u64)>, room: &Room) -> Result<Found<'static>, ImportError> {
+    let mut found = Sorter::new(room);
+    let mut all = ids.iter();
+    let mut next = all.next().transpose()?;
+    for one in asked.sorted()? {
+        let (id, number) = one?;
+        while next.as_ref().is_some_and(|named| named.id < id) {
+            next = all.next().transpose()?;
+        }
+        if let Some(named) = next.as_ref().filter(|named| named.id == id) {
+            found.push((number, named.task))?;
+        }
+    }
+    Ok(Found::Sorted(found.sorted()?.peekable()))
+}
+
+/// What others want to know of a row.
+fn task(chunk: &Chunk, row: usize, position: usize) -> Task {
+    let (start, finish) = chunk.span(row);
+    let (name, kind, location) = (chunk.names.keys[row], chunk.kinds.keys[row], chunk.locations.keys[row]);
+    Task { position: position as u32, start, finish, name, kind, location }
+}
+
+/// Looks up the parents of a chunk. `requests`: the kinds of the two sides of a request.
+fn relate(
+    chunk: &Chunk,
+    first: usize,
+    found: &mut Found<'_>,
+    requests: Option<(i32, i32)>,
+) -> Result<Related, ImportError> {
+    let (mut related, mut pairs) = (Related::default(), Vec::new());
+    let odd = &mut related.oddities;
+    let mut parents = Vec::with_capacity(chunk.rows());
+    let mut args = StringBuilder::new();
+    for (row, id) in chunk.parents.iter().enumerate() {
+        let position = first + row;
+        let (start, finish) = chunk.span(row);
+        if start.is_some() && start == finish {
+            odd.zero.add(chunk, row);
+        }
+        let parent = match id {
+            None => None,
+            Some(id) => match found.task(position as u64, id)? {
+                None => {
+                    odd.dangling.add(chunk, row);
                     // Rows up to here have none.
                     args.append_nulls(row - args.len());
-                    args.append_value(serde_json::json!({ "parent": parent }).to_string());
+                    args.append_value(serde_json::json!({ "parent": id }).to_string());
                     None
                 }
-                Some(Some(parent)) if parent == position => {
-                    related.own.add(position);
+                Some(parent) if parent.position as usize == position => {
+                    odd.own.add(chunk, row);
                     None
                 }
-                Some(found) => found,
-            };
-            parents.push(parent.map(|parent| parent as i64));
-            let Some(parent) = parent else { continue };
-            let (parent_start, parent_finish) = self.span(parent);
-            if finish.zip(parent_finish).is_some_and(|(finish, of_parent)| finish > of_parent) {
-                related.outlives.add(position);
-            }
-            if start.zip(parent_start).is_some_and(|(start, of_parent)| start < of_parent) {
-                related.early.add(position);
-            }
-            let is_request = req_in.is_some() && req_out.is_some() && chunk.kinds.keys[row] == req_in && {
-                let (of_parent, parent_row) = self.at(parent);
-                of_parent.kinds.keys[parent_row] == req_out
-            };
-            if is_request {
-                related.requests.push((parent as u32, position as u32));
-            }
-        }
-        if !args.is_empty() {
-            args.append_nulls(chunk.rows() - args.len());
-            related.args = Some(args.finish());
-        }
-        related.parents = parents.iter().any(Option::is_some).then(|| parents.into());
-        related
-    }
-
-    fn note(&self, stats: &mut Stats) {
-        if self.rows() == 0 {
-            stats.note(findings::NO_TASKS, 1, || "the table of tasks is empty".to_owned());
-        }
-        let id = |position: usize| self.id(position).unwrap_or("NULL").to_owned();
-        let (count, first) = self.duplicates;
-        stats.note(findings::DUPLICATE_ID, count, || {
-            format!(
-                "`{}` is the id of several tasks; children belong to the first",
-                first.map_or_else(String::new, |first| id(first as usize))
-            )
-        });
-        let mut of_parents = |finding: Finding, cases: &dyn Fn(&Related) -> Cases, what: &str| {
-            let count = self.related.iter().map(|related| cases(related).count).sum();
-            stats.note(finding, count, || {
-                let first = self.related.iter().find_map(|related| cases(related).first);
-                let Some(first) = first else { return String::new() };
-                let (chunk, row) = self.at(first);
-                let parent = if chunk.parents.is_valid(row) { chunk.parents.value(row) } else { "" };
-                format!("task `{}`{}", id(first), what.replace("{}", &format!("`{parent}`")))
-            });
+                found => found,
+            },
         };
-        of_parents(findings::DANGLING_PARENT, &|related| related.dangling, ": its parent {} is not in the trace");
-        of_parents(findings::OUTLIVES_PARENT, &|related| related.outlives, " ends after its parent {}");
-        of_parents(findings::STARTS_BEFORE_PARENT, &|related| related.early, " begins before its parent {}");
-        of_parents(findings::OWN_PARENT, &|related| related.own, " is its own parent; it has none here");
-        of_parents(findings::ZERO_DURATION, &|related| related.zero, " ends when it begins");
+        parents.push(parent.map(|parent| i64::from(parent.position)));
+        let Some(parent) = parent else { continue };
+        if finish.zip(parent.finish).is_some_and(|(finish, of_parent)| finish > of_parent) {
+            odd.outlives.add(chunk, row);
+        }
+        if start.zip(parent.start).is_some_and(|(start, of_parent)| start < of_parent) {
+            odd.early.add(chunk, row);
+        }
+        if chunk.kinds.keys[row].zip(parent.kind).is_some_and(|kinds| Some(kinds) == requests) {
+            pairs.push((parent, task(chunk, row, position)));
+        }
     }
+    if !args.is_empty() {
+        args.append_nulls(chunk.rows() - args.len());
+        related.args = Some(args.finish());
+    }
+    related.messages = (!pairs.is_empty()).then(|| messages(&pairs));
+    related.parents = parents.iter().any(Option::is_some).then(|| parents.into());
+    Ok(related)
+}
 
-    /// Requests as messages: from the location of the `req_out` to that of its `req_in`.
-    fn messages(&self, builder: &mut RunBuilder) -> Result<Vec<tables::Messages>, ImportError> {
-        let mut all = Vec::new();
-        if self.related.iter().all(|related| related.requests.is_empty()) {
-            return Ok(all);
-        }
-        // The same words in the same order: a location has the same key in all three columns.
-        copy_words(&self.locations, builder.words(tables::Messages::source));
-        copy_words(&self.locations, builder.words(tables::Messages::target));
-        copy_words(&self.names, builder.words(tables::Messages::kind));
-        builder.charge_words()?;
-        for related in self.related.iter().filter(|related| !related.requests.is_empty()) {
-            let pairs = || related.requests.iter();
-            let location = |position: u32| {
-                let (chunk, row) = self.at(position as usize);
-                chunk.locations.keys[row]
-            };
-            let name = |position: u32| {
-                let (chunk, row) = self.at(position as usize);
-                chunk.names.keys[row]
-            };
-            all.push(tables::Messages {
-                source: pairs().map(|(out, _)| location(*out)).collect(),
-                target: pairs().map(|(_, taken)| location(*taken)).collect(),
-                source_task: pairs().map(|(out, _)| i64::from(*out)).collect(),
-                target_task: pairs().map(|(_, taken)| i64::from(*taken)).collect(),
-                send_time: pairs().map(|(out, _)| self.span(*out as usize).0).collect(),
-                receive_time: pairs().map(|(_, taken)| self.span(*taken as usize).0).collect(),
-                count: 1.into(),
-                kind: pairs().map(|(out, _)| name(*out)).collect(),
-                ..Default::default()
-            });
-        }
-        Ok(all)
+/// Requests as messages: from the location of the `req_out` to that of its `req_in`.
+fn messages(requests: &[(Task, Task)]) -> tables::Messages {
+    tables::Messages {
+        source: requests.iter().map(|(out, _)| out.location).collect(),
+        target: requests.iter().map(|(_, taken)| taken.location).collect(),
+        source_task: requests.iter().map(|(out, _)| i64::from(out.position)).collect(),
+        target_task: requests.iter().map(|(_, taken)| i64::from(taken.position)).collect(),
+        send_time: requests.iter().map(|(out, _)| out.start).collect(),
+        receive_time: requests.iter().map(|(_, taken)| taken.start).collect(),
+        count: 1.into(),
+        kind: requests.iter().map(|(out, _)| out.name).collect(),
+        ..Default::default()
     }
 }
 

@@ -29,7 +29,7 @@ use super::times::{Clock, Times, rounded_once};
 use crate::cells::Values;
 use crate::error::ImportError;
 use crate::tables::{self, ColumnType, Table};
-use crate::trace::{Stats, findings};
+use crate::trace::{Room, Stats, findings};
 
 /// From here on not every whole number is a float: 2^53.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
@@ -654,10 +654,20 @@ impl<'a> SectionSink<'a> {
         self.run.release(bytes);
     }
 
+    /// Where rows are kept.
+    pub(super) fn room(&self) -> &Room {
+        self.run.room()
+    }
+
     /// `log.csv:17` or `log.parquet row 17`.
     pub(super) fn place(&self, batch: &Batch, row: usize) -> String {
+        self.shown(batch.places.at(row))
+    }
+
+    /// A place of this file, as [`SectionSink::place`] shows it.
+    pub(super) fn shown(&self, place: Place) -> String {
         let file = self.section.file.display();
-        match batch.places.at(row) {
+        match place {
             Place::Line(line) => format!("{file}:{line}"),
             Place::Row(row) => format!("{file} row {row}"),
         }

@@ -11,25 +11,28 @@
 //! innermost open begin of its location that has its name, or, without a name, to the innermost one: as Perfetto pairs slices.
 //!
 //! Life of the data: the rows of the file wait here, charged to the memory pool, until the last one has been seen, because a
-//! task takes the position of its begin, and the end of the first begin may be the last row. Then the begin rows are passed
+//! task takes the position of its begin, and the end of the first begin may be the last row. While `tq import` is short of memory they
+//! wait on disk, where they are sorted by the task that they belong to. Then the begin rows are passed
 //! on in batches with one more column, the time of the end; a cell that is empty in the begin is taken from the end.
 //!
 //! Strays are counted: begins that never end (tasks without a finish), ends of nothing, rows that are neither.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, ArrayRef, StringArray, StringBuilder, new_null_array};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray, StringBuilder, new_null_array};
 use datafusion::arrow::compute::kernels::cmp::neq;
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{interleave, is_not_null};
 use datafusion::arrow::error::ArrowError;
+use datafusion::arrow::row::{Row, RowConverter, SortField};
 use serde_json::value::RawValue;
 
 use super::build::SectionSink;
 use super::mapping::{END_TIME, Phase};
-use super::read::{Batch, Header, Place, Places, Sink};
+use super::read::{Batch, CellKind, Header, Place, Places, Sink};
 use crate::error::ImportError;
-use crate::trace::{ROWS_PER_BATCH, Stats, Words, findings};
+use crate::trace::{ROWS_PER_BATCH, Sorter, Stats, Words, findings, record};
 
 /// An error about a trace without begins shows some of the words that there are instead.
 const WORDS_SHOWN: usize = 5;
@@ -49,14 +52,22 @@ pub(super) struct Pairing<'a> {
     tasks: SectionSink<'a>,
     phase: &'a Phase,
     columns: Option<Columns>,
+    /// How many begins there were.
+    begins: u64,
     batches: Vec<Batch>,
+    /// The begins of these batches, in their order.
     spans: Vec<Span>,
+    /// Where the rows are instead, once memory was short.
+    away: Option<Away>,
+    unfinished: (u64, Option<Place>),
     /// Open begins by key or by location.
     open: HashMap<i32, Vec<Open>>,
     words: Words,
     /// Words of the rows before the first begin.
     other_words: Vec<String>,
+    /// Bytes asked for: of batches and spans, and of words.
     reserved: usize,
+    reserved_words: usize,
 }
 
 /// Columns of the batches.
@@ -67,8 +78,51 @@ struct Columns {
 }
 
 struct Open {
-    span: usize,
+    span: u64,
     name: Option<i32>,
+}
+
+/// A row of a batch that is the begin or the end of a span.
+#[derive(Debug, Clone, Copy)]
+struct Side {
+    row: u32,
+    span: u64,
+    is_end: bool,
+}
+
+/// Rows on disk, sorted by their spans.
+struct Away {
+    rows: Sorter<AwayRow>,
+    converter: RowConverter,
+    cells: CellKind,
+    has_rest: bool,
+}
+
+/// A row on disk. In the order of its fields the end of a span follows its begin.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct AwayRow {
+    span: u64,
+    is_end: bool,
+    place: u64,
+    is_line: bool,
+    rest: Option<Box<str>>,
+    /// Its cells, as [`RowConverter`] writes them.
+    cells: Vec<u8>,
+}
+
+record!(AwayRow { span, is_end, place, is_line, rest, cells });
+
+/// Begins in order, with what their ends have; NULL where there is no end.
+struct Pairs {
+    /// Of each column.
+    begins: Vec<ArrayRef>,
+    ends: Vec<ArrayRef>,
+    /// Further members of JSON records, of begins and ends.
+    rest: Option<(ArrayRef, ArrayRef)>,
+    /// Where the begins stood.
+    places: Vec<Place>,
+    have_ends: Vec<bool>,
+    cells: CellKind,
 }
 
 impl Sink for Pairing<'_> {
@@ -96,12 +150,25 @@ impl Sink for Pairing<'_> {
             + batch.rest.as_ref().map_or(0, Array::get_array_memory_size)
             + batch.rows * size_of::<Span>();
         let words = self.words.memory();
-        self.pair(&batch)?;
-        let bytes = bytes + self.words.memory().saturating_sub(words);
-        self.tasks.reserve(bytes)?;
-        self.reserved += bytes;
+        let sides = self.pair(&batch)?;
+        self.tasks.reserve(self.words.memory().saturating_sub(words))?;
+        self.reserved_words += self.words.memory().saturating_sub(words);
+        if let Some(away) = &mut self.away {
+            return away.put(&batch, &sides, &self.tasks);
+        }
+        let granted = self.tasks.reserve(bytes);
+        self.reserved += if granted.is_ok() { bytes } else { 0 };
+        let number = self.batches.len() as u32;
+        for Side { row, span, is_end } in sides {
+            match is_end {
+                false => self.spans.push(Span { begin: (number, row), end: None }),
+                true => self.spans[span as usize].end = Some((number, row)),
+            }
+        }
         self.batches.push(batch);
-        Ok(())
+        let room = self.tasks.room();
+        let is_short = if granted.is_err() { room.disk().is_some() } else { room.short().is_some() };
+        if is_short && self.put_away()? { Ok(()) } else { granted }
     }
 
     fn stats(&mut self) -> &mut Stats {
@@ -115,42 +182,91 @@ impl<'a> Pairing<'a> {
             tasks,
             phase,
             columns: None,
+            begins: 0,
             batches: Vec::new(),
             spans: Vec::new(),
+            away: None,
+            unfinished: (0, None),
             open: HashMap::new(),
             words: Words::default(),
             other_words: Vec::new(),
             reserved: 0,
+            reserved_words: 0,
         }
     }
 
     /// After the last batch: the spans become tasks.
     pub(super) fn finish(mut self) -> Result<(), ImportError> {
-        if self.spans.is_empty() && !self.other_words.is_empty() {
+        if self.begins == 0 && !self.other_words.is_empty() {
             return Err(self.phase.refuse_words(&self.other_words));
         }
-        let unfinished = self.spans.iter().filter(|span| span.end.is_none()).count() as u64;
-        if let Some(first) = self.spans.iter().find(|span| span.end.is_none()) {
-            let place = self.tasks.place(&self.batches[first.begin.0 as usize], first.begin.1 as usize);
+        match self.away.take() {
+            None => {
+                for spans in std::mem::take(&mut self.spans).chunks(ROWS_PER_BATCH) {
+                    let pairs = self.pairs_of(spans)?;
+                    self.pass_on(pairs)?;
+                }
+                self.batches.clear();
+            }
+            Some(Away { rows, converter, cells, has_rest }) => {
+                let (mut begins, mut ends) = (Vec::new(), Vec::new());
+                let mut rows = rows.sorted()?.peekable();
+                while let Some(row) = rows.next().transpose()? {
+                    match row.is_end {
+                        true => ends.extend(begins.len().checked_sub(1).map(|begin| (begin, row))),
+                        false => begins.push(row),
+                    }
+                    let is_whole = !matches!(rows.peek(), Some(Ok(next)) if next.is_end);
+                    if is_whole && (begins.len() == ROWS_PER_BATCH || rows.peek().is_none()) {
+                        let (begins, ends) = (std::mem::take(&mut begins), std::mem::take(&mut ends));
+                        let pairs = pairs_of_rows(&begins, &ends, &converter, (cells, has_rest));
+                        self.pass_on(pairs.map_err(|error| self.tasks.arrow(error))?)?;
+                    }
+                }
+            }
+        }
+        if let (unfinished, Some(place)) = self.unfinished {
+            let place = self.tasks.shown(place);
             self.tasks.stats().note(findings::UNFINISHED, unfinished, || format!("{place}: begins and never ends"));
         }
-        for spans in std::mem::take(&mut self.spans).chunks(ROWS_PER_BATCH) {
-            let batch = self.batch_of(spans)?;
-            self.tasks.batch(batch)?;
-        }
-        self.batches.clear();
-        self.tasks.release(self.reserved);
+        self.tasks.release(self.reserved + self.reserved_words);
         self.tasks.finish()
     }
 
+    /// Moves all rows to disk, if their cells can be there.
+    fn put_away(&mut self) -> Result<bool, ImportError> {
+        let Some(first) = self.batches.first() else { return Ok(false) };
+        let fields: Vec<SortField> =
+            first.columns.iter().map(|column| SortField::new(column.data_type().clone())).collect();
+        if !RowConverter::supports_fields(&fields) {
+            return Ok(false);
+        }
+        let converter = RowConverter::new(fields).map_err(|error| self.tasks.arrow(error))?;
+        let (rows, cells, has_rest) = (Sorter::new(self.tasks.room()), first.cells, first.rest.is_some());
+        let mut away = Away { rows, converter, cells, has_rest };
+        let mut sides: Vec<Vec<Side>> = vec![Vec::new(); self.batches.len()];
+        for (Span { begin, end }, span) in std::mem::take(&mut self.spans).into_iter().zip(0..) {
+            sides[begin.0 as usize].push(Side { row: begin.1, span, is_end: false });
+            if let Some(end) = end {
+                sides[end.0 as usize].push(Side { row: end.1, span, is_end: true });
+            }
+        }
+        for (batch, sides) in std::mem::take(&mut self.batches).into_iter().zip(sides) {
+            away.put(&batch, &sides, &self.tasks)?;
+        }
+        self.away = Some(away);
+        self.tasks.release(std::mem::take(&mut self.reserved));
+        Ok(true)
+    }
+
     /// Enters the begins of a batch, and finds the begins of its ends.
-    fn pair(&mut self, batch: &Batch) -> Result<(), ImportError> {
-        let Some(columns) = &self.columns else { return Ok(()) };
+    fn pair(&mut self, batch: &Batch) -> Result<Vec<Side>, ImportError> {
+        let Some(columns) = &self.columns else { return Ok(Vec::new()) };
+        let mut sides = Vec::with_capacity(batch.rows);
         let phases = self.tasks.texts_of(batch, columns.phase)?;
         let keys = columns.key.map(|key| self.tasks.texts_of(batch, key)).transpose()?;
         let (names, locations) =
             (self.tasks.texts_of_ours(batch, "name")?, self.tasks.texts_of_ours(batch, "location")?);
-        let number = self.batches.len() as u32;
         let (mut ends, mut strays, mut others) = (0, Stray::default(), Stray::default());
         for row in 0..batch.rows {
             let phase = if phases.is_valid(row) { phases.value(row).trim() } else { "" };
@@ -164,9 +280,9 @@ impl<'a> Pairing<'a> {
             // A key says all: the name of its end may differ.
             let name = name.filter(|_| key.is_none());
             if phase == self.phase.begin {
-                let open = Open { span: self.spans.len(), name };
-                self.open.entry(stack).or_default().push(open);
-                self.spans.push(Span { begin: (number, row as u32), end: None });
+                self.open.entry(stack).or_default().push(Open { span: self.begins, name });
+                sides.push(Side { row: row as u32, span: self.begins, is_end: false });
+                self.begins += 1;
             } else if phase == self.phase.end {
                 let stack = self.open.entry(stack).or_default();
                 let found = match name {
@@ -175,8 +291,7 @@ impl<'a> Pairing<'a> {
                 };
                 match found {
                     Some(at) => {
-                        let open = stack.remove(at);
-                        self.spans[open.span].end = Some((number, row as u32));
+                        sides.push(Side { row: row as u32, span: stack.remove(at).span, is_end: true });
                         ends += 1;
                     }
                     None => strays.count(row),
@@ -185,7 +300,7 @@ impl<'a> Pairing<'a> {
                 others.count(row);
             }
             let is_new = || !self.other_words.iter().any(|word| word == phase);
-            if self.spans.is_empty() && self.other_words.len() < WORDS_SHOWN && is_new() {
+            if self.begins == 0 && self.other_words.len() < WORDS_SHOWN && is_new() {
                 self.other_words.push(phase.chars().take(60).collect());
             }
         }
@@ -202,22 +317,49 @@ impl<'a> Pairing<'a> {
             let other: String = other.chars().take(60).collect();
             format!("{other_at}: `{other}` is neither `{begin}` nor `{end}`")
         });
-        Ok(())
+        Ok(sides)
     }
 
-    /// The rows of some begins, with what only their ends have.
-    fn batch_of(&mut self, spans: &[Span]) -> Result<Batch, ImportError> {
+    /// Some begins in memory, with their ends.
+    fn pairs_of(&self, spans: &[Span]) -> Result<Pairs, ImportError> {
         let sources = Sources::of(spans);
         let batches: Vec<&Batch> = sources.batches.iter().map(|&batch| &self.batches[batch as usize]).collect();
         let Some(first) = batches.first() else { return Err(self.tasks.internal("spans of no batch")) };
+        let cells = |arrays: &[ArrayRef]| sources.cells(arrays).map_err(|error| self.tasks.arrow(error));
+        let column = |column: usize| -> Vec<ArrayRef> {
+            batches.iter().map(|batch| Arc::clone(&batch.columns[column])).collect()
+        };
+        let columns: Result<Vec<(ArrayRef, ArrayRef)>, ImportError> =
+            (0..first.columns.len()).map(|at| cells(&column(at))).collect();
+        let (begins, ends) = columns?.into_iter().unzip();
+        let of_batch = |batch: &&Batch| -> ArrayRef {
+            Arc::new(batch.rest.clone().unwrap_or_else(|| StringArray::new_null(batch.rows)))
+        };
+        let rest =
+            first.rest.is_some().then(|| cells(&batches.iter().map(of_batch).collect::<Vec<_>>())).transpose()?;
+        let place = |span: &Span| self.batches[span.begin.0 as usize].places.at(span.begin.1 as usize);
+        Ok(Pairs {
+            begins,
+            ends,
+            rest,
+            places: spans.iter().map(place).collect(),
+            have_ends: spans.iter().map(|span| span.end.is_some()).collect(),
+            cells: first.cells,
+        })
+    }
+
+    /// Hands begins on as rows of tasks, with what only their ends have.
+    fn pass_on(&mut self, pairs: Pairs) -> Result<(), ImportError> {
+        let Pairs { begins, ends, rest, places, have_ends, cells } = pairs;
+        self.unfinished.0 += have_ends.iter().filter(|has_end| !**has_end).count() as u64;
+        let first = have_ends.iter().position(|has_end| !has_end).map(|at| places[at]);
+        self.unfinished.1 = self.unfinished.1.or(first);
         let time = self.columns.as_ref().map_or(0, |columns| columns.time);
         let phase = self.columns.as_ref().map_or(0, |columns| columns.phase);
         let mut differing = Differing::default();
-        let mut columns = Vec::with_capacity(first.columns.len() + 1);
+        let mut columns = Vec::with_capacity(begins.len() + 1);
         let mut end_times = None;
-        for column in 0..first.columns.len() {
-            let arrays: Vec<&ArrayRef> = batches.iter().map(|batch| &batch.columns[column]).collect();
-            let (begins, ends) = sources.cells(&arrays).map_err(|error| self.tasks.arrow(error))?;
+        for (column, (begins, ends)) in begins.into_iter().zip(ends).enumerate() {
             if column == time {
                 columns.push(begins);
                 end_times = Some(ends);
@@ -234,61 +376,97 @@ impl<'a> Pairing<'a> {
             columns.push(zip(&has_own, &begins, &ends).map_err(|error| self.tasks.arrow(error))?);
         }
         columns.extend(end_times);
-        let rest = first.rest.is_some().then(|| self.rest(spans, &mut differing));
-        let places = self.places(spans);
-        let cells = first.cells;
+        let rest = rest.map(|(begins, ends)| merged(begins.as_string(), ends.as_string(), &mut differing));
         if let Some(first) = differing.first {
-            let (batch, row) = spans[first].begin;
-            let place = self.tasks.place(&self.batches[batch as usize], row as usize);
+            let place = self.tasks.shown(places[first]);
             let example = || format!("{place}: its end has another value, and the value of the begin stays");
             self.tasks.stats().note(findings::END_VALUE_NOT_KEPT, differing.count, example);
         }
-        Ok(Batch { rows: spans.len(), columns, cells, rest, places })
+        let rows = places.len();
+        self.tasks.batch(Batch { rows, columns, cells, rest, places: all_places(&places) })
     }
+}
 
-    /// Further members of JSON records: those of the begin, then those that only the end has.
-    fn rest(&self, spans: &[Span], differing: &mut Differing) -> StringArray {
-        let text = |(batch, row): At| {
-            let rest = self.batches[batch as usize].rest.as_ref()?;
-            let row = row as usize;
-            (rest.is_valid(row) && !rest.value(row).is_empty()).then(|| rest.value(row))
-        };
-        let mut merged = StringBuilder::new();
-        for (at, span) in spans.iter().enumerate() {
-            match (text(span.begin), span.end.and_then(text)) {
-                (Some(begin), Some(end)) if begin != end => {
-                    let (own, others) = (members(begin), members(end));
-                    let mut all = begin.to_owned();
-                    for (key, value) in others {
-                        match own.iter().find(|(known, _)| *known == key) {
-                            Some((_, known)) if known.get() != value.get() => differing.count(1, Some(at)),
-                            Some(_) => {}
-                            None => all.push_str(&format!(",{}:{}", serde_json::Value::from(key), value.get())),
-                        }
+impl Away {
+    /// Takes rows of a batch.
+    fn put(&mut self, batch: &Batch, sides: &[Side], tasks: &SectionSink<'_>) -> Result<(), ImportError> {
+        let converted = self.converter.convert_columns(&batch.columns).map_err(|error| tasks.arrow(error))?;
+        for Side { row, span, is_end } in sides {
+            let at = *row as usize;
+            let rest = batch.rest.as_ref().filter(|rest| rest.is_valid(at)).map(|rest| rest.value(at).into());
+            let (place, is_line) = match batch.places.at(at) {
+                Place::Line(line) => (line, true),
+                Place::Row(row) => (row, false),
+            };
+            let cells = converted.row(at).as_ref().to_vec();
+            self.rows.push(AwayRow { span: *span, is_end: *is_end, place, is_line, rest, cells })?;
+        }
+        Ok(())
+    }
+}
+
+/// Begins that were on disk, with their ends, each of which knows the place of its begin among those.
+fn pairs_of_rows(
+    begins: &[AwayRow],
+    ends: &[(usize, AwayRow)],
+    converter: &RowConverter,
+    (cells, has_rest): (CellKind, bool),
+) -> Result<Pairs, ArrowError> {
+    let parser = converter.parser();
+    let arrays = |rows: &mut dyn Iterator<Item = &AwayRow>| -> Result<Vec<ArrayRef>, ArrowError> {
+        let rows: Vec<Row<'_>> = rows.map(|row| parser.parse(&row.cells)).collect();
+        converter.convert_rows(rows)
+    };
+    // Behind the ends stands a NULL.
+    let mut of_begins = vec![(1, 0); begins.len()];
+    ends.iter().enumerate().for_each(|(end, (begin, _))| of_begins[*begin] = (0, end));
+    let spread = |ends: ArrayRef| interleave(&[&*ends, &*new_null_array(ends.data_type(), 1)], &of_begins);
+    let rest = |rows: &mut dyn Iterator<Item = &AwayRow>| -> ArrayRef {
+        Arc::new(rows.map(|row| row.rest.as_deref()).collect::<StringArray>())
+    };
+    let rests = || -> Result<(ArrayRef, ArrayRef), ArrowError> {
+        Ok((rest(&mut begins.iter()), spread(rest(&mut ends.iter().map(|(_, row)| row)))?))
+    };
+    let place = |row: &AwayRow| if row.is_line { Place::Line(row.place) } else { Place::Row(row.place) };
+    Ok(Pairs {
+        begins: arrays(&mut begins.iter())?,
+        ends: arrays(&mut ends.iter().map(|(_, row)| row))?.into_iter().map(spread).collect::<Result<_, _>>()?,
+        rest: has_rest.then(rests).transpose()?,
+        places: begins.iter().map(place).collect(),
+        have_ends: of_begins.iter().map(|(source, _)| *source == 0).collect(),
+        cells,
+    })
+}
+
+/// Further members of JSON records: those of the begin, then those that only the end has.
+fn merged(begins: &StringArray, ends: &StringArray, differing: &mut Differing) -> StringArray {
+    let mut merged = StringBuilder::new();
+    for at in 0..begins.len() {
+        match (word_at(Some(begins), at), word_at(Some(ends), at)) {
+            (Some(begin), Some(end)) if begin != end => {
+                let (own, others) = (members(begin), members(end));
+                let mut all = begin.to_owned();
+                for (key, value) in others {
+                    match own.iter().find(|(known, _)| *known == key) {
+                        Some((_, known)) if known.get() != value.get() => differing.count(1, Some(at)),
+                        Some(_) => {}
+                        None => all.push_str(&format!(",{}:{}", serde_json::Value::from(key), value.get())),
                     }
-                    merged.append_value(all);
                 }
-                (begin, end) => merged.append_option(begin.or(end)),
+                merged.append_value(all);
             }
+            (begin, end) => merged.append_option(begin.or(end)),
         }
-        merged.finish()
     }
+    merged.finish()
+}
 
-    fn places(&self, spans: &[Span]) -> Places {
-        let mut numbers = Vec::with_capacity(spans.len());
-        let mut are_lines = false;
-        for span in spans {
-            let (batch, row) = span.begin;
-            numbers.push(match self.batches[batch as usize].places.at(row as usize) {
-                Place::Line(line) => {
-                    are_lines = true;
-                    line
-                }
-                Place::Row(row) => row,
-            });
-        }
-        if are_lines { Places::Lines(numbers) } else { Places::Numbers(numbers) }
-    }
+fn all_places(places: &[Place]) -> Places {
+    let numbers = places.iter().map(|place| match place {
+        Place::Line(number) | Place::Row(number) => *number,
+    });
+    let are_lines = places.iter().any(|place| matches!(place, Place::Line(_)));
+    if are_lines { Places::Lines(numbers.collect()) } else { Places::Numbers(numbers.collect()) }
 }
 
 /// A text that says something.
@@ -356,7 +534,7 @@ impl Sources {
     }
 
     /// The cells of the begins and of the ends, NULL where there is no end.
-    fn cells(&self, arrays: &[&ArrayRef]) -> Result<(ArrayRef, ArrayRef), ArrowError> {
+    fn cells(&self, arrays: &[ArrayRef]) -> Result<(ArrayRef, ArrayRef), ArrowError> {
         let none = new_null_array(arrays[0].data_type(), 1);
         let sources: Vec<&dyn Array> = arrays.iter().map(|array| array.as_ref()).chain([none.as_ref()]).collect();
         Ok((interleave(&sources, &self.begins)?, interleave(&sources, &self.ends)?))

@@ -425,6 +425,11 @@ impl RunTables {
         })
     }
 
+    /// Where chunks are kept.
+    pub(super) fn room(&self) -> &Room {
+        &self.room
+    }
+
     /// Gives back memory that was asked for.
     pub(super) fn release(&mut self, bytes: usize) {
         self.memory.shrink(bytes.min(self.memory.size()));
