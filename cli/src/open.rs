@@ -195,6 +195,14 @@ pub(crate) fn memory_of(given: Option<usize>) -> usize {
     given.or(config::get().memory).unwrap_or_else(default_memory)
 }
 
+/// So much is enough for an import, whose rows wait on disk.
+const IMPORT_MEMORY: usize = 2_000_000_000;
+
+/// The limit of an import: as of others, but for the default, which is 2 GB where the machine has more.
+pub(crate) fn memory_of_import(given: Option<usize>) -> usize {
+    given.or(config::get().memory).unwrap_or_else(|| default_memory().min(IMPORT_MEMORY))
+}
+
 fn default_memory() -> usize {
     let total = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
         let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
@@ -251,5 +259,16 @@ impl Progress for Meter {
         let speed = if rate > 0.0 { format!(", {:.0} MB/s{left}", rate / 1e6) } else { String::new() };
         let _ =
             write!(io::stderr().lock(), "\r\x1b[Kreading {}: {done}{speed}", visible(&source.display().to_string()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_import_takes_what_is_given_or_two_gigabytes() {
+        assert_eq!(memory_of_import(Some(8_000_000_000)), 8_000_000_000);
+        assert_eq!(memory_of_import(None), default_memory().min(2_000_000_000));
     }
 }

@@ -10,7 +10,7 @@ use tq_engine::store::{self, Replace};
 use tq_engine::trace::Budget;
 use tq_udfs::ticks::Tick;
 
-use crate::args::{CompactArgs, GcArgs, ImportArgs, RemoveArgs, RunsArgs};
+use crate::args::{CompactArgs, GcArgs, ImportArgs, OpenArgs, RemoveArgs, RunsArgs};
 use crate::errors::{Failure, Problem};
 use crate::files::{Inputs, Outputs};
 use crate::memory;
@@ -38,7 +38,8 @@ pub(crate) fn import(args: &ImportArgs) -> Result<(), Failure> {
         Some(Some(pattern)) => Replace::Matching(pattern.clone()),
     };
     let (into, strict) = (args.into.clone(), args.open.strict);
-    let imported = open::reading(&args.open, move |options| import::import(&into, options, &replace, strict))?;
+    let within = OpenArgs { memory: Some(open::memory_of_import(args.open.memory)), ..args.open.clone() };
+    let imported = open::reading(&within, move |options| import::import(&into, options, &replace, strict))?;
     imported.notes.iter().for_each(|note| terminal::note(note));
     imported.warnings.iter().for_each(|warning| terminal::warning(warning));
     open::tell(&imported.runs);

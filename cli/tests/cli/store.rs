@@ -123,6 +123,19 @@ fn a_store_answers_as_its_traces() {
     "#]]);
 }
 
+#[test]
+fn an_import_says_how_much_memory_it_takes() {
+    let place = Place::new();
+    for (command, expected) in [
+        ("import", "rows wait on disk beyond a quarter of it [default: 2GB, at most three quarters of the machine's]"),
+        ("query", "Memory for tables and queries, e.g. `8GB` [default: three quarters of the machine's]"),
+    ] {
+        let help = place.tq(&format!("{command} --help")).stdout;
+        let words: Vec<&str> = help.split_whitespace().collect();
+        assert!(words.join(" ").contains(expected), "{help}");
+    }
+}
+
 /// Numbers that differ from run to run.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
