@@ -20,7 +20,7 @@ WITH named AS (
 SELECT CASE WHEN coalesce(e.name, '') = '' THEN 'tasks without a name' ELSE e.name END
     || CASE cause WHEN 'waiting' THEN ': waiting' WHEN 'path' THEN ': on one path only' ELSE CASE WHEN w.name IS NOT NULL THEN ': recorded wait'
       -- All locations together worked less than half as much longer.
-      WHEN 2.0 * worked.change * sign(e.change) < abs(e.change) THEN CASE WHEN e.change > 0 THEN ': hardly more work, more of it in a row' ELSE ': hardly less work, less of it in a row' END
+      WHEN 2.0 * worked.change * sign(e.change) < abs(e.change) THEN CASE WHEN e.change > 0 THEN ': same work, more in a row' ELSE ': same work, less in a row' END
       ELSE ': work' END END AS what,
   base AS base_time, new AS new_time, e.change AS change_time
 -- The changes of all names add up to the change of the makespan exactly; the thirty largest are shown.

@@ -186,7 +186,7 @@ fn put_together(pieces: &[Piece]) -> (String, Vec<(String, String)>) {
                 }
             }
             Piece::Text(lines) if matches!(pieces.get(at), Some(Piece::LeftOut(_))) => {
-                add(&mut text, unannounced(lines))
+                add(&mut text, unannounced(lines));
             }
             Piece::Text(lines) | Piece::Answer(lines) => add(&mut text, lines),
             Piece::LeftOut(_) => {}

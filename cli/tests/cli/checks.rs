@@ -269,9 +269,9 @@ fn metrics_are_compared_with_a_baseline() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W1    │   60.0 µs │  80.0 µs │     20.0 µs │           33.3
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  b    │          1 │         1 │          60.0 µs │         80.0 µs │           60.0 µs │          80.0 µs │     20.0 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  b    │ median  │   60.0 µs │  80.0 µs │     20.0 µs
         FAILED names: metric total_time: 1 of 3 worse by more than 10.0 µs; 1 against 1 run: the tolerance alone decides
                   name │    base │     new │  change │ change_percent
                  ──────┼─────────┼─────────┼─────────┼────────────────
@@ -393,9 +393,9 @@ fn traces_of_the_same_name_are_compared() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  b    │          1 │         1 │          60.0 µs │          100 µs │           60.0 µs │           100 µs │     40.0 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  b    │ median  │   60.0 µs │   100 µs │     40.0 µs
         FAILED busy time: metric busy_time: 1 of 2 worse by more than 5%, most `small` (+36.4 %); 1 against 1 run: the tolerance alone decides
                   runs  │   base │    new │  change │ change_percent
                  ───────┼────────┼────────┼─────────┼────────────────
@@ -563,9 +563,9 @@ fn what_cannot_be_right_is_said() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  b    │          1 │         1 │          60.0 µs │          100 µs │           60.0 µs │           100 µs │     40.0 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  b    │ median  │   60.0 µs │   100 µs │     40.0 µs
         FAILED total: metric total: 110 µs → 150 µs (+36.4 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                     base │    new │  change │ change_percent
                  ────────┼────────┼─────────┼────────────────
@@ -627,9 +627,9 @@ fn repetitions_tell_noise_from_a_change() {
                          ──────────┼───────────┼──────────┼─────────────┼────────────────
                           E0/W1    │   64.0 µs │   104 µs │     40.0 µs │           62.5
                          which, the tasks that became longer or shorter themselves, or more:
-                          what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                         ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                          b    │          1 │         1 │          64.0 µs │          104 µs │           64.0 µs │           104 µs │     40.0 µs
+                          what │ measure │ base_time │ new_time │ change_time
+                         ──────┼─────────┼───────────┼──────────┼─────────────
+                          b    │ median  │   64.0 µs │   104 µs │     40.0 µs
                 1 check: 1 failed
                 --- exit 1
             "#]],
@@ -651,9 +651,9 @@ fn repetitions_tell_noise_from_a_change() {
                          ──────────┼───────────┼──────────┼─────────────┼────────────────
                           E0/W1    │   64.0 µs │   100 µs │     36.0 µs │           56.3
                          which, the tasks that became longer or shorter themselves, or more:
-                          what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                         ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                          b    │          1 │         1 │          64.0 µs │          100 µs │           64.0 µs │           100 µs │     36.0 µs
+                          what │ measure │ base_time │ new_time │ change_time
+                         ──────┼─────────┼───────────┼──────────┼─────────────
+                          b    │ median  │   64.0 µs │   100 µs │     36.0 µs
                 1 check: 1 failed
                 --- exit 1
             "#]],
@@ -675,9 +675,9 @@ fn repetitions_tell_noise_from_a_change() {
                          ──────────┼───────────┼──────────┼─────────────┼────────────────
                           E0/W1    │   64.0 µs │   102 µs │     38.0 µs │           59.4
                          which, the tasks that became longer or shorter themselves, or more:
-                          what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                         ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                          b    │          1 │         1 │          64.0 µs │          102 µs │           64.0 µs │           102 µs │     38.0 µs
+                          what │ measure │ base_time │ new_time │ change_time
+                         ──────┼─────────┼───────────┼──────────┼─────────────
+                          b    │ median  │   64.0 µs │   102 µs │     38.0 µs
                 1 check: 1 failed
                 --- exit 1
             "#]],

@@ -37,9 +37,9 @@ fn two_runs_are_compared_in_a_command() {
 
         Which tasks changed: longer or shorter themselves, or more of them
 
-         what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-        ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-         a    │          1 │         1 │          20.0 µs │         30.0 µs │           20.0 µs │          30.0 µs │     10.0 µs
+         what │ measure │ base_time │ new_time │ change_time
+        ──────┼─────────┼───────────┼──────────┼─────────────
+         a    │ median  │   20.0 µs │  30.0 µs │     10.0 µs
 
         What changed most: work by name, idle locations
 
@@ -112,13 +112,10 @@ fn two_runs_are_compared_in_a_command() {
           ],
           "which": [
             {
-              "base_longest_time": 20000,
-              "base_median_time": 20000.0,
-              "base_tasks": 1,
+              "base_time": 20000,
               "change_time": 10000,
-              "new_longest_time": 30000,
-              "new_median_time": 30000.0,
-              "new_tasks": 1,
+              "measure": "median",
+              "new_time": 30000,
               "what": "a"
             }
           ],
@@ -182,12 +179,12 @@ fn nothing_changed_and_nothing_in_common_are_said() {
 
         Which tasks changed: longer or shorter themselves, or more of them
 
-         what                  │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-        ───────────────────────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-         a: only in base       │          1 │         0 │          20.0 µs │            NULL │           20.0 µs │             NULL │    -20.0 µs
-         x: only in new, on w0 │          0 │         1 │             NULL │         20.0 µs │              NULL │          20.0 µs │     20.0 µs
-         b: only in base       │          1 │         0 │          10.0 µs │            NULL │           10.0 µs │             NULL │    -10.0 µs
-         c: only in base       │          1 │         0 │          5.00 µs │            NULL │           5.00 µs │             NULL │    -5.00 µs
+         what                  │ measure │ base_time │ new_time │ change_time
+        ───────────────────────┼─────────┼───────────┼──────────┼─────────────
+         a: only in base       │ sum     │   20.0 µs │      0 s │    -20.0 µs
+         x: only in new, on w0 │ sum     │       0 s │  20.0 µs │     20.0 µs
+         b: only in base       │ sum     │   10.0 µs │      0 s │    -10.0 µs
+         c: only in base       │ sum     │   5.00 µs │      0 s │    -5.00 µs
 
         What changed most: work by name, idle locations
 
@@ -233,9 +230,9 @@ fn a_baseline_alone_is_enough_for_a_check() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   w0       │   20.0 µs │  30.0 µs │     10.0 µs │           50.0
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  a    │          1 │         1 │          20.0 µs │         30.0 µs │           20.0 µs │          30.0 µs │     10.0 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  a    │ median  │   20.0 µs │  30.0 µs │     10.0 µs
         FAILED busy time: metric busy_time: 35.0 µs → 45.0 µs (+28.6 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────
@@ -274,10 +271,10 @@ fn a_baseline_alone_is_enough_for_a_check() {
                   b: work             │   10.0 µs │  15.0 µs │     5.00 µs
                   c: on one path only │   5.00 µs │      0 s │    -5.00 µs
                  which, the tasks that became longer or shorter themselves, or more:
-                  what            │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ─────────────────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  b               │          1 │         1 │          10.0 µs │         15.0 µs │           10.0 µs │          15.0 µs │     5.00 µs
-                  c: only in base │          1 │         0 │          5.00 µs │            NULL │           5.00 µs │             NULL │    -5.00 µs
+                  what            │ measure │ base_time │ new_time │ change_time
+                 ─────────────────┼─────────┼───────────┼──────────┼─────────────
+                  b               │ median  │   10.0 µs │  15.0 µs │     5.00 µs
+                  c: only in base │ sum     │   5.00 µs │      0 s │    -5.00 µs
         ok     busy time: metric busy_time (changed +0.0 %; 1 against 1 run: the tolerance alone decides)
         2 checks: 1 held, 1 failed
         --- stderr
@@ -405,10 +402,10 @@ fn long_names_are_shortened_for_people() {
 
         Which tasks changed: longer or shorter themselves, or more of them
 
-         what                          │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-        ───────────────────────────────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-         b                             │          1 │         1 │          70.0 µs │         50.0 µs │           70.0 µs │          50.0 µs │    -20.0 µs
-         vectorized_elementwise_kernel │          1 │         1 │          20.0 µs │         40.0 µs │           20.0 µs │          40.0 µs │     20.0 µs
+         what                          │ measure │ base_time │ new_time │ change_time
+        ───────────────────────────────┼─────────┼───────────┼──────────┼─────────────
+         b                             │ median  │   70.0 µs │  50.0 µs │    -20.0 µs
+         vectorized_elementwise_kernel │ median  │   20.0 µs │  40.0 µs │     20.0 µs
 
         What changed most: work by name, idle locations
 

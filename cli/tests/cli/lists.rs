@@ -117,8 +117,9 @@ fn lists_describe_themselves() {
           actorprof.totals           (view) How many messages of each kind a PE sent and received; a row
                                      with 0 for a kind of which it has none.
           changed.work               (view) The work of each name of task of every run as in `work_by_name`,
-                                     where a rank that waits in a collective for the last one does not work:
-                                     what comparisons call work.
+                                     where a rank that waits in a collective for the last one does not work,
+                                     and collectives on streams that only communicate do: what comparisons
+                                     call work.
           changed.tasks              (view) Which tasks changed from the run `base` to the run `new`: longer
                                      or shorter, all of a name, those on some locations or few of them, or
                                      more of them. `task-times-changed` says how that is told.

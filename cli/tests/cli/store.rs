@@ -300,9 +300,9 @@ fn runs_of_a_store_are_explained() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  b    │          1 │         1 │          60.0 µs │          100 µs │           60.0 µs │           100 µs │     40.0 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  b    │ median  │   60.0 µs │   100 µs │     40.0 µs
         1 check: 1 failed
         --- exit 1
     "#]]);
@@ -326,9 +326,9 @@ fn runs_of_a_store_are_explained() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W1    │   60.0 µs │   100 µs │     40.0 µs │           66.7
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  b    │          1 │         1 │          60.0 µs │          100 µs │           60.0 µs │           100 µs │     40.0 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  b    │ median  │   60.0 µs │   100 µs │     40.0 µs
         1 check: 1 failed
         --- exit 1
     "#]]);

@@ -160,7 +160,8 @@ fn folded_stacks_are_weighed_and_not_timed() {
         - From base to new, read changed most (see What changed): 56.3 % of the weight itself instead of 30.0 %.
         - Most of the weight of the stacks is in solve itself: 60.0 % in base, 37.5 % in new.
         - new has most in read itself: 30.0 % in base, 56.3 % in new.
-    "#]].assert_eq(&first_lines(&page, 4));
+    "#]]
+    .assert_eq(&first_lines(&page, 4));
 }
 
 /// What made the makespan longer is not what made locations busier.
@@ -184,9 +185,9 @@ fn a_busy_time_is_explained_by_the_names_that_grew() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W0    │   50.0 µs │  59.0 µs │     9.00 µs │           18.0
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  a    │          1 │         1 │          40.0 µs │         49.0 µs │           40.0 µs │          49.0 µs │     9.00 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  a    │ median  │   40.0 µs │  49.0 µs │     9.00 µs
         2 checks: 1 held, 1 failed
         --- exit 1
     "#]]);
@@ -215,9 +216,9 @@ fn a_busy_time_is_explained_by_the_names_that_grew() {
                  ──────────┼───────────┼──────────┼─────────────┼────────────────
                   E0/W0    │   50.0 µs │  59.0 µs │     9.00 µs │           18.0
                  which, the tasks that became longer or shorter themselves, or more:
-                  what │ base_tasks │ new_tasks │ base_median_time │ new_median_time │ base_longest_time │ new_longest_time │ change_time
-                 ──────┼────────────┼───────────┼──────────────────┼─────────────────┼───────────────────┼──────────────────┼─────────────
-                  a    │          1 │         1 │          40.0 µs │         49.0 µs │           40.0 µs │          49.0 µs │     9.00 µs
+                  what │ measure │ base_time │ new_time │ change_time
+                 ──────┼─────────┼───────────┼──────────┼─────────────
+                  a    │ median  │   40.0 µs │  49.0 µs │     9.00 µs
         FAILED critical path: metric path_time: 50.0 µs → 59.0 µs (+18.0 %), tolerance 5%; 1 against 1 run: the tolerance alone decides
                      base │     new │  change │ change_percent
                  ─────────┼─────────┼─────────┼────────────────

@@ -34,7 +34,10 @@ pub(super) static VIEWS: [ViewSpec; 3] = [
             ("change_time", "The change of the sum of all its times."),
             ("base_tasks", "How many tasks of the name (on the location that `what` says) base has."),
             ("new_tasks", "How many new has."),
-            ("weight", "By what they are ranked: the greater of the change and of that of the medians for all of its tasks."),
+            (
+                "weight",
+                "By what they are ranked: the greater of the change and of that of the medians for all of its tasks.",
+            ),
         ],
     },
     ViewSpec {
