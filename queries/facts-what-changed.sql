@@ -31,10 +31,13 @@ WITH spans AS (
 ), largest AS (
   -- In a run that took longer, what grew; what shrank only where nothing grew.
   SELECT first_value(name ORDER BY place DESC, name) AS name, first_value(change_time ORDER BY place DESC, name) AS change_time
-  FROM (SELECT name, change_time, CASE WHEN s.new_time > s.base_time THEN change_time WHEN s.new_time < s.base_time THEN -change_time
-      ELSE greatest(change_time, -change_time) END AS place FROM changes c CROSS JOIN spans s
-      -- Less than that is rounding.
-      WHERE 1000.0 * abs(change_time) >= greatest(s.base_time, s.new_time) AND change_time <> 0)
+  FROM (
+    SELECT c.name, c.change_time, CASE WHEN s.new_time > s.base_time THEN c.change_time WHEN s.new_time < s.base_time THEN -c.change_time
+        ELSE greatest(c.change_time, -c.change_time) END AS place
+    FROM changes c CROSS JOIN spans s
+    -- Less than that is rounding.
+    WHERE c.change_time <> 0 AND 1000.0 * abs(c.change_time) >= (SELECT greatest(base_time, new_time) FROM spans)
+  )
 )
 SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The run took ' ELSE 'Within the slice, the run took ' END
   || time_text(s.new_time) || CASE WHEN s.new_time = s.base_time THEN ' as before' ELSE ' instead of ' || time_text(s.base_time) END

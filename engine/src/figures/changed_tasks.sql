@@ -44,10 +44,9 @@ WITH spans AS (
     WHERE p.is_changed AND NOT n.is_recounted
   )
   WHERE 2.0 * abs(change_of_all) >= abs(cost)
-), longest_run AS (
-  SELECT max(makespan) AS makespan FROM tq.main.runs WHERE run IN ('base', 'new')
 ), on_places AS (
-  SELECT p.* FROM some_places p CROSS JOIN longest_run r WHERE 2 * changed <= places AND 100.0 * weight > r.makespan
+  SELECT * FROM some_places
+  WHERE 2 * changed <= places AND 100.0 * weight > (SELECT max(makespan) FROM tq.main.runs WHERE run IN ('base', 'new'))
 ), many_places AS (
   SELECT name, max(changed) AS changed, max(places) AS places FROM some_places WHERE 2 * changed <= places GROUP BY name
 ), longer AS (
@@ -79,5 +78,5 @@ SELECT what, measure,
   CASE measure WHEN 'median' THEN CAST(round(base_median) AS BIGINT) WHEN 'longest' THEN base_longest ELSE base_sum END AS base_time,
   CASE measure WHEN 'median' THEN CAST(round(new_median) AS BIGINT) WHEN 'longest' THEN new_longest ELSE new_sum END AS new_time,
   change AS change_time, base_tasks, new_tasks, weight
-FROM changes CROSS JOIN longest_run r
-WHERE 100.0 * weight > r.makespan
+FROM changes
+WHERE 100.0 * weight > (SELECT max(makespan) FROM tq.main.runs WHERE run IN ('base', 'new'))
