@@ -65,7 +65,7 @@ fn idle_stretches_reach_to_the_ends_of_the_run() {
     let session = open(&folder.path().join("late.json"));
     let gaps: Vec<String> =
         cells(&ask_saved(&session, "idle-gaps", &[]), "-").iter().map(|row| row[3..].join("|")).collect();
-    assert_eq!(gaps, ["900000|-|first", "50000|second|-", "20000|first|second"]);
+    assert_eq!(gaps, ["900000|-|-|first", "50000|second|-|-", "20000|first|-|second"]);
     let fact = lines(&ask_saved(&session, "facts-idle", &[])).remove(0);
     assert!(fact.contains("the longest idle stretch is 900 µs on 1/1, before its first task, first."), "{fact}");
     let by_next: Vec<String> =
@@ -178,6 +178,7 @@ fn tables_are_shown_in_an_order() {
         "main BASE TABLE",
         "main VIEW",
         "actorprof VIEW",
+        "changed VIEW",
         "gpu VIEW",
         "hta VIEW",
         "pascal VIEW",

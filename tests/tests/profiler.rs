@@ -185,7 +185,7 @@ fn asynchronous_spans_keep_no_location_busy() {
     for (name, expected) in [
         ("parallelism", &["base|1|10000|50.0", "base|2|10000|50.0"] as &[&str]),
         ("busy-locations", &["base|1/1|20000|40000|0.5", "base|1/2|10000|40000|0.25"]),
-        ("load-imbalance", &["base|thread|2|20000|1.333|10000|50.0|0.75|0.167"]),
+        ("load-imbalance", &["base|thread|2|1.333|20000|10000|0.167|0.75|50.0"]),
         ("time-by-name", &["base|a|1|20000|20000|66.67", "base|b|1|10000|10000|33.33"]),
     ] {
         let query = library.find(name).unwrap().unwrap();
@@ -242,7 +242,11 @@ fn a_call_that_waits_for_the_device_keeps_no_thread_busy() {
         ("busy-time", &["base|90000"]),
         (
             "idle-gaps",
-            &["base|1/1|10000|60000|aten::item|aten::mm", "base|0/7|60000|40000|gemm|-", "base|0/7|0|10000|-|gemm"],
+            &[
+                "base|1/1|10000|60000|aten::item|cudaStreamSynchronize|aten::mm",
+                "base|0/7|60000|40000|gemm|Stream Sync|-",
+                "base|0/7|0|10000|-|Stream Sync|gemm",
+            ],
         ),
     ] {
         let query = library.find(name).unwrap().unwrap();
