@@ -2,23 +2,13 @@
 -- topic: facts
 -- needs: runs.run=base, runs.run=new, tasks
 --
-WITH names AS (
-  SELECT name, count(*) FILTER (WHERE run = 'base') > 0 AS in_base, count(*) FILTER (WHERE run = 'new') > 0 AS in_new
-  FROM program_tasks
-  WHERE run IN ('base', 'new') AND name <> ''
-  GROUP BY name
-), counts AS (
-  SELECT count(*) FILTER (WHERE in_base) AS base_names, count(*) FILTER (WHERE in_new) AS new_names,
-    count(*) FILTER (WHERE in_base AND in_new) AS common_names
-  FROM names
-)
 SELECT 'base and new have no name of task in common (' || base_names || CASE base_names WHEN 1 THEN ' name and ' ELSE ' names and ' END || new_names
   || '): they do not look like two runs of one program, and what follows compares two different things.' AS fact
-FROM counts
+FROM changed.names
 WHERE common_names = 0 AND base_names > 0 AND new_names > 0
 UNION ALL
 SELECT 'base took ' || time_text(base_makespan) || ' and new took ' || time_text(new_makespan) || '; `tq report TRACE` describes each by itself.' AS fact
-FROM counts
+FROM changed.names
 CROSS JOIN (
   SELECT min(makespan) FILTER (WHERE run = 'base') AS base_makespan, min(makespan) FILTER (WHERE run = 'new') AS new_makespan FROM runs
 ) makespans

@@ -4,12 +4,8 @@
 -- chart: bar x=change_time y=what
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
-WITH work AS (
-  -- Where nearly all names occur once, those that differ in numbers are one: blur_*_*.
-  SELECT w.run, coalesce(f.family, w.name) AS name, sum(w.tasks) AS tasks, sum(w.work_time) AS work_time
-  FROM changed.work w LEFT JOIN name_families f ON f.name = w.name
-  GROUP BY w.run, coalesce(f.family, w.name)
-), idle AS (
+-- Where nearly all names occur once, those that differ in numbers are one: blur_*_*.
+WITH idle AS (
   SELECT r.run, CAST(count(*) AS BIGINT) AS lanes, sum(r.makespan - n.busy_time) AS idle_time
   FROM busy_lanes n
   JOIN runs r ON r.run = n.run
@@ -24,7 +20,7 @@ WITH work AS (
   UNION ALL
   SELECT run, 1 AS part, 'idle locations' AS what, idle_time AS total_time, lanes AS count FROM idle
   UNION ALL
-  SELECT run, 2 AS part, 'work in ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END AS what, work_time AS total_time, tasks AS count FROM work
+  SELECT run, 2 AS part, 'work in ' || CASE WHEN coalesce(name, '') = '' THEN 'tasks without a name' ELSE name END AS what, work_time AS total_time, tasks AS count FROM changed.work
   UNION ALL
   SELECT run, 2 AS part, 'waiting for the last rank in ' || name AS what, wait_time AS total_time, tasks AS count FROM waiting
 ), changes AS (

@@ -116,10 +116,15 @@ fn lists_describe_themselves() {
           executions                 (view) Scalability studies: one row per run, region and repetition.
           actorprof.totals           (view) How many messages of each kind a PE sent and received; a row
                                      with 0 for a kind of which it has none.
-          changed.work               (view) The work of each name of task of every run as in `work_by_name`,
-                                     where a rank that waits in a collective for the last one does not work,
-                                     and collectives on streams that only communicate do: what comparisons
-                                     call work.
+          changed.names              (view) How many names of tasks the runs `base` and `new` have, one row:
+                                     two programs have none in common.
+          changed.work               (view) The work of each name of task, or family of names
+                                     (`name_families`), of every run as in `work_by_name`, where a rank that
+                                     waits in a collective for the last one does not work, and collectives
+                                     on streams that only communicate do: what comparisons call work.
+          changed.path               (view) What the executed paths (of `path_tasks` and `path_links`) of
+                                     the runs `base` and `new` spent: `explain_change` by name of task or
+                                     family of names, with what that means.
           changed.tasks              (view) Which tasks changed from the run `base` to the run `new`: longer
                                      or shorter, all of a name, those on some locations or few of them, or
                                      more of them. `task-times-changed` says how that is told.

@@ -3,14 +3,30 @@
 use super::RUN;
 use crate::tables::ViewSpec;
 
-pub(super) static VIEWS: [ViewSpec; 3] = [
+pub(super) static VIEWS: [ViewSpec; 5] = [
+    ViewSpec {
+        name: "names",
+        description: "How many names of tasks the runs `base` and `new` have, one row: two programs have none in common.",
+        sql: "SELECT count(*) FILTER (WHERE in_base) AS base_names, count(*) FILTER (WHERE in_new) AS new_names, \
+                count(*) FILTER (WHERE in_base AND in_new) AS common_names \
+              FROM (SELECT bool_or(run = 'base') AS in_base, bool_or(run = 'new') AS in_new FROM tq.main.program_tasks \
+                WHERE run IN ('base', 'new') AND name <> '' GROUP BY name)",
+        columns: &[
+            ("base_names", "Names in base."),
+            ("new_names", "Names in new."),
+            ("common_names", "Names in both."),
+        ],
+    },
     ViewSpec {
         name: "work",
-        description: "The work of each name of task of every run as in `work_by_name`, where a rank that waits in a collective for the last one does not \
-                      work, and collectives on streams that only communicate do: what comparisons call work.",
-        sql: "SELECT run, name, sum(tasks) AS tasks, sum(work_time) AS work_time FROM (SELECT run, name, tasks, work_time FROM tq.main.work_by_name UNION ALL \
-              SELECT c.run, c.name, CASE WHEN t.task IS NULL THEN 1 ELSE 0 END, CASE WHEN t.task IS NULL THEN c.finish - c.start ELSE 0 END \
-                - (least(c.last_start, c.finish) - c.start) FROM tq.main.collectives c LEFT JOIN tq.main.working_tasks t ON t.task = c.task) GROUP BY run, name",
+        description: "The work of each name of task, or family of names (`name_families`), of every run as in `work_by_name`, where a rank that waits \
+                      in a collective for the last one does not work, and collectives on streams that only communicate do: what comparisons call work.",
+        sql: "SELECT w.run, coalesce(f.family, w.name) AS name, sum(w.tasks) AS tasks, sum(w.work_time) AS work_time \
+              FROM (SELECT run, name, tasks, work_time FROM tq.main.work_by_name UNION ALL \
+                SELECT c.run, c.name, CASE WHEN t.task IS NULL THEN 1 ELSE 0 END, CASE WHEN t.task IS NULL THEN c.finish - c.start ELSE 0 END \
+                  - (least(c.last_start, c.finish) - c.start) \
+                FROM tq.main.collectives c LEFT JOIN tq.main.working_tasks t ON t.task = c.task) w \
+              LEFT JOIN tq.main.name_families f ON f.name = w.name GROUP BY w.run, coalesce(f.family, w.name)",
         columns: &[
             RUN,
             ("name", "What the tasks are called."),
@@ -19,6 +35,24 @@ pub(super) static VIEWS: [ViewSpec; 3] = [
                 "work_time",
                 "The time of the tasks themselves, without nested ones, waits, and the time until the last rank came.",
             ),
+        ],
+    },
+    ViewSpec {
+        name: "path",
+        description: "What the executed paths (of `path_tasks` and `path_links`) of the runs `base` and `new` spent: `explain_change` by name of task \
+                      or family of names, with what that means.",
+        sql: include_str!("changed_path.sql"),
+        columns: &[
+            ("name", "What the tasks are called."),
+            ("cause", "work, waiting or path, as in `explain_change`."),
+            ("is_wait", "Whether all tasks of the name are recorded waits."),
+            (
+                "is_same_work",
+                "Whether all locations together worked less than half as much longer, so that more of it stands in a row.",
+            ),
+            ("base_time", "What the path of base spent."),
+            ("new_time", "What the path of new spent."),
+            ("change_time", "The change; those of all rows add up to that of the makespan."),
         ],
     },
     ViewSpec {

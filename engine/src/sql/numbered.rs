@@ -1,8 +1,8 @@
 //! GROUP BY words by their numbers.
 //!
 //! A column of words is a dictionary: few texts, and a key for each row. DataFusion (55.2) has no grouping of its own for dictionaries
-//! (apache/datafusion 7000 asks for one): it writes each row's text into a row of bytes, hashes and compares that. The rule
-//! [`WordsAsNumbers`] groups by a number for each word instead, and puts the words back when the groups are made:
+//! (apache/datafusion 7647 and 23993 are about that, and open): it writes each row's text into a row of bytes, hashes and compares that.
+//! The rule [`WordsAsNumbers`] groups by a number for each word instead, and puts the words back when the groups are made:
 //!
 //! ```text
 //! AggregateExec: FinalPartitioned, gby=[name]        WordsOfNumbersExec: [name]
@@ -28,29 +28,23 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{
-    ColumnStatistics, DataFusionError, Result, Statistics, exec_datafusion_err, internal_datafusion_err,
-};
+use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
-use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, InputOrderMode, PlanProperties,
 };
 use futures::StreamExt;
 
-use crate::sql::operators::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input, row_for_row};
 use crate::words::Words;
 
 type Plan = Arc<dyn ExecutionPlan>;
-
-/// The rule of DataFusion before which this one stands: partitions and orders are not asked for yet.
-pub(super) const BEFORE: &str = "EnsureRequirements";
 
 /// The column of words that have no number.
 const UNNUMBERED: &str = "unnumbered";
@@ -59,7 +53,7 @@ const SHARE: usize = 8;
 /// Dictionaries whose numbers a stream remembers.
 const REMEMBERED: usize = 4;
 
-/// Groups by numbers where keys are words.
+/// Groups by numbers where keys are words. It stands before partitions and orders are asked for: those of numbers are not those of words.
 #[derive(Debug)]
 pub(super) struct WordsAsNumbers;
 
@@ -276,14 +270,7 @@ impl ExecutionPlan for NumbersOfWordsExec {
         &this.table
     ))));
     no_expressions!();
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
+    row_for_row!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, Arc::clone(&context))?;
@@ -294,26 +281,6 @@ impl ExecutionPlan for NumbersOfWordsExec {
         let rows = input.map(move |batch| with_numbers(&batch?, &mut columns, &table, &made, &context));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        Ok(with_rows_of(inputs, &self.schema(), |column| column))
-    }
-}
-
-/// The statistics of a schema of which some columns are those of the input.
-fn with_rows_of(inputs: &[Arc<Statistics>], schema: &Schema, column: impl Fn(usize) -> usize) -> Arc<Statistics> {
-    let mut statistics = Statistics::new_unknown(schema);
-    if let Some(input) = inputs.first() {
-        statistics.num_rows = input.num_rows;
-        for (at, of_column) in statistics.column_statistics.iter_mut().enumerate() {
-            *of_column = input.column_statistics.get(column(at)).cloned().unwrap_or_else(ColumnStatistics::new_unknown);
-        }
-    }
-    Arc::new(statistics)
 }
 
 /// A column of words, and what numbers the words of its last dictionaries have.
@@ -443,11 +410,6 @@ impl WordsOfNumbersExec {
         let properties = properties(Arc::clone(&schema), &input);
         WordsOfNumbersExec { input, of_words, schema, table: Arc::clone(table), properties }
     }
-
-    /// Where a column stands in the input: behind the keys is one more.
-    fn of_input(&self, column: usize) -> usize {
-        column + usize::from(column >= self.of_words.len())
-    }
 }
 
 impl DisplayAs for WordsOfNumbersExec {
@@ -472,14 +434,7 @@ impl ExecutionPlan for WordsOfNumbersExec {
         &this.table
     ))));
     no_expressions!();
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
+    row_for_row!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let input = self.input.execute(partition, context)?;
@@ -488,19 +443,6 @@ impl ExecutionPlan for WordsOfNumbersExec {
         let made = Arc::clone(&schema);
         let rows = input.map(move |batch| with_words(&batch?, &of_words, &table, &made));
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
-    }
-
-    fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {
-        vec![ChildStats::At(partition)]
-    }
-
-    fn statistics_from_inputs(&self, inputs: &[Arc<Statistics>], _: &StatisticsArgs) -> Result<Arc<Statistics>> {
-        let is_of_words = |column: usize| self.of_words.get(column).copied().unwrap_or(false);
-        // Numbers have other bounds than their words.
-        Ok(with_rows_of(inputs, &self.schema, |column| match is_of_words(column) {
-            true => usize::MAX,
-            false => self.of_input(column),
-        }))
     }
 }
 
@@ -572,7 +514,6 @@ fn unnumbered_word(mut text: &[u8], wanted: u32) -> Result<Option<&str>> {
 
 #[cfg(test)]
 mod tests {
-    use datafusion::arrow::util::pretty::pretty_format_batches;
     use datafusion::datasource::MemTable;
     use datafusion::execution::SessionStateBuilder;
     use datafusion::execution::memory_pool::FairSpillPool;
@@ -581,6 +522,7 @@ mod tests {
 
     use super::*;
     use crate::sql;
+    use crate::sql::tests::answer;
 
     /// The columns `a` and `b` of words and `n`, in batches whose dictionaries differ.
     fn context(batches: &[[Vec<Option<String>>; 2]], threads: usize, memory: usize) -> SessionContext {
@@ -605,13 +547,6 @@ mod tests {
         let context = SessionContext::new_with_state(sql::configure(builder).build());
         context.register_table("t", Arc::new(MemTable::try_new(schema, vec![batches]).unwrap())).unwrap();
         context
-    }
-
-    async fn answer(context: &SessionContext, text: &str) -> String {
-        let statements = sql::parse(text).unwrap();
-        let frame = sql::execute(context, &statements[0], None).await.unwrap();
-        let batches = frame.collect().await.unwrap_or_else(|error| panic!("{text}: {error}"));
-        pretty_format_batches(&batches).unwrap().to_string()
     }
 
     /// The lines of an answer, in no order.

@@ -1,5 +1,5 @@
 //! What our operators say in the same words: those with one input their name, their input, and how they are made anew when the
-//! optimizer gives them another one; those without that they have none.
+//! optimizer gives them another one; those without that they have none; those that give a row for each row how many there are.
 //!
 //! ```text
 //! impl ExecutionPlan for StoppableExec {
@@ -83,4 +83,36 @@ macro_rules! no_expressions {
     };
 }
 
-pub(crate) use {no_expressions, no_inputs, one_input};
+/// The methods of an `ExecutionPlan` with the field `properties` that gives a row for each row of its one input, in the same partitions.
+macro_rules! row_for_row {
+    () => {
+        fn properties(&self) -> &::std::sync::Arc<::datafusion::physical_plan::PlanProperties> {
+            &self.properties
+        }
+
+        fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+            vec![false]
+        }
+
+        fn child_stats_requests(
+            &self,
+            partition: Option<usize>,
+        ) -> Vec<::datafusion::physical_plan::statistics::ChildStats> {
+            vec![::datafusion::physical_plan::statistics::ChildStats::At(partition)]
+        }
+
+        fn statistics_from_inputs(
+            &self,
+            inputs: &[::std::sync::Arc<::datafusion::common::Statistics>],
+            _: &::datafusion::physical_plan::statistics::StatisticsArgs,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<::datafusion::common::Statistics>> {
+            let mut statistics = ::datafusion::common::Statistics::new_unknown(&self.schema());
+            if let [input] = inputs {
+                statistics.num_rows = input.num_rows;
+            }
+            Ok(::std::sync::Arc::new(statistics))
+        }
+    };
+}
+
+pub(crate) use {no_expressions, no_inputs, one_input, row_for_row};

@@ -23,6 +23,14 @@ fn session(memory_bytes: usize) -> SessionContext {
     SessionContext::new_with_state(configure(builder).build())
 }
 
+/// The answer of one statement as people see it.
+pub(super) async fn answer(context: &SessionContext, text: &str) -> String {
+    let statements = parse(text).unwrap();
+    let frame = execute(context, &statements[0], None).await.unwrap();
+    let batches = frame.collect().await.unwrap_or_else(|error| panic!("{text}: {error}"));
+    pretty_format_batches(&batches).unwrap().to_string()
+}
+
 fn dictionary(values: &[&str]) -> ArrayRef {
     Arc::new(values.iter().copied().collect::<DictionaryArray<Int32Type>>())
 }

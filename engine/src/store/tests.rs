@@ -236,12 +236,7 @@ fn whatever_is_joined_is_joined_alike_on_disk() {
             let events: Vec<String> =
                 records.into_iter().enumerate().map(|(place, record)| joined_event(place, record)).collect();
             std::fs::write(&path, format!("[{}]", events.join(",\n"))).unwrap();
-            let (in_memory, on_disk) = (written(&path, false, usize::MAX), written(&path, false, 0));
-            prop_assert_eq!(on_disk.1, in_memory.1);
-            prop_assert!(on_disk.0 == in_memory.0, "other bytes");
-            // Some of it on disk.
-            prop_assert!(written(&path, false, 20_000).0 == in_memory.0, "other bytes");
-            Ok(())
+            alike_on_disk(&path, &[0, 20_000])
         })
         .unwrap();
 }
@@ -279,6 +274,17 @@ fn nsys_database(path: &Path, rows: &[(u8, u8, u8, u8)]) {
     }
 }
 
+/// An import writes the same bytes and says the same, whether it keeps everything in memory or only so many bytes.
+fn alike_on_disk(path: &Path, kept: &[usize]) -> Result<(), TestCaseError> {
+    let in_memory = written(path, false, usize::MAX);
+    for &above in kept {
+        let on_disk = written(path, false, above);
+        prop_assert_eq!(&on_disk.1, &in_memory.1, "{} bytes in memory", above);
+        prop_assert!(on_disk.0 == in_memory.0, "other bytes with {} in memory", above);
+    }
+    Ok(())
+}
+
 #[test]
 fn calls_are_joined_to_what_they_launched_alike_on_disk() {
     let config = Config { cases: 24, failure_persistence: None, ..Config::default() };
@@ -288,10 +294,7 @@ fn calls_are_joined_to_what_they_launched_alike_on_disk() {
         .run(&prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..80), |rows| {
             let _ = std::fs::remove_file(&path);
             nsys_database(&path, &rows);
-            let (in_memory, on_disk) = (written(&path, false, usize::MAX), written(&path, false, 0));
-            prop_assert_eq!(on_disk.1, in_memory.1);
-            prop_assert!(on_disk.0 == in_memory.0, "other bytes");
-            Ok(())
+            alike_on_disk(&path, &[0])
         })
         .unwrap();
 }
@@ -331,14 +334,7 @@ fn tasks_find_their_parents_alike_on_disk() {
         .run(&prop::collection::vec(any::<(u8, u8, u8, u8)>(), 1..120), |rows| {
             let _ = std::fs::remove_file(&path);
             daisen_database(&path, &rows);
-            let in_memory = written(&path, false, usize::MAX);
-            // All of it on disk, and some.
-            for above in [0, 20_000] {
-                let on_disk = written(&path, false, above);
-                prop_assert_eq!(&on_disk.1, &in_memory.1);
-                prop_assert!(on_disk.0 == in_memory.0, "other bytes");
-            }
-            Ok(())
+            alike_on_disk(&path, &[0, 20_000])
         })
         .unwrap();
 }
@@ -428,13 +424,7 @@ fn pieces_of_lanes_are_put_together_alike_on_disk() {
     TestRunner::new(config)
         .run(&prop::collection::vec(((0..2u8, 0..3u8, 0..3u8), piece), 1..20), |blocks| {
             std::fs::write(&path, tfpx(&blocks)).unwrap();
-            let in_memory = written(&path, false, usize::MAX);
-            for above in [0, 20_000] {
-                let on_disk = written(&path, false, above);
-                prop_assert_eq!(&on_disk.1, &in_memory.1);
-                prop_assert!(on_disk.0 == in_memory.0, "other bytes");
-            }
-            Ok(())
+            alike_on_disk(&path, &[0, 20_000])
         })
         .unwrap();
 }

@@ -51,7 +51,7 @@ use in_order::InOrderExec;
 use waiting::Turns;
 
 use crate::sql::long_constants::LongConstants;
-use crate::sql::numbered::{self, WordsAsNumbers};
+use crate::sql::numbered::WordsAsNumbers;
 use crate::sql::offsets::{self, HideOffsets, ShowOffsets};
 use crate::sql::omitted_rules;
 use crate::sql::unproven::ForgetUnproven;
@@ -64,13 +64,11 @@ pub(super) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
     let mut rules: Vec<_> = PhysicalOptimizer::new().rules.into_iter().map(omitted_rules::instead_of).collect();
     let place = rules.iter().position(|rule| rule.name() == BEFORE).unwrap_or(rules.len());
     rules.insert(place, Arc::new(RowsInOrder));
-    if let Some(place) = rules.iter().position(|rule| rule.name() == numbered::BEFORE) {
-        rules.insert(place, Arc::new(WordsAsNumbers));
-    }
     if let Some(place) = rules.iter().position(|rule| rule.name() == offsets::MEANWHILE) {
         rules.insert(place + 1, Arc::new(ShowOffsets));
         rules.insert(place, Arc::new(HideOffsets));
         rules.insert(place, Arc::new(ForgetUnproven));
+        rules.insert(place, Arc::new(WordsAsNumbers));
     }
     rules.insert(0, Arc::new(ScansInOrder));
     rules.push(Arc::new(LongConstants));

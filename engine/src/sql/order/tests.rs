@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Int64Array, RecordBatch, StringArray};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use datafusion::arrow::util::pretty::pretty_format_batches;
 use datafusion::datasource::MemTable;
 use datafusion::execution::SessionStateBuilder;
 use datafusion::physical_plan::displayable;
 use datafusion::prelude::{SessionConfig, SessionContext};
 
 use crate::sql;
+use crate::sql::tests::answer;
 
 const ROWS: i64 = 4_000;
 
@@ -41,13 +41,6 @@ fn context(threads: usize) -> SessionContext {
     let table = MemTable::try_new(batches[0].schema(), vec![batches]).unwrap();
     context.register_table("t", Arc::new(table)).unwrap();
     context
-}
-
-async fn answer(context: &SessionContext, text: &str) -> String {
-    let statements = sql::parse(text).unwrap();
-    let frame = sql::execute(context, &statements[0], None).await.unwrap();
-    let batches = frame.collect().await.unwrap_or_else(|error| panic!("{text}: {error}"));
-    pretty_format_batches(&batches).unwrap().to_string()
 }
 
 /// Statements whose rows come as the table has them, on any number of threads.
