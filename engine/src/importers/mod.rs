@@ -13,6 +13,7 @@ pub mod examine;
 mod folded;
 pub(crate) mod foreign;
 mod importer;
+mod mpi;
 pub(crate) mod nsys;
 mod parsec;
 mod pascal;

@@ -505,6 +505,8 @@ findings! {
             "Tasks of a location that overlap and do not nest: no depth there.";
         RAGGED_LINE "ragged_line" Lost Recording
             "Lines of a CSV with another number of fields; they became no row.";
+        ROLE_GUESSED "role_guessed" Info Import
+            "Tasks whose name is a call of MPI, in a file without roles: `MPI_Wait` waits, `MPI_Send` communicates.";
         ROUNDED_TIME "rounded_time" Info Import
             "Times that are no whole number of ticks, rounded half to even.";
         ROUNDED_VALUE "rounded_value" Info Import

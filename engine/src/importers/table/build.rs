@@ -28,6 +28,7 @@ use super::run::{Chunk, Lanes, Reference, RunTables};
 use super::times::{Clock, Times, rounded_once};
 use crate::cells::Values;
 use crate::error::ImportError;
+use crate::importers::mpi;
 use crate::tables::{self, ColumnType, Table};
 use crate::trace::{Room, Stats, findings};
 
@@ -55,6 +56,8 @@ struct Rows {
     locations: Vec<(&'static str, StringArray)>,
     /// Columns that refer to tasks: ours, and the texts.
     references: Vec<(&'static str, StringArray)>,
+    /// Whether names say the roles of tasks, since no column does.
+    guesses_roles: bool,
     durations: Option<Int64Array>,
     /// Times of ours, and what rounding took from them.
     rests: Vec<(&'static str, Vec<(usize, i32)>)>,
@@ -153,6 +156,7 @@ impl<'a> SectionSink<'a> {
             names: None,
             locations: Vec::new(),
             references: Vec::new(),
+            guesses_roles: table == Table::Tasks && !plan.has("role"),
             durations: None,
             rests: Vec::new(),
             left_out: vec![false; batch.rows],
@@ -219,6 +223,19 @@ impl<'a> SectionSink<'a> {
         Ok(())
     }
 
+    /// Where the file says no roles, calls of MPI have those that their names tell: else waiting for a message would be work.
+    fn guess_roles(&mut self, names: &StringArray, batch: &Batch, rows: &mut Rows) {
+        let roles: StringArray = names.iter().map(|name| name.and_then(mpi::role)).collect();
+        let Some(first) = roles.iter().position(|role| role.is_some()) else { return };
+        let count = (roles.len() - roles.null_count()) as u64;
+        let place = self.place(batch, first);
+        self.run.builder.stats.note(findings::ROLE_GUESSED, count, || {
+            format!("{place}: `{}` has role {}; a column `role` says otherwise", names.value(first), roles.value(first))
+        });
+        let roles = self.words("role", &roles).values();
+        rows.chunk.given.set_named("role", roles);
+    }
+
     /// Reads one column of ours.
     fn column(&mut self, planned: &mut Planned, batch: &Batch, rows: &mut Rows) -> Result<(), ImportError> {
         let name = planned.column.name;
@@ -257,6 +274,9 @@ impl<'a> SectionSink<'a> {
                 if table == Table::Tasks && name == "name" && self.run.needs_names {
                     rows.names = Some(texts.clone());
                 }
+                if rows.guesses_roles && name == "name" {
+                    self.guess_roles(&texts, batch, rows);
+                }
                 if is_location(table, name) {
                     rows.locations.push((name, texts.clone()));
                 }
@@ -264,11 +284,7 @@ impl<'a> SectionSink<'a> {
                 if table == Table::Tasks && name == "location" {
                     rows.chunk.lanes = Some(words.clone());
                 }
-                let words = match words {
-                    Lanes::One(key) => Values::Same(i64::from(key)),
-                    Lanes::Each(keys) => Values::Each(Arc::new(keys)),
-                };
-                rows.chunk.given.set_named(name, words);
+                rows.chunk.given.set_named(name, words.values());
             }
         }
         Ok(())

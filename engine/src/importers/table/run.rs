@@ -57,6 +57,16 @@ pub(super) enum Lanes {
     Each(Int32Array),
 }
 
+impl Lanes {
+    /// The same keys for a column of any table.
+    pub(super) fn values(self) -> Values {
+        match self {
+            Lanes::One(key) => Values::Same(i64::from(key)),
+            Lanes::Each(keys) => Values::Each(Arc::new(keys)),
+        }
+    }
+}
+
 impl Chunk {
     pub(super) fn new(table: Table, rows: usize) -> Chunk {
         Chunk { rows, given: Rows::of(table, rows), times: Vec::new(), lanes: None, parents: Vec::new() }

@@ -286,6 +286,35 @@ rounded_value info x1: c.csv:4: value `9007199254740993` is 9007199254740992 as 
 }
 
 #[test]
+fn calls_of_mpi_have_roles_where_no_column_says_any() {
+    let text = "t,d,n\n0,5,stencil\n5,1,MPI_Isend\n6,4,MPI_Wait\n";
+    let mapping = [("table.start", "t"), ("table.duration", "d"), ("table.name", "n")];
+    let expected = r"
++-----------+---------------+
+| name      | role          |
++-----------+---------------+
+| stencil   |               |
+| MPI_Isend | communication |
+| MPI_Wait  | wait          |
++-----------+---------------+
+role_guessed info x2: t.csv:3: `MPI_Isend` has role communication; a column `role` says otherwise
+";
+    let columns = ["name", "role"];
+    assert_eq!(read_as("t.csv", text.as_bytes(), &mapping, Table::Tasks, &columns), expected);
+    let said = "t,d,n,role\n0,5,stencil,\n5,1,MPI_Isend,work\n6,4,MPI_Wait,\n";
+    let expected = r"
++-----------+------+
+| name      | role |
++-----------+------+
+| stencil   |      |
+| MPI_Isend | work |
+| MPI_Wait  |      |
++-----------+------+
+";
+    assert_eq!(read_as("t.csv", said.as_bytes(), &mapping, Table::Tasks, &columns), expected);
+}
+
+#[test]
 fn arrow_without_rows_is_a_table() {
     let schema = batch().schema();
     let mut stream = Vec::new();
