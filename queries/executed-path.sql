@@ -1,7 +1,7 @@
 -- title: What the end of the run really waited for, by name: work and waiting of the executed path
 -- topic: makespan
 -- needs: tasks
--- chart: stacked x=name y=time color=part panel=run
+-- chart: stacked x=name y=total_time color=part panel=run
 --
 -- Work and waiting of a run add up to its makespan. Where ranks have clocks of their own, the path is as wrong as those are
 -- (parsec-clock-offsets; `--option align=messages`); a thread that sends and receives counts as a location like others. A rank that waits in a
@@ -12,8 +12,8 @@ parts AS (
   UNION ALL
   SELECT run, name, 'waiting before it' AS part, wait AS time FROM path
 )
-SELECT run, name, part, sum(time) AS time, count(*) AS steps
+SELECT run, name, part, sum(time) AS total_time, count(*) AS steps
 FROM parts
 WHERE time > 0
 GROUP BY run, name, part
-ORDER BY run, time DESC, name, part
+ORDER BY run, total_time DESC, name, part

@@ -1,7 +1,7 @@
 -- title: Collectives across ranks: how long early ranks wait for the last one, and how long the transfer itself takes
 -- topic: gpu
 -- needs: collectives
--- chart: stacked x=rank y=time color=part panel=run
+-- chart: stacked x=rank y=total_time color=part panel=run
 --
 -- The k-th collective of a name and process group on each rank is the same one. Clocks of hosts may differ: a skew beyond the
 -- wait of every rank is theirs.
@@ -15,6 +15,6 @@ WITH totals AS (
     named_struct('part', 'transfer', 'time', transfer_time))) AS part
   FROM totals
 )
-SELECT run, rank, part['part'] AS part, part['time'] AS time, collectives
+SELECT run, rank, part['part'] AS part, part['time'] AS total_time, collectives
 FROM parts
 ORDER BY rank, part, run

@@ -1,7 +1,7 @@
 -- title: What the end of a run on host and devices really waited for: host, kernels, copies, launches, waits
 -- topic: gpu
 -- needs: links.kind=launch
--- chart: bar x=time y=part color=run
+-- chart: bar x=total_time y=part color=run
 --
 -- The executed path over threads and streams, backwards from the last finish. A kernel begins after its launch, the kernel before it
 -- on its stream, what its stream was told to wait for, and what ended last on another stream of the device before it; a call that waits ends with the work that it awaits. The parts add up
@@ -59,6 +59,6 @@ WITH work AS MATERIALIZED (
     WHEN 'lane' THEN CASE WHEN is_device THEN 'between kernels' ELSE 'host, nothing recorded' END ELSE 'other waits' END
   FROM steps
 )
-SELECT run, part, time, steps, round(100.0 * time / nullif(sum(time) OVER (PARTITION BY run), 0), 2) AS percent
-FROM (SELECT run, part, sum(time) AS time, count(*) AS steps FROM parts WHERE time > 0 GROUP BY run, part)
-ORDER BY sum(time) OVER (PARTITION BY part) DESC, part, run
+SELECT run, part, total_time, steps, round(100.0 * total_time / nullif(sum(total_time) OVER (PARTITION BY run), 0), 2) AS percent
+FROM (SELECT run, part, sum(time) AS total_time, count(*) AS steps FROM parts WHERE time > 0 GROUP BY run, part)
+ORDER BY sum(total_time) OVER (PARTITION BY part) DESC, part, run

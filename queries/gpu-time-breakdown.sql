@@ -1,7 +1,7 @@
 -- title: How each device spends the time from its first task to its last: computing, exposed communication, exposed copies, idle
 -- topic: gpu
 -- needs: tasks.kind=kernel
--- chart: stacked x=device y=time color=part panel=run
+-- chart: stacked x=device y=total_time color=part panel=run
 --
 WITH parts AS (
   SELECT run, device, total_time, unnest(make_array(
@@ -11,6 +11,6 @@ WITH parts AS (
       named_struct('place', 4, 'part', 'idle', 'time', total_time - busy_time))) AS entry
   FROM gpu.devices
 )
-SELECT run, device, entry['part'] AS part, entry['time'] AS time, round(100.0 * entry['time'] / nullif(total_time, 0), 2) AS percent
+SELECT run, device, entry['part'] AS part, entry['time'] AS total_time, round(100.0 * entry['time'] / nullif(total_time, 0), 2) AS percent
 FROM parts
 ORDER BY device, entry['place'], run

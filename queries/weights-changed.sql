@@ -3,21 +3,29 @@
 -- needs: tasks.run=base, tasks.run=new, runs.time_unit=weights
 -- chart: bar x=change_points y=name
 --
--- Shares, since runs are sampled for different times: a point is a hundredth of the run.
-WITH names AS (
-  SELECT run, name, sum(self_time) AS self_weight, 100.0 * sum(self_time) / nullif(sum(sum(self_time)) OVER (PARTITION BY run), 0) AS percent
-  FROM self_time(working_tasks)
-  WHERE run IN ('base', 'new')
-  GROUP BY run, name
-), changes AS (
-  SELECT name, coalesce(sum(self_weight) FILTER (WHERE run = 'base'), 0) AS base_weight,
+-- Shares, since runs are sampled for different times: a point is a hundredth of the run. `mostly_under` is the caller under which
+-- most of the change is, where it is more than half.
+WITH frames AS (
+  SELECT s.run, s.name, p.name AS caller, sum(s.self_time) AS self_weight,
+    100.0 * sum(s.self_time) / nullif(sum(sum(s.self_time)) OVER (PARTITION BY s.run), 0) AS percent
+  FROM self_time(working_tasks) s LEFT JOIN program_tasks p ON p.task = s.parent
+  WHERE s.run IN ('base', 'new')
+  GROUP BY s.run, s.name, p.name
+), callers AS (
+  SELECT name, caller, coalesce(sum(self_weight) FILTER (WHERE run = 'base'), 0) AS base_weight,
     coalesce(sum(self_weight) FILTER (WHERE run = 'new'), 0) AS new_weight, coalesce(sum(percent) FILTER (WHERE run = 'base'), 0) AS base_percent,
     coalesce(sum(percent) FILTER (WHERE run = 'new'), 0) AS new_percent
-  FROM names
+  FROM frames
+  GROUP BY name, caller
+), changes AS (
+  SELECT name, sum(base_weight) AS base_weight, sum(new_weight) AS new_weight, sum(base_percent) AS base_percent, sum(new_percent) AS new_percent,
+    first_value(caller ORDER BY abs(new_percent - base_percent) DESC, caller) AS caller,
+    first_value(new_percent - base_percent ORDER BY abs(new_percent - base_percent) DESC, caller) AS caller_change
+  FROM callers
   GROUP BY name
 )
-SELECT name, base_weight, new_weight, round(base_percent, 2) AS base_percent, round(new_percent, 2) AS new_percent,
-  round(new_percent - base_percent, 2) AS change_points
+SELECT name, CASE WHEN caller_change / nullif(new_percent - base_percent, 0) > 0.5 THEN caller END AS mostly_under, base_weight, new_weight,
+  round(base_percent, 2) AS base_percent, round(new_percent, 2) AS new_percent, round(new_percent - base_percent, 2) AS change_points
 FROM changes
 WHERE base_weight <> new_weight
 ORDER BY abs(new_percent - base_percent) DESC, name

@@ -310,7 +310,7 @@ fn gpu_timeline_equals_tracelens() {
 fn plain_figures_of_the_fixture_are_those_of_a_calculation_by_hand() {
     // rank 0, three times: computing [60, 260) [268, 568), communicating [210, 700), copying [720, 740); the step is 1000.
     let session = open(&fixture("chrome/nccl_ranks"));
-    let breakdown = columns(&session, "gpu-time-breakdown", &["device", "part", "time"]);
+    let breakdown = columns(&session, "gpu-time-breakdown", &["device", "part", "total_time"]);
     assert_eq!(
         breakdown[..4].iter().map(|row| row.join("|")).collect::<Vec<_>>(),
         [
@@ -321,7 +321,7 @@ fn plain_figures_of_the_fixture_are_those_of_a_calculation_by_hand() {
         ]
     );
     // Rank 1 begins each collective 40 µs later; both end together.
-    let skew = columns(&session, "gpu-collective-skew", &["rank", "part", "time", "collectives"]);
+    let skew = columns(&session, "gpu-collective-skew", &["rank", "part", "total_time", "collectives"]);
     assert_eq!(
         skew.iter().map(|row| row.join("|")).collect::<Vec<_>>(),
         ["0|skew|120000|3", "0|transfer|1350000|3", "1|skew|0|3", "1|transfer|1350000|3"]

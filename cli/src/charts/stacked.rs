@@ -58,7 +58,9 @@ pub(super) fn draw(chart: &Chart, title: &str, data: &Data<'_>) -> Result<String
         heights.values.iter().map(|&value| if counts(value) { value } else { f64::NAN }).collect();
     let (classes, totals) = colours.classes(data.names, &counted_values, Need::Any);
     let square = |class| Mark::Square(format!("f{class}"));
-    sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &classes, &totals, true, square));
+    // A share of several panels together is true of none of them.
+    let is_one = panels.as_ref().is_none_or(|panels| panels.words.len() < 2);
+    sheet.legend = LegendEntry::flow(hues_legend(&colours.labels, &classes, &totals, is_one, square));
     // The color with the most lies at the bottom, what has no hue at the top.
     let mut class_totals = [0.0; HUES + 1];
     classes.iter().zip(&totals).for_each(|(&class, total)| class_totals[class] += total);

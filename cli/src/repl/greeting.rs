@@ -20,6 +20,7 @@ const QUERIES_SHOWN: usize = 3;
 /// answer are offered.
 const WORTH_ASKING: &[(&str, &str)] = &[
     ("", "why-it-changed"),
+    ("", "task-times-changed"),
     ("pascal", "pascal-verdict"),
     ("pascal", "pascal-weakest-region"),
     ("pascal", "pascal-efficiency"),

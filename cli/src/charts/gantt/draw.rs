@@ -76,7 +76,7 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) 
     let by_work: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(by_work).collect();
     let classes = page.classes(&by_work, Need::Strong);
     let of_path = (!gantt.path.bars().is_empty()).then_some(gantt.outlined);
-    sheet.legend = legend(&totals, &classes, of_path, page);
+    sheet.legend = legend(&totals, &classes, !has_several_runs(gantt), of_path, page);
     // A line for marks of time.
     let layout = Layout::new(gantt, order, sheet.top() + FONT_SIZE, classes);
     sheet.notes = notes(&layout);
@@ -104,7 +104,7 @@ fn subtitle(gantt: &Gantt) -> String {
 fn notes(layout: &Layout<'_>) -> Vec<String> {
     let gantt = layout.gantt;
     let mut notes = Vec::new();
-    if layout.classes.len() > 1 {
+    if layout.classes.len() > 1 && !has_several_runs(gantt) {
         notes.push(
             "Shares: of the time of all tasks, waits and transfers among them; of nested tasks, the innermost counts."
                 .to_owned(),
@@ -158,7 +158,7 @@ impl<'a> Layout<'a> {
         let label_width = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max).min(LABELS_MAX);
         let left = MARGIN + label_width + 8.0;
         let mut y = top;
-        let has_runs = gantt.lanes.iter().any(|lane| lane.run != gantt.lanes[0].run);
+        let has_runs = has_several_runs(gantt);
         let mut headings: Vec<(&str, f64)> = Vec::new();
         let lanes = lanes
             .into_iter()
@@ -483,12 +483,24 @@ fn labels<'a>(lanes: impl Iterator<Item = &'a Lane>, order: &LaneOrder) -> Vec<S
     lanes.map(label).collect()
 }
 
-/// The names with a hue, longest first, with their share of the time in which lanes were busy, then the others, then what is outlined.
-fn legend(totals: &[(&str, i128)], classes: &[usize], outlined: Option<&str>, page: &Names) -> Vec<LegendEntry> {
+/// A share of the time of several runs together is true of none of them.
+fn has_several_runs(gantt: &Gantt) -> bool {
+    gantt.lanes.iter().any(|lane| lane.run != gantt.lanes[0].run)
+}
+
+/// The names with a hue, longest first, where it is wanted with their share of the time in which lanes were busy, then the others, then
+/// what is outlined.
+fn legend(
+    totals: &[(&str, i128)],
+    classes: &[usize],
+    with_shares: bool,
+    outlined: Option<&str>,
+    page: &Names,
+) -> Vec<LegendEntry> {
     let labels = page.labels(totals.iter().map(|(name, _)| shown(name)));
     let totals: Vec<f64> = totals.iter().map(|(_, total)| *total as f64).collect();
     let square = |class: String| Mark::Square(format!("f{class}"));
-    let mut entries = hues_legend(&labels, classes, &totals, true, square);
+    let mut entries = hues_legend(&labels, classes, &totals, with_shares, square);
     entries.extend(outlined.map(|what| (Mark::Square("p".to_owned()), what.to_owned())));
     LegendEntry::flow(entries)
 }

@@ -203,6 +203,13 @@ fn the_legend_says_what_its_shares_are_of() {
     let note = "Shares: of the time of all tasks, waits and transfers among them;";
     assert!(picture(&["a", "b"]).contains(note));
     assert!(!picture(&["a"]).contains(note));
+    // Of two runs together they would be true of neither.
+    let mut of_two = Gantt::new(Tick::Nanosecond);
+    for (run, name) in [("base", "a"), ("base", "b"), ("new", "b")] {
+        of_two.add(Span { run, location: "w", name, kind: "", role: "", times: Some((0, 5)), on_path: false });
+    }
+    let of_two = of_two.draw("shares", &LaneOrder::default(), &Names::default());
+    assert!(!of_two.contains(note) && !of_two.contains(" %</text>"), "{of_two}");
 }
 
 #[test]
