@@ -759,6 +759,17 @@ fn what_is_left_out_is_said() {
     let of_links = ["link without source or target was left out", "link to a task that is not there was left out"]
         .map(|text| format!("1 {text}"));
     let of_links = [of_links[0].as_str(), of_links[1].as_str()];
+    let overlapping = "(SELECT * FROM (VALUES (1, 'w', 0, 4), (2, 'v', 3, 6)) AS t(task, location, start, finish)), \
+         (SELECT 1 AS source, 2 AS target)";
+    let untied = "(SELECT * FROM (VALUES (NULL, 2), (NULL, NULL), (1, 9)) AS m(source_task, target_task))";
+    check(
+        &format!("executed_path({overlapping}, {untied})"),
+        &[
+            "1 message to a task that is not there was left out",
+            "1 message names no task at its end, and releases none",
+            "1 predecessor on the path ends after the task that it released begins, and is cut there",
+        ],
+    );
     check(
         &format!("ready({graph}, {links})"),
         &[

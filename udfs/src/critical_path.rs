@@ -25,7 +25,7 @@ use crate::graph::explain::{Failure, WithoutLinks, all_path_times, all_path_time
 use crate::graph::in_order;
 use crate::graph::links::Links;
 use crate::graph::load::{Chosen, Counts, Graph, Graphs, LINKS, LinkChoice, by_run};
-use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks, without_weak_on_cycles};
+use crate::graph::longest::{chain, last_of_longest, linked_tasks, without_weak_on_cycles};
 use crate::graph::no_path::NoPath;
 use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
@@ -73,8 +73,9 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT. With \
          `break_weak => true`, links of kind `weak` that lie on a cycle are left out and counted; a cycle of other links \
          remains an error.\n\n\
-         Cost: linear in tasks and links. 12 bytes a task beside the tasks themselves when the links are sorted by target \
-         and lead forward in the order of tasks; else 12 to 32 bytes a task and 8 to 20 a link. Beyond half of the memory limit runs have \
+         Cost: linear in tasks and links. 8 bytes a task beside the tasks themselves when the links are sorted by target \
+         and lead forward in the order of tasks, and 2 to 3 a link where these would take half of the memory; else 12 to 32 bytes a task \
+         and 8 to 20 a link. Beyond half of the memory limit runs have \
          their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: critical path method, Kelley and Walker 1959.",
         "critical_path([tasks], [links], [break_weak => BOOLEAN])",
@@ -176,9 +177,8 @@ struct Chain {
 }
 
 impl Chain {
-    fn ending_with(last: u32, paths: &PathTimes) -> Chain {
-        let tasks = chain(paths, last);
-        let path_time = tasks.iter().map(|task| paths.time[*task as usize]).collect();
+    fn of(tasks: Vec<u32>, time: &[i64]) -> Chain {
+        let path_time = tasks.iter().map(|task| time[*task as usize]).collect();
         Chain { tasks, path_time }
     }
 }
@@ -193,19 +193,21 @@ fn chain_in_order(
 ) -> Result<Option<Chain>, Failure> {
     let Some(base) = graph.ids.dense_base().filter(|_| !graph.standing.is_empty()) else { return Ok(None) };
     let durations = std::mem::take(&mut graph.durations);
-    let (bytes, bytes_from) = (durations.len() * size_of::<i64>(), durations.len() * size_of::<u32>());
-    work.grow(bytes_from).map_err(Failure::Memory)?;
-    let found = in_order::path_times(durations, base, graph.standing.stretches(), &|| work.is_cancelled())?;
-    let chain = found.filter(|found| found.nowhere < graph.standing.len()).and_then(|found| {
-        let last = last_of_longest(&found.paths.time, |_| true)?;
+    let bytes = durations.len() * size_of::<i64>();
+    let (links, is_cancelled) = (graph.standing.ordered(base), || work.is_cancelled());
+    let found = in_order::path_times(durations, base, &links, &is_cancelled)?;
+    let found = found.filter(|found| found.nowhere < graph.standing.len());
+    let last = found.as_ref().and_then(|found| last_of_longest(&found.time, |_| true));
+    let mut chain = None;
+    if let Some((found, last)) = found.zip(last) {
+        let tasks = in_order::chain(&found.time, base, &links, last, &is_cancelled)?;
         // A task without a predecessor may be at the end of no link: only the general way looks.
-        if linked_only && found.paths.from[last as usize] == NONE {
-            return None;
+        if !linked_only || tasks.len() > 1 {
+            *nowhere += found.nowhere;
+            chain = Some(Chain::of(tasks, &found.time));
         }
-        *nowhere += found.nowhere;
-        Some(Chain::ending_with(last, &found.paths))
-    });
-    work.shrink(bytes + bytes_from);
+    }
+    work.shrink(bytes);
     Ok(chain)
 }
 
@@ -247,7 +249,7 @@ fn longest_chain(
         }
         last => last,
     };
-    Ok(last.map(|last| Chain::ending_with(last, &paths)))
+    Ok(last.map(|last| Chain::of(chain(&paths, last), &paths.time)))
 }
 
 /// Steps of a chain that follow each other.

@@ -112,6 +112,7 @@ impl RelationFunction for ExecutedPath {
             emit(call, &found)?;
         }
         account.note(&call.work);
+        account.note_cut(&call.work);
         Ok(())
     }
 }

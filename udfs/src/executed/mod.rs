@@ -101,6 +101,8 @@ pub(crate) struct Account {
     counts: Counts,
     left: Left,
     messages_to_nowhere: usize,
+    /// Messages that name no task at their end, in runs that have tasks.
+    untied_messages: usize,
     /// Predecessors that end after the task that they released begins.
     cut: usize,
 }
@@ -108,23 +110,36 @@ pub(crate) struct Account {
 impl Account {
     /// Says it.
     pub(crate) fn note(&self, work: &Work) {
-        let say = |count: usize, one: &str, many: &str| {
-            if count > 0 {
-                work.note(format!("{count} {}", if count == 1 { one } else { many }));
-            }
-        };
         say(
+            work,
             self.messages_to_nowhere,
             "message to a task that is not there was left out",
             "messages to tasks that are not there were left out",
         );
+        say(
+            work,
+            self.untied_messages,
+            "message names no task at its end, and releases none",
+            "messages name no task at their end, and release none",
+        );
         note_counts(&self.counts, work);
         self.left.note(work);
+    }
+
+    /// Says how many predecessors are shorter on the path than they were: whoever reads its steps sees them.
+    pub(crate) fn note_cut(&self, work: &Work) {
         say(
+            work,
             self.cut,
             "predecessor on the path ends after the task that it released begins, and is cut there",
             "predecessors on the path end after the tasks that they released begin, and are cut there",
         );
+    }
+}
+
+fn say(work: &Work, count: usize, one: &str, many: &str) {
+    if count > 0 {
+        work.note(format!("{count} {}", if count == 1 { one } else { many }));
     }
 }
 
@@ -190,8 +205,7 @@ impl ExecutedPaths {
         let mut kinds = Words::default();
         let mut releases: Vec<Releases> = times.iter().map(|times| Releases::new(times.start.len())).collect();
         releases::read_links(call, &mut graphs, &times, &mut releases, &mut kinds)?;
-        account.messages_to_nowhere +=
-            releases::read_messages(call, &mut graphs, &times, &mut releases, &mut locations)?;
+        releases::read_messages(call, &mut graphs, &times, &mut releases, &mut locations, account)?;
         account.counts.add(graphs.counts);
         let wanted: Vec<usize> = graphs.runs.in_order().into_iter().filter(|run| wanted(&graphs.runs, *run)).collect();
         if compared {

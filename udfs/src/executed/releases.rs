@@ -13,15 +13,15 @@
 
 use std::collections::HashMap;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{Array, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use datafusion_common::Result;
 
-use crate::executed::{Activity, Times, UNKNOWN};
+use crate::executed::{Account, Activity, Times, UNKNOWN};
 use crate::graph::NONE;
-use crate::graph::load::{Graphs, without_null};
+use crate::graph::load::{Graphs, integers, without_null};
 use crate::lanes::words::{Words, WordsReading};
-use crate::relation::call::{Call, column};
+use crate::relation::call::Call;
 use crate::relation::runs::Reading;
 
 /// The kinds of links that release nothing.
@@ -252,17 +252,20 @@ pub(crate) fn read_links(
     Ok(())
 }
 
-/// Streams the messages by. Those without a target task, a time, or a sender release nothing. Answers how many lead to a task that is not there.
+/// Streams the messages by. Those without a target task, a time, or a sender release nothing. Counts
+/// those that name no task at their end, in runs that have tasks, and those that lead to a task that is not there.
 pub(crate) fn read_messages(
     call: &mut Call,
     graphs: &mut Graphs,
     times: &[Times],
     releases: &mut [Releases],
     locations: &mut Words,
-) -> Result<usize> {
+    account: &mut Account,
+) -> Result<()> {
     let (messages, work) = call.input("messages")?;
     let (mut reading, mut lanes_reading, mut lanes) = (Reading::default(), WordsReading::default(), vec![]);
     let (mut nowhere, mut held) = (0, 0);
+    let mut untied = 0;
     while let Some(batch) = messages.next_batch()? {
         work.check()?;
         lanes.clear();
@@ -274,9 +277,13 @@ pub(crate) fn read_messages(
         let runs = batch.column_by_name("run");
         let of_any_run = runs.is_none() && !graphs.runs.is_single_null();
         let stretches = if of_any_run { vec![] } else { graphs.runs.find(&mut reading, runs, batch.num_rows())? };
+        let mut untied_rows = vec![false; batch.num_rows()];
         let mut add = |run: usize, row: usize| {
             let ids = &graphs.graphs[run].ids;
-            let Some(target) = value(Some(columns.target_task), row) else { return true };
+            let Some(target) = value(Some(columns.target_task), row) else {
+                untied_rows[row] |= !times[run].start.is_empty();
+                return true;
+            };
             let Some(target) = ids.index(target) else { return false };
             let source = value(columns.source_task, row).and_then(|task| ids.index(task));
             let source = source.filter(|source| times[run].known(*source));
@@ -298,11 +305,14 @@ pub(crate) fn read_messages(
                 nowhere += usize::from(found == 0);
             }
         }
+        untied += untied_rows.iter().filter(|untied| **untied).count();
         let kept: usize = releases.iter().map(|of_run| of_run.kept().1).sum();
         work.grow((kept - held) * MESSAGE_BYTES)?;
         held = kept;
     }
-    Ok(nowhere)
+    account.messages_to_nowhere += nowhere;
+    account.untied_messages += untied;
+    Ok(())
 }
 
 /// The columns of a batch of messages.
@@ -336,11 +346,6 @@ impl<'a> Columns<'a> {
         let from_somewhere = source.is_some() || lane != NONE;
         (from_somewhere && sent >= begins).then_some(Message { received, sent, source: source.unwrap_or(NONE), lane })
     }
-}
-
-fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
-    let column: &ArrayRef = column(batch, name)?;
-    Ok(column.as_primitive::<Int64Type>())
 }
 
 fn value(column: Option<&Int64Array>, row: usize) -> Option<i64> {

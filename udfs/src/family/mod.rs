@@ -1,24 +1,25 @@
 //! The tree of tasks that the column `parent` gives: what `ancestors` and `descendants` share.
 //!
-//! Life of the data: tasks are kept; the tasks of a run are numbered in the order of their ids ([`TaskIds`]), and each
-//! number's parent becomes a number. The tasks that are asked about are looked up. `ancestors` walks up; `descendants`
-//! groups the children by parent first (a counting sort) and walks down. Answers are pairs of numbers; names and times
-//! are looked up only as the answers are emitted, in pieces.
+//! Life of the data: the tasks of a run are numbered in the order of their ids, in memory or in a file as those of graphs
+//! ([`Graphs`]), and each number's parent becomes a number. The tasks that are asked about are looked up. `ancestors` walks up;
+//! `descendants` groups the children by parent first (a counting sort) and walks down. Answers are pairs of numbers; names and
+//! times are looked up only as the answers are emitted, in pieces.
 
 pub mod ancestors;
 pub mod descendants;
 
-use arrow::array::{ArrayRef, Int64Array};
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, new_null_array};
 use arrow::datatypes::{DataType, Field};
-use datafusion_common::{Result, exec_err};
+use datafusion_common::{DataFusionError, Result, exec_datafusion_err};
 
 use crate::graph::NONE;
-use crate::graph::ids::TaskIds;
+use crate::graph::load::{Graphs, integers};
 use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
 use crate::relation::parts::{Ask, Share};
 use crate::relation::rows::{EVERY_RUN, Role, Rows};
-use crate::relation::runs::Runs;
 use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter};
 use crate::ticks::time_field;
 
@@ -48,6 +49,9 @@ static HANDED_ON: [HandedOn; 2] = [
     HandedOn { output: "name", input: "tasks", column: "name" },
     HandedOn { output: "location", input: "tasks", column: "location" },
 ];
+
+/// The columns of tasks that answers show.
+const COLUMNS: [&str; 5] = ["name", "location", "start", "finish", "duration"];
 
 fn output() -> Vec<Field> {
     vec![
@@ -86,6 +90,53 @@ struct Family {
 }
 
 impl Family {
+    /// Reads the parents of a run. Counts those that are not there, and tasks that are their own.
+    fn of(graphs: &Graphs, run: usize, counts: &mut Counts, work: &mut Work) -> Result<Family> {
+        let ids = &graphs.graphs[run].ids;
+        work.grow(ids.slots() * size_of::<u32>())?;
+        let mut parents = vec![NONE; ids.slots()];
+        for rows in graphs.rows(run)? {
+            work.check()?;
+            let rows = rows?;
+            let (tasks, of_rows) = (integers(&rows, "task")?, integers(&rows, "parent")?);
+            for (task, parent) in tasks.values().iter().zip(of_rows) {
+                let (Some(task), Some(parent)) = (ids.index(*task), parent) else { continue };
+                match ids.index(parent) {
+                    Some(parent) if parent == task => counts.own_parents += 1,
+                    Some(parent) => parents[task as usize] = parent,
+                    None => counts.orphans += 1,
+                }
+            }
+        }
+        Ok(Family { parents })
+    }
+
+    fn circle(&self, task: u32, graphs: &Graphs, run: usize, way: Way) -> DataFusionError {
+        let name = match way {
+            Way::Up => "ancestors",
+            Way::Down => "descendants",
+        };
+        let of_run = match graphs.runs.describe(run) {
+            run if run.is_empty() => run,
+            run => format!(" of {run}"),
+        };
+        let mut circle = vec![task];
+        let mut next = self.parents[task as usize];
+        while next != task && next != NONE {
+            circle.push(next);
+            next = self.parents[next as usize];
+        }
+        let smallest = circle.iter().enumerate().min_by_key(|(_, task)| **task).map_or(0, |(place, _)| place);
+        circle.rotate_left(smallest);
+        let ids = &graphs.graphs[run].ids;
+        let mut shown: Vec<String> = circle.iter().take(8).map(|task| ids.id(*task).to_string()).collect();
+        if circle.len() > shown.len() {
+            shown.push(format!("{} more", circle.len() - shown.len()));
+        }
+        shown.push(ids.id(circle[0]).to_string());
+        exec_datafusion_err!("{name}: the parents{of_run} form a circle: task {}", shown.join(" -> "))
+    }
+
     /// The tasks above one, the nearest first.
     fn ancestors<E>(&self, of: u32, found: &mut impl FnMut(Relative) -> Result<(), E>) -> Result<(), Failure<E>> {
         let (mut task, mut distance) = (self.parents[of as usize], 1);
@@ -155,9 +206,6 @@ enum Way {
     Down,
 }
 
-/// Relatives are sent on when there are so many.
-const CHUNK_ROWS: usize = 65_536;
-
 fn compute(call: &mut Call, way: Way) -> Result<()> {
     let tasks = Ask { input: "tasks", share: Share::Runs, row_bytes: TASK_BYTES };
     let of = Ask { input: "of", share: Share::All, row_bytes: 0 };
@@ -179,7 +227,7 @@ fn compute(call: &mut Call, way: Way) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a task takes beside its row: its number and its parent, or twice as much with the children.
+/// Bytes that a task takes beside its row: its number, its parent and the children.
 const TASK_BYTES: usize = 28;
 
 /// What was left out or corrected.
@@ -194,26 +242,22 @@ struct Counts {
 }
 
 fn of_part(call: &mut Call, way: Way, counts: &mut Counts) -> Result<()> {
-    let mut runs = Runs::new();
-    let tasks = Rows::read(call, "tasks", Role::First, &["task"], &mut runs)?;
-    let of = Rows::read(call, "of", Role::Other, &["task"], &mut runs)?;
-    counts.without_id += tasks.left_out;
+    let mut graphs = Graphs::read_tasks(call)?;
+    let of = Rows::read(call, "of", Role::Other, &["task"], &mut graphs.runs)?;
+    counts.without_id += graphs.counts.tasks_without_id;
     // All parts have the same rows of it.
     counts.asked_without_id = of.left_out;
     counts.found.resize(of.len(), false);
-    for run in runs.in_order() {
+    let answers = Answers { graphs: &graphs, has_rows: COLUMNS.iter().any(|name| graphs.has(name)) };
+    for run in graphs.runs.in_order() {
         call.work.check()?;
-        let of_run = match runs.describe(run) {
-            run if run.is_empty() => run,
-            run => format!(" of {run}"),
-        };
-        let numbered = Numbered::new(&tasks, run, &of_run, call)?;
-        counts.orphans += numbered.orphans;
-        counts.own_parents += numbered.own_parents;
+        let before = call.work.size();
+        let ids = &graphs.graphs[run].ids;
+        let family = Family::of(&graphs, run, counts, &mut call.work)?;
         let mut asked: Vec<u32> = vec![];
         for asking in of.of_run(run).into_iter().chain(of.of_run(EVERY_RUN)) {
             for (row, task) in asking.numbers().zip(asking.values("task")?) {
-                let index = numbered.ids.index(*task);
+                let index = ids.index(*task);
                 counts.found[row] |= index.is_some();
                 asked.extend(index);
             }
@@ -224,30 +268,30 @@ fn of_part(call: &mut Call, way: Way, counts: &mut Counts) -> Result<()> {
         let children = match way {
             Way::Up => None,
             Way::Down => {
-                call.work.grow(tasks.len() * 2 * size_of::<u32>())?;
-                Some(numbered.family.children())
+                call.work.grow(family.parents.len() * 2 * size_of::<u32>())?;
+                Some(family.children())
             }
         };
         let mut take = |relative: Relative| -> Result<()> {
             relatives.push(relative);
-            if relatives.len() >= CHUNK_ROWS {
+            if relatives.len() >= graphs.at_once() {
                 call.work.check()?;
-                emit(call, &runs, run, &tasks, &numbered, &std::mem::take(&mut relatives))?;
+                answers.emit(call, run, &std::mem::take(&mut relatives))?;
             }
             Ok(())
         };
         for task in asked {
             let answered = match &children {
-                None => numbered.family.ancestors(task, &mut take),
+                None => family.ancestors(task, &mut take),
                 Some(children) => children.descendants(task, &mut take),
             };
             answered.map_err(|failure| match failure {
                 Failure::Found(error) => error,
-                Failure::Circle(task) => numbered.circle(task, &of_run, way),
+                Failure::Circle(task) => family.circle(task, &graphs, run, way),
             })?;
         }
-        emit(call, &runs, run, &tasks, &numbered, &relatives)?;
-        call.work.shrink(numbered.bytes);
+        answers.emit(call, run, &relatives)?;
+        call.work.shrink(call.work.size() - before);
     }
     Ok(())
 }
@@ -258,116 +302,39 @@ fn note(work: &Work, count: usize, one: &str, many: &str) {
     }
 }
 
-/// The tasks of a run with their numbers.
-struct Numbered {
-    ids: TaskIds,
-    family: Family,
-    /// The row of each number among those of the run, and the rows of the run as (first of the run, first of all).
-    stretches: Vec<(usize, usize)>,
-    orphans: usize,
-    own_parents: usize,
-    bytes: usize,
+/// Turns relatives into rows.
+struct Answers<'a> {
+    graphs: &'a Graphs,
+    /// Whether rows show more of a task than its id.
+    has_rows: bool,
 }
 
-impl Numbered {
-    fn new(tasks: &Rows, run: usize, of_run: &str, call: &mut Call) -> Result<Numbered> {
-        let stretches = tasks.of_run(run);
-        let mut slices = vec![];
-        for stretch in &stretches {
-            slices.push(stretch.values("task")?);
+impl Answers<'_> {
+    fn emit(&self, call: &mut Call, run: usize, relatives: &[Relative]) -> Result<()> {
+        if relatives.is_empty() {
+            return Ok(());
         }
-        let count: usize = slices.iter().map(|slice| slice.len()).sum();
-        // At most 16 bytes a task while ids are sorted, then the parents.
-        call.work.grow(count * 20)?;
-        let Ok(ids) = TaskIds::number(&slices) else {
-            return twice(&slices, of_run, call.name());
+        let (output, ids) = (Arc::clone(call.output()), &self.graphs.graphs[run].ids);
+        let integers = |value: &dyn Fn(&Relative) -> i64| -> ArrayRef {
+            Arc::new(Int64Array::from_iter_values(relatives.iter().map(value)))
         };
-        let mut parents = vec![NONE; ids.slots()];
-        let (mut orphans, mut own_parents) = (0, 0);
-        for (stretch, tasks) in stretches.iter().zip(&slices) {
-            let of_stretch = stretch.integers("parent")?;
-            for (task, parent) in tasks.iter().zip(of_stretch.iter()) {
-                let (Some(task), Some(parent)) = (ids.index(*task), parent) else { continue };
-                match ids.index(parent) {
-                    Some(parent) if parent == task => own_parents += 1,
-                    Some(parent) => parents[task as usize] = parent,
-                    None => orphans += 1,
-                }
-            }
+        let mut columns = vec![
+            self.graphs.runs.column(&[(run, relatives.len())], output.field(0).data_type())?,
+            integers(&|relative| ids.id(relative.of)),
+            integers(&|relative| ids.id(relative.task)),
+            integers(&|relative| i64::from(relative.distance)),
+        ];
+        let tasks: Vec<u32> = relatives.iter().map(|relative| relative.task).collect();
+        // Tasks on disk are only looked up where that shows something.
+        let chosen = if self.has_rows { Some(self.graphs.chosen(run, &tasks)?) } else { None };
+        for field in &output.fields()[4..] {
+            columns.push(match &chosen {
+                Some(chosen) => chosen.column(field.name(), field.data_type())?,
+                None => new_null_array(field.data_type(), relatives.len()),
+            });
         }
-        let mut first = 0;
-        let starts = stretches.iter().map(|stretch| {
-            let of_run = first;
-            first += stretch.numbers().len();
-            (of_run, stretch.numbers().start)
-        });
-        let starts = starts.collect();
-        Ok(Numbered { ids, family: Family { parents }, stretches: starts, orphans, own_parents, bytes: count * 20 })
+        call.emit(columns)
     }
-
-    /// The row of a task.
-    fn row(&self, task: u32) -> u32 {
-        let row = self.ids.row(task).map_or(0, |row| row as usize);
-        let (of_run, of_all) = self.stretches[self.stretches.partition_point(|(first, _)| *first <= row) - 1];
-        (of_all + (row - of_run)) as u32
-    }
-
-    fn circle(&self, task: u32, of_run: &str, way: Way) -> datafusion_common::DataFusionError {
-        let name = match way {
-            Way::Up => "ancestors",
-            Way::Down => "descendants",
-        };
-        let mut circle = vec![task];
-        let mut next = self.family.parents[task as usize];
-        while next != task && next != NONE {
-            circle.push(next);
-            next = self.family.parents[next as usize];
-        }
-        let smallest = circle.iter().enumerate().min_by_key(|(_, task)| **task).map_or(0, |(place, _)| place);
-        circle.rotate_left(smallest);
-        let mut shown: Vec<String> = circle.iter().take(8).map(|task| self.ids.id(*task).to_string()).collect();
-        if circle.len() > shown.len() {
-            shown.push(format!("{} more", circle.len() - shown.len()));
-        }
-        shown.push(self.ids.id(circle[0]).to_string());
-        datafusion_common::exec_datafusion_err!(
-            "{name}: the parents{of_run} form a circle: task {}",
-            shown.join(" -> ")
-        )
-    }
-}
-
-fn twice(slices: &[&[i64]], of_run: &str, name: &str) -> Result<Numbered> {
-    let twice = TaskIds::number(slices).err().map_or(0, |twice| twice.0);
-    exec_err!("{name}: task {twice}{of_run} is in input `tasks` more than once")
-}
-
-fn emit(
-    call: &mut Call,
-    runs: &Runs,
-    run: usize,
-    tasks: &Rows,
-    numbered: &Numbered,
-    relatives: &[Relative],
-) -> Result<()> {
-    if relatives.is_empty() {
-        return Ok(());
-    }
-    let output = std::sync::Arc::clone(call.output());
-    let rows: Vec<u32> = relatives.iter().map(|relative| numbered.row(relative.task)).collect();
-    let integers = |value: &dyn Fn(&Relative) -> i64| -> ArrayRef {
-        std::sync::Arc::new(Int64Array::from_iter_values(relatives.iter().map(value)))
-    };
-    let mut columns = vec![
-        runs.column(&[(run, rows.len())], output.field(0).data_type())?,
-        integers(&|relative| numbered.ids.id(relative.of)),
-        integers(&|relative| numbered.ids.id(relative.task)),
-        integers(&|relative| i64::from(relative.distance)),
-    ];
-    for field in &output.fields()[4..] {
-        columns.push(tasks.gather(field.name(), &rows, field.data_type())?);
-    }
-    call.emit(columns)
 }
 
 #[cfg(test)]

@@ -11,58 +11,44 @@
 //! Whether a run is like that is checked during the pass; if not, the answer is `None` and the general algorithm
 //! ([`super::longest`]) is used.
 //!
-//! Cost: nothing beside the durations, which become the path times, and 4 bytes a task for the predecessors; one pass over
-//! the links.
+//! Cost: nothing beside the durations, which become the path times; one pass over the links, and one for the chain ([`chain`]).
 
-use crate::graph::NONE;
-use crate::graph::longest::{Lead, PathTimes};
+use crate::graph::longest::Lead;
 use crate::graph::no_path::{Interrupted, NoPath};
-
-/// Links that stand together: as many targets as sources, task ids.
-#[derive(Debug, Clone, Copy)]
-pub struct Stretch<'a> {
-    /// Ids of the tasks that come first.
-    pub sources: &'a [i64],
-    /// Ids of the tasks that wait for them.
-    pub targets: &'a [i64],
-}
+use crate::graph::standing::{Links, Unpacked};
 
 /// Path times of a run whose links were in order.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InOrder {
-    /// Path times and predecessors by index, which is id − base.
-    pub paths: PathTimes,
+    /// Path times by index, which is id − base.
+    pub time: Vec<i64>,
     /// Links with an end that is no task of the run: left out.
     pub nowhere: usize,
 }
 
-/// Path times and predecessors by index, which is id − `base`; `durations` likewise, and they become the path times.
-/// Whole stretches may have been reordered. `None`: the links are not in order.
+/// Path times by index, which is id − `base`; `durations` likewise, and they become the path times. `links`: pieces in the order of their
+/// targets. `None`: the links are not in order.
 ///
 /// # Errors
 /// [`NoPath::Overflow`] and [`NoPath::Interrupted`]; links in order have no cycle.
 pub fn path_times(
     durations: Vec<i64>,
     base: i64,
-    mut stretches: Vec<Stretch<'_>>,
+    links: &[&dyn Links],
     interrupted: Interrupted<'_>,
 ) -> Result<Option<InOrder>, NoPath> {
-    stretches.retain(|stretch| !stretch.targets.is_empty());
-    stretches.sort_by_key(|stretch| {
-        let ends = [stretch.targets.first(), stretch.targets.last()];
-        ends.map(|target| target.map(|target| index_of(*target, base)))
-    });
-    let mut from = vec![NONE; durations.len()];
     let mut time = durations;
     let tasks = time.len() as u64;
     let mut nowhere = 0;
     // The target that is being looked at and the best among its sources so far.
     let (mut target, mut lead) = (0u64, Lead::NONE);
-    for stretch in stretches {
+    let mut room = Unpacked::default();
+    for piece in links {
         if interrupted() {
             return Err(NoPath::Interrupted);
         }
-        for (sources, targets) in stretch.sources.chunks(LINKS_AT_ONCE).zip(stretch.targets.chunks(LINKS_AT_ONCE)) {
+        let piece = piece.read(&mut room);
+        for (sources, targets) in piece.sources.chunks(LINKS_AT_ONCE).zip(piece.targets.chunks(LINKS_AT_ONCE)) {
             fetch(&time, base, sources, targets);
             for (source, next) in sources.iter().zip(targets) {
                 let (source, next) = (index_of(*source, base), index_of(*next, base));
@@ -70,7 +56,7 @@ pub fn path_times(
                     if next < target {
                         return Ok(None);
                     }
-                    lead.settle(&mut time, &mut from, target as u32)?;
+                    lead.settle(&mut time, target as u32)?;
                     (target, lead) = (next, Lead::NONE);
                 }
                 if source < next && next < tasks {
@@ -83,8 +69,49 @@ pub fn path_times(
             }
         }
     }
-    lead.settle(&mut time, &mut from, target as u32)?;
-    Ok(Some(InOrder { paths: PathTimes { time, from }, nowhere }))
+    lead.settle(&mut time, target as u32)?;
+    Ok(Some(InOrder { time, nowhere }))
+}
+
+/// The tasks of the longest chain that ends with `last`, the first one first: the links are read once more, backwards. Nothing need be kept
+/// of each task for that.
+///
+/// # Errors
+/// [`NoPath::Interrupted`].
+pub fn chain(
+    time: &[i64],
+    base: i64,
+    links: &[&dyn Links],
+    last: u32,
+    interrupted: Interrupted<'_>,
+) -> Result<Vec<u32>, NoPath> {
+    let (mut chain, mut lead) = (vec![last], Lead::NONE);
+    let mut wanted = u64::from(last);
+    let mut room = Unpacked::default();
+    for piece in links.iter().rev() {
+        if interrupted() {
+            return Err(NoPath::Interrupted);
+        }
+        let piece = piece.read(&mut room);
+        for (source, target) in piece.sources.iter().zip(piece.targets).rev() {
+            let (source, target) = (index_of(*source, base), index_of(*target, base));
+            if target < wanted {
+                // No link to it is left.
+                let Some(before) = lead.task() else {
+                    chain.reverse();
+                    return Ok(chain);
+                };
+                chain.push(before);
+                (wanted, lead) = (u64::from(before), Lead::NONE);
+            }
+            if target == wanted && source < target {
+                lead = lead.or(time[source as usize], source as u32);
+            }
+        }
+    }
+    chain.extend(lead.task());
+    chain.reverse();
+    Ok(chain)
 }
 
 /// So many links are fetched at once.
@@ -117,63 +144,68 @@ fn index_of(id: i64, base: i64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::graph::NONE;
     use crate::graph::ids::TaskIds;
-    use crate::graph::links::Links;
-    use crate::graph::longest;
+    use crate::graph::links;
+    use crate::graph::longest::{self, PathTimes};
+    use crate::graph::standing::Stretch;
     use proptest::collection::vec;
     use proptest::prelude::*;
 
-    fn cut<'a>(sources: &'a [i64], targets: &'a [i64], rows: usize) -> Vec<Stretch<'a>> {
-        let parts = sources.chunks(rows).zip(targets.chunks(rows));
-        parts.map(|(sources, targets)| Stretch { sources, targets }).collect()
-    }
-
-    fn times(durations: &[i64], links: &[(i64, i64)]) -> Option<InOrder> {
+    /// Path times, and which task is before each one on its chain.
+    fn found(durations: &[i64], base: i64, links: &[(i64, i64)], rows: usize) -> Option<(PathTimes, usize)> {
         let (sources, targets): (Vec<_>, Vec<_>) = links.iter().copied().unzip();
-        path_times(durations.to_vec(), 10, cut(&sources, &targets, 2), &|| false).unwrap()
+        let parts = sources.chunks(rows).zip(targets.chunks(rows));
+        let pieces: Vec<Stretch<'_>> = parts.map(|(sources, targets)| Stretch { sources, targets }).collect();
+        let pieces: Vec<&dyn Links> = pieces.iter().map(|piece| -> &dyn Links { piece }).collect();
+        let InOrder { time, nowhere } = path_times(durations.to_vec(), base, &pieces, &|| false).unwrap()?;
+        let before = |task| match chain(&time, base, &pieces, task, &|| false).unwrap()[..] {
+            [.., before, last] if last == task => before,
+            [last] if last == task => NONE,
+            ref other => panic!("{other:?}"),
+        };
+        let from = (0..durations.len() as u32).map(before).collect();
+        Some((PathTimes { time, from }, nowhere))
     }
 
-    fn path(time: &[i64], from: &[u32]) -> PathTimes {
-        PathTimes { time: time.to_vec(), from: from.to_vec() }
+    fn times(durations: &[i64], links: &[(i64, i64)]) -> Option<(PathTimes, usize)> {
+        found(durations, 10, links, 2)
+    }
+
+    fn path(time: &[i64], from: &[u32]) -> (PathTimes, usize) {
+        (PathTimes { time: time.to_vec(), from: from.to_vec() }, 0)
     }
 
     #[test]
     fn links_out_of_order_have_no_answer_here() {
         let durations = [1, 2, 4, 8];
         let found = times(&durations, &[(10, 11), (10, 12), (11, 12)]).unwrap();
-        assert_eq!(found.paths, path(&[1, 3, 7, 8], &[NONE, 0, 1, NONE]));
+        assert_eq!(found, path(&[1, 3, 7, 8], &[NONE, 0, 1, NONE]));
         assert_eq!(times(&durations, &[(11, 12), (10, 11), (10, 11)]), None);
         assert_eq!(times(&durations, &[(12, 11)]), None);
         assert_eq!(times(&durations, &[(12, 12)]), None);
-        assert_eq!(times(&durations, &[]).unwrap().paths, path(&durations, &[NONE; 4]));
+        assert_eq!(times(&durations, &[]).unwrap(), path(&durations, &[NONE; 4]));
     }
 
     #[test]
     fn links_to_tasks_that_are_not_there_are_left_out() {
         let links = [(9, 11), (99, 11), (10, 11), (10, 14), (99, i64::MAX)];
-        let paths = path(&[1, 3, 4, 8], &[NONE, 0, NONE, NONE]);
-        assert_eq!(times(&[1, 2, 4, 8], &links).unwrap(), InOrder { paths, nowhere: 4 });
-    }
-
-    #[test]
-    fn links_of_tasks_before_the_first_do_not_hide_others() {
-        let (sources, targets) = ([3, 0], [4, 1]);
-        let found = path_times(vec![0, 1], 3, cut(&sources, &targets, 2), &|| false).unwrap().unwrap();
-        assert_eq!(found.paths, path(&[0, 1], &[NONE, 0]));
+        let (paths, _) = path(&[1, 3, 4, 8], &[NONE, 0, NONE, NONE]);
+        assert_eq!(times(&[1, 2, 4, 8], &links).unwrap(), (paths, 4));
     }
 
     #[test]
     fn of_equal_predecessors_the_smallest_counts_and_a_negative_one_does_not() {
-        assert_eq!(times(&[3, 3, 1], &[(11, 12), (10, 12)]).unwrap().paths, path(&[3, 3, 4], &[NONE, NONE, 0]));
-        assert_eq!(times(&[-1, 0, 1], &[(10, 11), (10, 12)]).unwrap().paths, path(&[-1, 0, 1], &[NONE; 3]));
-        assert_eq!(times(&[i64::MIN, 0], &[(10, 11)]).unwrap().paths, path(&[i64::MIN, 0], &[NONE; 2]));
-        assert_eq!(times(&[i64::MAX, 0], &[(10, 11)]).unwrap().paths, path(&[i64::MAX; 2], &[NONE, 0]));
+        assert_eq!(times(&[3, 3, 1], &[(11, 12), (10, 12)]).unwrap(), path(&[3, 3, 4], &[NONE, NONE, 0]));
+        assert_eq!(times(&[-1, 0, 1], &[(10, 11), (10, 12)]).unwrap(), path(&[-1, 0, 1], &[NONE; 3]));
+        assert_eq!(times(&[i64::MIN, 0], &[(10, 11)]).unwrap(), path(&[i64::MIN, 0], &[NONE; 2]));
+        assert_eq!(times(&[i64::MAX, 0], &[(10, 11)]).unwrap(), path(&[i64::MAX; 2], &[NONE, 0]));
     }
 
     #[test]
     fn a_path_beyond_bigint_is_an_error() {
         let stretch = Stretch { sources: &[0], targets: &[1] };
-        let overflow = path_times(vec![1, i64::MAX], 0, vec![stretch], &|| false);
+        let overflow = path_times(vec![1, i64::MAX], 0, &[&stretch], &|| false);
         assert_eq!(overflow, Err(NoPath::Overflow(1)));
     }
 
@@ -183,27 +215,19 @@ mod tests {
             durations in vec(-3..9i64, 1..30),
             mut links in vec((0..36i64, 1..36i64), 0..60),
             rows in 1..9usize,
-            swap in any::<(prop::sample::Index, prop::sample::Index)>(),
         ) {
             // Ids from 4 on: what is before and behind them is no task.
             let base = 4;
             links.retain(|(source, target)| source < target);
             links.sort_by_key(|link| index_of(link.1, base));
-            let (sources, targets): (Vec<i64>, Vec<i64>) = links.iter().copied().unzip();
-            let mut stretches = cut(&sources, &targets, rows);
-            // Targets that two stretches share keep an order only while these stay where they are.
-            let apart = targets.chunks(rows).zip(targets.chunks(rows).skip(1)).all(|(one, next)| one.last() != next.first());
-            if apart && !stretches.is_empty() {
-                let (one, other) = (swap.0.index(stretches.len()), swap.1.index(stretches.len()));
-                stretches.swap(one, other);
-            }
-            let found = path_times(durations.clone(), base, stretches, &|| false).unwrap().unwrap();
+            let (paths, nowhere) = found(&durations, base, &links, rows).unwrap();
 
+            let (sources, targets): (Vec<i64>, Vec<i64>) = links.iter().copied().unzip();
             let ids = TaskIds::number(&[&(base..base + durations.len() as i64).collect::<Vec<_>>()]).unwrap();
-            let mut kept = Links::default();
-            prop_assert_eq!(kept.add(&ids, &sources, &targets), found.nowhere);
+            let mut kept = links::Links::default();
+            prop_assert_eq!(kept.add(&ids, &sources, &targets), nowhere);
             let expected = longest::path_times(&durations, &kept.order(), &|| false).unwrap();
-            prop_assert_eq!(found.paths, expected);
+            prop_assert_eq!(paths, expected);
         }
     }
 }

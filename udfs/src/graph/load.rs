@@ -13,15 +13,15 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, UInt32Array, new_null_array};
-use arrow::buffer::{BooleanBuffer, ScalarBuffer};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::{cast, concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion_common::{Result, exec_err, internal_err};
 
 use crate::graph::NONE;
 use crate::graph::ids::{DuplicateTask, TaskIds};
-use crate::graph::in_order::Stretch;
 use crate::graph::links::{Link, Links};
+use crate::graph::standing::Standing;
 use crate::relation::call::{Call, Work, column};
 use crate::relation::gather::gather;
 use crate::relation::parts::{Ask, Share, Stored, StoredBatches};
@@ -106,27 +106,6 @@ pub enum LinkChoice {
     WeakApart,
     /// Where ids are a range without holes, as they stand in their table, in [`Graph::standing`]; else together.
     AsTheyStand,
-}
-
-/// Links as task ids, in slices of the buffers that they came in.
-#[derive(Debug, Default)]
-pub struct Standing(Vec<(ScalarBuffer<i64>, ScalarBuffer<i64>)>);
-
-impl Standing {
-    /// The links in stretches that stood together.
-    pub fn stretches(&self) -> Vec<Stretch<'_>> {
-        self.0.iter().map(|(sources, targets)| Stretch { sources, targets }).collect()
-    }
-
-    /// How many links there are.
-    pub fn len(&self) -> usize {
-        self.0.iter().map(|(sources, _)| sources.len()).sum()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
 }
 
 impl Counts {
@@ -243,7 +222,8 @@ impl Chosen<'_> {
         self.column(name, &DataType::Int64)
     }
 
-    fn column(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
+    /// A column of this type; NULLs when the input does not have it.
+    pub(crate) fn column(&self, name: &str, data_type: &DataType) -> Result<ArrayRef> {
         match self {
             Chosen::Memory { graphs, run, tasks } => graphs.gather(*run, tasks, name, data_type),
             Chosen::Rows(rows) => match rows.column_by_name(name) {
@@ -258,13 +238,33 @@ impl Graphs {
     /// Reads `tasks` and `links` of a call. When `links` was omitted, only rows of kind `dependency` are taken.
     pub fn read(call: &mut Call, choice: LinkChoice) -> Result<Graphs> {
         let mut graphs = Graphs::read_tasks(call)?;
+        graphs.read_durations(&mut call.work)?;
         graphs.read_links(call, choice)?;
         Ok(graphs)
     }
 
-    /// Reads `tasks` of a call, and numbers them: graphs without links.
+    /// Reads `tasks` of a call, and numbers them: graphs without links and durations.
     pub fn read_tasks(call: &mut Call) -> Result<Graphs> {
         read_tasks(call)
+    }
+
+    /// Whether the input has a column.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        match &self.shelf {
+            Shelf::Memory(batches) => batches.first().is_some_and(|batch| batch.column_by_name(name).is_some()),
+            Shelf::Disk(stored) => stored.has(name),
+        }
+    }
+
+    fn read_durations(&mut self, work: &mut Work) -> Result<()> {
+        if self.has("duration") {
+            for graph in &mut self.graphs {
+                let (durations, unknown) = graph.integers(&self.shelf, "duration", 0, work)?;
+                graph.durations = durations;
+                self.counts.tasks_without_duration += unknown;
+            }
+        }
+        Ok(())
     }
 
     /// The values of a text column of `tasks` for tasks of a run, as `Utf8View`; NULLs when the input does not have it.
@@ -354,8 +354,7 @@ impl Graphs {
     ) -> Result<()> {
         let (sources, targets) = (integers(batch, "source")?, integers(batch, "target")?);
         let runs = batch.column_by_name("run");
-        // Pairs are half as large, which matters where tasks do not fit.
-        let as_they_stand = choice == LinkChoice::AsTheyStand && matches!(self.shelf, Shelf::Memory(_));
+        let as_they_stand = choice == LinkChoice::AsTheyStand;
         if runs.is_none() && !self.runs.is_single_null() {
             work.grow(batch.num_rows() * size_of::<Link>())?;
             self.counts.links_to_nowhere += self.add_links_of_any_run(sources.values(), targets.values(), kept);
@@ -365,10 +364,8 @@ impl Graphs {
             self.counts.links_to_nowhere += match stretch.run {
                 Some(run) if as_they_stand && self.graphs[run].ids.dense_base().is_some() => {
                     let rows = stretch.rows;
-                    // At most, since the buffers of a table in memory are the table's own.
-                    work.grow(rows.len() * 2 * size_of::<i64>())?;
                     let slice = |ids: &Int64Array| ids.values().slice(rows.start, rows.len());
-                    self.graphs[run].standing.0.push((slice(sources), slice(targets)));
+                    self.graphs[run].standing.add(slice(sources), slice(targets), work)?;
                     0
                 }
                 Some(run) => {
@@ -412,13 +409,12 @@ impl Graph {
     /// Turns links that still stand in their table into indices; answers how many lead to or from a task that is not there.
     pub fn number_links(&mut self, work: &mut Work) -> Result<usize> {
         let standing = std::mem::take(&mut self.standing);
-        work.grow(standing.len() * size_of::<Link>())?;
         let mut nowhere = 0;
-        for stretch in standing.stretches() {
-            work.check()?;
+        standing.drain(work, |stretch, work| {
+            work.grow(stretch.targets.len() * size_of::<Link>())?;
             nowhere += self.links.add(&self.ids, stretch.sources, stretch.targets);
-        }
-        work.shrink(standing.len() * 2 * size_of::<i64>());
+            Ok(())
+        })?;
         Ok(nowhere)
     }
 
@@ -553,18 +549,12 @@ fn read_tasks(call: &mut Call) -> Result<Graphs> {
             run if run.is_empty() => run,
             run => format!(" of {run}"),
         };
-        graphs.push(number_tasks(&shelf, segments, &of_run, &mut counts, work)?);
+        graphs.push(number_tasks(&shelf, segments, &of_run, work)?);
     }
     Ok(Graphs { runs, graphs, counts, shelf })
 }
 
-fn number_tasks(
-    shelf: &Shelf,
-    segments: Vec<(Segment, SegmentIds)>,
-    of_run: &str,
-    counts: &mut Counts,
-    work: &mut Work,
-) -> Result<Graph> {
+fn number_tasks(shelf: &Shelf, segments: Vec<(Segment, SegmentIds)>, of_run: &str, work: &mut Work) -> Result<Graph> {
     let tasks = segments.last().map_or(0, |(last, _)| last.first + last.rows.len());
     if tasks >= NONE as usize {
         return exec_err!("a run of {tasks} tasks is more than can be numbered");
@@ -590,24 +580,14 @@ fn number_tasks(
     };
     work.check()?;
     work.grow(ids.size())?;
-    let mut graph = Graph {
+    Ok(Graph {
         ids,
         durations: vec![],
         links: Links::default(),
         weak: Links::default(),
         standing: Standing::default(),
         segments: segments.into_iter().map(|(segment, _)| segment).collect(),
-    };
-    let has_durations = match shelf {
-        Shelf::Memory(batches) => batches.first().is_some_and(|batch| batch.column_by_name("duration").is_some()),
-        Shelf::Disk(stored) => stored.has("duration"),
-    };
-    if has_durations {
-        let (durations, unknown) = graph.integers(shelf, "duration", 0, work)?;
-        graph.durations = durations;
-        counts.tasks_without_duration += unknown;
-    }
-    Ok(graph)
+    })
 }
 
 /// Numbers tasks whose batches are not kept. Ids of a whole table follow each other from segment to segment, and then there is nothing to keep.
@@ -662,7 +642,7 @@ fn refuse(null: i64, values: &Int64Array, name: &str) -> Result<()> {
     Ok(())
 }
 
-fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
+pub(crate) fn integers<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a Int64Array> {
     Ok(column(batch, name)?.as_primitive::<Int64Type>())
 }
 

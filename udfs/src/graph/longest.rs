@@ -154,13 +154,18 @@ impl Lead {
 
     /// Adds the best predecessor of a task to its path.
     #[inline]
-    pub(super) fn settle(self, time: &mut [i64], from: &mut [u32], task: u32) -> Result<(), NoPath> {
+    pub(super) fn settle(self, time: &mut [i64], task: u32) -> Result<(), NoPath> {
         if self.path >= 0 {
             let path = &mut time[task as usize];
             *path = plus(*path, self.path, task)?;
-            from[task as usize] = self.task;
         }
         Ok(())
+    }
+
+    /// The best predecessor.
+    #[inline]
+    pub(super) fn task(self) -> Option<u32> {
+        (self.path >= 0).then_some(self.task)
     }
 }
 
@@ -174,17 +179,23 @@ fn pull_by_target(
     let mut from = vec![NONE; time.len()];
     // The target that is being looked at and the best among its sources so far.
     let (mut target, mut lead) = (0u32, Lead::NONE);
+    let mut settle = |time: &mut [i64], lead: Lead, target: u32| {
+        if let Some(best) = lead.task() {
+            from[target as usize] = best;
+        }
+        lead.settle(time, target)
+    };
     for chunk in chunks {
         stop_if(interrupted)?;
         for link in *chunk {
             if link.target != target {
-                lead.settle(&mut time, &mut from, target)?;
+                settle(&mut time, lead, target)?;
                 (target, lead) = (link.target, Lead::NONE);
             }
             lead = lead.or(time[link.source as usize], link.source);
         }
     }
-    lead.settle(&mut time, &mut from, target)?;
+    settle(&mut time, lead, target)?;
     Ok(PathTimes { time, from })
 }
 

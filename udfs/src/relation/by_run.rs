@@ -64,8 +64,8 @@ impl ByRun {
         }
         let (mut runs, mut ahead) = (Runs::new(), vec![]);
         for (place, ask) in divided().enumerate() {
-            // Links of one run cannot be divided.
-            if place > 0 && parts.disks.is_empty() && runs.len() < 2 {
+            // Links of one run cannot be divided: they come as they are asked for.
+            if place > 0 && runs.len() < 2 {
                 break;
             }
             let role = if place == 0 { Role::First } else { Role::Other };
