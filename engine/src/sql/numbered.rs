@@ -6,15 +6,15 @@
 //!
 //! ```text
 //! AggregateExec: FinalPartitioned, gby=[name]        WordsOfNumbersExec: [name]
-//!   AggregateExec: Partial, gby=[name]                 AggregateExec: FinalPartitioned, gby=[name, unnumbered]
-//!     scan                                               AggregateExec: Partial, gby=[name, unnumbered]
+//!   AggregateExec: Partial, gby=[name]                 AggregateExec: FinalPartitioned, gby=[name]
+//!     scan                                               AggregateExec: Partial, gby=[name]
 //!                                                          NumbersOfWordsExec: [name]
 //!                                                            scan
 //! ```
 //! The number is a hash of the word, always the same one, so that the order of groups does not depend on which thread saw a word first.
-//! Both operators share a table of the words that have numbers. A word that finds its number taken, or the table full, goes as
-//! it is through the column `unnumbered`, which is NULL for all others: what is in the table stays there, so that all rows of a word
-//! go one way.
+//! Both operators share a table of the words that have numbers. Where a word finds its number taken, or the table full, numbers will
+//! not do: the rows that are left are not read, and since no group is complete before all rows were, [`WordsOfNumbersExec`] can still
+//! group by the words themselves ([`Unnumbered`]), from the first row on.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,32 +22,33 @@ use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hasher};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, DictionaryArray, Int32Array, Int64Array, RecordBatch,
-    RecordBatchOptions, StringArray,
+    Array, ArrayRef, AsArray, DictionaryArray, Int32Array, Int64Array, RecordBatch, RecordBatchOptions, StringArray,
 };
 use datafusion::arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema, SchemaRef};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{DataFusionError, Result, exec_datafusion_err, internal_datafusion_err};
+use datafusion::common::{DataFusionError, Result, internal_datafusion_err, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
-use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::stream::{EmptyRecordBatchStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, InputOrderMode, PlanProperties,
 };
-use futures::StreamExt;
+use futures::future::ready;
+use futures::{StreamExt, TryStreamExt};
 
 use crate::sql::operators::{no_expressions, one_input, row_for_row};
+use crate::sql::order::gathered;
 use crate::words::Words;
 
 type Plan = Arc<dyn ExecutionPlan>;
 
-/// The column of words that have no number.
-const UNNUMBERED: &str = "unnumbered";
 /// The share of all memory that the table of words may take: the rest is for groups, which spill.
 const SHARE: usize = 8;
 /// Dictionaries whose numbers a stream remembers.
@@ -122,7 +123,6 @@ fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
         };
         groups.push((expr, name.clone()));
     }
-    groups.push((Arc::new(Column::new(UNNUMBERED, next)), UNNUMBERED.to_owned()));
     let groups = PhysicalGroupBy::new_single(groups);
     let step = |of: &AggregateExec, groups: PhysicalGroupBy, input: Plan| {
         let (functions, filters) = (of.aggr_expr().to_vec(), of.filter_expr().to_vec());
@@ -133,7 +133,12 @@ fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
         plan = Arc::new(step(last, groups.as_final(), plan)?);
     }
     let of_words = columns.iter().map(Option::is_some).collect();
-    Ok(Some(Arc::new(WordsOfNumbersExec::new(plan, of_words, last.schema(), &table))))
+    let words = Unnumbered {
+        groups: first.group_expr().clone(),
+        functions: first.aggr_expr().to_vec(),
+        filters: first.filter_expr().to_vec(),
+    };
+    Ok(Some(Arc::new(WordsOfNumbersExec::new(plan, of_words, words, last.schema(), &table))))
 }
 
 fn is_of_words(field: &Field) -> bool {
@@ -150,7 +155,8 @@ struct Known {
     /// By number: where the word stands in `text`.
     places: HashMap<i64, (usize, usize), BuildHasherDefault<Itself>>,
     memory: Option<MemoryReservation>,
-    is_full: bool,
+    /// A word has no number.
+    has_given_up: bool,
 }
 
 /// Numbers are hashes already.
@@ -171,9 +177,12 @@ impl Hasher for Itself {
     }
 }
 
+/// The number of a word that was not looked up yet.
+const UNSEEN: i64 = i64::MIN;
+
 /// The number of a word: the same in all threads and runs.
 fn number(word: &str) -> i64 {
-    BuildHasherDefault::<DefaultHasher>::default().hash_one(word) as i64
+    (BuildHasherDefault::<DefaultHasher>::default().hash_one(word) as i64).max(UNSEEN + 1)
 }
 
 impl Table {
@@ -186,11 +195,12 @@ impl Table {
 impl Known {
     /// Whether the number is this word's, which it is from then on where it was free.
     fn is_of(&mut self, number: i64, word: &str, context: &TaskContext) -> bool {
-        match self.places.get(&number) {
+        let is_of = match self.places.get(&number) {
             Some(&(from, to)) => self.text.get(from..to) == Some(word),
-            None if self.is_full => false,
             None => self.add(number, word, context),
-        }
+        };
+        self.has_given_up |= !is_of;
+        is_of
     }
 
     fn add(&mut self, number: i64, word: &str, context: &TaskContext) -> bool {
@@ -204,7 +214,6 @@ impl Known {
         };
         let more = word.len() + OF_PLACE;
         if memory.size() + more > most || memory.try_grow(more).is_err() {
-            self.is_full = true;
             return false;
         }
         let from = self.text.len();
@@ -226,9 +235,9 @@ fn properties(schema: SchemaRef, input: &Plan) -> Arc<PlanProperties> {
     Arc::new(PlanProperties::new(equivalences, partitions, input.pipeline_behavior(), input.boundedness()))
 }
 
-/// Adds a column of numbers for each of some columns of words, and [`UNNUMBERED`].
+/// Adds a column of numbers for each of some columns of words.
 #[derive(Debug)]
-struct NumbersOfWordsExec {
+pub(super) struct NumbersOfWordsExec {
     input: Plan,
     columns: Vec<usize>,
     table: Arc<Table>,
@@ -248,7 +257,6 @@ impl NumbersOfWordsExec {
                 field.is_nullable(),
             )));
         }
-        fields.push(Arc::new(Field::new(UNNUMBERED, DataType::Binary, true)));
         let schema = Arc::new(Schema::new_with_metadata(fields, before.metadata().clone()));
         let properties = properties(schema, &input);
         NumbersOfWordsExec { input, columns, table: Arc::clone(table), properties }
@@ -278,7 +286,12 @@ impl ExecutionPlan for NumbersOfWordsExec {
         let (table, made) = (Arc::clone(&self.table), Arc::clone(&schema));
         let mut columns: Vec<Numbered> =
             self.columns.iter().map(|&column| Numbered { column, seen: Vec::new() }).collect();
-        let rows = input.map(move |batch| with_numbers(&batch?, &mut columns, &table, &made, &context));
+        // Once a word has no number, what comes would be for nothing.
+        let rows = input.map(move |batch| {
+            let numbered = batch.and_then(|batch| with_numbers(&batch, &mut columns, &table, &made, &context));
+            numbered.transpose()
+        });
+        let rows = rows.take_while(|rows| ready(rows.is_some())).filter_map(ready);
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 }
@@ -286,107 +299,73 @@ impl ExecutionPlan for NumbersOfWordsExec {
 /// A column of words, and what numbers the words of its last dictionaries have.
 struct Numbered {
     column: usize,
-    seen: Vec<(ArrayRef, Vec<Entry>)>,
+    seen: Vec<(StringArray, Vec<i64>)>,
 }
 
-/// What is known of a word of a dictionary.
-#[derive(Clone, Copy, Default)]
-struct Entry {
-    number: i64,
-    state: State,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum State {
-    #[default]
-    Unseen,
-    Known,
-    Unnumbered,
-}
-
+/// The batch with the numbers of its words; `None` once a word has none.
 fn with_numbers(
     batch: &RecordBatch,
     columns: &mut [Numbered],
     table: &Table,
     schema: &SchemaRef,
     context: &TaskContext,
-) -> Result<RecordBatch> {
+) -> Result<Option<RecordBatch>> {
     let mut arrays = batch.columns().to_vec();
-    // By row: the words without a number, each behind the place of its column and its length.
-    let mut unnumbered: Vec<Vec<u8>> = Vec::new();
-    for (place, column) in columns.iter_mut().enumerate() {
+    for column in columns.iter_mut() {
         let dictionary = batch.column(column.column).as_dictionary_opt::<Int32Type>();
         let dictionary = dictionary.ok_or_else(|| internal_datafusion_err!("a column of words is none"))?;
-        arrays.push(Arc::new(column.numbers(dictionary, table, context, |row, word| {
-            unnumbered.resize(batch.num_rows(), Vec::new());
-            let text = &mut unnumbered[row];
-            text.extend_from_slice(&(place as u32).to_le_bytes());
-            text.extend_from_slice(&(word.len() as u64).to_le_bytes());
-            text.extend_from_slice(word.as_bytes());
-        })?));
-    }
-    arrays.push(match unnumbered.is_empty() {
-        true => Arc::new(BinaryArray::new_null(batch.num_rows())),
-        false => {
-            let bytes: usize = unnumbered.iter().map(Vec::len).sum();
-            i32::try_from(bytes).map_err(|_| exec_datafusion_err!("the words of one batch come to more than 2 GB"))?;
-            let mut builder = BinaryBuilder::with_capacity(batch.num_rows(), bytes);
-            unnumbered.iter().for_each(|text| builder.append_option((!text.is_empty()).then_some(text)));
-            Arc::new(builder.finish())
+        match column.numbers(dictionary, table, context)? {
+            Some(numbers) => arrays.push(Arc::new(numbers)),
+            None => return Ok(None),
         }
-    });
+    }
+    if table.known().has_given_up {
+        return Ok(None);
+    }
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-    Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
+    Ok(Some(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?))
 }
 
 impl Numbered {
-    /// The numbers of the words of a batch; `unnumbered` is told of each row whose word has none.
+    /// The numbers of the words of a batch; `None` where a word has none.
     fn numbers(
         &mut self,
         dictionary: &DictionaryArray<Int32Type>,
         table: &Table,
         context: &TaskContext,
-        mut unnumbered: impl FnMut(usize, &str),
-    ) -> Result<Int64Array> {
-        let values = dictionary.values();
-        let words = values.as_string_opt::<i32>();
+    ) -> Result<Option<Int64Array>> {
+        let words = dictionary.values().as_string_opt::<i32>();
         let words = words.ok_or_else(|| internal_datafusion_err!("the words of a dictionary are no texts"))?;
-        let entries = self.entries(values);
+        let of_words = self.of_words(words);
         let nulls = dictionary.logical_nulls();
         let is_null = |row: usize| nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         let mut known = None;
         let mut numbers = Vec::with_capacity(dictionary.len());
         for (row, &key) in dictionary.keys().values().iter().enumerate() {
-            if is_null(row) {
-                numbers.push(0);
-                continue;
-            }
             let key = key as usize;
-            let entry = &mut entries[key];
-            if entry.state == State::Unseen {
+            let mut number_of_row = of_words.get(key).copied().unwrap_or(UNSEEN);
+            if number_of_row == UNSEEN && !is_null(row) {
                 let word = words.value(key);
-                let number = number(word);
-                let known = known.get_or_insert_with(|| table.known());
-                let state = if known.is_of(number, word, context) { State::Known } else { State::Unnumbered };
-                *entry = Entry { number, state };
+                number_of_row = number(word);
+                if !known.get_or_insert_with(|| table.known()).is_of(number_of_row, word, context) {
+                    return Ok(None);
+                }
+                of_words[key] = number_of_row;
             }
-            if entry.state == State::Unnumbered {
-                unnumbered(row, words.value(key));
-            }
-            numbers.push(entry.number);
+            numbers.push(number_of_row);
         }
-        Ok(Int64Array::new(numbers.into(), nulls))
+        Ok(Some(Int64Array::new(numbers.into(), nulls)))
     }
 
     /// What is known of the words of a dictionary.
-    fn entries(&mut self, values: &ArrayRef) -> &mut Vec<Entry> {
-        let place = match self.seen.iter().position(|(seen, _)| Arc::ptr_eq(seen, values)) {
+    fn of_words(&mut self, words: &StringArray) -> &mut [i64] {
+        let place = match self.seen.iter().position(|(seen, _)| are_same(seen, words)) {
             Some(place) => place,
             None => {
                 if self.seen.len() == REMEMBERED {
                     self.seen.remove(0);
                 }
-                self.seen.push((Arc::clone(values), vec![Entry::default(); values.len()]));
+                self.seen.push((words.clone(), vec![UNSEEN; words.len()]));
                 self.seen.len() - 1
             }
         };
@@ -394,21 +373,65 @@ impl Numbered {
     }
 }
 
-/// Puts words in the place of their numbers, and takes [`UNNUMBERED`] away.
+/// Whether two arrays are of the same memory: a reader of Parquet makes an array anew for each batch of one dictionary.
+fn are_same(one: &StringArray, other: &StringArray) -> bool {
+    one.len() == other.len()
+        && one.value_offsets().as_ptr() == other.value_offsets().as_ptr()
+        && one.value_data().as_ptr() == other.value_data().as_ptr()
+}
+
+/// How to group by the words themselves.
+#[derive(Debug, Clone)]
+struct Unnumbered {
+    groups: PhysicalGroupBy,
+    functions: Vec<Arc<AggregateFunctionExpr>>,
+    filters: Vec<Option<Arc<dyn PhysicalExpr>>>,
+}
+
+impl Unnumbered {
+    /// The groups of what the numbers below `plan` are of, read anew.
+    fn execute(&self, plan: &Plan, table: &Arc<Table>, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let mut below = Arc::clone(plan);
+        let input = loop {
+            if let Some(numbers) = below.downcast_ref::<NumbersOfWordsExec>()
+                && Arc::ptr_eq(&numbers.table, table)
+            {
+                break Arc::clone(&numbers.input);
+            }
+            let [input] = below.children()[..] else {
+                return internal_err!("the words of a group have no operator that numbers them");
+            };
+            below = Arc::clone(input);
+        };
+        let input = gathered(reset_plan_states(input)?)?;
+        let (groups, functions, filters) = (self.groups.clone(), self.functions.clone(), self.filters.clone());
+        let schema = input.schema();
+        AggregateExec::try_new(AggregateMode::Single, groups, functions, filters, input, schema)?.execute(0, context)
+    }
+}
+
+/// Puts words in the place of their numbers.
 #[derive(Debug)]
 struct WordsOfNumbersExec {
     input: Plan,
     /// By key of the groups.
     of_words: Vec<bool>,
+    unnumbered: Unnumbered,
     schema: SchemaRef,
     table: Arc<Table>,
     properties: Arc<PlanProperties>,
 }
 
 impl WordsOfNumbersExec {
-    fn new(input: Plan, of_words: Vec<bool>, schema: SchemaRef, table: &Arc<Table>) -> WordsOfNumbersExec {
+    fn new(
+        input: Plan,
+        of_words: Vec<bool>,
+        unnumbered: Unnumbered,
+        schema: SchemaRef,
+        table: &Arc<Table>,
+    ) -> WordsOfNumbersExec {
         let properties = properties(Arc::clone(&schema), &input);
-        WordsOfNumbersExec { input, of_words, schema, table: Arc::clone(table), properties }
+        WordsOfNumbersExec { input, of_words, unnumbered, schema, table: Arc::clone(table), properties }
     }
 }
 
@@ -430,6 +453,7 @@ impl ExecutionPlan for WordsOfNumbersExec {
     one_input!("WordsOfNumbersExec", |this, input| Ok(Arc::new(WordsOfNumbersExec::new(
         input,
         this.of_words.clone(),
+        this.unnumbered.clone(),
         Arc::clone(&this.schema),
         &this.table
     ))));
@@ -437,49 +461,65 @@ impl ExecutionPlan for WordsOfNumbersExec {
     row_for_row!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let input = self.input.execute(partition, context)?;
+        let mut numbered = self.input.execute(partition, Arc::clone(&context))?;
         let (table, of_words) = (Arc::clone(&self.table), self.of_words.clone());
-        let schema = self.schema();
-        let made = Arc::clone(&schema);
-        let rows = input.map(move |batch| with_words(&batch?, &of_words, &table, &made));
+        let (input, unnumbered) = (Arc::clone(&self.input), self.unnumbered.clone());
+        let (schema, made) = (self.schema(), self.schema());
+        let rows = async move {
+            // It comes when all rows have been numbered, or when one could not be.
+            let first = numbered.next().await;
+            let has_given_up = {
+                let mut known = table.known();
+                let has_given_up = known.has_given_up;
+                if has_given_up {
+                    *known = Known { has_given_up, ..Known::default() };
+                }
+                has_given_up
+            };
+            let empty: SendableRecordBatchStream = Box::pin(EmptyRecordBatchStream::new(Arc::clone(&made)));
+            if has_given_up {
+                drop(numbered);
+                return match partition {
+                    0 => unnumbered.execute(&input, &table, context),
+                    _ => Ok(empty),
+                };
+            }
+            let schema = Arc::clone(&made);
+            let batches = futures::stream::iter(first).chain(numbered);
+            let rows = batches.map(move |batch| with_words(&batch?, &of_words, &table, &made));
+            Ok::<SendableRecordBatchStream, DataFusionError>(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        };
+        let rows = futures::stream::once(rows).try_flatten();
         Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
     }
 }
 
 fn with_words(batch: &RecordBatch, of_words: &[bool], table: &Table, schema: &SchemaRef) -> Result<RecordBatch> {
-    let no_numbers = || internal_datafusion_err!("groups of words have no numbers");
-    let unnumbered = batch.column(of_words.len()).as_binary_opt::<i32>().ok_or_else(no_numbers)?;
     let known = table.known();
     let mut arrays = Vec::with_capacity(schema.fields().len());
-    let mut place = 0;
     for (column, array) in batch.columns().iter().enumerate() {
-        match of_words.get(column) {
+        arrays.push(match of_words.get(column) {
             Some(true) => {
-                let numbers = array.as_primitive_opt::<Int64Type>().ok_or_else(no_numbers)?;
-                arrays.push(words(numbers, unnumbered, place, &known)?);
-                place += 1;
+                let numbers = array.as_primitive_opt::<Int64Type>();
+                words(numbers.ok_or_else(|| internal_datafusion_err!("groups of words have no numbers"))?, &known)?
             }
-            Some(false) => arrays.push(Arc::clone(array)),
-            None if column == of_words.len() => {}
-            None => arrays.push(Arc::clone(array)),
-        }
+            _ => Arc::clone(array),
+        });
     }
     drop(known);
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     Ok(RecordBatch::try_new_with_options(Arc::clone(schema), arrays, &options)?)
 }
 
-/// The words of one column. `place`: the place of the column among those of words.
-fn words(numbers: &Int64Array, unnumbered: &BinaryArray, place: u32, known: &Known) -> Result<ArrayRef> {
+/// The words of one column.
+fn words(numbers: &Int64Array, known: &Known) -> Result<ArrayRef> {
     let mut words = Words::default();
     let mut keys_of: HashMap<i64, i32, BuildHasherDefault<Itself>> = HashMap::default();
     let mut keys = Vec::with_capacity(numbers.len());
-    for (row, number) in numbers.iter().enumerate() {
-        let without = if unnumbered.is_null(row) { None } else { unnumbered_word(unnumbered.value(row), place)? };
-        keys.push(match (number, without) {
-            (None, _) => None,
-            (Some(_), Some(word)) => Some(words.intern(word)),
-            (Some(number), None) => Some(match keys_of.get(&number) {
+    for number in numbers {
+        keys.push(match number {
+            None => None,
+            Some(number) => Some(match keys_of.get(&number) {
                 Some(&key) => key,
                 None => {
                     let key = words.intern(known.word(number)?);
@@ -494,22 +534,6 @@ fn words(numbers: &Int64Array, unnumbered: &BinaryArray, place: u32, known: &Kno
         false => words.into_values()?,
     };
     Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::from(keys), values)?))
-}
-
-/// The word that a row has for a column, where it has no number.
-fn unnumbered_word(mut text: &[u8], wanted: u32) -> Result<Option<&str>> {
-    let cut = || internal_datafusion_err!("a word without a number is cut");
-    while !text.is_empty() {
-        let (place, behind) = text.split_first_chunk().ok_or_else(cut)?;
-        let (length, behind) = behind.split_first_chunk().ok_or_else(cut)?;
-        let length = usize::try_from(u64::from_le_bytes(*length)).map_err(|_| cut())?;
-        let (word, behind) = behind.split_at_checked(length).ok_or_else(cut)?;
-        if u32::from_le_bytes(*place) == wanted {
-            return Ok(Some(std::str::from_utf8(word).map_err(|error| DataFusionError::External(Box::new(error)))?));
-        }
-        text = behind;
-    }
-    Ok(None)
 }
 
 #[cfg(test)]
@@ -623,20 +647,6 @@ mod tests {
         assert!(known.is_of(7, "one", &context));
         assert_eq!(known.word(7).unwrap(), "one");
         assert!(known.word(8).is_err());
-        known.is_full = true;
-        assert!(!known.is_of(8, "two", &context));
-    }
-
-    #[test]
-    fn words_without_numbers_keep_the_place_of_their_column() {
-        let mut text = Vec::new();
-        for (place, word) in [(0_u32, "a"), (2, ""), (3, "é")] {
-            text.extend_from_slice(&place.to_le_bytes());
-            text.extend_from_slice(&(word.len() as u64).to_le_bytes());
-            text.extend_from_slice(word.as_bytes());
-        }
-        let words = [0, 1, 2, 3].map(|place| unnumbered_word(&text, place).unwrap());
-        assert_eq!(words, [Some("a"), None, Some(""), Some("é")]);
-        assert!(unnumbered_word(&text[..text.len() - 1], 3).is_err());
+        assert!(known.has_given_up);
     }
 }

@@ -4,7 +4,8 @@
 //! pages → by the least and greatest value of each      rows of tasks → by what the conditions say of them, before other columns are read
 //! ```
 //! Rows that stand in the order of the trace are decoded batch by batch. Those of tasks are sorted by location in a group of more than a
-//! page: of these, the wanted rows of one group are in memory at once, and are brought into their order batch by batch.
+//! page: of these, the wanted rows of one group are in memory at once, and are brought into their order batch by batch, unless
+//! whoever asks does not mind the order.
 //!
 //! What comes from the file is compared with checksums first ([`super::blocks`]) and checked then: a stranger's file may have right
 //! checksums and wrong numbers. A panic of the Parquet reader is damage of the file, too.
@@ -88,6 +89,8 @@ pub(super) struct Wanted<'a> {
     pub(super) run: &'a str,
     /// So many rows at most.
     pub(super) limit: Option<usize>,
+    /// Whether they may come in any order.
+    pub(super) any_order: bool,
     /// Counts the bytes that are read.
     pub(super) count: Option<&'a Count>,
 }
@@ -95,7 +98,7 @@ pub(super) struct Wanted<'a> {
 impl Wanted<'_> {
     /// All rows of these columns.
     pub(super) fn all(columns: &[usize]) -> Wanted<'_> {
-        Wanted { columns, conditions: &[], run: "", limit: None, count: None }
+        Wanted { columns, conditions: &[], run: "", limit: None, any_order: false, count: None }
     }
 }
 
@@ -318,10 +321,17 @@ impl Group {
         let selection = self.pages(&file, wanted)?;
         let state = match selection {
             Some(selection) if !selection.selects_any() => State::Done,
-            selection if self.is_clustered() => self.sorted(&file, wanted, selection.as_ref())?,
+            selection if self.is_clustered() && !self.as_they_stand(wanted) => {
+                self.sorted(&file, wanted, selection.as_ref())?
+            }
             selection => self.streamed(&file, wanted, selection)?,
         };
         Ok(Rows { group: self.clone(), columns: wanted.columns.to_vec(), schema, state })
+    }
+
+    /// Whether all rows are wanted, in no order: they are decoded batch by batch, and nothing is looked up.
+    fn as_they_stand(&self, wanted: Wanted<'_>) -> bool {
+        wanted.any_order && wanted.conditions.is_empty() && self.kept.is_none()
     }
 
     /// All rows as one batch.

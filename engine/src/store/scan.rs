@@ -243,8 +243,25 @@ struct StoredExec {
     conditions: Arc<Vec<Condition>>,
     /// So many rows of each partition are enough.
     limit: Option<usize>,
+    /// Whether rows may come as they stand in the files.
+    any_order: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
+}
+
+/// The same scan for whom the order of rows does not matter; `None` for other operators.
+pub(crate) fn in_any_order(plan: &dyn ExecutionPlan) -> Option<Arc<dyn ExecutionPlan>> {
+    let scan = plan.downcast_ref::<StoredExec>().filter(|scan| scan.limit.is_none())?;
+    Some(Arc::new(StoredExec {
+        table: scan.table,
+        columns: scan.columns.clone(),
+        partitions: scan.partitions.clone(),
+        conditions: Arc::clone(&scan.conditions),
+        limit: None,
+        any_order: true,
+        properties: Arc::clone(&scan.properties),
+        metrics: ExecutionPlanMetricsSet::new(),
+    }))
 }
 
 impl StoredExec {
@@ -264,7 +281,7 @@ impl StoredExec {
         );
         let (conditions, properties) = (Arc::new(conditions), Arc::new(properties));
         let metrics = ExecutionPlanMetricsSet::new();
-        Ok(StoredExec { table, columns, partitions, conditions, limit, properties, metrics })
+        Ok(StoredExec { table, columns, partitions, conditions, limit, any_order: false, properties, metrics })
     }
 }
 
@@ -280,7 +297,8 @@ impl DisplayAs for StoredExec {
             return Ok(());
         }
         let groups: usize = self.partitions.iter().map(Vec::len).sum();
-        write!(f, "StoredExec: {}, {groups} groups of rows", self.table)
+        let order = if self.any_order { ", in any order" } else { "" };
+        write!(f, "StoredExec: {}, {groups} groups of rows{order}", self.table)
     }
 }
 
@@ -308,6 +326,7 @@ impl ExecutionPlan for StoredExec {
             schema: self.schema(),
             memory,
             left: self.limit,
+            any_order: self.any_order,
             now: Source::Nothing,
             rows_read: MetricBuilder::new(&self.metrics).output_rows(partition),
             bytes_read: MetricBuilder::new(&self.metrics).counter("bytes_read", partition),
@@ -341,6 +360,7 @@ struct Reading {
     memory: MemoryReservation,
     /// So many rows are wanted yet.
     left: Option<usize>,
+    any_order: bool,
     now: Source,
     rows_read: Count,
     bytes_read: Count,
@@ -430,7 +450,14 @@ impl Reading {
         }
         self.groups_read.add(1);
         let (columns, count) = (columns.as_slice(), Some(&self.bytes_read));
-        let wanted = Wanted { columns, conditions: &self.conditions, run: run.name(), limit: self.left, count };
+        let wanted = Wanted {
+            columns,
+            conditions: &self.conditions,
+            run: run.name(),
+            limit: self.left,
+            any_order: self.any_order,
+            count,
+        };
         let rows = group.read(wanted).map_err(of_store)?;
         self.memory.try_resize(rows.bytes())?;
         Ok(Source::Stored(Box::new(rows), run))

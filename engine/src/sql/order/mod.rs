@@ -36,8 +36,10 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::joins::{HashJoinExec, NestedLoopJoinExec, PartitionMode};
 use datafusion::physical_plan::limit::{GlobalLimitExec, LocalLimitExec};
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::scalar_subquery::ScalarSubqueryExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -51,10 +53,11 @@ use in_order::InOrderExec;
 use waiting::Turns;
 
 use crate::sql::long_constants::LongConstants;
-use crate::sql::numbered::WordsAsNumbers;
+use crate::sql::numbered::{NumbersOfWordsExec, WordsAsNumbers};
 use crate::sql::offsets::{self, HideOffsets, ShowOffsets};
 use crate::sql::omitted_rules;
 use crate::sql::unproven::ForgetUnproven;
+use crate::store;
 
 /// The rule of DataFusion before which rows are brought into order: what follows looks at the finished plan.
 const BEFORE: &str = "EnsureCooperative";
@@ -135,7 +138,7 @@ impl PhysicalOptimizerRule for RowsInOrder {
 }
 
 /// The plan with one partition: whoever executes it would take several as they arrive.
-fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+pub(super) fn gathered(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     Ok(match plan.output_partitioning().partition_count() {
         0 | 1 => plan,
         _ => {
@@ -169,6 +172,9 @@ fn in_order(plan: Arc<dyn ExecutionPlan>, is_seen: bool) -> Result<Arc<dyn Execu
             .zip(children)
             .map(|(before, after)| as_they_arrive(before, after))
             .collect();
+    }
+    if plan.is::<AggregateExec>() && !seen {
+        children = children.into_iter().map(in_any_order).collect::<Result<_>>()?;
     }
     let plan = replace_children_if_necessary(plan, children)?;
     if let Some(coalesce) = plan.downcast_ref::<CoalescePartitionsExec>() {
@@ -205,6 +211,29 @@ fn seen_below(plan: &Arc<dyn ExecutionPlan>, is_seen: bool) -> bool {
         return false;
     }
     is_seen
+}
+
+/// The plan of rows whose order nobody sees, as far as that goes through operators that give each row what it has anyway: scans of a
+/// store need not bring them into the order of the trace.
+fn in_any_order(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    if let Some(scan) = store::in_any_order(plan.as_ref()) {
+        return Ok(scan);
+    }
+    let passes = plan.is::<FilterExec>()
+        || plan.is::<ProjectionExec>()
+        || plan.is::<NumbersOfWordsExec>()
+        || plan.is::<HashJoinExec>()
+        || plan.is::<UnionExec>()
+        || plan.is::<RepartitionExec>()
+        || plan.is::<DealExec>()
+        || plan.is::<CoalescePartitionsExec>()
+        || plan.is::<InOrderExec>();
+    if !passes || plan.fetch().is_some() {
+        return Ok(plan);
+    }
+    let children = plan.children().into_iter().map(|child| in_any_order(Arc::clone(child)));
+    let children = children.collect::<Result<Vec<_>>>()?;
+    replace_children_if_necessary(plan, children)
 }
 
 /// Aggregates whose value depends on the order of rows.
