@@ -1,6 +1,6 @@
 //! Question: does every saved query, and with it every fact of a page, grow no faster than what it reads?
 //!
-//! `cargo run --release --example growth [--full] [QUERY…]`: traces double in one dimension (tasks, messages, names, locations), each query
+//! `cargo run --release --example growth [--full] [--by=DIMENSION] [QUERY…]`: traces double in one dimension (tasks, messages, names, locations), each query
 //! is asked once for each size, and the slope of its times says how it grows: 1 is linear, 1.3 and more is marked. What takes longer than
 //! [`LATE`] is not asked of larger traces. `--full` ends at 5 million tasks and messages, a million names and 100 000 locations.
 
@@ -63,7 +63,8 @@ fn main() {
         .filter(|name| wanted.is_empty() || wanted.iter().any(|wanted| *wanted == name))
         .map(|name| library.find(name).expect("a sound query").expect("a query of this name"))
         .collect();
-    for (dimension, size, short, full) in DIMENSIONS {
+    let by = arguments.iter().find_map(|argument| argument.strip_prefix("--by="));
+    for (dimension, size, short, full) in DIMENSIONS.into_iter().filter(|(name, ..)| by.is_none_or(|by| by == *name)) {
         let [from, to] = if is_full { full } else { short };
         let sizes: Vec<usize> =
             std::iter::successors(Some(from), |size| Some(size * 2)).take_while(|&size| size <= to).collect();
