@@ -4,7 +4,7 @@
 -- chart: bar x=change_points y=name
 --
 -- Shares, since runs are sampled for different times: a point is a hundredth of the run. `mostly_under` is the caller under which
--- most of the change is, where it is more than half.
+-- more than half of these points are, and where a frame moved, also that of before.
 WITH frames AS (
   SELECT s.run, s.name, p.name AS caller, sum(s.self_time) AS self_weight,
     100.0 * sum(s.self_time) / nullif(sum(sum(s.self_time)) OVER (PARTITION BY s.run), 0) AS percent
@@ -19,14 +19,16 @@ WITH frames AS (
   GROUP BY name, caller
 ), changes AS (
   SELECT name, sum(base_weight) AS base_weight, sum(new_weight) AS new_weight, sum(base_percent) AS base_percent, sum(new_percent) AS new_percent,
-    first_value(caller ORDER BY abs(new_percent - base_percent) DESC, caller) AS caller,
-    first_value(new_percent - base_percent ORDER BY abs(new_percent - base_percent) DESC, caller) AS caller_change
+    sum(new_percent) - sum(base_percent) AS change, bool_or(base_weight <> new_weight) AS differs,
+    max(new_percent - base_percent) AS gain, first_value(caller ORDER BY new_percent - base_percent DESC, caller) AS gained,
+    max(base_percent - new_percent) AS loss, first_value(caller ORDER BY new_percent - base_percent, caller) AS lost
   FROM callers
   GROUP BY name
 )
-SELECT name, CASE WHEN caller_change / nullif(new_percent - base_percent, 0) > 0.5 THEN caller END AS mostly_under, base_weight, new_weight,
-  round(base_percent, 2) AS base_percent, round(new_percent, 2) AS new_percent, round(new_percent - base_percent, 2) AS change_points
+SELECT name, CASE WHEN least(gain, loss) > abs(change) THEN gained || ', before ' || lost
+    WHEN change > 0 AND gain > 0.5 * change THEN gained WHEN change < 0 AND loss > 0.5 * -change THEN lost END AS mostly_under,
+  base_weight, new_weight, round(base_percent, 2) AS base_percent, round(new_percent, 2) AS new_percent, round(change, 2) AS change_points
 FROM changes
-WHERE base_weight <> new_weight
-ORDER BY abs(new_percent - base_percent) DESC, name
+WHERE differs
+ORDER BY greatest(abs(change), least(gain, loss)) DESC, name
 LIMIT 30

@@ -135,9 +135,9 @@ fn folded_stacks_are_weighed_and_not_timed() {
                  ─────────────┼─────────────┼────────────┼────────────────
                   100 weights │ 160 weights │ 60 weights │           60.0
                  what changed, the weight by name of frame (base=base.folded, new=new.folded; `tq report base=base.folded new=new.folded` tells more):
-                  name │ base_weight │ new_weight │ base_percent │ new_percent │ change_points
-                 ──────┼─────────────┼────────────┼──────────────┼─────────────┼───────────────
-                  read │          30 │         90 │         30.0 │       56.25 │         26.25
+                  name │ mostly_under │ base_weight │ new_weight │ base_percent │ new_percent │ change_points
+                 ──────┼──────────────┼─────────────┼────────────┼──────────────┼─────────────┼───────────────
+                  read │ main         │          30 │         90 │         30.0 │       56.25 │         26.25
         1 check: 1 failed
         --- exit 1
     "#]]);
@@ -149,9 +149,9 @@ fn folded_stacks_are_weighed_and_not_timed() {
 
         What changed most: the share of each frame itself, a point is a hundredth of the run
 
-         name │ base_weight │ new_weight │ base_percent │ new_percent │ change_points
-        ──────┼─────────────┼────────────┼──────────────┼─────────────┼───────────────
-         read │          30 │         90 │         30.0 │       56.25 │         26.25
+         name │ mostly_under │ base_weight │ new_weight │ base_percent │ new_percent │ change_points
+        ──────┼──────────────┼─────────────┼────────────┼──────────────┼─────────────┼───────────────
+         read │ main         │          30 │         90 │         30.0 │       56.25 │         26.25
         --- exit 0
     "#]]);
     let page = place.tq("report base=base.folded new=new.folded --tables").stdout;

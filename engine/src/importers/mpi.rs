@@ -1,47 +1,148 @@
 //! What calls of MPI are, told by their names: where a trace does not say what its tasks do.
 
-/// The role of a task that has the name of an MPI call; `None` for every other name. A wait or a probe only waits, setting up and
-/// asking is the runtime's work, and every other call communicates. Names as in the MPI standard, also of the profiling interface
-/// (`PMPI_Send`) and as Fortran compilers write them (`mpi_send_`).
+/// Calls that only wait.
+const WAITS: [&str; 7] = ["mprobe", "probe", "wait", "waitall", "waitany", "waitsome", "win_wait"];
+
+/// Calls that send, receive, test, or meet others. Those that begin with `i` (not blocking) or end with `_init` (persistent) are not
+/// listed again.
+const COMMUNICATION: [&str; 65] = [
+    "accumulate",
+    "allgather",
+    "allgatherv",
+    "allreduce",
+    "alltoall",
+    "alltoallv",
+    "alltoallw",
+    "barrier",
+    "bcast",
+    "bsend",
+    "cancel",
+    "compare_and_swap",
+    "exscan",
+    "fetch_and_op",
+    "gather",
+    "gatherv",
+    "get",
+    "get_accumulate",
+    "iprobe",
+    "mrecv",
+    "neighbor_allgather",
+    "neighbor_allgatherv",
+    "neighbor_alltoall",
+    "neighbor_alltoallv",
+    "neighbor_alltoallw",
+    "parrived",
+    "pready",
+    "precv",
+    "psend",
+    "put",
+    "raccumulate",
+    "recv",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_block",
+    "rget",
+    "rget_accumulate",
+    "rput",
+    "rsend",
+    "scan",
+    "scatter",
+    "scatterv",
+    "send",
+    "sendrecv",
+    "sendrecv_replace",
+    "ssend",
+    "start",
+    "startall",
+    "test",
+    "testall",
+    "testany",
+    "testsome",
+    "win_complete",
+    "win_fence",
+    "win_flush",
+    "win_flush_all",
+    "win_flush_local",
+    "win_flush_local_all",
+    "win_lock",
+    "win_lock_all",
+    "win_post",
+    "win_start",
+    "win_test",
+    "win_unlock",
+    "win_unlock_all",
+];
+
+/// The role of a task that has the name of a call of MPI (its standard, version 4.1) that waits, communicates, or sets MPI up; `None` for every
+/// other name. Also of the profiling interface (`PMPI_Send`), as Fortran compilers write them (`mpi_send_`), with large counts
+/// (`MPI_Send_c`) and with arguments behind (`MPI_Wait(request)`).
 pub(super) fn role(name: &str) -> Option<&'static str> {
     let call = name.strip_prefix(['p', 'P']).unwrap_or(name);
     let (_, call) = call.split_at_checked(4).filter(|(prefix, _)| prefix.eq_ignore_ascii_case("mpi_"))?;
-    let call = call.to_ascii_lowercase();
-    let mut words = call.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    Some(match (words.next().unwrap_or(""), words.next()) {
-        ("wait" | "waitall" | "waitany" | "waitsome" | "probe" | "mprobe", _) => "wait",
-        // Input and output is the program's own work.
-        ("file", _) => return None,
-        // Of one-sided communication; all other calls that begin so ask the runtime.
-        ("get", None | Some("accumulate")) => "communication",
-        (
-            "init" | "initialized" | "finalize" | "finalized" | "abort" | "session" | "wtime" | "wtick" | "get"
-            | "comm" | "group" | "type" | "info" | "op" | "attr",
-            _,
-        ) => "runtime",
-        _ => "communication",
-    })
+    let call = call.split('(').next().unwrap_or(call).trim_end().trim_end_matches('_').to_ascii_lowercase();
+    let call = call.strip_suffix("_c").unwrap_or(&call);
+    let is_one_of = |calls: &[&str], call: &str| calls.binary_search(&call).is_ok();
+    let communicates = |call: &str| is_one_of(&COMMUNICATION, call.strip_suffix("_init").unwrap_or(call));
+    if is_one_of(&WAITS, call) {
+        Some("wait")
+    } else if communicates(call) || call.strip_prefix('i').is_some_and(communicates) {
+        Some("communication")
+    } else if matches!(call, "init" | "init_thread" | "finalize" | "abort" | "session_init" | "session_finalize") {
+        Some("runtime")
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::role;
+    use super::{COMMUNICATION, WAITS, role};
 
     #[test]
     fn calls_are_told_by_their_names() {
-        for wait in ["MPI_Wait", "MPI_Waitall", "PMPI_Waitany", "mpi_waitsome_", "MPI_Probe", "MPI_Wait(req)"] {
+        for wait in
+            ["MPI_Wait", "MPI_Waitall", "PMPI_Waitany", "mpi_waitsome_", "MPI_Probe", "MPI_Wait(req)", "MPI_Win_wait"]
+        {
             assert_eq!(role(wait), Some("wait"), "{wait}");
         }
-        for call in ["MPI_Isend", "MPI_Allreduce", "MPI_Barrier", "MPI_Get", "MPI_Get_accumulate", "MPI_DATA_PLD_SND"] {
+        let calls = [
+            "MPI_Isend",
+            "MPI_Allreduce",
+            "MPI_Iallreduce_c",
+            "MPI_Allreduce_init",
+            "MPI_Barrier",
+            "MPI_Get",
+            "MPI_Ineighbor_alltoallw",
+            "mpi_sendrecv__",
+            "MPI_Imrecv",
+        ];
+        for call in calls {
             assert_eq!(role(call), Some("communication"), "{call}");
         }
-        for call in
-            ["MPI_Init_thread", "MPI_Finalize", "MPI_Comm_rank", "MPI_Get_count", "MPI_Type_commit", "MPI_Wtime"]
-        {
+        for call in ["MPI_Init_thread", "MPI_Finalize", "mpi_init_"] {
             assert_eq!(role(call), Some("runtime"), "{call}");
         }
-        for other in ["MPI", "stencil", "pmpi", "", "my_MPI_Wait", "mpiexec", "MPI_File_write_all"] {
+        let others = [
+            "MPI",
+            "MPI_",
+            "stencil",
+            "pmpi",
+            "",
+            "my_MPI_Wait",
+            "mpiexec",
+            "mpi_solver",
+            "MPI_File_write_all",
+            "MPI_Waiting for godot",
+            "MPI_Get_count",
+            "MPI_Reduce_local",
+        ];
+        for other in others {
             assert_eq!(role(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn lists_are_sorted() {
+        assert!(WAITS.is_sorted() && COMMUNICATION.is_sorted());
     }
 }

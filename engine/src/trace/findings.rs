@@ -517,6 +517,8 @@ findings! {
             "Times without a unit, and what they were taken as; `--option table.start=COLUMN:us` and the like say it.";
         UNKNOWN_REFERENCE "unknown_reference" Lost Recording
             "References to a task that is not there: links are left out, other columns NULL.";
+        UNKNOWN_ROLE "unknown_role" Info Recording
+            "Tasks with a role that no figure knows; it is kept.";
         UNTERMINATED_QUOTE "unterminated_quote" Lost Recording
             "A quote that never closes, or not within 16 MiB; its line became no row.";
     }

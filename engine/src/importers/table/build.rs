@@ -236,6 +236,16 @@ impl<'a> SectionSink<'a> {
         rows.chunk.given.set_named("role", roles);
     }
 
+    /// Roles that say nothing to any figure.
+    fn count_unknown_roles(&mut self, roles: &StringArray, batch: &Batch) {
+        let is_unknown = |role: &Option<&str>| role.is_some_and(|role| !role.is_empty() && !ROLES.contains(&role));
+        let Some(first) = roles.iter().position(|role| is_unknown(&role)) else { return };
+        let count = roles.iter().filter(is_unknown).count() as u64;
+        let place = self.place(batch, first);
+        let example = || format!("{place}: `{}`; known are {}", clipped(roles.value(first)), ROLES.join(", "));
+        self.run.builder.stats.note(findings::UNKNOWN_ROLE, count, example);
+    }
+
     /// Reads one column of ours.
     fn column(&mut self, planned: &mut Planned, batch: &Batch, rows: &mut Rows) -> Result<(), ImportError> {
         let name = planned.column.name;
@@ -279,6 +289,9 @@ impl<'a> SectionSink<'a> {
                 }
                 if is_location(table, name) {
                     rows.locations.push((name, texts.clone()));
+                }
+                if table == Table::Tasks && name == "role" {
+                    self.count_unknown_roles(&texts, batch);
                 }
                 let words = self.words(name, &texts);
                 if table == Table::Tasks && name == "location" {
@@ -709,6 +722,9 @@ impl<'a> SectionSink<'a> {
 fn has_args(table: Table) -> bool {
     table.spec().columns.iter().any(|column| column.name == "args")
 }
+
+/// What figures know of tasks.
+const ROLES: [&str; 6] = ["work", "communication", "wait", "copy", "runtime", "profiler"];
 
 /// The word of rows that have none.
 fn default_word(table: Table, column: &str) -> Option<&'static str> {
