@@ -31,11 +31,12 @@ use datafusion::common::{DataFusionError, Result, internal_datafusion_err, inter
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryLimit, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::expressions::{CastExpr, Column};
 use datafusion::physical_expr::{EquivalenceProperties, Partitioning, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::execution_plan::reset_plan_states;
+use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::stream::{EmptyRecordBatchStream, RecordBatchStreamAdapter};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, ExecutionPlanProperties, InputOrderMode, PlanProperties,
@@ -133,8 +134,15 @@ fn grouped_by_numbers(last: &AggregateExec) -> Result<Option<Plan>> {
         plan = Arc::new(step(last, groups.as_final(), plan)?);
     }
     let of_words = columns.iter().map(Option::is_some).collect();
+    // As texts of their own: DataFusion would write all words of a dictionary anew for each batch.
+    let groups = keys.iter().zip(&columns).map(|((expr, name), column)| match column {
+        Some(_) => {
+            (Arc::new(CastExpr::new(Arc::clone(expr), DataType::Utf8, None)) as Arc<dyn PhysicalExpr>, name.clone())
+        }
+        None => (Arc::clone(expr), name.clone()),
+    });
     let words = Unnumbered {
-        groups: first.group_expr().clone(),
+        groups: PhysicalGroupBy::new_single(groups.collect()),
         functions: first.aggr_expr().to_vec(),
         filters: first.filter_expr().to_vec(),
     };
@@ -390,7 +398,13 @@ struct Unnumbered {
 
 impl Unnumbered {
     /// The groups of what the numbers below `plan` are of, read anew.
-    fn execute(&self, plan: &Plan, table: &Arc<Table>, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+    fn execute(
+        &self,
+        plan: &Plan,
+        table: &Arc<Table>,
+        wanted: &Schema,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
         let mut below = Arc::clone(plan);
         let input = loop {
             if let Some(numbers) = below.downcast_ref::<NumbersOfWordsExec>()
@@ -406,7 +420,18 @@ impl Unnumbered {
         let input = gathered(reset_plan_states(input)?)?;
         let (groups, functions, filters) = (self.groups.clone(), self.functions.clone(), self.filters.clone());
         let schema = input.schema();
-        AggregateExec::try_new(AggregateMode::Single, groups, functions, filters, input, schema)?.execute(0, context)
+        let groups = AggregateExec::try_new(AggregateMode::Single, groups, functions, filters, input, schema)?;
+        let columns = wanted.fields().iter().enumerate().map(|(place, field)| {
+            let column: Arc<dyn PhysicalExpr> = Arc::new(Column::new(field.name(), place));
+            let is_text = is_of_words(field) && *groups.schema().field(place).data_type() == DataType::Utf8;
+            let column = match is_text {
+                true => Arc::new(CastExpr::new(column, field.data_type().clone(), None)),
+                false => column,
+            };
+            (column, field.name().clone())
+        });
+        let columns: Vec<_> = columns.collect();
+        ProjectionExec::try_new(columns, Arc::new(groups))?.execute(0, context)
     }
 }
 
@@ -480,7 +505,7 @@ impl ExecutionPlan for WordsOfNumbersExec {
             if has_given_up {
                 drop(numbered);
                 return match partition {
-                    0 => unnumbered.execute(&input, &table, context),
+                    0 => unnumbered.execute(&input, &table, &made, context),
                     _ => Ok(empty),
                 };
             }
