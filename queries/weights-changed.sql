@@ -5,24 +5,12 @@
 --
 -- Shares, since runs are sampled for different times: a point is a hundredth of the run. `mostly_under` is the caller under which
 -- more than half of these points are, and where a frame moved, also that of before.
-WITH frames AS (
-  SELECT s.run, s.name, p.name AS caller, sum(s.self_time) AS self_weight,
-    100.0 * sum(s.self_time) / nullif(sum(sum(s.self_time)) OVER (PARTITION BY s.run), 0) AS percent
-  FROM self_time(working_tasks) s LEFT JOIN program_tasks p ON p.task = s.parent
-  WHERE s.run IN ('base', 'new')
-  GROUP BY s.run, s.name, p.name
-), callers AS (
-  SELECT name, caller, coalesce(sum(self_weight) FILTER (WHERE run = 'base'), 0) AS base_weight,
-    coalesce(sum(self_weight) FILTER (WHERE run = 'new'), 0) AS new_weight, coalesce(sum(percent) FILTER (WHERE run = 'base'), 0) AS base_percent,
-    coalesce(sum(percent) FILTER (WHERE run = 'new'), 0) AS new_percent
-  FROM frames
-  GROUP BY name, caller
-), changes AS (
+WITH changes AS (
   SELECT name, sum(base_weight) AS base_weight, sum(new_weight) AS new_weight, sum(base_percent) AS base_percent, sum(new_percent) AS new_percent,
     sum(new_percent) - sum(base_percent) AS change, bool_or(base_weight <> new_weight) AS differs,
     max(new_percent - base_percent) AS gain, first_value(caller ORDER BY new_percent - base_percent DESC, caller) AS gained,
     max(base_percent - new_percent) AS loss, first_value(caller ORDER BY new_percent - base_percent, caller) AS lost
-  FROM callers
+  FROM changed.frames
   GROUP BY name
 )
 SELECT name, CASE WHEN least(gain, loss) > abs(change) THEN gained || ', before ' || lost

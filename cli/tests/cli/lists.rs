@@ -130,6 +130,8 @@ fn lists_describe_themselves() {
                                      more of them. `task-times-changed` says how that is told.
           changed.locations          (view) Which locations are busy for longer or shorter in the run `new`
                                      than in the run `base`, unlike the others of their kind.
+          changed.frames             (view) What the frames of folded stacks weigh themselves in the runs
+                                     `base` and `new`, by the frame that called them.
           gpu.device_tasks           (view) Kernels, copies, memsets and graphs on streams; waits are no
                                      work.
           gpu.devices                (view) How long each device was busy, and with what.

@@ -3,7 +3,7 @@
 use super::RUN;
 use crate::tables::ViewSpec;
 
-pub(super) static VIEWS: [ViewSpec; 5] = [
+pub(super) static VIEWS: [ViewSpec; 6] = [
     ViewSpec {
         name: "names",
         description: "How many names of tasks the runs `base` and `new` have, one row: two programs have none in common.",
@@ -84,6 +84,19 @@ pub(super) static VIEWS: [ViewSpec; 5] = [
             ("new_time", "How long in new."),
             ("change_time", "The change."),
             ("weight", "How far that is from the median change of its kind."),
+        ],
+    },
+    ViewSpec {
+        name: "frames",
+        description: "What the frames of folded stacks weigh themselves in the runs `base` and `new`, by the frame that called them.",
+        sql: include_str!("changed_frames.sql"),
+        columns: &[
+            ("name", "The frame."),
+            ("caller", "The frame that called it; NULL for the outermost ones."),
+            ("base_weight", "What it weighs itself in base, 0 where it is not there."),
+            ("new_weight", "What in new."),
+            ("base_percent", "The same as a share of all of base."),
+            ("new_percent", "As a share of all of new."),
         ],
     },
 ];

@@ -275,14 +275,10 @@ fn describe(
         _ if names.is_set() => no_value(&text, names),
         DataFusionError::NotImplemented(_) => not_supported(&text),
         DataFusionError::ResourcesExhausted(_) if text.contains("--max-value") => too_large(first_line(&text)),
-        DataFusionError::ResourcesExhausted(_) => (
-            format!("not enough memory: {}", first_line(&text)),
-            Some(
-                "raise the limit (`--memory`), ask for fewer rows or columns, or let joins spill: \
-                 `SET datafusion.optimizer.prefer_hash_join = false`"
-                    .to_owned(),
-            ),
-        ),
+        DataFusionError::ResourcesExhausted(_) => {
+            let who = first_line(&text);
+            (format!("not enough memory: {who}"), Some(less_memory(who)))
+        }
         DataFusionError::Internal(_) if is_correlation(&text) => correlated(),
         DataFusionError::Internal(_)
             if text.contains("failed to match any signature") || text.starts_with("Failed to coerce types ") =>
@@ -304,6 +300,19 @@ fn describe(
         }
         _ => describe_plan(&text, names),
     }
+}
+
+/// What needs less memory, for what asked for it.
+fn less_memory(who: &str) -> String {
+    let asks = who.split([' ', '[', ':']).next().unwrap_or_default();
+    let what = if asks.contains("Join") {
+        ", ask for fewer rows or columns, or let joins spill: `SET datafusion.optimizer.prefer_hash_join = false`"
+    } else if tq_udfs::relation_functions().iter().any(|function| function.name() == asks) {
+        ", or ask about one run (`--run`) or a part of the time (`--from`, `--to`)"
+    } else {
+        ", or ask for fewer rows, columns or groups"
+    };
+    format!("raise the limit (`--memory`){what}")
 }
 
 /// A value beyond `--max-value`: what would suffice, if that is not beyond all texts.

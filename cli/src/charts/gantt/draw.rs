@@ -321,10 +321,11 @@ impl<'a> Layout<'a> {
         });
         for (stretches, y) in self.stretches(merged).zip(rows) {
             for stretch in stretches {
-                let (x, end) = (self.x(stretch.from), self.x(stretch.to.min(self.to)));
+                // Both ends are rounded, not the width: the next stretch begins where this one ends.
+                let tenth = |value: f64| (value * 10.0).round() / 10.0;
+                let (x, end) = (tenth(self.x(stretch.from)), tenth(self.x(stretch.to.min(self.to))));
                 let path = paths.entry((stretch.class, stretch.shade)).or_default();
-                let tenth = |value: f64| number((value * 10.0).round() / 10.0);
-                let _ = write!(path, "M{} {}h{}", tenth(x), tenth(y), tenth((end - x).max(BAR_MIN)));
+                let _ = write!(path, "M{} {}h{}", number(x), number(tenth(y)), number((end - x).max(BAR_MIN)));
             }
         }
         let tooltips = self.tooltips(totals);
