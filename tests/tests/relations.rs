@@ -575,7 +575,6 @@ fn answers_in_parts_are_those_of_the_whole() {
         "timeline(tasks, bins => 7)".to_owned(),
         format!("call_tree({words})"),
         "cluster_view((SELECT *, task % 2 AS depth FROM tasks), limit => 40)".to_owned(),
-        "concurrency(tasks)".to_owned(),
         format!("intersect({a}, {b})"),
         format!("intersect({a}, (SELECT 100 AS start, 90000 AS finish))"),
         // Only the second input is too large: the first one is divided after it was read.

@@ -225,6 +225,8 @@ fn clustered_rows_come_in_the_order_of_the_trace() {
             "SELECT * FROM import_stats",
             "SELECT args, name FROM tasks WHERE start > 70000000 AND task > 9000",
             "SELECT name, first_value(task) FROM tasks GROUP BY name ORDER BY name",
+            "SELECT name, array_agg(task) FROM tasks GROUP BY name ORDER BY name",
+            "SELECT location, string_agg(name, ','), last_value(task), nth_value(task, 3) FROM tasks WHERE task < 9000 GROUP BY location ORDER BY location",
             "SELECT task FROM tasks LIMIT 7 OFFSET 12000",
             "SELECT args FROM tasks LIMIT 3",
             "SELECT location, busy(start, finish) FROM tasks GROUP BY location ORDER BY location",

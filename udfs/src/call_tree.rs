@@ -31,7 +31,7 @@ use crate::relation::call::{Call, Work, column};
 use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
-use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction};
+use crate::relation::{ColumnKind, ColumnSpec, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
 use crate::self_time::note_crossing;
 use crate::ticks::time_field;
 
@@ -108,6 +108,10 @@ impl RelationFunction for CallTree {
             time_field("total_time", false),
             time_field("self_time", false),
         ]
+    }
+
+    fn row_order(&self) -> RowOrder {
+        RowOrder::Any
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

@@ -111,11 +111,11 @@ impl RelationFunction for ClockOffsets {
         let mut runs = Runs::new();
         let needed = ["source", "target", "send_time", "receive_time"];
         let messages = Rows::read(call, "messages", Role::First, &needed, &mut runs)?;
-        match messages.left_out {
-            0 => {}
-            1 => call.work.note("1 message without both ends and times was left out"),
-            many => call.work.note(format!("{many} messages without both ends and times were left out")),
-        }
+        call.work.note_count(
+            messages.left_out,
+            "message without both ends and times was left out",
+            "messages without both ends and times were left out",
+        );
         let locations = Rows::read(call, "locations", Role::Other, &["location"], &mut runs)?;
         // Locations and clocks share their numbers: a location without clock is one.
         let mut lanes = Lanes::new();

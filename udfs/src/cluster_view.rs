@@ -131,11 +131,12 @@ impl RelationFunction for ClusterView {
         let mut runs = Runs::new();
         let share = Share::Lanes("location");
         let mut parts = Parts::read(call, &[Ask { input: "tasks", share, row_bytes: BYTES_ON_LANE }])?;
-        match call.input("tasks")?.0.left_out() {
-            0 => {}
-            1 => call.work.note("1 task without start or finish was left out"),
-            many => call.work.note(format!("{many} tasks without start or finish were left out")),
-        }
+        let left_out = call.input("tasks")?.0.left_out();
+        call.work.note_count(
+            left_out,
+            "task without start or finish was left out",
+            "tasks without start or finish were left out",
+        );
         // All tasks of a run compete for the room that `limit` leaves.
         let (mut firsts, mut picture): (Vec<First>, _) = (vec![], None);
         let is_one = parts.are_one();

@@ -156,14 +156,17 @@ impl RelationFunction for ComponentMetrics {
             left_out += tasks.left_out;
             lost_parents += of_part(call, &question, &mut runs, &tasks)?;
         }
-        match left_out {
-            0 => {}
-            1 => call.work.note("1 task without start or finish was left out"),
-            many => call.work.note(format!("{many} tasks without start or finish were left out")),
-        }
-        if lost_parents > 0 && question.rules == Rules::Plain {
-            call.work
-                .note(format!("{lost_parents} requests whose parent is not in `parents` add to no buffer's pressure"));
+        call.work.note_count(
+            left_out,
+            "task without start or finish was left out",
+            "tasks without start or finish were left out",
+        );
+        if question.rules == Rules::Plain {
+            call.work.note_count(
+                lost_parents as usize,
+                "request whose parent is not in `parents` adds to no buffer's pressure",
+                "requests whose parents are not in `parents` add to no buffer's pressure",
+            );
         }
         Ok(())
     }

@@ -176,11 +176,12 @@ impl RelationFunction for ComponentRows {
                 call.work.shrink(call.work.size() - before);
             }
         }
-        match left_out + call.input("tasks")?.0.left_out() {
-            0 => {}
-            1 => call.work.note("1 task without start or finish was left out"),
-            many => call.work.note(format!("{many} tasks without start or finish were left out")),
-        }
+        let left_out = left_out + call.input("tasks")?.0.left_out();
+        call.work.note_count(
+            left_out,
+            "task without start or finish was left out",
+            "tasks without start or finish were left out",
+        );
         Ok(())
     }
 }

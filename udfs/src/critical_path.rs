@@ -159,9 +159,7 @@ impl RelationFunction for CriticalPath {
             emit(call, &graphs, &chains)?;
         }
         note_counts(&counts, &call.work);
-        if dropped > 0 {
-            call.work.note(format!("{dropped} weak links on cycles were left out"));
-        }
+        call.work.note_count(dropped, "weak link on a cycle was left out", "weak links on cycles were left out");
         without_links.note(links_omitted, "there is no path", &call.work);
         Ok(())
     }

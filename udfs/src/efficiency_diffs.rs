@@ -154,11 +154,11 @@ impl RelationFunction for EfficiencyDiffs {
         let argument_of = arguments.number(&executions, Some("argument"), Nulls::OneLane, &mut call.work)?;
         call.work.grow(executions.len() * size_of::<Sample>())?;
         let (mut studies, unusable) = collect(&executions, runs.len(), &region_of, &argument_of, &arguments)?;
-        match unusable + executions.left_out {
-            0 => {}
-            1 => call.work.note("1 execution without a time or cores above 0 was left out"),
-            many => call.work.note(format!("{many} executions without a time or cores above 0 were left out")),
-        }
+        call.work.note_count(
+            unusable + executions.left_out,
+            "execution without a time or cores above 0 was left out",
+            "executions without a time or cores above 0 were left out",
+        );
         for run in runs.in_order() {
             call.work.check()?;
             emit(call, &runs, run, &mut studies[run], method, &regions, &arguments)?;

@@ -27,7 +27,7 @@ use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::rows::Rows;
 use crate::relation::runs::Runs;
 use crate::relation::{
-    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
+    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction, RowOrder,
 };
 use crate::spans::Window;
 use crate::ticks::time_field;
@@ -106,6 +106,10 @@ impl RelationFunction for Gaps {
             Field::new("task_before", DataType::Int64, true),
             Field::new("task_after", DataType::Int64, true),
         ]
+    }
+
+    fn row_order(&self) -> RowOrder {
+        RowOrder::Any
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

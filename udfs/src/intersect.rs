@@ -19,7 +19,7 @@ use crate::lanes::pieces::{self, CHUNK_ROWS, PARAMETERS, Piece, Pieces};
 use crate::lanes::{LaneSpan, Nulls, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::rows::Ties;
-use crate::relation::{Parameter, RelationFunction};
+use crate::relation::{Parameter, RelationFunction, RowOrder};
 use crate::ticks::time_field;
 
 /// The relation function `intersect`.
@@ -82,6 +82,10 @@ impl RelationFunction for Intersect {
             Field::new("task", DataType::Int64, true),
             Field::new("other_task", DataType::Int64, true),
         ]
+    }
+
+    fn row_order(&self) -> RowOrder {
+        RowOrder::Any
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

@@ -71,6 +71,7 @@ pub mod ticks;
 pub mod time;
 pub mod time_slice;
 pub mod timeline;
+mod varint;
 pub mod what_if;
 mod wrapped;
 

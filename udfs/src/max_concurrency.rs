@@ -146,7 +146,12 @@ impl Tally for MaxTally {
     fn answer(&mut self) -> Result<Option<i64>> {
         self.starts.sort_unstable();
         self.finishes.sort_unstable();
-        Ok(Some(Steps::new(&self.starts, &self.finishes).map(|(_, running)| running).max().unwrap_or(0)))
+        Ok(Some(
+            Steps::new(self.starts.iter().copied(), self.finishes.iter().copied())
+                .map(|(_, running)| running)
+                .max()
+                .unwrap_or(0),
+        ))
     }
 
     fn heap_bytes(&self) -> usize {

@@ -375,11 +375,11 @@ fn add_up(call: &mut Call, runs: &mut Runs, words: &mut Words) -> Result<Vec<Squ
             }
         }
     }
-    match left_out {
-        0 => {}
-        1 => work.note("1 message without source or target was left out"),
-        many => work.note(format!("{many} messages without source or target were left out")),
-    }
+    work.note_count(
+        left_out,
+        "message without source or target was left out",
+        "messages without source or target were left out",
+    );
     Ok(squares)
 }
 

@@ -140,11 +140,7 @@ impl RelationFunction for Ready {
         }
         note_counts(&counts, &call.work);
         without_links.note(links_omitted, "no task waits for another", &call.work);
-        let say = |count: usize, one: &str, many: &str| {
-            if count > 0 {
-                call.work.note(format!("{count} {}", if count == 1 { one } else { many }));
-            }
-        };
+        let say = |count: usize, one: &str, many: &str| call.work.note_count(count, one, many);
         say(own, "link of a task to itself was left out", "links of tasks to themselves were left out");
         say(
             endless,

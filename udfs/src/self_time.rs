@@ -2,7 +2,8 @@
 //!
 //! Life of the data: tasks are kept as they come; their lanes are numbered, each lane is sorted and walked once with two
 //! stacks of open tasks ([`crate::lanes`]): which encloses which, and whose each tick is; then every batch is handed on with
-//! three columns more.
+//! three columns more. Where the tasks of each lane come in the order of their starts, as from a store, they go through in chunks, and only
+//! tasks that are still open wait for the next one.
 //!
 //! ```text
 //! a [-----------------)    8 - 3 - 2 = 3
@@ -13,21 +14,22 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch, new_null_array};
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, new_null_array};
 use arrow::buffer::NullBuffer;
+use arrow::compute::filter;
 use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err};
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::NONE;
-use crate::lanes::nest::{Place, nest};
+use crate::lanes::nest::{Around, Place};
 use crate::lanes::open::Open;
-use crate::lanes::{Counts, LaneSpan, Nulls, Unfinished, on_lanes, sort_lane};
+use crate::lanes::{Counts, LaneSpan, Lanes, Nulls, Unfinished, by_lane, sort_lane};
 use crate::relation::call::{Call, Work};
 use crate::relation::parts::{Ask, Parts, Share};
-use crate::relation::rows::Rows;
+use crate::relation::rows::{Role, Rows, Ties};
 use crate::relation::runs::Runs;
-use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction};
+use crate::relation::{ColumnKind, ColumnSpec, HandedOn, InputSpec, Omitted, Parameter, RelationFunction, RowOrder};
 use crate::ticks::time_field;
 
 /// The relation function `self_time`.
@@ -73,7 +75,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          first. Tasks without length at the same tick nest in that order, too.\n\n\
          Errors: a duration beyond BIGINT.\n\n\
          Cost: n log n, linear when tasks are sorted by start; 44 bytes a task beside the tasks themselves; beyond half of the memory limit, as much for the \
-         tasks of the largest lane, and the order of rows is then that of lanes.\n\n\
+         tasks of the largest lane, and the order of rows is then that of lanes. Of a store whose lanes are in order, where nobody sees the order of \
+         the answer, only tasks that are open at one time.\n\n\
          Source: gprof, Graham, Kessler and McKusick 1982; the rules of nesting are those of Perfetto's trace processor.",
         "self_time([tasks])",
     )
@@ -116,15 +119,28 @@ impl RelationFunction for SelfTime {
         &HANDED_ON
     }
 
+    fn row_order(&self) -> RowOrder {
+        RowOrder::Lanes
+    }
+
     fn compute(&self, call: &mut Call) -> Result<()> {
-        let mut runs = Runs::new();
-        let share = Share::Lanes("location");
-        let ask = Ask { input: "tasks", share, row_bytes: TASK_BYTES };
-        let mut parts = Parts::read(call, &[ask])?;
         let (mut counts, mut crossing) = (Counts::default(), 0);
-        while let Some([tasks]) = parts.next(call, &mut runs)? {
-            let of_part = answer(call, tasks)?;
-            (counts, crossing) = (counts.plus(of_part.0), crossing + of_part.1);
+        let mut add =
+            |of_lanes: &Walk| (counts, crossing) = (counts.plus(of_lanes.counts), crossing + of_lanes.crossing);
+        let mut runs = Runs::new();
+        if call.input("tasks")?.0.is_by_lane() {
+            let mut walk = Walk::default();
+            walk.through(call, &mut runs)?;
+            add(&walk);
+        } else {
+            let share = Share::Lanes("location");
+            let ask = Ask { input: "tasks", share, row_bytes: TASK_BYTES };
+            let mut parts = Parts::read(call, &[ask])?;
+            while let Some([tasks]) = parts.next(call, &mut runs)? {
+                let mut walk = Walk::default();
+                walk.on(call, tasks, true)?;
+                add(&walk);
+            }
         }
         counts.note(&call.work, Unfinished::Endless, "location", ("nests nowhere", "nest nowhere"));
         note_crossing(crossing, &call.work);
@@ -135,33 +151,196 @@ impl RelationFunction for SelfTime {
 /// Bytes that a task takes: its lane, its span on it, and what [`Nesting`] says of it.
 const TASK_BYTES: usize = 3 * size_of::<u32>() + size_of::<LaneSpan>() + size_of::<i64>();
 
-/// Sends on the tasks of whole lanes, and counts those that were left out or cross others.
-fn answer(call: &mut Call, tasks: &Rows) -> Result<(Counts, usize)> {
-    let (_, mut of_lanes) = on_lanes(tasks, Some("location"), Nulls::NoLane, Unfinished::Endless, &mut call.work)?;
-    call.work.grow(tasks.len() * (size_of::<i64>() + 2 * size_of::<u32>()))?;
-    let mut nesting = Nesting::new(tasks.len());
-    let ties = tasks.ties();
-    for (_, lane) in of_lanes.lanes() {
-        call.work.check()?;
-        sort_lane(lane, &ties);
-        nesting.add(lane);
+/// Tasks that come lane by lane are walked over in chunks of so many batches.
+const CHUNK_BATCHES: usize = 16;
+
+/// A walk over all lanes at once, as far as their tasks have come.
+#[derive(Default)]
+struct Walk {
+    lanes: Lanes,
+    of_lanes: Vec<OfLane>,
+    /// Tasks that have come and are not done, and what is known of them.
+    waiting: Option<RecordBatch>,
+    known: Nesting,
+    /// Tasks that have been sent on and are parents yet: a parent of `NONE - 1 - n` is number n of them.
+    gone: Vec<Option<i64>>,
+    counts: Counts,
+    crossing: usize,
+}
+
+/// A walk over the tasks of a lane.
+#[derive(Default)]
+struct OfLane {
+    around: Around<u32>,
+    open: Open<u32>,
+    /// Those of the last start: more of it may come, which nest around them.
+    last: Vec<LaneSpan>,
+}
+
+impl Walk {
+    /// Sends on the tasks of the input, each when it is over.
+    fn through(&mut self, call: &mut Call, runs: &mut Runs) -> Result<()> {
+        let before = call.work.size();
+        loop {
+            let mut batches: Vec<RecordBatch> = self.waiting.take().into_iter().collect();
+            // What waits is copied once a chunk: most of it should be new.
+            let enough = (CHUNK_BATCHES * call.batch_rows()).max(4 * self.known.len());
+            let (input, work) = call.input("tasks")?;
+            let is_last = input.next_batches(enough, &mut batches, work)?;
+            let has_runs = input.has_runs();
+            let tasks = Rows::standing(batches, has_runs, 0, Role::First, runs, call.name())?;
+            self.on(call, &tasks, is_last)?;
+            if is_last {
+                return Ok(());
+            }
+            call.work.forget_rows(before);
+            call.work.grow(self.size())?;
+        }
     }
-    let counts = of_lanes.counts;
-    drop(of_lanes);
-    let parents = tasks.integers("task");
-    for (number, batch) in tasks.batches().iter().enumerate() {
-        let of_batch = nesting.of(batch.first, batch.batch.num_rows());
-        let parent_of = |row: &u32| match &parents {
-            Some(tasks) if *row != NONE => tasks.get_near(*row, number),
-            _ => None,
+
+    /// Goes on with more tasks, of which those that waited are the first ones, and sends on what is done.
+    fn on(&mut self, call: &mut Call, tasks: &Rows, is_last: bool) -> Result<()> {
+        let (mut nesting, work) = (std::mem::take(&mut self.known), &mut call.work);
+        let known = nesting.len();
+        let mut lane_of = self.lanes.number(tasks, Some("location"), Nulls::NoLane, work)?;
+        lane_of[..known].fill(NONE);
+        let mut by_lane = by_lane(tasks, &mut lane_of, self.lanes.len(), Unfinished::Endless, work)?;
+        // They were counted when they came.
+        by_lane.counts.without_lane -= known;
+        self.counts = self.counts.plus(by_lane.counts);
+        work.grow(tasks.len() * (size_of::<i64>() + 2 * size_of::<u32>()))?;
+        nesting.resize(tasks.len());
+        self.of_lanes.resize_with(self.lanes.len(), OfLane::default);
+        let ties = tasks.ties();
+        for (of_lane, (_, spans)) in self.of_lanes.iter_mut().zip(by_lane.lanes()) {
+            work.check()?;
+            of_lane.on(spans, &ties, is_last, &mut nesting)?;
+        }
+        self.crossing += std::mem::take(&mut nesting.crossing);
+        let ids = tasks.integers("task");
+        let gone = std::mem::take(&mut self.gone);
+        let id = |task: u32, batch: usize| match (&ids, gone.get((NONE - 1).wrapping_sub(task) as usize)) {
+            _ if task == NONE => None,
+            (_, Some(gone)) => *gone,
+            (Some(ids), None) => ids.get_near(task, batch),
+            (None, None) => None,
         };
-        let parent: Int64Array = of_batch.parents.iter().map(parent_of).collect();
-        emit(call, &batch.batch, &of_batch, parent)?;
+        let waiting = if is_last { vec![] } else { self.wait(tasks, &nesting, |task| id(task, 0))? };
+        let mut is_done = vec![true; if waiting.is_empty() { 0 } else { tasks.len() }];
+        waiting.iter().for_each(|row| is_done[*row as usize] = false);
+        for (number, batch) in tasks.batches().iter().enumerate() {
+            let rows = batch.batch.num_rows();
+            let of_batch = nesting.of(batch.first, rows);
+            let parent: Int64Array = of_batch.parents.iter().map(|parent| id(*parent, number)).collect();
+            let done = is_done.get(batch.first..batch.first + rows).filter(|done| done.contains(&false));
+            emit(call, &batch.batch, &of_batch, parent, done)?;
+        }
+        Ok(())
     }
-    Ok((counts, nesting.crossing))
+
+    /// Keeps the tasks that are not done, whose rows are returned.
+    fn wait(&mut self, tasks: &Rows, nesting: &Nesting, id: impl Fn(u32) -> Option<i64>) -> Result<Vec<u32>> {
+        let mut rows: Vec<u32> = vec![];
+        let mut wait = |row: &mut u32| {
+            rows.push(*row);
+            *row = rows.len() as u32 - 1;
+        };
+        let gone = &mut self.gone;
+        let mut leave = |parent: u32| {
+            gone.push(id(parent));
+            NONE - gone.len() as u32
+        };
+        for of_lane in &mut self.of_lanes {
+            of_lane.open.names_mut().for_each(&mut wait);
+            of_lane.last.iter_mut().for_each(|span| wait(&mut span.row));
+            of_lane.around.names_mut().for_each(|parent| *parent = leave(*parent));
+        }
+        for row in &rows {
+            let row = *row as usize;
+            self.known.taken.push(nesting.taken[row]);
+            self.known.depths.push(nesting.depths[row]);
+            self.known.parents.push(if nesting.parents[row] == NONE { NONE } else { leave(nesting.parents[row]) });
+        }
+        if let Some(first) = tasks.batches().first().filter(|_| !rows.is_empty()) {
+            let schema = first.batch.schema();
+            let columns = schema.fields().iter().map(|field| tasks.gather(field.name(), &rows, field.data_type()));
+            let columns = columns.collect::<Result<_>>()?;
+            self.waiting = Some(RecordBatch::try_new(schema, columns)?);
+        }
+        Ok(rows)
+    }
+
+    /// About how many bytes are held between two chunks.
+    fn size(&self) -> usize {
+        let waiting = self.waiting.as_ref().map_or(0, RecordBatch::get_array_memory_size);
+        let of_tasks = (self.known.len() + self.gone.len()) * (TASK_BYTES + size_of::<Option<i64>>());
+        self.lanes.size() + self.of_lanes.len() * size_of::<OfLane>() + waiting + of_tasks
+    }
+}
+
+impl OfLane {
+    /// Goes on with more tasks, none of which starts before those that came.
+    fn on(&mut self, spans: &mut [LaneSpan], ties: &Ties<'_>, is_last: bool, nesting: &mut Nesting) -> Result<()> {
+        sort_lane(spans, ties);
+        let mut spans: &[LaneSpan] = spans;
+        if let (Some(last), Some(next)) = (self.last.first(), spans.first()) {
+            let start = last.start;
+            if next.start < start {
+                return exec_err!(
+                    "self_time: a task that starts at {} comes after one that starts at {start}",
+                    next.start
+                );
+            }
+            let (same, later) = spans.split_at(spans.partition_point(|span| span.start == start));
+            self.last.extend(same);
+            spans = later;
+        }
+        if is_last || !spans.is_empty() {
+            let mut last = std::mem::take(&mut self.last);
+            sort_lane(&mut last, ties);
+            self.walk(&last, nesting);
+        }
+        let until = spans.last().filter(|_| !is_last).map(|last| last.start);
+        let (now, later) = spans.split_at(spans.partition_point(|span| until.is_none_or(|until| span.start < until)));
+        self.walk(now, nesting);
+        self.last.extend(later);
+        if is_last {
+            self.open.until(i64::MAX, |row, ticks| own(&mut nesting.taken, row, ticks));
+        }
+        Ok(())
+    }
+
+    fn walk(&mut self, spans: &[LaneSpan], nesting: &mut Nesting) {
+        for span in spans {
+            let row = span.row as usize;
+            // When one that never ended does, nobody knows: it takes nothing.
+            if !span.endless {
+                nesting.taken[row] = span.finish.wrapping_sub(span.start);
+                self.open.begin(span.row, span.start, span.finish, |row, ticks| own(&mut nesting.taken, row, ticks));
+            }
+            self.around.enter(span, |place| {
+                match place {
+                    Place::Top => nesting.depths[row] = 0,
+                    Place::Across => nesting.crossing += 1,
+                    Place::Inside(parent, depth) => {
+                        nesting.depths[row] = depth as u32;
+                        nesting.parents[row] = parent;
+                    }
+                }
+                span.row
+            });
+        }
+    }
+}
+
+/// Gives a task ticks of its own. They are its own or taken, and fit when its duration does, which is looked at when it is shown.
+fn own(taken: &mut [i64], row: u32, ticks: i128) {
+    let taken = &mut taken[row as usize];
+    *taken = taken.wrapping_sub(ticks as i64);
 }
 
 /// How the tasks of all lanes nest, by row.
+#[derive(Default)]
 struct Nesting {
     /// The ticks of it that are others'.
     taken: Vec<i64>,
@@ -179,35 +358,14 @@ struct NestingOf<'a> {
 }
 
 impl Nesting {
-    fn new(rows: usize) -> Self {
-        Nesting { taken: vec![0; rows], parents: vec![NONE; rows], depths: vec![NONE; rows], crossing: 0 }
+    fn len(&self) -> usize {
+        self.taken.len()
     }
 
-    fn add(&mut self, lane: &[LaneSpan]) {
-        let mut open = Open::default();
-        // A task's ticks are its own or taken, and fit when its duration does, which is looked at when it is shown.
-        let own = |taken: &mut [i64], row: u32, ticks: i128| {
-            let taken = &mut taken[row as usize];
-            *taken = taken.wrapping_sub(ticks as i64);
-        };
-        nest(lane, |span, place| {
-            let row = span.row as usize;
-            // When one that never ended does, nobody knows: it takes nothing.
-            if !span.endless {
-                self.taken[row] = span.finish.wrapping_sub(span.start);
-                open.begin(span.row, span.start, span.finish, |row, ticks| own(&mut self.taken, row, ticks));
-            }
-            match place {
-                Place::Top => self.depths[row] = 0,
-                Place::Across => self.crossing += 1,
-                Place::Inside(parent, depth) => {
-                    self.depths[row] = depth as u32;
-                    self.parents[row] = parent;
-                }
-            }
-            span.row
-        });
-        open.until(i64::MAX, |row, ticks| own(&mut self.taken, row, ticks));
+    fn resize(&mut self, rows: usize) {
+        self.taken.resize(rows, 0);
+        self.parents.resize(rows, NONE);
+        self.depths.resize(rows, NONE);
     }
 
     fn of(&self, first: usize, rows: usize) -> NestingOf<'_> {
@@ -218,16 +376,21 @@ impl Nesting {
 
 /// Says how many tasks cross others.
 pub(crate) fn note_crossing(crossing: usize, work: &Work) {
-    match crossing {
-        0 => {}
-        1 => work.note("1 task crosses another on its lane: it has no parent, and the time of both is its own"),
-        many => work.note(format!(
-            "{many} tasks cross others on their lanes: they have no parent, and the time of both is theirs"
-        )),
-    }
+    work.note_count(
+        crossing,
+        "task crosses another on its lane: it has no parent, and the time of both is its own",
+        "tasks cross others on their lanes: they have no parent, and the time of both is theirs",
+    );
 }
 
-fn emit(call: &mut Call, batch: &RecordBatch, nesting: &NestingOf<'_>, parent: Int64Array) -> Result<()> {
+/// Sends on the rows of a batch that are done; `None`: all.
+fn emit(
+    call: &mut Call,
+    batch: &RecordBatch,
+    nesting: &NestingOf<'_>,
+    parent: Int64Array,
+    done: Option<&[bool]>,
+) -> Result<()> {
     let rows = batch.num_rows();
     let output = Arc::clone(call.output());
     let handed_on = |name: &str| -> ArrayRef {
@@ -237,7 +400,7 @@ fn emit(call: &mut Call, batch: &RecordBatch, nesting: &NestingOf<'_>, parent: I
     let (start, finish, task) = (handed_on("start"), handed_on("finish"), handed_on("task"));
     let (duration, own) = times(&start, &finish, &task, nesting.taken)?;
     let depth = nesting.depths.iter().map(|depth| (*depth != NONE).then_some(i64::from(*depth)));
-    let columns = vec![
+    let mut columns = vec![
         handed_on("run"),
         task,
         handed_on("name"),
@@ -249,6 +412,10 @@ fn emit(call: &mut Call, batch: &RecordBatch, nesting: &NestingOf<'_>, parent: I
         Arc::new(depth.collect::<Int64Array>()),
         Arc::new(own),
     ];
+    if let Some(done) = done {
+        let done = BooleanArray::from(done.to_vec());
+        columns = columns.iter().map(|column| filter(column, &done)).collect::<std::result::Result<_, _>>()?;
+    }
     call.emit(columns)
 }
 
@@ -302,9 +469,9 @@ mod tests {
             }
             let span = |(row, (start, finish)): (u32, &(i64, i64))| LaneSpan::new(*start, *finish, row);
             let mut lane: Vec<LaneSpan> = (0..).zip(&spans).map(span).collect();
-            sort_lane(&mut lane, &Ties::by_row());
-            let mut nesting = Nesting::new(spans.len());
-            nesting.add(&lane);
+            let mut nesting = Nesting::default();
+            nesting.resize(spans.len());
+            OfLane::default().on(&mut lane, &Ties::by_row(), true, &mut nesting).unwrap();
             let mut naive = vec![0; spans.len()];
             for tick in 0..30 {
                 let covers = |at: &usize| spans[*at].0 <= tick && tick < spans[*at].1;

@@ -18,9 +18,10 @@ use datafusion_common::Result;
 use datafusion_doc::{DocSection, Documentation};
 
 use crate::graph::explain::{Failure, WithoutLinks, all_path_times, explain, note_counts};
+use crate::graph::in_order;
 use crate::graph::links::{Links, Order};
 use crate::graph::load::{Counts, Graph, Graphs, LINKS, LinkChoice, by_run};
-use crate::graph::longest::{PathTimes, chain, last_of_longest, linked_tasks};
+use crate::graph::longest::{chain, last_of_longest, linked_tasks};
 use crate::graph::rows::{Computed, emit_tasks};
 use crate::relation::by_run::ByRun;
 use crate::relation::call::{Call, Work};
@@ -66,8 +67,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          tasks that are not there are left out. Each is counted in a note.\n\n\
          Ties: those of `critical_path`. Duplicate links change nothing.\n\n\
          Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT.\n\n\
-         Cost: linear in tasks and links; 40 bytes a task and 8 a link beside the tasks themselves, twice as much for the \
-         links when they are sorted by neither end or lead backwards in the order of tasks. Beyond half of the memory limit runs have \
+         Cost: linear in tasks and links; 32 bytes a task beside the tasks themselves, and 8 a link unless links are sorted by target and lead forward in the order of tasks, twice \
+         as much when they are sorted by neither end or lead backwards. Beyond half of the memory limit runs have \
          their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: critical path method, Kelley and Walker 1959: the total float.",
         "slack([tasks], [links])",
@@ -120,26 +121,32 @@ impl RelationFunction for Slack {
         let mut parts = ByRun::read(call, &by_run(TASK_BYTES))?;
         let (mut counts, mut without_links) = (Counts::default(), WithoutLinks::default());
         while parts.next(call)? {
-            let graphs = Graphs::read(call, LinkChoice::Together)?;
-            counts.add(graphs.counts);
+            let mut graphs = Graphs::read(call, LinkChoice::AsTheyStand)?;
             let mut unlinked = vec![];
             for run in graphs.runs.in_order() {
-                let graph = &graphs.graphs[run];
-                if graph.links.is_empty() {
-                    unlinked.push(run);
-                    if tasks_omitted || links_omitted {
-                        continue;
-                    }
-                }
                 let before = call.work.size();
-                let schedule = Schedule::new(graph, &mut call.work);
-                let mut schedule = schedule.map_err(|failure| explain(failure, &graphs, run, self.name()))?;
-                let linked = tasks_omitted.then(|| linked_tasks(graph.durations.len(), &graph.links));
-                schedule.find_path(graph, linked.as_deref());
-                emit_tasks(call, &graphs, run, linked.as_deref(), &|_, tasks| Ok(schedule.columns(graph, tasks)))?;
+                let (graph, nowhere) = (&mut graphs.graphs[run], &mut graphs.counts.links_to_nowhere);
+                let in_order = Schedule::in_order(graph, tasks_omitted, nowhere, &mut call.work);
+                let schedule = match in_order.transpose() {
+                    Some(schedule) => schedule,
+                    None => {
+                        *nowhere += graph.number_links(&mut call.work)?;
+                        if graph.links.is_empty() {
+                            unlinked.push(run);
+                            if tasks_omitted || links_omitted {
+                                continue;
+                            }
+                        }
+                        Schedule::new(graph, tasks_omitted, &mut call.work)
+                    }
+                };
+                let schedule = schedule.map_err(|failure| explain(failure, &graphs, run, self.name()))?;
+                let (graph, linked) = (&graphs.graphs[run], schedule.linked.as_deref());
+                emit_tasks(call, &graphs, run, linked, &|_, tasks| Ok(schedule.columns(graph, tasks)))?;
                 let after = call.work.size();
-                call.work.shrink(after - before);
+                call.work.shrink(after.saturating_sub(before));
             }
+            counts.add(graphs.counts);
             without_links.add(&graphs, &unlinked);
         }
         note_counts(&counts, &call.work);
@@ -155,30 +162,62 @@ const TASK_BYTES: usize = 3 * size_of::<i64>() + size_of::<u32>() + size_of::<bo
 
 /// The schedule of a run with unlimited workers.
 struct Schedule {
-    paths: PathTimes,
+    /// Per task: the longest chain of durations that ends with it.
+    time: Vec<i64>,
     /// Per task: the longest chain of durations after it.
     after: Vec<i64>,
+    /// The length of the longest chain.
     horizon: i64,
     on_path: Vec<bool>,
+    /// Which tasks are at the end of a link, where others are left out.
+    linked: Option<Vec<bool>>,
 }
 
 impl Schedule {
-    fn new(graph: &Graph, work: &mut Work) -> Result<Schedule, Failure> {
-        let tasks = graph.durations.len();
-        let paths = all_path_times(&graph.durations, &graph.links, work)?;
-        work.grow(tasks * (size_of::<i64>() + size_of::<bool>())).map_err(Failure::Memory)?;
-        let after = times_after(&graph.durations, &graph.links, work)?;
-        Ok(Schedule { paths, after, horizon: 0, on_path: vec![false; tasks] })
+    /// Where links are sorted in their table; otherwise `None`, which leaves it to [`Schedule::new`].
+    fn in_order(
+        graph: &Graph,
+        linked_only: bool,
+        nowhere: &mut usize,
+        work: &mut Work,
+    ) -> Result<Option<Schedule>, Failure> {
+        let Some(base) = graph.ids.dense_base().filter(|_| !graph.standing.is_empty()) else { return Ok(None) };
+        let (durations, tasks) = (&graph.durations, graph.durations.len());
+        let bytes = tasks * (2 * size_of::<i64>() + 2 * size_of::<bool>());
+        work.grow(bytes).map_err(Failure::Memory)?;
+        let (links, is_cancelled) = (graph.standing.ordered(base), || work.is_cancelled());
+        let found = in_order::path_times(durations.clone(), base, &links, &is_cancelled)?;
+        let Some(found) = found.filter(|found| found.nowhere < graph.standing.len()) else {
+            work.shrink(bytes);
+            return Ok(None);
+        };
+        *nowhere += found.nowhere;
+        let after = in_order::times_after(durations, base, &links, &is_cancelled)?;
+        let linked = linked_only.then(|| in_order::linked(tasks, base, &links, &is_cancelled)).transpose()?;
+        let mut schedule = Schedule { time: found.time, after, horizon: 0, on_path: vec![false; tasks], linked };
+        if let Some(last) = last_task(graph, &schedule.time, schedule.linked.as_deref()) {
+            let chain = in_order::chain(&schedule.time, base, &links, last, &is_cancelled)?;
+            schedule.mark(&chain);
+        }
+        Ok(Some(schedule))
     }
 
-    /// The longest chain and its length; among linked tasks only, when tasks were left out.
-    fn find_path(&mut self, graph: &Graph, linked: Option<&[bool]>) {
-        let is_task = |task: u32| graph.ids.row(task).is_some() && linked.is_none_or(|linked| linked[task as usize]);
-        let Some(last) = last_of_longest(&self.paths.time, is_task) else { return };
-        self.horizon = self.paths.time[last as usize];
-        for task in chain(&self.paths, last) {
-            self.on_path[task as usize] = true;
-        }
+    fn new(graph: &Graph, linked_only: bool, work: &mut Work) -> Result<Schedule, Failure> {
+        let tasks = graph.durations.len();
+        let paths = all_path_times(&graph.durations, &graph.links, work)?;
+        work.grow(tasks * (size_of::<i64>() + 2 * size_of::<bool>())).map_err(Failure::Memory)?;
+        let after = times_after(&graph.durations, &graph.links, work)?;
+        let linked = linked_only.then(|| linked_tasks(tasks, &graph.links));
+        let chain = last_task(graph, &paths.time, linked.as_deref()).map(|last| chain(&paths, last));
+        let mut schedule = Schedule { time: paths.time, after, horizon: 0, on_path: vec![false; tasks], linked };
+        chain.iter().for_each(|chain| schedule.mark(chain));
+        Ok(schedule)
+    }
+
+    /// Marks the tasks of the longest chain, the last of which tells its length.
+    fn mark(&mut self, chain: &[u32]) {
+        self.horizon = chain.last().map_or(0, |last| self.time[*last as usize]);
+        chain.iter().for_each(|task| self.on_path[*task as usize] = true);
     }
 
     fn columns(&self, graph: &Graph, tasks: &[u32]) -> Computed {
@@ -187,7 +226,7 @@ impl Schedule {
             Arc::new(Int64Array::from_iter_values(tasks.iter().map(|task| value(*task as usize))))
         };
         let duration = |task: usize| graph.durations[task];
-        let earliest = |task: usize| self.paths.time[task];
+        let earliest = |task: usize| self.time[task];
         let latest = |task: usize| self.horizon.saturating_sub(self.after[task]);
         let on_path: BooleanArray = tasks.iter().map(|task| Some(self.on_path[*task as usize])).collect();
         vec![
@@ -200,6 +239,12 @@ impl Schedule {
             ("on_path", Arc::new(on_path)),
         ]
     }
+}
+
+/// The end of the longest chain, of linked tasks only where that is said.
+fn last_task(graph: &Graph, time: &[i64], linked: Option<&[bool]>) -> Option<u32> {
+    let is_linked = |task: u32| linked.is_none_or(|linked| linked[task as usize]);
+    last_of_longest(time, |task| graph.ids.row(task).is_some() && is_linked(task))
 }
 
 /// The longest chain of durations after each task, given that there is no cycle and no chain is too long.

@@ -5,6 +5,7 @@
 //! bound leaves that side open.
 
 pub(crate) mod coverage;
+pub(crate) mod in_order;
 pub(crate) mod union;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array};

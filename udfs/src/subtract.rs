@@ -19,7 +19,7 @@ use crate::lanes::pieces::{self, CHUNK_ROWS, PARAMETERS, Piece, Pieces};
 use crate::lanes::{LaneSpan, Nulls, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::rows::Ties;
-use crate::relation::{Parameter, RelationFunction};
+use crate::relation::{Parameter, RelationFunction, RowOrder};
 use crate::spans::Span;
 use crate::ticks::time_field;
 
@@ -80,6 +80,10 @@ impl RelationFunction for Subtract {
             time_field("duration", false),
             Field::new("task", DataType::Int64, true),
         ]
+    }
+
+    fn row_order(&self) -> RowOrder {
+        RowOrder::Any
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

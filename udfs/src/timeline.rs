@@ -26,7 +26,7 @@ use crate::relation::parts::{Ask, Parts, Share};
 use crate::relation::rows::Ties;
 use crate::relation::runs::Runs;
 use crate::relation::{
-    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction,
+    ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, RelationFunction, RowOrder,
 };
 use crate::spans::Window;
 use crate::ticks::time_field;
@@ -109,6 +109,10 @@ impl RelationFunction for Timeline {
             Field::new("starts", DataType::Int64, false),
             Field::new("finishes", DataType::Int64, false),
         ]
+    }
+
+    fn row_order(&self) -> RowOrder {
+        RowOrder::Any
     }
 
     fn compute(&self, call: &mut Call) -> Result<()> {

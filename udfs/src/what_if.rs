@@ -294,11 +294,7 @@ impl Changes<'_> {
 }
 
 fn note_changes(left_out: usize, found: &[bool], work: &Work) {
-    let say = |count: usize, one: &str, many: &str| {
-        if count > 0 {
-            work.note(format!("{count} {}", if count == 1 { one } else { many }));
-        }
-    };
+    let say = |count: usize, one: &str, many: &str| work.note_count(count, one, many);
     say(left_out, "change without task or duration was left out", "changes without task or duration were left out");
     let strangers = found.iter().filter(|found| !**found).count();
     say(

@@ -1,12 +1,12 @@
 //! Facts: what a commit says of a run, and the run that it says it of.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use datafusion::arrow::array::{AsArray, RecordBatch};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use datafusion::arrow::compute::{max, min};
-use datafusion::arrow::datatypes::Int64Type;
+use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use tq_udfs::ticks::Tick;
 
 use super::log::{Facts, Part, StoredInfo, StoredRun, StoredStat};
@@ -77,6 +77,7 @@ pub(super) struct Seen {
     works_elsewhere: bool,
     idle: bool,
     working: bool,
+    lanes: LanesSeen,
 }
 
 impl Seen {
@@ -110,6 +111,17 @@ impl Seen {
         }
     }
 
+    /// Takes in a group of rows of a table; `is_sorted`: by location and start.
+    pub(super) fn add_group(&mut self, table: Table, batches: &[RecordBatch], is_sorted: bool) {
+        for batch in batches {
+            self.add(table, batch);
+            if table == Table::Tasks {
+                self.lanes.add(batch, is_sorted);
+            }
+        }
+        self.lanes.end_group();
+    }
+
     /// What a commit says of them.
     pub(super) fn facts(self) -> Facts {
         let (first, last) = self.first.zip(self.last).unzip();
@@ -122,6 +134,65 @@ impl Seen {
             profiler: self.profiler,
             beside: self.works_elsewhere,
             idle: self.idle && self.working,
+            by_lane: !self.lanes.is_broken,
+        }
+    }
+}
+
+/// Whether the tasks of each location are written in the order of their starts.
+#[derive(Default)]
+struct LanesSeen {
+    is_broken: bool,
+    /// The last starts of each location: in the groups before, and in this one.
+    lasts: Vec<(i64, i64)>,
+    places: HashMap<Option<String>, usize>,
+    /// The words of the last batch, and the places of those that were asked for.
+    words: Option<(ArrayRef, Vec<Option<usize>>)>,
+    /// Locations of this group.
+    touched: Vec<usize>,
+}
+
+impl LanesSeen {
+    fn add(&mut self, batch: &RecordBatch, is_sorted: bool) {
+        if self.is_broken {
+            return;
+        }
+        let locations = batch["location"].as_dictionary::<Int32Type>();
+        let starts = batch["start"].as_primitive::<Int64Type>();
+        let values = locations.values();
+        let is_known = |(words, _): &(ArrayRef, Vec<Option<usize>>)| words.to_data().ptr_eq(&values.to_data());
+        let (_, known) = match self.words.take().filter(is_known) {
+            Some(known) => self.words.insert(known),
+            None => self.words.insert((Arc::clone(values), vec![None; values.len() + 1])),
+        };
+        for row in (0..batch.num_rows()).filter(|row| starts.is_valid(*row)) {
+            // Those without location stand behind the words.
+            let key = locations.key(row).unwrap_or(values.len());
+            let place = *known[key].get_or_insert_with(|| {
+                let location = (key < values.len()).then(|| values.as_string::<i32>().value(key).to_owned());
+                let next = self.lasts.len();
+                *self.places.entry(location).or_insert_with(|| {
+                    self.lasts.push((i64::MIN, i64::MIN));
+                    next
+                })
+            });
+            let (start, (before, last)) = (starts.value(row), &mut self.lasts[place]);
+            self.is_broken |= start < *before;
+            if is_sorted {
+                if *last == i64::MIN {
+                    self.touched.push(place);
+                }
+                *last = start.max(*last);
+            } else {
+                *before = start;
+            }
+        }
+    }
+
+    fn end_group(&mut self) {
+        for place in self.touched.drain(..) {
+            let (before, last) = &mut self.lasts[place];
+            *before = std::mem::replace(last, i64::MIN).max(*before);
         }
     }
 }

@@ -170,6 +170,9 @@ pub(crate) struct Facts {
     pub(super) beside: bool,
     /// Whether some of its tasks run nothing themselves, and others do.
     pub(super) idle: bool,
+    /// Whether the tasks of each location come in the order of their starts, as they stand in the files.
+    #[serde(default)]
+    pub(super) by_lane: bool,
 }
 
 /// A run of the state, with the files of the commit that it came with.

@@ -53,7 +53,7 @@ pub use add::Replace;
 pub(crate) use cache::{find as find_kept, keep as keep_read, key as key_of};
 pub(crate) use cut::cut;
 pub use keep::{Collected, compact, gc, remove};
-pub(crate) use scan::{Segment, StoredTable, arguments, in_any_order, segments, tasks_of};
+pub(crate) use scan::{Segment, StoredTable, arguments, by_lane, in_any_order, segments, tasks_of};
 
 /// A store, and the part of it that is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -264,6 +264,24 @@ pub(crate) fn in_any_order(plan: &dyn ExecutionPlan) -> Option<Arc<dyn Execution
     }))
 }
 
+/// The same scan of tasks for a function that takes the rows of each location in the order of their starts, in one partition. `start`,
+/// `location` and `run` are columns of the plan; `None` for other operators, other columns, and where rows are not in that order.
+pub(crate) fn by_lane(plan: &dyn ExecutionPlan, columns: [usize; 3]) -> Option<Arc<dyn ExecutionPlan>> {
+    let scan = plan.downcast_ref::<StoredExec>().filter(|scan| scan.limit.is_none() && scan.table == Table::Tasks)?;
+    let is_column = |(name, column): (&str, usize)| scan.columns.get(column) == Some(&place(Table::Tasks, name));
+    let is_in_order = |segment: &Segment| matches!(segment, Segment::Stored(_, _, facts) if facts.by_lane);
+    if !["start", "location", "run"].into_iter().zip(columns).all(is_column) {
+        return None;
+    }
+    let segments: Vec<Segment> = scan.partitions.iter().flatten().cloned().collect();
+    if !segments.iter().all(is_in_order) {
+        return None;
+    }
+    let conditions = scan.conditions.as_ref().clone();
+    let one = StoredExec::try_new(scan.table, scan.columns.clone(), vec![segments], conditions, None).ok()?;
+    Some(Arc::new(StoredExec { any_order: true, ..one }))
+}
+
 impl StoredExec {
     fn try_new(
         table: Table,

@@ -124,6 +124,61 @@ fn random_traces_answer_the_same() {
         .unwrap();
 }
 
+/// Functions that walk over lanes, in a form in which nobody sees the order of their answers.
+const OF_LANES: &[&str] = &[
+    "SELECT * FROM self_time(tasks) ORDER BY task",
+    "SELECT name, sum(self_time), count(parent) FROM self_time((SELECT * FROM tasks WHERE duration < 40000)) GROUP BY name ORDER BY name",
+];
+
+/// Tasks of four threads: sorted by start, thread by thread, or as they are drawn. Returns how many questions were answered lane by lane.
+fn compare_lanes(tasks: &[Record], order: u8) -> usize {
+    let mut tasks = tasks.to_vec();
+    match order {
+        0 => tasks.sort_by_key(|task| task.2),
+        1 => tasks.sort_by_key(|task| (task.1 % 4, task.2)),
+        _ => {}
+    }
+    let event = |(what, thread, at, length, name): &Record| match what % 16 {
+        0 => format!(r#"{{"ph":"B","pid":1,"tid":{},"ts":{at},"name":"n{}"}}"#, thread % 4, name % 3),
+        _ => format!(
+            r#"{{"ph":"X","pid":1,"tid":{},"ts":{at},"dur":{},"name":"n{}"}}"#,
+            thread % 4,
+            length % [0, 9, 60, 400][usize::from(what % 4)].max(1),
+            name % 3
+        ),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let (file, store) = (folder.path().join("a.json"), folder.path().join("store"));
+    std::fs::write(&file, format!("[{}]", tasks.iter().map(event).collect::<Vec<_>>().join(","))).unwrap();
+    let spec = TraceSpec { name: Some("a".to_owned()), path: file.clone() };
+    let options = OpenOptions { traces: vec![spec], ..OpenOptions::new(1 << 30, 2) };
+    import(&store, &options, &Replace::Nothing, false).unwrap();
+    let (of_file, of_store) = (open(&file, None), open(&store, None));
+    // A chunk is sixteen batches.
+    ask(&of_store, "SET datafusion.execution.batch_size = 1");
+    let is_by_lane = |question: &&&str| {
+        assert_eq!(ask(&of_store, question), ask(&of_file, question), "{question}");
+        ask(&of_store, &format!("EXPLAIN {question}")).concat().contains("lane by lane")
+    };
+    OF_LANES.iter().filter(is_by_lane).count()
+}
+
+#[test]
+fn lanes_in_order_are_walked_in_chunks() {
+    let config = Config { cases: 16, failure_persistence: None, ..Config::default() };
+    let record = (any::<u8>(), any::<u8>(), 0u16..2000, any::<u16>(), any::<u8>());
+    TestRunner::new(config)
+        .run(&prop::collection::vec(record, 100..400), |tasks| {
+            for order in 0..3 {
+                let by_lane = compare_lanes(&tasks, order);
+                // Drawn at random they are never in order.
+                prop_assert_eq!(by_lane, if order < 2 { OF_LANES.len() } else { 0 }, "order {}", order);
+            }
+            Ok(())
+        })
+        .unwrap();
+}
+
 /// Traces of `fixtures/` whose rows take different ways: pieces, blocks with texts, words of other columns, several files, parts.
 const FIXTURES: &[&str] = &[
     "actorprof/quirks",

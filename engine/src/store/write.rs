@@ -159,7 +159,7 @@ impl Staged {
             let mut part = Part { file: self.files.len(), first: file.as_ref().map_or(0, TableFile::next), groups: 0 };
             for group in groups_of(&named.run, table) {
                 let group = group?;
-                group.iter().for_each(|batch| self.seen[place].add(table, batch));
+                self.seen[place].add_group(table, &group, is_clustered(table, &group));
                 if file.as_ref().is_some_and(|file| file.rows >= FILE_ROWS)
                     && let Some(full) = file.take()
                 {
@@ -337,6 +337,7 @@ fn prepared(table: Table, named: &NamedRun, group: Vec<RecordBatch>) -> DataFusi
     // Batches have no column `run`.
     let parts_of = |index: usize| group.iter().map(|batch| Arc::clone(batch.column(index - 1))).collect();
     let mut parts: Vec<Vec<ArrayRef>> = (1..spec.len()).map(parts_of).collect();
+    let is_clustered = is_clustered(table, &group);
     drop(group);
     let first = named.run.run_number << 40;
     let whole = |parts: &[ArrayRef], index: usize| -> DataFusionResult<ArrayRef> {
@@ -352,7 +353,7 @@ fn prepared(table: Table, named: &NamedRun, group: Vec<RecordBatch>) -> DataFusi
         let index = place(table, name);
         whole(&parts[index - 1], index)
     };
-    let order = match table == Table::Tasks && rows > PAGE_ROWS {
+    let order = match is_clustered {
         true => Some(clustered(&named_column(&parts, "location")?, &named_column(&parts, "start")?)),
         false => None,
     };
@@ -380,6 +381,11 @@ fn prepared(table: Table, named: &NamedRun, group: Vec<RecordBatch>) -> DataFusi
         }
     }
     Ok(RecordBatch::try_new(schema, columns)?)
+}
+
+/// Whether a group is sorted by location, start and position.
+fn is_clustered(table: Table, group: &[RecordBatch]) -> bool {
+    table == Table::Tasks && group.iter().map(RecordBatch::num_rows).sum::<usize>() > PAGE_ROWS
 }
 
 /// The least and the greatest `finish` of a group.

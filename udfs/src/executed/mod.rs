@@ -110,14 +110,12 @@ pub(crate) struct Account {
 impl Account {
     /// Says it.
     pub(crate) fn note(&self, work: &Work) {
-        say(
-            work,
+        work.note_count(
             self.messages_to_nowhere,
             "message to a task that is not there was left out",
             "messages to tasks that are not there were left out",
         );
-        say(
-            work,
+        work.note_count(
             self.untied_messages,
             "message names no task at its end, and releases none",
             "messages name no task at their end, and release none",
@@ -128,18 +126,11 @@ impl Account {
 
     /// Says how many predecessors are shorter on the path than they were: whoever reads its steps sees them.
     pub(crate) fn note_cut(&self, work: &Work) {
-        say(
-            work,
+        work.note_count(
             self.cut,
             "predecessor on the path ends after the task that it released begins, and is cut there",
             "predecessors on the path end after the tasks that they released begin, and are cut there",
         );
-    }
-}
-
-fn say(work: &Work, count: usize, one: &str, many: &str) {
-    if count > 0 {
-        work.note(format!("{count} {}", if count == 1 { one } else { many }));
     }
 }
 
@@ -259,11 +250,7 @@ struct Left {
 
 impl Left {
     fn note(&self, work: &Work) {
-        let say = |count: usize, one: &str, many: &str| {
-            if count > 0 {
-                work.note(format!("{count} {}", if count == 1 { one } else { many }));
-            }
-        };
+        let say = |count: usize, one: &str, many: &str| work.note_count(count, one, many);
         say(
             self.without_times,
             "task without start or finish was left out",

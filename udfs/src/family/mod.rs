@@ -215,7 +215,7 @@ fn compute(call: &mut Call, way: Way) -> Result<()> {
         of_part(call, way, &mut counts)?;
     }
     let strangers = counts.asked_without_id + counts.found.iter().filter(|found| !**found).count();
-    let say = |count, one, many| note(&call.work, count, one, many);
+    let say = |count: usize, one: &str, many: &str| call.work.note_count(count, one, many);
     say(counts.without_id, "task without id was left out", "tasks without id were left out");
     say(strangers, "task that was asked about is not there", "tasks that were asked about are not there");
     say(counts.orphans, "task has a parent that is not there", "tasks have parents that are not there");
@@ -294,12 +294,6 @@ fn of_part(call: &mut Call, way: Way, counts: &mut Counts) -> Result<()> {
         call.work.shrink(call.work.size() - before);
     }
     Ok(())
-}
-
-fn note(work: &Work, count: usize, one: &str, many: &str) {
-    if count > 0 {
-        work.note(format!("{count} {}", if count == 1 { one } else { many }));
-    }
 }
 
 /// Turns relatives into rows.

@@ -90,11 +90,7 @@ pub(crate) fn explain(
 
 /// Says what was left out or guessed while reading.
 pub(crate) fn note_counts(counts: &Counts, work: &Work) {
-    let say = |count: usize, one: &str, many: &str| {
-        if count > 0 {
-            work.note(format!("{count} {}", if count == 1 { one } else { many }));
-        }
-    };
+    let say = |count: usize, one: &str, many: &str| work.note_count(count, one, many);
     say(counts.tasks_without_duration, "task has no duration and counts as 0", "tasks have no duration and count as 0");
     say(counts.tasks_without_id, "task without id was left out", "tasks without id were left out");
     say(

@@ -114,6 +114,68 @@ pub fn chain(
     Ok(chain)
 }
 
+/// The longest chain of durations after each task, by index. The links are those of [`path_times`], which found them in order: read
+/// backwards, all links from a task have come when one to it does.
+///
+/// # Errors
+/// [`NoPath::Interrupted`].
+pub fn times_after(
+    durations: &[i64],
+    base: i64,
+    links: &[&dyn Links],
+    interrupted: Interrupted<'_>,
+) -> Result<Vec<i64>, NoPath> {
+    let mut after = vec![0i64; durations.len()];
+    backwards(durations.len(), base, links, interrupted, |source, target| {
+        let through = durations[target].saturating_add(after[target]);
+        let before = &mut after[source];
+        *before = through.max(*before);
+    })?;
+    Ok(after)
+}
+
+/// Which of so many tasks are at the end of a link, by index.
+///
+/// # Errors
+/// [`NoPath::Interrupted`].
+pub fn linked(
+    tasks: usize,
+    base: i64,
+    links: &[&dyn Links],
+    interrupted: Interrupted<'_>,
+) -> Result<Vec<bool>, NoPath> {
+    let mut linked = vec![false; tasks];
+    backwards(tasks, base, links, interrupted, |source, target| {
+        linked[source] = true;
+        linked[target] = true;
+    })?;
+    Ok(linked)
+}
+
+/// Visits the links between tasks from the last one to the first.
+fn backwards(
+    tasks: usize,
+    base: i64,
+    links: &[&dyn Links],
+    interrupted: Interrupted<'_>,
+    mut visit: impl FnMut(usize, usize),
+) -> Result<(), NoPath> {
+    let mut room = Unpacked::default();
+    for piece in links.iter().rev() {
+        if interrupted() {
+            return Err(NoPath::Interrupted);
+        }
+        let piece = piece.read(&mut room);
+        for (source, target) in piece.sources.iter().zip(piece.targets).rev() {
+            let (source, target) = (index_of(*source, base), index_of(*target, base));
+            if source < tasks as u64 && target < tasks as u64 {
+                visit(source as usize, target as usize);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// So many links are fetched at once.
 const LINKS_AT_ONCE: usize = 128;
 

@@ -11,6 +11,7 @@ use arrow::buffer::ScalarBuffer;
 use datafusion_common::Result;
 
 use crate::relation::call::Work;
+use crate::varint::{append, next, signed, unsigned};
 
 /// Links that stand together: as many targets as sources, task ids.
 #[derive(Debug, Clone, Copy)]
@@ -160,8 +161,7 @@ impl Piece {
 
 /// Links in few bytes.
 ///
-/// Each is a number in groups of seven bits, the lowest first, of which the last one lacks the eighth bit: in its lowest two bits
-/// how far the target is behind the one before, if 0 or 1; above how far the source is before the target, its sign lowest. [`FAR`]
+/// Each is a number of [`crate::varint`]: in its lowest two bits how far the target is behind the one before, if 0 or 1; above how far the source is before the target, its sign lowest. [`FAR`]
 /// says that the distance to the target before comes next, as such a number, and [`ANY`] that both ids do, as they are.
 #[derive(Debug)]
 struct Packed {
@@ -224,36 +224,6 @@ impl Packed {
     }
 }
 
-/// Small for numbers near 0 on both sides: the sign is the lowest bit.
-fn signed(number: i64) -> u64 {
-    ((number << 1) ^ (number >> 63)) as u64
-}
-
-fn unsigned(number: u64) -> i64 {
-    (number >> 1) as i64 ^ -((number & 1) as i64)
-}
-
-fn append(bytes: &mut Vec<u8>, mut number: u64) {
-    while number >= 128 {
-        bytes.push(number as u8 | 128);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-}
-
-fn next(bytes: &mut &[u8]) -> u64 {
-    let (mut number, mut shift) = (0, 0);
-    while let Some((&byte, rest)) = bytes.split_first() {
-        *bytes = rest;
-        number |= u64::from(byte & 127) << shift;
-        shift += 7;
-        if byte < 128 {
-            break;
-        }
-    }
-    number
-}
-
 fn whole(bytes: &mut &[u8]) -> i64 {
     match bytes.split_first_chunk() {
         Some((number, rest)) => {
@@ -286,6 +256,32 @@ mod tests {
             prop_assert_eq!((links.sources, links.targets), (&sources[..], &targets[..]));
             prop_assert_eq!(packed.ends, [targets[0], targets[targets.len() - 1]]);
         }
+    }
+
+    #[test]
+    fn links_are_packed_from_half_of_the_memory_on() {
+        let piece = |first: i64| {
+            let targets: Vec<i64> = (first..first + 100).collect();
+            (
+                ScalarBuffer::from(targets.iter().map(|target| target - 7).collect::<Vec<_>>()),
+                ScalarBuffer::from(targets),
+            )
+        };
+        // Two pieces as they are take half of it.
+        let (mut work, mut standing) = (Work::limited_for_tests(4 * 100 * LINK_BYTES), Standing::default());
+        for (number, is_packed) in [(1, false), (2, false), (3, true), (0, true)] {
+            let (sources, targets) = piece(100 * number);
+            standing.add(sources, targets, &mut work).unwrap();
+            assert_eq!(standing.is_packed(), is_packed, "{number}");
+            let bytes = if is_packed { 100 * standing.pieces.len() } else { standing.len() * LINK_BYTES };
+            assert_eq!(work.size(), bytes, "{number}");
+        }
+        let mut room = Unpacked::default();
+        let targets: Vec<i64> =
+            standing.ordered(0).iter().flat_map(|piece| piece.read(&mut room).targets.to_vec()).collect();
+        assert_eq!(targets, (0..400).collect::<Vec<i64>>());
+        standing.drain(&mut work, |_, _| Ok(())).unwrap();
+        assert_eq!(work.size(), 0);
     }
 
     #[test]

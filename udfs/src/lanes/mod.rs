@@ -34,6 +34,7 @@ pub struct Lanes {
     words: Words,
     numbers: HashMap<(u32, u32), u32, RandomState>,
     lanes: Vec<Lane>,
+    reading: WordsReading,
     /// Per word: the run in which it was met last, and its lane there. Rows of a run stand together, so this is right
     /// nearly always and saves the look-up.
     recent: Vec<(u32, u32)>,
@@ -47,6 +48,9 @@ pub struct Lane {
     /// The number of its text, [`NONE`] for NULL.
     pub word: u32,
 }
+
+/// Bytes of a lane: itself, in the table of numbers, and in the list of recent ones.
+const LANE_BYTES: usize = 48;
 
 /// What becomes of rows whose text is NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +77,11 @@ impl Lanes {
         self.lanes.is_empty()
     }
 
+    /// About how many bytes are held.
+    pub fn size(&self) -> usize {
+        self.words.size() + self.lanes.len() * LANE_BYTES
+    }
+
     /// A lane.
     pub fn lane(&self, number: usize) -> Lane {
         self.lanes[number]
@@ -83,7 +92,6 @@ impl Lanes {
     pub fn number(&mut self, rows: &Rows, column: Option<&str>, nulls: Nulls, work: &mut Work) -> Result<Vec<u32>> {
         work.grow(rows.len() * size_of::<u32>())?;
         let mut lanes = Vec::with_capacity(rows.len());
-        let mut reading = WordsReading::default();
         let mut words = vec![];
         for batch in rows.batches() {
             work.check()?;
@@ -91,7 +99,7 @@ impl Lanes {
             match column.and_then(|name| batch.batch.column_by_name(name)) {
                 Some(texts) => {
                     let before = self.words.size();
-                    self.words.number(&mut reading, texts, &mut words)?;
+                    self.words.number(&mut self.reading, texts, &mut words)?;
                     work.grow(self.words.size() - before)?;
                     self.recent.resize(self.words.len(), (NONE, NONE));
                 }
@@ -217,11 +225,7 @@ pub struct Counts {
 impl Counts {
     /// Says what was counted. `what` says of one and of many tasks without lane or start what became of them.
     pub fn note(&self, work: &Work, unfinished: Unfinished, lane: &str, what: (&str, &str)) {
-        let say = |count: usize, one: &str, many: &str| {
-            if count > 0 {
-                work.note(format!("{count} {}", if count == 1 { one } else { many }));
-            }
-        };
+        let say = |count: usize, one: &str, many: &str| work.note_count(count, one, many);
         say(self.without_lane, &format!("task without {lane} {}", what.0), &format!("tasks without {lane} {}", what.1));
         say(self.without_start, &format!("task without start {}", what.0), &format!("tasks without start {}", what.1));
         match unfinished {

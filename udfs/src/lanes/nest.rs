@@ -28,24 +28,48 @@ pub enum Place<T> {
 /// Walks over the tasks of a lane, sorted by [`crate::lanes::sort_lane`]. `visit` gets the place of each one and
 /// returns the value that stands for it as the parent of others.
 pub fn nest<T: Copy>(spans: &[LaneSpan], mut visit: impl FnMut(&LaneSpan, Place<T>) -> T) {
-    let mut open: Vec<(LaneSpan, T)> = vec![];
+    let mut around = Around::default();
     for span in spans {
-        while let Some((top, _)) = open.last() {
+        around.enter(span, |place| visit(span, place));
+    }
+}
+
+/// The tasks around the one at hand, the outermost first, with what stands for each of them.
+#[derive(Debug)]
+pub struct Around<T> {
+    open: Vec<(LaneSpan, T)>,
+}
+
+impl<T> Default for Around<T> {
+    fn default() -> Self {
+        Around { open: vec![] }
+    }
+}
+
+impl<T: Copy> Around<T> {
+    /// The next task of the lane, as for [`nest`].
+    pub fn enter(&mut self, span: &LaneSpan, visit: impl FnOnce(Place<T>) -> T) {
+        while let Some((top, _)) = self.open.last() {
             let over = top.finish < span.start || (top.finish == span.start && !(top.is_empty() && span.is_empty()));
             if !over {
                 break;
             }
-            open.pop();
+            self.open.pop();
         }
-        let place = match open.last() {
+        let place = match self.open.last() {
             None => Place::Top,
             Some((top, _)) if top.finish < span.finish => Place::Across,
-            Some((_, parent)) => Place::Inside(*parent, open.len()),
+            Some((_, parent)) => Place::Inside(*parent, self.open.len()),
         };
-        let called = visit(span, place);
+        let called = visit(place);
         if !matches!(place, Place::Across) {
-            open.push((*span, called));
+            self.open.push((*span, called));
         }
+    }
+
+    /// What stands for each of them.
+    pub fn names_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.open.iter_mut().map(|(_, name)| name)
     }
 }
 

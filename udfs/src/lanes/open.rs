@@ -42,6 +42,11 @@ impl<T: Copy> Open<T> {
         self.tasks.push((finish, task));
     }
 
+    /// What the caller calls the tasks that may still run.
+    pub fn names_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.tasks.iter_mut().map(|(_, task)| task)
+    }
+
     /// Tells whose the ticks before a time are.
     pub fn until(&mut self, time: i64, mut tell: impl FnMut(T, i128)) {
         while let Some(&(finish, last)) = self.tasks.last() {

@@ -56,6 +56,11 @@ impl Call {
         &self.output
     }
 
+    /// How many rows a batch has in this session.
+    pub fn batch_rows(&self) -> usize {
+        self.batch_rows
+    }
+
     /// Sends rows of the answer on, in batches of the session's size. Blocks until there is room.
     pub fn emit(&mut self, columns: Vec<ArrayRef>) -> Result<()> {
         let rows = RecordBatch::try_new(Arc::clone(&self.output), columns)?;
@@ -139,6 +144,8 @@ pub struct Input {
     pub(super) waited: Duration,
     /// What was asked of the memory pool for batches that were read ahead, and how much of it each of them gives back.
     pub(super) ahead: Option<(MemoryReservation, usize)>,
+    /// Whether the rows of each lane come in the order of their starts.
+    pub(super) by_lane: bool,
     /// The rows of the runs at hand, where those of all runs do not fit in memory.
     pub(super) stored: Option<(Stored, StoredBatches)>,
 }
@@ -158,6 +165,12 @@ impl Input {
     /// Whether the call left the input out, so that its rows are those of the default table.
     pub fn was_omitted(&self) -> bool {
         self.omitted
+    }
+
+    /// Whether the rows of each location of each run come in the order of their starts, those without start anywhere: only for functions
+    /// that ask for [`RowOrder::Lanes`](crate::relation::RowOrder::Lanes), and not always.
+    pub fn is_by_lane(&self) -> bool {
+        self.by_lane
     }
 
     /// How many rows [`RelationFunction::part`] has counted as left out of the batches that came so far.
@@ -191,6 +204,19 @@ impl Input {
         let next = self.receive();
         self.waited += started.elapsed();
         next
+    }
+
+    /// Adds the next batches, with so many rows in all or a few more, and accounts for them. Returns whether the input has ended.
+    pub fn next_batches(&mut self, rows: usize, batches: &mut Vec<RecordBatch>, work: &mut Work) -> Result<bool> {
+        let mut more = 0;
+        while more < rows {
+            work.check()?;
+            let Some(batch) = self.next_batch()? else { return Ok(true) };
+            work.keep(&batch)?;
+            more += batch.num_rows();
+            batches.push(batch);
+        }
+        Ok(false)
     }
 
     fn receive(&mut self) -> Result<Option<RecordBatch>> {
@@ -246,6 +272,12 @@ impl Work {
     /// Work without a memory limit, a way to cancel it, or a receiver of notes.
     #[cfg(test)]
     pub(crate) fn for_tests() -> Work {
+        Work::limited_for_tests(usize::MAX)
+    }
+
+    /// The same, told that the memory pool has so many bytes in all.
+    #[cfg(test)]
+    pub(crate) fn limited_for_tests(limit: usize) -> Work {
         use datafusion_execution::memory_pool::{MemoryConsumer, MemoryPool, UnboundedMemoryPool};
         let pool: Arc<dyn MemoryPool> = Arc::new(UnboundedMemoryPool::default());
         Work {
@@ -256,7 +288,7 @@ impl Work {
             notes: None,
             charged: HashSet::new(),
             lasting: 0,
-            limit: usize::MAX,
+            limit,
             spills: None,
         }
     }
@@ -322,7 +354,7 @@ impl Work {
     }
 
     /// The same, and no batch is kept any more.
-    pub(super) fn forget_rows(&mut self, but: usize) {
+    pub(crate) fn forget_rows(&mut self, but: usize) {
         self.forget(but);
         self.charged.clear();
     }
@@ -352,6 +384,13 @@ impl Work {
     pub fn note(&self, text: impl Into<String>) {
         if let Some(notes) = &self.notes {
             notes.add(Note { function: self.function.to_owned(), text: text.into() });
+        }
+    }
+
+    /// Says of how many rows something holds, if it does of any: `1 task was left out`, `7 tasks were left out`.
+    pub fn note_count(&self, count: usize, one: &str, many: &str) {
+        if count > 0 {
+            self.note(format!("{count} {}", if count == 1 { one } else { many }));
         }
     }
 }

@@ -39,6 +39,7 @@ use datafusion_physical_plan::{
 use futures::{Stream, StreamExt};
 use tokio::sync::mpsc;
 
+use crate::relation::RowOrder;
 use crate::relation::call::{Call, Input, Options, Spills, Work};
 use crate::relation::node::{RelationCall, option_value};
 use crate::relation::notes::Notes;
@@ -62,6 +63,8 @@ pub struct RelationExec {
     call: RelationCall,
     options: Vec<Arc<dyn PhysicalExpr>>,
     inputs: Vec<Arc<dyn ExecutionPlan>>,
+    /// Whether the first input comes in [`RowOrder::Lanes`].
+    by_lane: bool,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
@@ -85,9 +88,28 @@ impl RelationExec {
             call,
             options,
             inputs,
+            by_lane: false,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
+    }
+
+    /// The order in which the function takes rows with the least effort.
+    pub fn row_order(&self) -> RowOrder {
+        self.call.function.row_order()
+    }
+
+    /// The same call, whose first input gives the rows of each location of each run in the order of their starts.
+    pub fn with_first_by_lane(&self, first: Arc<dyn ExecutionPlan>) -> RelationExec {
+        let inputs = std::iter::once(first).chain(self.inputs.iter().skip(1).cloned()).collect();
+        RelationExec { by_lane: true, ..self.with_inputs(inputs) }
+    }
+
+    /// The same call on other inputs.
+    pub fn with_inputs(&self, inputs: Vec<Arc<dyn ExecutionPlan>>) -> RelationExec {
+        let schema = Arc::clone(self.properties.eq_properties.schema());
+        let new = RelationExec::new(self.call.clone(), self.options.clone(), inputs, schema);
+        RelationExec { by_lane: self.by_lane, ..new }
     }
 }
 
@@ -95,7 +117,10 @@ impl DisplayAs for RelationExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match format {
             DisplayFormatType::TreeRender => write!(f, "call={}", self.call.describe(&self.options)),
-            _ => write!(f, "RelationExec: {}", self.call.describe(&self.options)),
+            _ => {
+                let order = if self.by_lane { ", lane by lane" } else { "" };
+                write!(f, "RelationExec: {}{order}", self.call.describe(&self.options))
+            }
         }
     }
 }
@@ -133,13 +158,11 @@ impl ExecutionPlan for RelationExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = Arc::clone(self.properties.eq_properties.schema());
-        Ok(Arc::new(RelationExec::new(self.call.clone(), self.options.clone(), children, schema)))
+        Ok(Arc::new(self.with_inputs(children)))
     }
 
     fn with_new_children(self: Arc<Self>, children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        let schema = Arc::clone(self.properties.eq_properties.schema());
-        Ok(Arc::new(RelationExec::new(self.call.clone(), self.options.clone(), children, schema)))
+        Ok(Arc::new(self.with_inputs(children)))
     }
 
     fn metrics(&self) -> Option<MetricsSet> {
@@ -206,6 +229,7 @@ impl ExecutionPlan for RelationExec {
                 open: partitions,
                 left_out,
                 waited: Duration::ZERO,
+                by_lane: self.by_lane && inputs.is_empty(),
                 ahead: None,
                 stored: None,
             });

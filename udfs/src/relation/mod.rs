@@ -79,6 +79,11 @@ pub trait RelationFunction: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// In which order it takes the rows of its inputs with the least effort. It gets them in another one, too.
+    fn row_order(&self) -> RowOrder {
+        RowOrder::Trace
+    }
+
     /// Reads the inputs and emits the answer. Runs on a thread on which it may block and take its time, as long as it
     /// calls [`call::Work::check`] every ten thousand rows or so.
     fn compute(&self, call: &mut Call) -> Result<()>;
@@ -104,6 +109,17 @@ pub trait RelationFunction: Debug + Send + Sync {
         let parameters: Vec<String> = self.parameters().iter().map(parameter).collect();
         format!("{}({})", self.name(), parameters.join(", "))
     }
+}
+
+/// An order of the rows of an input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowOrder {
+    /// That of the trace.
+    Trace,
+    /// As they stand on disk: a store has rows of one location together.
+    Any,
+    /// The rows of each location of each run in the order of their starts: then [`call::Input::is_by_lane`] is true.
+    Lanes,
 }
 
 /// Takes a part of a batch or puts rows together, and counts rows that were left out for what is wrong with them

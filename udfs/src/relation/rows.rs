@@ -80,6 +80,18 @@ impl Rows {
         function: &str,
     ) -> Result<Rows> {
         batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
+        Rows::standing(batches, has_runs, left_out, role, runs, function)
+    }
+
+    /// The same, numbered as they stand.
+    pub(crate) fn standing(
+        batches: Vec<RecordBatch>,
+        has_runs: bool,
+        left_out: usize,
+        role: Role,
+        runs: &mut Runs,
+        function: &str,
+    ) -> Result<Rows> {
         let mut reading = Reading::default();
         let mut rows = Rows { batches: vec![], has_runs, left_out, tasks_ascend: true };
         let mut first = 0;

@@ -20,6 +20,7 @@
 
 mod deal;
 mod in_order;
+mod lanes;
 mod position;
 #[cfg(test)]
 mod tests;
@@ -172,6 +173,9 @@ fn in_order(plan: Arc<dyn ExecutionPlan>, is_seen: bool) -> Result<Arc<dyn Execu
             .zip(children)
             .map(|(before, after)| as_they_arrive(before, after))
             .collect();
+        if !is_seen {
+            return lanes::call_of(relation, children);
+        }
     }
     if plan.is::<AggregateExec>() && !seen {
         children = children.into_iter().map(in_any_order).collect::<Result<_>>()?;
