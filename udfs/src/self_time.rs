@@ -188,7 +188,7 @@ impl Walk {
             let (input, work) = call.input("tasks")?;
             let is_last = input.next_batches(enough, &mut batches, work)?;
             let has_runs = input.has_runs();
-            let tasks = Rows::standing(batches, has_runs, 0, Role::First, runs, call.name())?;
+            let tasks = Rows::of(batches, has_runs, 0, Role::First, runs, call.name())?;
             self.on(call, &tasks, is_last)?;
             if is_last {
                 return Ok(());

@@ -67,7 +67,7 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          tasks that are not there are left out. Each is counted in a note.\n\n\
          Ties: those of `critical_path`. Duplicate links change nothing.\n\n\
          Errors: a cycle (its tasks are named), a task that is there twice in a run, a path time beyond BIGINT.\n\n\
-         Cost: linear in tasks and links; 32 bytes a task beside the tasks themselves, and 8 a link unless links are sorted by target and lead forward in the order of tasks, twice \
+         Cost: linear in tasks and links; 30 bytes a task beside the tasks themselves, and 8 a link unless links are sorted by target and lead forward in the order of tasks, twice \
          as much when they are sorted by neither end or lead backwards. Beyond half of the memory limit runs have \
          their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: critical path method, Kelley and Walker 1959: the total float.",

@@ -13,6 +13,8 @@
 //!
 //! Cost: nothing beside the durations, which become the path times; one pass over the links, and one for the chain ([`chain`]).
 
+use std::ops::ControlFlow;
+
 use crate::graph::longest::Lead;
 use crate::graph::no_path::{Interrupted, NoPath};
 use crate::graph::standing::{Links, Unpacked};
@@ -86,29 +88,19 @@ pub fn chain(
     interrupted: Interrupted<'_>,
 ) -> Result<Vec<u32>, NoPath> {
     let (mut chain, mut lead) = (vec![last], Lead::NONE);
-    let mut wanted = u64::from(last);
-    let mut room = Unpacked::default();
-    for piece in links.iter().rev() {
-        if interrupted() {
-            return Err(NoPath::Interrupted);
+    let mut wanted = last as usize;
+    backwards(time.len(), base, links, interrupted, |source, target| {
+        if target < wanted {
+            // No link to it is left.
+            let Some(before) = lead.task() else { return ControlFlow::Break(()) };
+            chain.push(before);
+            (wanted, lead) = (before as usize, Lead::NONE);
         }
-        let piece = piece.read(&mut room);
-        for (source, target) in piece.sources.iter().zip(piece.targets).rev() {
-            let (source, target) = (index_of(*source, base), index_of(*target, base));
-            if target < wanted {
-                // No link to it is left.
-                let Some(before) = lead.task() else {
-                    chain.reverse();
-                    return Ok(chain);
-                };
-                chain.push(before);
-                (wanted, lead) = (u64::from(before), Lead::NONE);
-            }
-            if target == wanted && source < target {
-                lead = lead.or(time[source as usize], source as u32);
-            }
+        if target == wanted && source < target {
+            lead = lead.or(time[source], source as u32);
         }
-    }
+        ControlFlow::Continue(())
+    })?;
     chain.extend(lead.task());
     chain.reverse();
     Ok(chain)
@@ -130,6 +122,7 @@ pub fn times_after(
         let through = durations[target].saturating_add(after[target]);
         let before = &mut after[source];
         *before = through.max(*before);
+        ControlFlow::Continue(())
     })?;
     Ok(after)
 }
@@ -148,17 +141,18 @@ pub fn linked(
     backwards(tasks, base, links, interrupted, |source, target| {
         linked[source] = true;
         linked[target] = true;
+        ControlFlow::Continue(())
     })?;
     Ok(linked)
 }
 
-/// Visits the links between tasks from the last one to the first.
+/// Visits the links between tasks from the last one to the first, or until the visitor has seen enough.
 fn backwards(
     tasks: usize,
     base: i64,
     links: &[&dyn Links],
     interrupted: Interrupted<'_>,
-    mut visit: impl FnMut(usize, usize),
+    mut visit: impl FnMut(usize, usize) -> ControlFlow<()>,
 ) -> Result<(), NoPath> {
     let mut room = Unpacked::default();
     for piece in links.iter().rev() {
@@ -168,8 +162,9 @@ fn backwards(
         let piece = piece.read(&mut room);
         for (source, target) in piece.sources.iter().zip(piece.targets).rev() {
             let (source, target) = (index_of(*source, base), index_of(*target, base));
-            if source < tasks as u64 && target < tasks as u64 {
-                visit(source as usize, target as usize);
+            let are_tasks = source < tasks as u64 && target < tasks as u64;
+            if are_tasks && visit(source as usize, target as usize).is_break() {
+                return Ok(());
             }
         }
     }

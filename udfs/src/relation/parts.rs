@@ -25,7 +25,7 @@ use crate::graph::NONE;
 use crate::lanes::words::{Words, WordsReading};
 use crate::relation::call::{Call, Work};
 use crate::relation::is_text;
-use crate::relation::rows::{Role, Rows};
+use crate::relation::rows::{Role, Rows, by_first_row};
 use crate::relation::runs::{Runs, Stretch};
 
 /// Into how many parts rows are divided on disk.
@@ -158,7 +158,7 @@ impl Parts {
                 Place::Disk(disk) => disk.read(part, &mut call.work)?,
             };
             let role = if place == 0 { Role::First } else { Role::Other };
-            inputs.push(Rows::of(batches, input.has_runs, 0, role, runs, call.name())?);
+            inputs.push(Rows::of(by_first_row(batches), input.has_runs, 0, role, runs, call.name())?);
         }
         Ok(inputs)
     }

@@ -67,24 +67,11 @@ impl Rows {
                 batches.push(batch);
             }
         }
-        Rows::of(batches, has_runs, left_out, role, runs, call.function.name())
+        Rows::of(by_first_row(batches), has_runs, left_out, role, runs, call.function.name())
     }
 
-    /// The rows of batches, none of which is empty.
-    pub(super) fn of(
-        mut batches: Vec<RecordBatch>,
-        has_runs: bool,
-        left_out: usize,
-        role: Role,
-        runs: &mut Runs,
-        function: &str,
-    ) -> Result<Rows> {
-        batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
-        Rows::standing(batches, has_runs, left_out, role, runs, function)
-    }
-
-    /// The same, numbered as they stand.
-    pub(crate) fn standing(
+    /// The rows of batches, none of which is empty, numbered as they stand.
+    pub(crate) fn of(
         batches: Vec<RecordBatch>,
         has_runs: bool,
         left_out: usize,
@@ -222,6 +209,12 @@ impl Rows {
         }
         true
     }
+}
+
+/// Batches in the order of the trace, whenever the table is in that order.
+pub(super) fn by_first_row(mut batches: Vec<RecordBatch>) -> Vec<RecordBatch> {
+    batches.sort_by_key(|batch| (first_value(batch, "task"), first_value(batch, "start")));
+    batches
 }
 
 fn first_value(batch: &RecordBatch, name: &str) -> Option<i64> {
