@@ -60,8 +60,8 @@ static DOCUMENTATION: LazyLock<Documentation> = LazyLock::new(|| {
          Ties: link, then message, then lane; then the smallest task. The path ends with the smallest of the tasks that finish \
          last.\n\n\
          Errors: a task that is there twice in a run, a makespan beyond BIGINT, a time of -9223372036854775808.\n\n\
-         Cost: linear in tasks, links and messages, n log n in a location whose tasks are not sorted; 46 bytes a task, 24 to 48 a \
-         task of the locations that the path visits, 4 a task where a path leaves a wait, and 40 a step, beside the tasks themselves. \
+         Cost: linear in tasks, links and messages, n log n in a location whose tasks are not sorted; 46 bytes a task, 200 KB or \
+         less for each location that the path visits, 4 a task where a path leaves a wait, and 40 a step, beside the tasks themselves. \
          Beyond half of the memory limit runs have their turn one after the other, and the tasks of one that is too large stay on disk.\n\n\
          Source: the critical path of an execution, Yang and Miller 1988; Böhme et al., Scalasca 2012.",
         "executed_path([tasks], [links], [messages])",
