@@ -576,7 +576,7 @@ fn no_function(name: &str, names: &Names<'_>) -> (String, Option<String>) {
             Some(format!("write `{name}(…) OVER (PARTITION BY … ORDER BY …)`")),
         );
     }
-    if let Some(instead) = instead(name) {
+    if let Some(instead) = instead(name).or_else(|| table_elsewhere(name)) {
         return (format!("no function `{name}`"), Some(instead.to_owned()));
     }
     let mut functions = names.functions();

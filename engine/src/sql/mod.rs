@@ -51,6 +51,7 @@ mod interval_text;
 mod joined;
 mod json;
 mod keys;
+mod large_joins;
 mod late_casts;
 mod laterals;
 mod lengths;
@@ -116,6 +117,7 @@ use std::sync::Arc;
 
 use datafusion::common::{ParamValues, Result as DataFusionResult};
 use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::logical_expr::{LogicalPlan, Statement as PlannedStatement};
 use datafusion::optimizer::{Optimizer, OptimizerRule};
 use datafusion::prelude::{SessionConfig, SessionContext};
@@ -159,6 +161,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
         (plain_keys::SHARES, plain_keys::without_shared_windows),
     ];
     let rules = Optimizer::new().rules.into_iter().map(|rule| instead_of(rule, &places));
+    let memory = builder.runtime_env().as_ref().map_or(MemoryLimit::Unknown, |env| env.memory_pool.memory_limit());
     let last: Arc<dyn OptimizerRule + Send + Sync> = Arc::new(plain_keys::PlainKeys);
     builder
         .with_query_planner(Arc::new(relations::RelationQueryPlanner))
@@ -170,7 +173,7 @@ pub fn configure(mut builder: SessionStateBuilder) -> SessionStateBuilder {
             Arc::new(laterals::Laterals),
         ])
         .with_optimizer_rules(rules.chain([last]).collect())
-        .with_physical_optimizer_rules(order::physical_rules())
+        .with_physical_optimizer_rules(order::physical_rules(&memory))
         .with_analyzer_rule(Arc::new(names::Unmark))
         .with_analyzer_rule(Arc::new(checked::CheckedArithmetic::new()))
 }

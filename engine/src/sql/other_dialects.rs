@@ -148,7 +148,7 @@ pub(super) fn instead(name: &str) -> Option<&'static str> {
 /// Tables and relation functions of other tools that are another question here.
 const RELATIONS_ELSEWHERE: &[(&str, &str)] = &[
     (
-        "span_join span_left_join span_outer_join",
+        "span_join span_left_join span_outer_join interval_intersect",
         "write `FROM intersect((SELECT … FROM a), (SELECT … FROM b))`; what one has and the other has not is `subtract`",
     ),
     ("kernel kernels cupti_activity_kind_kernel", "kernels are tasks: `FROM tasks WHERE kind = 'kernel'`"),

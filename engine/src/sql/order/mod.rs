@@ -32,6 +32,7 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::{JoinType, Result};
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
+use datafusion::execution::memory_pool::MemoryLimit;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::aggregates::AggregateExec;
@@ -53,6 +54,7 @@ use deal::DealExec;
 use in_order::InOrderExec;
 use waiting::Turns;
 
+use crate::sql::large_joins::{self, LargeJoins};
 use crate::sql::long_constants::LongConstants;
 use crate::sql::numbered::{NumbersOfWordsExec, WordsAsNumbers};
 use crate::sql::offsets::{self, HideOffsets, ShowOffsets};
@@ -64,7 +66,7 @@ use crate::store;
 const BEFORE: &str = "EnsureCooperative";
 
 /// DataFusion's rules with ours among them.
-pub(super) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
+pub(super) fn physical_rules(memory: &MemoryLimit) -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>> {
     let mut rules: Vec<_> = PhysicalOptimizer::new().rules.into_iter().map(omitted_rules::instead_of).collect();
     let place = rules.iter().position(|rule| rule.name() == BEFORE).unwrap_or(rules.len());
     rules.insert(place, Arc::new(RowsInOrder));
@@ -73,6 +75,9 @@ pub(super) fn physical_rules() -> Vec<Arc<dyn PhysicalOptimizerRule + Send + Syn
         rules.insert(place, Arc::new(HideOffsets));
         rules.insert(place, Arc::new(ForgetUnproven));
         rules.insert(place, Arc::new(WordsAsNumbers));
+    }
+    if let Some(place) = rules.iter().position(|rule| rule.name() == large_joins::AFTER) {
+        rules.insert(place + 1, Arc::new(LargeJoins::within(memory)));
     }
     rules.insert(0, Arc::new(ScansInOrder));
     rules.push(Arc::new(LongConstants));
