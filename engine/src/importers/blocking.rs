@@ -89,13 +89,34 @@ const OF_PYTHON_IN_C: [&str; 12] = [
     "<method 'select' of 'select.",
 ];
 
-/// Whether a function of Python waits: `threading.py(359): wait`, `<built-in method acquire of _thread.lock object at 0x7f…>`.
+/// The same as VizTracer names them.
+const OF_PYTHON_BY_MODULE: [&str; 9] = [
+    "_queue.SimpleQueue.get",
+    "_thread.RLock.acquire",
+    "_thread.lock.acquire",
+    "posix.waitpid",
+    "select.epoll.poll",
+    "select.poll.poll",
+    "select.select",
+    "threading.Lock.acquire",
+    "time.sleep",
+];
+
+/// Whether a function of Python waits: `threading.py(359): wait`, `<built-in method acquire of _thread.lock object at 0x7f…>`, and as
+/// VizTracer writes it `Condition.wait (/usr/lib/python3.11/threading.py:288)`, `_thread.lock.acquire`.
 pub(super) fn waits_in_python(function: &str) -> bool {
     if function.starts_with('<') {
         return OF_PYTHON_IN_C.iter().any(|begin| function.starts_with(begin));
     }
-    let Some((place, name)) = function.rsplit_once("): ") else { return false };
-    let Some((file, _line)) = place.rsplit_once('(') else { return false };
+    let of_kineto = || {
+        let (place, name) = function.rsplit_once("): ")?;
+        Some((place.rsplit_once('(')?.0, name))
+    };
+    let of_viztracer = || {
+        let (name, place) = function.strip_suffix(')')?.split_once(" (")?;
+        Some((place.rsplit_once(':')?.0, name.rsplit_once('.').map_or(name, |(_, method)| method)))
+    };
+    let Some((file, name)) = of_kineto().or_else(of_viztracer) else { return OF_PYTHON_BY_MODULE.contains(&function) };
     OF_PYTHON.iter().any(|(waiting_file, waiting)| {
         *waiting == name
             && file.strip_suffix(waiting_file).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
@@ -103,9 +124,9 @@ pub(super) fn waits_in_python(function: &str) -> bool {
 }
 
 /// Whether a call into the runtime or driver of a device waits for it, or asks whether it is done: `cudaStreamSynchronize`,
-/// `cuEventSynchronize_ptsz`, `hipDeviceSynchronize`, `zeCommandQueueSynchronize`, `cudaEventQuery`.
+/// `cuEventSynchronize_ptsz`, `hipDeviceSynchronize`, `zeCommandQueueSynchronize`, `synchronizeStream` (MTIA), `cudaEventQuery`.
 pub(super) fn waits_for_device(call: &str) -> bool {
-    call.contains("Synchronize") || OF_XPU.contains(&call) || POLLS.contains(&call)
+    call.contains("ynchronize") || OF_XPU.contains(&call) || POLLS.contains(&call)
 }
 
 /// Whether a call of the operating system waits.
@@ -126,6 +147,7 @@ mod tests {
             "cuStreamSynchronize_ptsz",
             "hipDeviceSynchronize",
             "cudaEventQuery",
+            "synchronizeStream",
         ];
         assert!(waits.into_iter().all(waits_for_device));
         assert!(
@@ -140,6 +162,10 @@ mod tests {
             "/usr/lib/python3.12/queue.py(171): get",
             "<built-in method acquire of _thread.lock object at 0x7f1bafe38dd0>",
             "<method 'acquire' of '_thread.lock' objects>",
+            "Condition.wait (/usr/lib/python3.11/threading.py:288)",
+            "get (/usr/lib/python3.11/queue.py:154)",
+            "_thread.lock.acquire",
+            "time.sleep",
         ];
         assert!(waits.into_iter().all(waits_in_python));
         let works = [
@@ -148,6 +174,9 @@ mod tests {
             "<built-in method select of type object at 0x7f61e5026e80>",
             "my_threading.py(3): wait",
             "threading.py(1075): _bootstrap_inner",
+            "Thread.run (/usr/lib/python3.11/threading.py:971)",
+            "Client.get (/home/user/requests.py:3)",
+            "builtins.exec",
             "wait",
         ];
         assert!(works.into_iter().all(|function| !waits_in_python(function)));

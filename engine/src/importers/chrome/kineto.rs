@@ -166,7 +166,8 @@ impl Kind {
             | "privateuse1_driver"
             | "Runtime" => Kind::Call,
             "cpu_op" | "user_annotation" | "Operator" => Kind::Operator,
-            "python_function" => Kind::Python,
+            // VizTracer: entries and exits of functions.
+            "python_function" | "fee" => Kind::Python,
             "gpu_user_annotation" => Kind::StreamRange,
             "overhead" => Kind::Overhead,
             _ => Kind::Other,

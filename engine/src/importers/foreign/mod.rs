@@ -274,9 +274,33 @@ pub(crate) fn refused(source: &Source) -> ImportError {
                 .to_owned(),
         );
     }
+    if let Some(refused) = refused_as_text(source) {
+        return refused;
+    }
     let head: String =
         head.iter().take(24).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
     ImportError::Unrecognised { path: source.path().to_owned(), head: format!("`{head}`") }
+}
+
+/// The error about a text that is not written as texts are read: in UTF-16, or with NUL bytes.
+pub(crate) fn refused_as_text(source: &Source) -> Option<ImportError> {
+    let (head, path) = (source.head(), source.path());
+    let (what, hint) = if head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") {
+        ("text in UTF-16, only UTF-8 is read", format!("iconv -f UTF-16 -t UTF-8 {} > utf8.csv", path.display()))
+    } else if head.contains(&0) && is_mostly_text(head) {
+        ("text with NUL bytes", format!("tr -d '\\000' < {} > without_nul.csv", path.display()))
+    } else {
+        return None;
+    };
+    Some(ImportError::Unusable { path: path.to_owned(), what: what.to_owned(), hint: Some(hint) })
+}
+
+/// Whether it is a text but for a few control characters.
+fn is_mostly_text(head: &[u8]) -> bool {
+    let others = head.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
+    // The last character may be cut.
+    let is_utf8 = std::str::from_utf8(head).err().is_none_or(|error| error.error_len().is_none());
+    is_utf8 && others * 4 < head.len()
 }
 
 fn with_names(hint: &str, path: &Path) -> String {

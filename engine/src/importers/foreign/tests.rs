@@ -102,6 +102,16 @@ fn documents_and_databases_say_what_they_hold() {
 }
 
 #[test]
+fn a_text_that_is_not_utf8_without_nul_bytes_says_how_to_make_it_so() {
+    let says = |head: &[u8]| refused(&source(head)).to_string();
+    assert!(says(b"name,start\nmm,\x001\n").contains("text with NUL bytes"));
+    assert!(says(&"name\0,größe".as_bytes()[..11]).contains("text with NUL bytes"));
+    assert!(says(b"\xff\xfen\0a\0m\0e\0").contains("text in UTF-16"));
+    assert!(says(b"\x7fELF\x02\x01\x01\0\0\0\0").contains("a program"));
+    assert!(says(b"a\0b\0\xb0\x90").contains("no format recognises"));
+}
+
+#[test]
 fn keys_of_the_first_level_only() {
     let check = |text: &[u8], expected: Option<&[&str]>| {
         let keys = top_level_keys(text);

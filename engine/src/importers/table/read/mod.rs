@@ -22,6 +22,7 @@ mod sqlite;
 use datafusion::arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
 
 use crate::error::ImportError;
+use crate::importers::foreign;
 use crate::trace::{ROWS_PER_BATCH, Source, Stats};
 
 /// The columns of a file.
@@ -193,24 +194,11 @@ pub(super) fn read(source: &Source, options: &ReadOptions<'_>, sink: &mut dyn Si
 }
 
 fn no_table(source: &Source) -> ImportError {
-    let utf16 = source.head().starts_with(b"\xff\xfe") || source.head().starts_with(b"\xfe\xff");
-    let (what, hint) = if utf16 {
-        let path = source.path().display();
-        ("text in UTF-16, only UTF-8 is read", Some(format!("iconv -f UTF-16 -t UTF-8 {path} > utf8.csv")))
-    } else if source.head().contains(&0) && is_mostly_text(source.head()) {
-        ("text with NUL bytes", Some(format!("tr -d '\\000' < {} > without_nul.csv", source.path().display())))
-    } else {
-        ("neither CSV, NDJSON, Parquet, Arrow nor SQLite", None)
-    };
-    ImportError::Unusable { path: source.path().to_owned(), what: what.to_owned(), hint }
-}
-
-/// Whether it is a text but for a few control characters.
-fn is_mostly_text(head: &[u8]) -> bool {
-    let others = head.iter().filter(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()).count();
-    // The last character may be cut.
-    let is_utf8 = std::str::from_utf8(head).err().is_none_or(|error| error.error_len().is_none());
-    is_utf8 && others * 4 < head.len()
+    foreign::refused_as_text(source).unwrap_or_else(|| ImportError::Unusable {
+        path: source.path().to_owned(),
+        what: "neither CSV, NDJSON, Parquet, Arrow nor SQLite".to_owned(),
+        hint: None,
+    })
 }
 
 /// Hands Arrow batches on, in pieces of the size of our own batches.
@@ -257,13 +245,5 @@ mod tests {
         check(b"{\n  \"a\": 1\n}\n", None);
         check(b"a,b\n1,2\n", Some(Container::Csv));
         check(b"\x7fELF\0", None);
-    }
-
-    #[test]
-    fn a_text_with_nul_bytes_is_told_from_other_files() {
-        assert!(is_mostly_text(b"name,start\nmm,\x001\n"));
-        assert!(is_mostly_text("name\0,größe".as_bytes().split_last().unwrap().1));
-        assert!(!is_mostly_text(b"\x7fELF\x02\x01\x01\0\0\0\0"));
-        assert!(!is_mostly_text(b"a\0b\0\xb0\x90"));
     }
 }
