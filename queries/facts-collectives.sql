@@ -7,17 +7,17 @@ WITH named AS (
   SELECT *, CASE WHEN rank LIKE '%rank%' THEN rank ELSE 'rank ' || rank END AS called FROM collectives
 ), totals AS (
   SELECT run, rank, called, count(*) AS collectives, bool_or(on_device) AS on_device,
-    bool_or(name LIKE 'gloo:%') AS on_threads, sum(least(last_start, finish) - start) AS skew_time,
-    sum(greatest(finish - last_start, 0)) AS transfer_time
+    bool_or(name LIKE 'gloo:%') AS on_threads, sum(wait_time) AS skew_time,
+    sum(transfer_time) AS transfer_time
   FROM named
   GROUP BY run, rank, called
 ), late AS (
   -- For which rank each waited longest.
-  SELECT n.run, n.rank, l.rank AS late, l.called, sum(least(n.last_start, n.finish) - n.start) AS skew_time, count(*) AS collectives
+  SELECT n.run, n.rank, l.rank AS late, l.called, sum(n.wait_time) AS skew_time, count(*) AS collectives
   FROM named n JOIN named l ON l.task = n.last_task
   WHERE l.rank <> n.rank
   GROUP BY n.run, n.rank, l.rank, l.called
-  QUALIFY row_number() OVER (PARTITION BY n.run, n.rank ORDER BY sum(least(n.last_start, n.finish) - n.start) DESC, l.rank) = 1
+  QUALIFY row_number() OVER (PARTITION BY n.run, n.rank ORDER BY sum(n.wait_time) DESC, l.rank) = 1
 )
 SELECT 'Ranks waited for each other in collectives'
   || CASE WHEN t.on_device THEN ', whose kernels run meanwhile' WHEN t.on_threads THEN ', which are recorded as tasks (the threads that wait for those idle)'

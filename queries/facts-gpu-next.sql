@@ -13,7 +13,7 @@ WITH longest AS (
   JOIN longest r ON r.run = d.run
   WHERE d.total_time > 0
 ), skew AS (
-  SELECT coalesce(sum(least(last_start, finish) - start), 0) AS skew_time, coalesce(sum(greatest(finish - last_start, 0)), 0) AS transfer_time
+  SELECT coalesce(sum(wait_time), 0) AS skew_time, coalesce(sum(transfer_time), 0) AS transfer_time
   FROM collectives
   WHERE on_device AND run = (SELECT run FROM longest)
 ), kernels AS (
@@ -31,7 +31,7 @@ WITH longest AS (
   QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, name) = 1
 ), host AS (
   SELECT t.name, sum(s.self_time) AS total_time
-  FROM self_time(working_tasks) s
+  FROM self_time(working_spans) s
   JOIN working_tasks t ON t.task = s.task
   JOIN program_locations l ON l.run = t.run AND l.location = t.location
   WHERE l.kind <> 'stream' AND t.role <> 'wait' AND t.kind NOT IN ('cuda_runtime', 'cuda_driver') AND t.run = (SELECT run FROM longest)
@@ -51,7 +51,8 @@ WITH longest AS (
 )
 SELECT 'Look next at '
   || CASE
-       WHEN makespan - total > greatest(idle, computing, communicating, copying)
+       -- Computing is what devices are for.
+       WHEN makespan - total > greatest(idle, 0.5 * computing, communicating, copying)
          THEN 'what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for '
            || round(100.0 * (makespan - total) / makespan, 1) || ' % of the run.'
        WHEN idle >= greatest(0.2 * total, communicating, copying) THEN 'why the devices idle (see What streams wait for)'

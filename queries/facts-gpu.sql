@@ -24,8 +24,8 @@ WITH longest AS (
 SELECT CASE WHEN slice_from() IS NULL AND slice_to() IS NULL THEN 'The ' ELSE 'Within the slice, the ' END
   || CASE (SELECT count(*) FROM runs) WHEN 1 THEN 'run took ' ELSE 'longest run, ' || (SELECT run FROM longest) || ', took ' END
   || (SELECT time_text(makespan) FROM longest) || '; its '
-  || CASE devices WHEN 1 THEN 'device' ELSE devices || ' devices' END || ' began the first task and ended the last one within '
-  || round(100.0 * total / makespan, 1) || ' % of that' || CASE devices WHEN 1 THEN '' ELSE ' on average' END || '; in this time ' || CASE devices WHEN 1 THEN 'it' ELSE 'they' END || ' computed '
+  || CASE devices WHEN 1 THEN 'device' ELSE devices || ' devices' END || ' had tasks in '
+  || round(100.0 * total / makespan, 1) || ' % of that' || CASE devices WHEN 1 THEN '' ELSE ' on average' END || ', from the first to the last one, and in this time computed '
   || round(100.0 * computing / total, 1) || ' %'
   || CASE WHEN communicating > 0 THEN ', communicated without computing ' || round(100.0 * communicating / total, 1) || ' %' ELSE '' END
   || CASE WHEN copying > 0 THEN ', copied without ' || CASE WHEN communicating > 0 THEN 'either ' ELSE 'computing ' END || round(100.0 * copying / total, 1) || ' %' ELSE '' END

@@ -4,7 +4,7 @@
 --
 -- Task bodies alone are work, as in parsec-workload-threads: what the runtime does between them keeps a thread busy too.
 WITH longest AS (
-  SELECT run FROM runs WHERE makespan > 0 ORDER BY makespan DESC, run_number LIMIT 1
+  SELECT run, makespan FROM runs WHERE makespan > 0 ORDER BY makespan DESC, run_number LIMIT 1
 ), threads AS (
   SELECT l.location, coalesce(sum(t.duration) FILTER (WHERE t.kind = 'task'), 0) AS work_time,
     coalesce(sum(t.duration) FILTER (WHERE t.role = 'runtime'), 0) AS runtime_time
@@ -38,6 +38,10 @@ WITH longest AS (
 )
 SELECT 'Look next at '
   || CASE
+       WHEN s.threads > 0 AND 10.0 * (s.work_time + s.runtime_time) < s.threads * g.makespan
+         THEN 'what keeps the worker threads from working (see The longest idle stretches): of ' || time_text(g.makespan) || ' they spent '
+         || time_text(CAST(1.0 * s.work_time / s.threads AS BIGINT)) || ' each in task bodies and ' || time_text(CAST(1.0 * s.runtime_time / s.threads AS BIGINT))
+         || ' in the runtime, on average.'
        -- How unevenly little is spread does not matter.
        WHEN s.runtime_time > 2 * s.work_time OR (s.runtime_time > s.work_time AND (s.threads = 1 OR s.imbalance < 1.25))
          THEN 'the runtime itself (see Where the time went): it kept the worker threads'

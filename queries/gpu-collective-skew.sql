@@ -6,8 +6,8 @@
 -- The k-th collective of a name and process group on each rank is the same one. Clocks of hosts may differ: a skew beyond the
 -- wait of every rank is theirs.
 WITH totals AS (
-  SELECT run, rank, count(*) AS collectives, sum(least(last_start, finish) - start) AS skew_time,
-    sum(greatest(finish - last_start, 0)) AS transfer_time
+  SELECT run, rank, count(*) AS collectives, sum(wait_time) AS skew_time,
+    sum(transfer_time) AS transfer_time
   FROM collectives
   GROUP BY run, rank
 ), parts AS (

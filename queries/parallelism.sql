@@ -5,7 +5,7 @@
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH steps AS (
   SELECT run, running, lead(time) OVER (PARTITION BY run ORDER BY time) - time AS step_time
-  FROM concurrency((SELECT * FROM working_spans WHERE is_outermost))
+  FROM concurrency((SELECT * FROM spans_and_ends WHERE is_outermost))
 )
 SELECT run, running, sum(step_time) AS total_time,
   round(100.0 * sum(step_time) / nullif(sum(sum(step_time)) OVER (PARTITION BY run), 0), 2) AS share_percent

@@ -3,19 +3,33 @@
 -- needs: tasks
 -- chart: bar x=efficiency y=metric color=run
 --
-WITH processes AS (
-  -- Useful is what works (or has no role), not what communicates, copies, waits or calls the runtime. A process without useful time counts too.
-  SELECT t.run, coalesce(l.clock, l.process, l.location) AS process, coalesce(busy(t.start, t.finish)
-    FILTER (WHERE coalesce(t.role, 'work') = 'work' AND (coalesce(t.kind, '') NOT IN ('cpu_op', 'user_annotation', 'python_function', 'gpu_user_annotation', 'nvtx')
-      OR (d.devices IS NULL AND t.kind = 'cpu_op'))), 0) AS useful_time
-  FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location
-  -- Where there are kernels they are the work, else the operators of the host.
-  LEFT JOIN (SELECT run, count(*) AS devices FROM program_tasks WHERE kind = 'kernel' GROUP BY run) d ON d.run = t.run
-  GROUP BY t.run, coalesce(l.clock, l.process, l.location)
+WITH useful AS (
+  -- Useful is what works (or has no role), without what communicates, copies, waits or calls the runtime inside of it. Where there are kernels they are the
+  -- work, else the operators of the host.
+  SELECT run, location, start, finish
+  FROM subtract((
+    SELECT t.run, t.task, t.location, t.start, t.finish
+    FROM program_tasks t
+    LEFT JOIN (SELECT run, count(*) AS devices FROM program_tasks WHERE kind = 'kernel' GROUP BY run) d ON d.run = t.run
+    WHERE t.finish IS NOT NULL AND coalesce(t.role, 'work') = 'work'
+      AND (coalesce(t.kind, '') NOT IN ('cpu_op', 'user_annotation', 'python_function', 'gpu_user_annotation', 'nvtx') OR (d.devices IS NULL AND t.kind = 'cpu_op'))
+  ), (
+    SELECT run, location, start, finish FROM program_tasks
+    WHERE finish IS NOT NULL AND depth IS NOT NULL AND coalesce(role, 'work') <> 'work' AND kind IS DISTINCT FROM 'cuda_sync'
+  ))
+), communicating AS (
+  SELECT DISTINCT run, location FROM program_tasks WHERE role = 'communication'
+), processes AS (
+  -- One that only communicates counts too.
+  SELECT l.run, coalesce(l.clock, l.process, l.location) AS process, coalesce(busy(u.start, u.finish), 0) AS useful_time, count(c.location) > 0 AS communicates
+  FROM program_locations l
+  LEFT JOIN useful u ON u.run = l.run AND u.location = l.location
+  LEFT JOIN communicating c ON c.run = l.run AND c.location = l.location
+  GROUP BY l.run, coalesce(l.clock, l.process, l.location)
 ), working AS (
   SELECT p.run, count(*) AS processes, avg(p.useful_time) AS mean_time, max(p.useful_time) AS most_time, r.makespan
   FROM processes p JOIN runs r ON r.run = p.run
-  WHERE p.useful_time > 0
+  WHERE p.useful_time > 0 OR p.communicates
   GROUP BY p.run, r.makespan
 ), metrics AS (
   SELECT run, processes, unnest(make_array(

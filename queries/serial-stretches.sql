@@ -5,7 +5,7 @@
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH steps AS (
   SELECT run, time AS start, lead(time) OVER (PARTITION BY run ORDER BY time) AS finish, running
-  FROM concurrency((SELECT * FROM working_spans WHERE is_outermost))
+  FROM concurrency((SELECT * FROM spans_and_ends WHERE is_outermost))
 ), marked AS (
   SELECT run, start, finish, running,
     sum(CASE WHEN running > 1 THEN 1 ELSE 0 END) OVER (PARTITION BY run ORDER BY start) AS stretch

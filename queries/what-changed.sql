@@ -11,7 +11,7 @@ WITH idle AS (
   JOIN runs r ON r.run = n.run
   GROUP BY r.run
 ), waiting AS (
-  SELECT c.run, coalesce(f.family, c.name) AS name, count(*) AS tasks, sum(least(c.last_start, c.finish) - c.start) AS wait_time
+  SELECT c.run, coalesce(f.family, c.name) AS name, count(*) AS tasks, sum(c.wait_time) AS wait_time
   FROM collectives c LEFT JOIN name_families f ON f.name = c.name
   GROUP BY c.run, coalesce(f.family, c.name)
 ), measures AS (

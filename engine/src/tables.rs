@@ -403,7 +403,7 @@ pub(crate) const WORKING_TASKS: &str = "working_tasks";
 pub(crate) const WORKING_SPANS: &str = "working_spans";
 
 /// [`WORKING_SPANS`] where no task waits: the tasks as they are.
-pub(crate) const SPANS_WITHOUT_WAITS: &str = "SELECT run, task, name, location, start, finish, duration, \
+pub(crate) const SPANS_WITHOUT_WAITS: &str = "SELECT run, task, name, location, start, finish, duration, depth, \
      depth = 0 OR depth IS NULL AS is_outermost FROM working_tasks";
 
 /// The view of the work of each name of task.
@@ -516,10 +516,10 @@ pub static VIEWS: [ViewSpec; 18] = [
     ViewSpec {
         name: WORKING_SPANS,
         description: "The spans in which tasks worked: `working_tasks` without the waits inside them (`cudaStreamSynchronize` in an \
-                      operator). A task that waits is there once for each piece that is left of it; all others are there once. Saved \
-                      queries about busy and idle time read it.",
-        // Waits of streams (`cuda_sync`) lie around the kernels that they wait for, and take nothing from them.
-        sql: "SELECT t.run, t.task, t.name, t.location, p.start, p.finish, p.duration, \
+                      operator). A task that waits is there once for each piece that is left of it; all others are there once. Where tasks of \
+                      a location overlap without nesting (`depth` is NULL), waits are taken from no other task. Saved queries about busy and idle time read it.",
+        // Equal spans are told apart by depth. Waits of streams (`cuda_sync`) lie around the kernels that they wait for, and take nothing from them.
+        sql: "SELECT t.run, t.task, t.name, t.location, p.start, p.finish, p.duration, t.depth, \
               t.depth IS NULL OR coalesce(max(p.finish) OVER (PARTITION BY t.run, t.location ORDER BY p.start, p.finish DESC, t.depth \
               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) <= p.start, true) AS is_outermost \
               FROM subtract((SELECT * FROM working_tasks WHERE finish IS NOT NULL), (SELECT run, location, start, finish \
@@ -534,6 +534,7 @@ pub static VIEWS: [ViewSpec; 18] = [
             ("start", "First tick."),
             ("finish", "First tick after it."),
             ("duration", "finish - start."),
+            ("depth", "Of the task: where waits are cut out, one that holds another may be left with the same span."),
             (
                 "is_outermost",
                 "Whether no other span of the location encloses it; true as well where tasks overlap without nesting.",
@@ -545,7 +546,8 @@ pub static VIEWS: [ViewSpec; 18] = [
         description: "The work of each name of task: its `working_spans` without what started later on their location.",
         sql: "SELECT run, name, sum(tasks) AS tasks, sum(work_time) AS work_time, sum(total_time) AS total_time FROM (\
               SELECT run, name, 0 AS tasks, self_time AS work_time, CASE WHEN false THEN self_time END AS total_time \
-              FROM self_time((SELECT * FROM working_spans)) UNION ALL \
+              FROM self_time((SELECT run, name, location, start, finish, coalesce(depth, 0) * 1099511627776 + task % 1099511627776 AS task \
+              FROM working_spans)) UNION ALL \
               SELECT run, name, 1 AS tasks, CASE WHEN false THEN duration END AS work_time, duration AS total_time FROM working_tasks) \
               GROUP BY run, name",
         columns: &[
@@ -627,16 +629,25 @@ pub static VIEWS: [ViewSpec; 18] = [
         name: "collectives",
         description: "Tasks in which ranks work together and none is done before the last one has begun: communication kernels of \
                       devices (NCCL, RCCL), `gloo:…`, and those of MPI whose result needs all ranks. The k-th of a name and process group on \
-                      each rank is the same one; left out are those that only one rank has and, where ranks have not the same number of them, those \
-                      that one rank ended before another began. Where clocks of hosts differ, so do the starts.",
-        sql: "SELECT run, task, rank, name, start, finish, on_device, last_start, last_task, ranks FROM ( \
+                      each rank is the same one; a first one that ended before those of the others began, or at the beginning of a slice is the rest of one, is an \
+                      earlier one. Left out are those that only one rank has and those that one rank ended before another began. Where ranks \
+                      have clocks of their own and the same number of them, they are taken as they stand: where clocks differ, so do starts.",
+        sql: "SELECT run, task, rank, name, start, finish, on_device, last_start, last_task, ranks, \
+                least(last_start, finish) - start AS wait_time, greatest(finish - last_start, 0) AS transfer_time FROM ( \
                 SELECT *, max(start) OVER same AS last_start, count(*) OVER same AS ranks, min(finish) OVER same AS first_finish, \
                   min(of_rank) OVER same = max(of_rank) OVER same AS are_as_many, \
+                  min(clock) OVER same IS NOT DISTINCT FROM max(clock) OVER same AS is_one_clock, \
                   first_value(task) OVER (PARTITION BY run, name, process_group, number ORDER BY start DESC, task) AS last_task \
-                FROM (SELECT t.run, t.task, coalesce(d.process, l.process, l.location) AS rank, t.name, t.start, t.finish, \
+                FROM (SELECT *, place - CASE \
+                    WHEN first < max(first_start) OVER all_ranks AND min(clock) OVER all_ranks IS NOT DISTINCT FROM max(clock) OVER all_ranks THEN 1 \
+                    WHEN first_start <= slice_from() AND abs(first - max(first) OVER all_ranks) > abs(second - max(first) OVER all_ranks) THEN 1 \
+                    ELSE 0 END AS number \
+                FROM (SELECT *, max(CASE WHEN place = 1 THEN start END) OVER of_one AS first_start, \
+                  max(CASE WHEN place = 1 THEN finish END) OVER of_one AS first, max(CASE WHEN place = 2 THEN finish END) OVER of_one AS second \
+                FROM (SELECT t.run, l.clock, t.task, coalesce(d.process, l.process, l.location) AS rank, t.name, t.start, t.finish, \
                     t.kind IS NOT DISTINCT FROM 'kernel' AS on_device, coalesce(t.args->>'Process Group Name', '') AS process_group, \
                     row_number() OVER (PARTITION BY t.run, coalesce(d.process, l.process, l.location), t.name, \
-                      coalesce(t.args->>'Process Group Name', '') ORDER BY t.start, t.task) AS number, \
+                      coalesce(t.args->>'Process Group Name', '') ORDER BY t.start, t.task) AS place, \
                     count(*) OVER (PARTITION BY t.run, coalesce(d.process, l.process, l.location), t.name, \
                       coalesce(t.args->>'Process Group Name', '')) AS of_rank \
                   FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location \
@@ -644,8 +655,11 @@ pub static VIEWS: [ViewSpec; 18] = [
                   WHERE t.finish IS NOT NULL AND ((t.kind = 'kernel' AND t.role = 'communication') OR t.name LIKE 'gloo:%' \
                     OR t.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Allgatherv', 'MPI_Alltoall', 'MPI_Alltoallv', \
                       'MPI_Alltoallw', 'MPI_Reduce_scatter', 'MPI_Reduce_scatter_block'))) \
+                WINDOW of_one AS (PARTITION BY run, rank, name, process_group)) \
+                WINDOW all_ranks AS (PARTITION BY run, name, process_group)) \
                 WINDOW same AS (PARTITION BY run, name, process_group, number)) \
-              WHERE ranks > 1 AND (are_as_many OR last_start < first_finish)",
+              WHERE ranks > 1 AND ((are_as_many AND NOT is_one_clock AND slice_from() IS NULL AND slice_to() IS NULL) OR last_start < first_finish \
+                OR (are_as_many AND last_start = first_finish))",
         columns: &[
             ("run", "The recording."),
             ("task", "The task of this rank."),
@@ -657,6 +671,8 @@ pub static VIEWS: [ViewSpec; 18] = [
             ("last_start", "When the last rank began it: until then the others waited."),
             ("last_task", "The task of that rank."),
             ("ranks", "How many ranks took part, two or more."),
+            ("wait_time", "How long this rank waited in it for the last one."),
+            ("transfer_time", "How long it went on from then on."),
         ],
     },
     ViewSpec {

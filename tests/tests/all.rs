@@ -4,6 +4,7 @@
 
 mod agree;
 mod chrome_dialects;
+mod collectives;
 mod compared;
 mod damaged;
 mod embedding;

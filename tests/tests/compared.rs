@@ -180,24 +180,6 @@ fn ranks_that_meet_at_one_tick_are_compared_with_ranks_that_do_not() {
     assert_eq!(rows(&session, "SELECT count(*) FROM working_lanes"), ["8"]);
 }
 
-#[test]
-fn a_collective_that_one_rank_lacks_makes_no_rank_late() {
-    let mut text = "name,location,start,finish\n".to_owned();
-    for (rank, numbers) in [(0, vec![0, 1, 2, 3]), (1, vec![0, 2, 3])] {
-        for number in numbers {
-            let at = 100 * number;
-            writeln!(text, "work,rank {rank},{at},{}\nMPI_Allreduce,rank {rank},{},{}", at + 80, at + 80, at + 100)
-                .unwrap();
-        }
-    }
-    let files = folder_of(&[("t.csv", text)]);
-    let session = tq_tests::open(&files.path().join("t.csv"));
-    assert_eq!(
-        rows(&session, "SELECT rank, start, last_start FROM collectives ORDER BY rank"),
-        ["rank 0|80|80", "rank 1|80|80"]
-    );
-}
-
 /// Ten tasks on each of four workers; `of` is the duration of the number-th task of a worker.
 fn workers(of: impl Fn(usize, usize) -> usize) -> String {
     workers_with(10, of)

@@ -23,8 +23,7 @@ pub(super) static VIEWS: [ViewSpec; 6] = [
                       in a collective for the last one does not work, and collectives on streams that only communicate do: what comparisons call work.",
         sql: "SELECT w.run, coalesce(f.family, w.name) AS name, sum(w.tasks) AS tasks, sum(w.work_time) AS work_time \
               FROM (SELECT run, name, tasks, work_time FROM tq.main.work_by_name UNION ALL \
-                SELECT c.run, c.name, CASE WHEN t.task IS NULL THEN 1 ELSE 0 END, CASE WHEN t.task IS NULL THEN c.finish - c.start ELSE 0 END \
-                  - (least(c.last_start, c.finish) - c.start) \
+                SELECT c.run, c.name, CASE WHEN t.task IS NULL THEN 1 ELSE 0 END, CASE WHEN t.task IS NULL THEN c.finish - c.start ELSE 0 END - c.wait_time \
                 FROM tq.main.collectives c LEFT JOIN tq.main.working_tasks t ON t.task = c.task) w \
               LEFT JOIN tq.main.name_families f ON f.name = w.name GROUP BY w.run, coalesce(f.family, w.name)",
         columns: &[

@@ -1,7 +1,7 @@
 -- The locations whose busy time changed from the run base to the run new, unlike that of the others of their kind.
 -- A rank that waits in a collective for the last one is not busy.
 WITH waits AS (
-  SELECT t.run, t.location, sum(least(c.last_start, c.finish) - c.start) AS wait_time
+  SELECT t.run, t.location, sum(c.wait_time) AS wait_time
   FROM tq.main.collectives c JOIN tq.main.working_tasks t ON t.task = c.task
   GROUP BY t.run, t.location
 ), busy AS (

@@ -6,7 +6,7 @@ WITH spans AS (
   GROUP BY run, task, name, location
 ), times AS MATERIALIZED (
   SELECT s.run, CASE WHEN coalesce(s.name, '') = '' THEN 'tasks without a name' ELSE coalesce(f.family, s.name) END AS name,
-    coalesce(s.location, 'no location') AS location, s.time - coalesce(least(c.last_start, c.finish) - c.start, 0) AS time
+    coalesce(s.location, 'no location') AS location, s.time - coalesce(c.wait_time, 0) AS time
   FROM spans s
   LEFT JOIN tq.main.name_families f ON f.name = s.name
   LEFT JOIN tq.main.collectives c ON c.task = s.task
