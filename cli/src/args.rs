@@ -393,12 +393,12 @@ pub(crate) struct CompactArgs {
 #[command(after_help = "Examples:\n  \
     tq queries                all, by topic\n  \
     tq queries time-by-name   one: its parameters and its SQL\n  \
-    tq queries imbalance      those whose name, title or SQL have the word\n  \
+    tq queries idle gpu       those whose name, title or SQL have the words\n  \
     tq query TRACE time-by-name")]
 pub(crate) struct QueriesArgs {
-    /// The one to describe, or a word to search for
+    /// The one to describe, or words to search for
     #[arg(value_name = "NAME")]
-    pub(crate) name: Option<String>,
+    pub(crate) name: Vec<String>,
     #[command(flatten)]
     pub(crate) library: LibraryArgs,
 }

@@ -219,13 +219,15 @@ fn line(limit: u64) -> u64 {
 fn too_much(bytes: u64) -> Problem {
     let limit = WATCH.get().map_or(0, |watch| watch.limit.load(Ordering::SeqCst));
     let megabytes = |bytes: u64| bytes / 1_000_000;
-    Problem::new(format!(
+    let problem = Problem::new(format!(
         "not enough memory: the process came to {} MB; `--memory {}MB` allows it {} MB",
         megabytes(bytes),
         megabytes(limit),
         megabytes(line(limit))
-    ))
-    .hint("give it more with `--memory 8GB`, or ask for fewer rows, shorter texts and smaller groups")
+    ));
+    let problem =
+        problem.hint("give it more with `--memory 8GB`, or ask for fewer rows, shorter texts and smaller groups");
+    Problem { is_beyond_limit: true, ..problem }
 }
 
 /// Resident bytes that no file stands behind; `None` where the system does not tell.

@@ -643,9 +643,12 @@ fn the_prompt_reads_a_pipe_without_prompting() {
               collectives        0  Tasks in which ranks work together and none is done before the last one has
                                     begun: communication kernels of devices (NCCL, RCCL), `gloo:…`, and those of
                                     MPI whose result needs all ranks. The k-th of a name and process group on
-                                    each rank is the same one; left out are those that only one rank has and,
-                                    where ranks have not the same number of them, those that one rank ended
-                                    before another began. Where clocks of hosts differ, so do the starts.
+                                    each rank is the same one; a first one that ended before those of the others
+                                    began, or at the beginning of a slice is the rest of one, is an earlier one.
+                                    Left out are those that only one rank has and those that one rank ended
+                                    before another began. Where ranks have clocks of their own and the same
+                                    number of them, they are taken as they stand: where clocks differ, so do
+                                    starts.
               counters           0  Values over time, or totals.
               events             0  Instants: milestones, marks, tags.
               executions         0  Scalability studies: one row per run, region and repetition.
@@ -705,8 +708,9 @@ fn the_prompt_reads_a_pipe_without_prompting() {
                                     others).
               working_spans      3  The spans in which tasks worked: `working_tasks` without the waits inside
                                     them (`cudaStreamSynchronize` in an operator). A task that waits is there
-                                    once for each piece that is left of it; all others are there once. Saved
-                                    queries about busy and idle time read it.
+                                    once for each piece that is left of it; all others are there once. Where
+                                    tasks of a location overlap without nesting (`depth` is NULL), waits are
+                                    taken from no other task. Saved queries about busy and idle time read it.
               working_tasks      3  Tasks that kept a location busy. Left out of `program_tasks` are
                                     asynchronous spans and states of threads (locations of kind async and
                                     state), transfers (role communication of the location), waits, and the steps

@@ -138,8 +138,7 @@ pub fn time_text(ticks: i64, tick: Tick) -> String {
 /// Whether a column of times holds points of time and no durations: by its name, as in the tables of traces.
 pub fn is_point_of_time(name: &str) -> bool {
     matches!(name, "time" | "send_time" | "receive_time" | "ready_time")
-        || name.ends_with("start")
-        || name.ends_with("finish")
+        || ["start", "finish", "start_time", "finish_time"].iter().any(|end| name.ends_with(end))
 }
 
 /// How many significant digits tell these times apart, three at least: of points of time, differences count and may be far smaller

@@ -130,7 +130,8 @@ pub(super) struct Rectangle {
     pub(super) height: f64,
 }
 
-const COMMON_STYLE: &str = "\
+/// A picture inside of a page of the other scheme would have a canvas of its own, which shines through at its edges.
+const COMMON_STYLE: &str = ":root{color-scheme:light dark}\
 .paper{fill:#ffffff}.ink{fill:#1f2328}.pale{fill:#59636e}.bold{font-weight:600}.grid{stroke:#d1d9e0;stroke-width:1;fill:none}\
 .band{fill:#f6f8fa}.above{paint-order:stroke;stroke:#ffffff;stroke-width:3px;stroke-linejoin:round}
 @media (prefers-color-scheme:dark){.paper{fill:#0d1117}.ink{fill:#f0f6fc}.pale{fill:#9198a1}.grid{stroke:#3d444d}\

@@ -176,7 +176,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<(), Failure> {
     print::print(&outcomes, args, new.connection.session().tick())?;
     match pictures {
         Ok(files) => files.iter().for_each(|file| terminal::done(&format!("drew {}", file.display()))),
-        Err(problem) if problem.is_late => terminal::warning(&format!("no picture: {}", problem.message)),
+        Err(problem) if problem.is_beyond_limit => terminal::warning(&format!("no picture: {}", problem.message)),
         Err(problem) => return Err(problem.into()),
     }
     verdict_of_all(&outcomes)

@@ -136,7 +136,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let names = Names::default();
     label_tasks(&mut connection, &names)?;
     let tick = connection.session().tick();
-    let found = Found { traces: [base, new], strangers, measures, not_compared, tables, names, tick };
+    let found = Found { traces: [path_of(base), path_of(new)], strangers, measures, not_compared, tables, names, tick };
     match args.format {
         DiffFormat::Text => print(&found.text()?),
         DiffFormat::Json => print(&format!("{:#}\n", found.document()?)),
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
 
 /// All that is said of the two.
 struct Found<'a> {
-    traces: [&'a String; 2],
+    traces: [&'a str; 2],
     /// That they have nothing in common.
     strangers: Option<String>,
     measures: Vec<Measure>,

@@ -1,5 +1,5 @@
-//! `tq queries [WORD]`: without WORD, the saved queries by topic, with what they need; with the name of a query, its parameters and
-//! SQL; else those whose name, title or SQL contain the word.
+//! `tq queries [WORD…]`: without WORD, the saved queries by topic, with what they need; with the name of a query, its parameters and
+//! SQL; else those whose name, title or SQL contain all the words.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -15,28 +15,33 @@ use crate::text::visible::{visible, visible_lines};
 use crate::text::words::listed;
 use crate::{library, terminal};
 
+/// The topic of sentences that reports consist of.
+const SENTENCES: &str = "facts";
+
 /// Where queries without a topic are listed.
 const NO_TOPIC: &str = "other";
 
 pub(crate) fn run(args: &QueriesArgs) -> Result<(), Failure> {
     let library = library::open(&args.library)?;
-    match &args.name {
-        None => print(&list(&library)),
-        Some(name) if library.names().contains(&name.as_str()) => print(&describe(&library::find(&library, name)?)),
-        Some(word) => {
-            let wanted = word.to_lowercase();
-            let has = |query: &SavedQuery| {
-                let mut texts = [query.name.as_str(), query.title(), &query.statement.source].into_iter();
-                texts.any(|text| text.to_lowercase().contains(&wanted))
-            };
-            let found = by_topic(&library, has);
-            if found.is_empty() {
-                // Says which name is near.
-                return library::find(&library, word).map(|_| ());
-            }
-            print(&format!("Saved queries with `{}`:\n{found}\n`tq queries NAME` describes one.\n", visible(word)))
-        }
+    let asked = args.name.join(" ");
+    if args.name.is_empty() {
+        return print(&list(&library));
     }
+    if library.names().contains(&asked.as_str()) {
+        return print(&describe(&library::find(&library, &asked)?));
+    }
+    let asked_in_lowercase = asked.to_lowercase();
+    let wanted: Vec<&str> = asked_in_lowercase.split_whitespace().collect();
+    let has = |query: &SavedQuery| {
+        let texts = [query.name.as_str(), query.title(), &query.statement.source].map(str::to_lowercase);
+        wanted.iter().all(|word| texts.iter().any(|text| text.contains(word)))
+    };
+    let found = by_topic(&library, has);
+    if found.is_empty() {
+        // Says which name is near.
+        return library::find(&library, &asked).map(|_| ());
+    }
+    print(&format!("Saved queries with `{}`:\n{found}\n`tq queries NAME` describes one.\n", visible(&asked)))
 }
 
 /// All queries by topic. One that cannot be read is no obstacle to the others.
@@ -49,20 +54,24 @@ pub(crate) fn list(library: &Library) -> String {
 
 /// Those that are wanted, by topic.
 fn by_topic(library: &Library, is_wanted: impl Fn(&SavedQuery) -> bool) -> String {
-    let mut topics: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+    // Sentences of reports are seldom looked for.
+    let mut topics: BTreeMap<(bool, String), Vec<(String, String)>> = BTreeMap::new();
     for name in library.names() {
         match library.find(name) {
             Ok(Some(query)) if !is_wanted(&query) => {}
             Ok(Some(query)) => {
                 let topic = if query.header.topic.is_empty() { NO_TOPIC } else { &query.header.topic };
-                topics.entry(topic.to_owned()).or_default().push((name.to_owned(), sentence(&query)));
+                topics
+                    .entry((topic == SENTENCES, topic.to_owned()))
+                    .or_default()
+                    .push((name.to_owned(), sentence(&query)));
             }
             Ok(None) => {}
             Err(error) => terminal::warning(&broken(name, error.into())),
         }
     }
     let mut text = String::new();
-    for (topic, entries) in topics {
+    for ((_, topic), entries) in topics {
         let _ = write!(text, "\n{}\n{}", visible(&topic), listed(&entries, terminal::width()));
     }
     text

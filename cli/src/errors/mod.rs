@@ -50,8 +50,8 @@ pub(crate) struct Problem {
     pub(crate) hints: Vec<String>,
     /// Whether the chart is wrong, and not the statement whose answer it draws.
     pub(crate) is_of_chart: bool,
-    /// Whether a question took longer than it may.
-    pub(crate) is_late: bool,
+    /// Whether a question took more time or memory than it may: the next one may be answered.
+    pub(crate) is_beyond_limit: bool,
 }
 
 /// A line of SQL with a caret.
@@ -161,9 +161,13 @@ impl From<SqlError> for Failure {
             })
         });
         problem.hints.extend(error.hint);
+        problem.is_beyond_limit = problem.message.starts_with(NOT_ENOUGH_MEMORY);
         problem.into()
     }
 }
+
+/// How errors of queries begin that asked for more than `--memory`.
+const NOT_ENOUGH_MEMORY: &str = "not enough memory";
 
 /// `; did you mean …?`, or nothing.
 pub(crate) fn did_you_mean<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {

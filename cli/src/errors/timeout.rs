@@ -11,7 +11,7 @@ pub(crate) fn late(limit: Duration) -> Problem {
     let limit = duration_text(limit);
     let problem = Problem::new(format!("the query took longer than {limit}, the limit of `--timeout`"));
     let problem = problem.hint("give it more time, or ask for less: fewer runs, a time slice with `--from` and `--to`, a join with a condition");
-    Problem { is_late: true, ..problem }
+    Problem { is_beyond_limit: true, ..problem }
 }
 
 /// What is said of SQL or a template whose reading took longer.
@@ -20,7 +20,7 @@ pub(crate) fn late_parsing(limit: Duration) -> Problem {
     let problem = Problem::new(format!("reading the SQL took longer than {limit}, the limit of `--timeout`"));
     let problem =
         problem.hint("give it more time, or make the text shorter: rows stand in a file, `CREATE EXTERNAL TABLE rows STORED AS CSV LOCATION 'rows.csv'`");
-    Problem { is_late: true, ..problem }
+    Problem { is_beyond_limit: true, ..problem }
 }
 
 /// What is said of a pipe that nobody reads.
@@ -28,7 +28,7 @@ pub(crate) fn late_opening(path: &Path, limit: Duration) -> Problem {
     let (path, limit) = (path.display(), duration_text(limit));
     let problem = Problem::new(format!("{path}: nobody read from it within {limit}, the limit of `--timeout`"));
     let problem = problem.hint("start its reader first, or write to a file");
-    Problem { is_late: true, ..problem }
+    Problem { is_beyond_limit: true, ..problem }
 }
 
 /// What is said of traces that took longer to read.
@@ -37,5 +37,5 @@ pub(crate) fn late_reading(path: &Path, limit: Duration) -> Problem {
     let problem = Problem::new(format!("{path}: reading took longer than {limit}, the limit of `--timeout`"));
     let problem = problem
         .hint("give it more time; a small file that takes long may hold something endless, such as a database view");
-    Problem { is_late: true, ..problem }
+    Problem { is_beyond_limit: true, ..problem }
 }

@@ -337,7 +337,9 @@ impl Layout {
         let least: Vec<usize> = (0..columns)
             .map(|column| if result.kinds[column].is_right() { widths[column] } else { widths[column].min(TEXT_MIN) })
             .collect();
-        let all: usize = least.iter().map(|width| width + 3).sum::<usize>().saturating_sub(1);
+        let needed =
+            |columns: &[usize]| columns.iter().map(|&column| least[column] + 3).sum::<usize>().saturating_sub(1);
+        let all = needed(&(0..columns).collect::<Vec<_>>());
         let is_empty = |column: &usize| !sample.is_empty() && sample.iter().all(|row| row[*column].is_none());
         let empty: Vec<usize> = match is_whole && all > terminal {
             true => (0..columns).filter(is_empty).collect(),
@@ -350,8 +352,7 @@ impl Layout {
             let order =
                 [false, true].map(|right| others.iter().copied().filter(move |&c| result.kinds[c].is_right() == right));
             for column in order.map(Iterator::collect::<Vec<usize>>).concat() {
-                let used = others.iter().map(|&column| least[column] + 3).sum::<usize>().saturating_sub(1);
-                if used <= terminal || others.len() == 1 {
+                if needed(&others) <= terminal || others.len() == 1 {
                     break;
                 }
                 if let Some(cell) = &sample[0][column]
@@ -360,6 +361,11 @@ impl Layout {
                     others.retain(|other| *other != column);
                     constant.push((column, cell.clone()));
                 }
+            }
+        }
+        for name in SIDE_COLUMNS {
+            if needed(&others) > terminal {
+                others.retain(|&column| result.names[column] != name);
             }
         }
         let least_of_others: Vec<usize> = others.iter().map(|column| least[*column]).collect();
@@ -469,6 +475,9 @@ enum Place {
     Gap,
     Column(usize, usize),
 }
+
+/// Columns that people miss least, the first one least of all, where there is no room for all.
+const SIDE_COLUMNS: [&str; 4] = ["args", "stack_parent", "parent", "depth"];
 
 /// The columns that fit, taken from both ends in turn; the first one always stays.
 fn keep(least: &[usize], terminal: usize) -> BTreeSet<usize> {

@@ -84,8 +84,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         }
     }
     // The page is there for what it has, and the status says that it is not all.
-    for late in &page.late {
-        Failure::from(late.clone()).tell();
+    for problem in &page.unanswered {
+        Failure::from(problem.clone()).tell();
     }
     if let Some(file) = &file {
         terminal::done(&format!("wrote {}", file.display()));
@@ -94,7 +94,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         let traces = shlex::try_join(traces.iter().map(String::as_str)).unwrap_or_default();
         terminal::done(&format!("next: `tq {traces}` opens the prompt"));
     }
-    if page.late.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
+    if page.unanswered.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
 }
 
 /// What is written is nothing that is read.

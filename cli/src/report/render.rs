@@ -37,8 +37,8 @@ pub(super) struct Page {
     pub(super) pictures: Vec<Drawn>,
     /// Sections that were left out, and why.
     pub(super) left_out: Vec<(String, String)>,
-    /// Questions that took too long: their sections say so.
-    pub(super) late: Vec<Problem>,
+    /// Questions that took too long or too much memory: their sections say so.
+    pub(super) unanswered: Vec<Problem>,
 }
 
 /// A picture of the page.
@@ -78,7 +78,7 @@ pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: b
         with_pictures,
         pictures: Vec::new(),
         asked: Vec::new(),
-        late: Vec::new(),
+        unanswered: Vec::new(),
     };
     let mut pieces = Vec::new();
     let mut slice = slice_in_words(renderer.connection);
@@ -86,7 +86,7 @@ pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: b
         pieces.push(match part {
             Part::Heading(level, line) => Piece::Heading(*level, line.clone()),
             Part::Text(text) => Piece::Text(text.clone()),
-            Part::Block(block) => renderer.in_time(block)?,
+            Part::Block(block) => renderer.within_limits(block)?,
         });
         // Below the title: all figures of the page are those of the slice.
         pieces.extend(slice.take().map(Piece::Text));
@@ -98,7 +98,7 @@ pub(super) fn page(connection: &mut Connection, parts: &[Part], with_pictures: b
         }
     }
     let (text, left_out) = put_together(&pieces);
-    Ok(Page { text, pictures: renderer.pictures, left_out, late: renderer.late })
+    Ok(Page { text, pictures: renderer.pictures, left_out, unanswered: renderer.unanswered })
 }
 
 /// Labels for the tasks of all runs, given together before anything is shown: none is one that another of them could have as well
@@ -122,7 +122,7 @@ fn begin_with_hues(connection: &mut Connection, page: &Names) -> Result<(), Fail
            ON kinds.name = longest.name ORDER BY total DESC, longest.name";
     let rows = match connection.collect(LONGEST, &Params::new()) {
         Ok(rows) => rows,
-        // What is wrong or late is told where the page asks for it.
+        // What is wrong, or beyond a limit, is told where the page asks for it.
         Err(Failure::Told(_)) => return Ok(()),
         Err(failure) => return Err(failure),
     };
@@ -242,19 +242,19 @@ struct Renderer<'a> {
     pictures: Vec<Drawn>,
     /// The names of the saved queries that were answered.
     asked: Vec<String>,
-    late: Vec<Problem>,
+    unanswered: Vec<Problem>,
 }
 
 impl Renderer<'_> {
-    /// The answer of a block. One that takes too long is no reason to lose the rest of the page.
-    fn in_time(&mut self, block: &Block) -> Result<Piece, Failure> {
+    /// The answer of a block. One that takes too long or too much memory is no reason to lose the rest of the page.
+    fn within_limits(&mut self, block: &Block) -> Result<Piece, Failure> {
         let pictures = self.pictures.len();
         match self.block(block) {
-            Err(Failure::Told(problem)) if problem.is_late => {
-                // No text refers to pictures that came before it was late.
+            Err(Failure::Told(problem)) if problem.is_beyond_limit => {
+                // No text refers to pictures that came before.
                 self.pictures.truncate(pictures);
                 let piece = Piece::Answer(format!("*Not answered: {}.*", escape(&problem.message)));
-                self.late.push(*problem);
+                self.unanswered.push(*problem);
                 Ok(piece)
             }
             other => other,
@@ -334,7 +334,7 @@ impl Renderer<'_> {
     /// The first sentences of several queries, as a list. A query that cannot be answered leaves its place to the next. The last
     /// place is kept for what to look at next, where a query (`…-next`) knows it: what several runs are about must not push it out.
     fn facts(&mut self, questions: &[Question]) -> Result<Piece, Failure> {
-        let mut facts: Vec<String> = Vec::new();
+        let (mut facts, mut unanswered): (Vec<String>, Vec<Problem>) = Default::default();
         let says_next = |facts: &[String]| facts.iter().any(|fact| fact.starts_with("Look next"));
         for question in questions {
             let is_next = question.query.name.ends_with("-next");
@@ -348,7 +348,13 @@ impl Renderer<'_> {
                 continue;
             }
             let params = self.params(question)?;
-            let answer = self.answer(&question.query, &params)?;
+            let answer = match self.answer(&question.query, &params) {
+                Err(Failure::Told(problem)) if problem.is_beyond_limit => {
+                    unanswered.push(*problem);
+                    continue;
+                }
+                answer => answer?,
+            };
             let sentences = self.sentences(&answer)?;
             if sentences.is_empty() {
                 continue;
@@ -361,8 +367,12 @@ impl Renderer<'_> {
             facts.truncate(FACTS);
         }
         if facts.is_empty() {
-            return Ok(Piece::LeftOut("there is nothing to say".to_owned()));
+            return match unanswered.into_iter().next() {
+                Some(problem) => Err(problem.into()),
+                None => Ok(Piece::LeftOut("there is nothing to say".to_owned())),
+            };
         }
+        self.unanswered.append(&mut unanswered);
         Ok(Piece::Answer(facts.iter().fold(String::new(), |mut text, fact| {
             let _ = writeln!(text, "- {}", escape_line(fact));
             text

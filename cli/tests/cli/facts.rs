@@ -96,7 +96,7 @@ fn idle_devices_say_of_what() {
         &["query", "late.json", "facts-gpu", "--format", "csv"],
         &expect![[r#"
             fact,name
-            "The run took 1.00 ms; its device began the first task and ended the last one within 5.0 % of that; in this time it computed 100.0 % and idled 0.0 %; of the tasks there, k took most: 50.0 µs in 1 task, 100.0 % of the time of all, added up.",k
+            "The run took 1.00 ms; its device had tasks in 5.0 % of that, from the first to the last one, and in this time computed 100.0 % and idled 0.0 %; of the tasks there, k took most: 50.0 µs in 1 task, 100.0 % of the time of all, added up.",k
             --- exit 0
         "#]],
     );
@@ -115,7 +115,7 @@ fn idle_devices_say_of_what() {
         &["query", &fixture("chrome/nccl_ranks"), "facts-gpu", "--format", "csv"],
         &expect![[r#"
             fact,name
-            "The run took 2.90 ms; its 2 devices began the first task and ended the last one within 92.4 % of that on average; in this time they computed 58.2 %, communicated without computing 13.4 %, copied without either 2.2 % and idled 26.1 %; of the tasks there, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 % of the time of all, added up and hidden by computing or not.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
+            "The run took 2.90 ms; its 2 devices had tasks in 92.4 % of that on average, from the first to the last one, and in this time computed 58.2 %, communicated without computing 13.4 %, copied without either 2.2 % and idled 26.1 %; of the tasks there, ncclDevKernel_AllReduce_Sum_f32_RING_LL took most: 2.82 ms in 6 tasks, 46.5 % of the time of all, added up and hidden by computing or not.",ncclDevKernel_AllReduce_Sum_f32_RING_LL
             --- exit 0
         "#]],
     );

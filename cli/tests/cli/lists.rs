@@ -62,7 +62,9 @@ fn lists_describe_themselves() {
           working_spans              (view) The spans in which tasks worked: `working_tasks` without the
                                      waits inside them (`cudaStreamSynchronize` in an operator). A task that
                                      waits is there once for each piece that is left of it; all others are
-                                     there once. Saved queries about busy and idle time read it.
+                                     there once. Where tasks of a location overlap without nesting (`depth`
+                                     is NULL), waits are taken from no other task. Saved queries about busy
+                                     and idle time read it.
           work_by_name               (view) The work of each name of task: its `working_spans` without what
                                      started later on their location.
           working_locations          (view) The locations that execute tasks: `program_locations` without
@@ -86,10 +88,12 @@ fn lists_describe_themselves() {
           collectives                (view) Tasks in which ranks work together and none is done before the
                                      last one has begun: communication kernels of devices (NCCL, RCCL),
                                      `gloo:…`, and those of MPI whose result needs all ranks. The k-th of a
-                                     name and process group on each rank is the same one; left out are those
-                                     that only one rank has and, where ranks have not the same number of
-                                     them, those that one rank ended before another began. Where clocks of
-                                     hosts differ, so do the starts.
+                                     name and process group on each rank is the same one; a first one that
+                                     ended before those of the others began, or at the beginning of a slice
+                                     is the rest of one, is an earlier one. Left out are those that only one
+                                     rank has and those that one rank ended before another began. Where
+                                     ranks have clocks of their own and the same number of them, they are
+                                     taken as they stand: where clocks differ, so do starts.
           path_tasks                 (view) The tasks of an executed path: `program_tasks`, where a rank
                                      that waits in a collective begins it one tick after the last one did.
                                      Until then it has a task of role wait with a number below 0, and by

@@ -99,6 +99,18 @@ fn a_report_is_a_page_with_pictures() {
         | --- | --- | ---: | ---: | ---: | ---: |
         | c | a | 1 | 10.0 µs | 10.0 µs | 10.0 µs |
 
+        ### What the end of the run waited for
+
+        Backwards from the last finish: what each location did before, and where it waited for a dependency, a message, a collective or a device, what that waited for. Work
+        and waiting add up to the makespan.
+
+        ![What the end of the run really waited for, by name: work and waiting of the executed path](page.executed-path.svg)
+
+        | name | part | total_time | steps |
+        | --- | --- | ---: | ---: |
+        | b | work | 60.0 µs | 1 |
+        | b | waiting before it | 20.0 µs | 1 |
+
         ## Is the trace sound
 
         What was skipped, repaired, rounded or guessed while recording and reading. `lanes` are the locations that could execute tasks; the others hold them
@@ -115,7 +127,7 @@ fn a_report_is_a_page_with_pictures() {
 
         ---
 
-        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-next`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-next`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `executed-path`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
     "#]].assert_eq(&place.read("page.md"));
     assert!(place.read("page.timeline-with-path.svg").contains("critical path"));
     let piped = place.tq("report run.json").stdout;

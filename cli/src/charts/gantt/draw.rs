@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use tq_udfs::ticks::time_text;
 
-use super::{Bar, Gantt, Lane, LaneOrder, Row};
+use super::{Bar, Gantt, Lane, LaneOrder, REST, Row};
 use crate::charts::axis::axis;
 use crate::charts::data::natural;
 use crate::charts::label::{Cuts, fitted_apart, fitted_middle, shown};
@@ -71,9 +71,13 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) 
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
     let by_work = totals_of_work(&names.totals, &names.tells).into_iter().zip(&names.placed);
-    // A hue of what is not drawn would be looked for in vain.
-    let by_work = by_work.map(|(total, placed)| if *placed { total } else { 0 });
-    let by_work: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(by_work).collect();
+    // A hue of what is not drawn would be looked for in vain, and one of many names would say that they are one.
+    let by_work = names
+        .words
+        .iter()
+        .zip(by_work)
+        .map(|(word, (total, placed))| (word.as_str(), if *placed && word != REST { total } else { 0 }));
+    let by_work: Vec<(&str, i128)> = by_work.collect();
     let classes = page.classes(&by_work, Need::Strong);
     let of_path = (!gantt.path.bars().is_empty()).then_some(gantt.outlined);
     sheet.legend = legend(&totals, &classes, !has_several_runs(gantt), of_path, page);
