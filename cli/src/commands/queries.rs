@@ -24,7 +24,7 @@ const NO_TOPIC: &str = "other";
 pub(crate) fn run(args: &QueriesArgs) -> Result<(), Failure> {
     let library = library::open(&args.library)?;
     let asked = args.name.join(" ");
-    if args.name.is_empty() {
+    if asked.trim().is_empty() {
         return print(&list(&library));
     }
     if library.names().contains(&asked.as_str()) {

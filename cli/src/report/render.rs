@@ -245,6 +245,11 @@ struct Renderer<'a> {
     unanswered: Vec<Problem>,
 }
 
+/// What stands in the place of an answer that needed more than it may.
+fn not_answered(problem: &Problem) -> String {
+    format!("*Not answered: {}.*", escape(&problem.message))
+}
+
 impl Renderer<'_> {
     /// The answer of a block. One that takes too long or too much memory is no reason to lose the rest of the page.
     fn within_limits(&mut self, block: &Block) -> Result<Piece, Failure> {
@@ -253,7 +258,7 @@ impl Renderer<'_> {
             Err(Failure::Told(problem)) if problem.is_beyond_limit => {
                 // No text refers to pictures that came before.
                 self.pictures.truncate(pictures);
-                let piece = Piece::Answer(format!("*Not answered: {}.*", escape(&problem.message)));
+                let piece = Piece::Answer(not_answered(&problem));
                 self.unanswered.push(*problem);
                 Ok(piece)
             }
@@ -372,11 +377,12 @@ impl Renderer<'_> {
                 None => Ok(Piece::LeftOut("there is nothing to say".to_owned())),
             };
         }
+        let mut text = String::new();
+        for line in facts.iter().map(|fact| escape_line(fact)).chain(unanswered.iter().map(not_answered)) {
+            let _ = writeln!(text, "- {line}");
+        }
         self.unanswered.append(&mut unanswered);
-        Ok(Piece::Answer(facts.iter().fold(String::new(), |mut text, fact| {
-            let _ = writeln!(text, "- {}", escape_line(fact));
-            text
-        })))
+        Ok(Piece::Answer(text))
     }
 
     /// The first rows as a table, and how many more there are, where the answer itself is not cut.
