@@ -38,7 +38,7 @@ WITH longest AS (
 )
 SELECT 'Look next at '
   || CASE
-       WHEN s.threads > 0 AND 10.0 * (s.work_time + s.runtime_time) < s.threads * g.makespan
+       WHEN 10.0 * (s.work_time + s.runtime_time) < s.threads * g.makespan
          THEN 'what keeps the worker threads from working (see The longest idle stretches): of ' || time_text(g.makespan) || ' they spent '
          || time_text(CAST(1.0 * s.work_time / s.threads AS BIGINT)) || ' each in task bodies and ' || time_text(CAST(1.0 * s.runtime_time / s.threads AS BIGINT))
          || ' in the runtime, on average.'

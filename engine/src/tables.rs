@@ -518,7 +518,7 @@ pub static VIEWS: [ViewSpec; 18] = [
         description: "The spans in which tasks worked: `working_tasks` without the waits inside them (`cudaStreamSynchronize` in an \
                       operator). A task that waits is there once for each piece that is left of it; all others are there once. Where tasks of \
                       a location overlap without nesting (`depth` is NULL), waits are taken from no other task. Saved queries about busy and idle time read it.",
-        // Equal spans are told apart by depth. Waits of streams (`cuda_sync`) lie around the kernels that they wait for, and take nothing from them.
+        // Waits of streams (`cuda_sync`) lie around the kernels that they wait for, and take nothing from them.
         sql: "SELECT t.run, t.task, t.name, t.location, p.start, p.finish, p.duration, t.depth, \
               t.depth IS NULL OR coalesce(max(p.finish) OVER (PARTITION BY t.run, t.location ORDER BY p.start, p.finish DESC, t.depth \
               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) <= p.start, true) AS is_outermost \
@@ -544,6 +544,7 @@ pub static VIEWS: [ViewSpec; 18] = [
     ViewSpec {
         name: WORK_BY_NAME,
         description: "The work of each name of task: its `working_spans` without what started later on their location.",
+        // Equal spans are told apart by depth.
         sql: "SELECT run, name, sum(tasks) AS tasks, sum(work_time) AS work_time, sum(total_time) AS total_time FROM (\
               SELECT run, name, 0 AS tasks, self_time AS work_time, CASE WHEN false THEN self_time END AS total_time \
               FROM self_time((SELECT run, name, location, start, finish, coalesce(depth, 0) * 1099511627776 + task % 1099511627776 AS task \

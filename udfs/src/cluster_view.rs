@@ -32,6 +32,7 @@ use crate::relation::rows::{Rows, Ties};
 use crate::relation::runs::Runs;
 use crate::relation::{
     ColumnKind, ColumnSpec, Default, InputSpec, Omitted, OptionKind, OptionSpec, Parameter, Part, RelationFunction,
+    Window,
 };
 use crate::ticks::time_field;
 
@@ -114,6 +115,10 @@ impl RelationFunction for ClusterView {
             Field::new("name", DataType::Utf8View, true),
             Field::new("kind", DataType::Utf8View, true),
         ]
+    }
+
+    fn window(&self) -> Option<Window> {
+        Some(Window { input: "tasks", columns: ["start", "finish"], options: ["from", "to"] })
     }
 
     fn part(&self, _: &str, options: &Options) -> Result<Option<Part>> {

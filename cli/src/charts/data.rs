@@ -14,7 +14,7 @@ use tq_udfs::ticks::{Tick, digits_to_tell_apart, is_shown_as_time, is_time, time
 use super::Names;
 use super::error::ChartError;
 use super::label::shown;
-use super::palette::Need;
+use super::palette::{HUES, Need};
 use super::scale::Quantity;
 
 /// Words that are told apart; later ones share a code.
@@ -208,7 +208,7 @@ impl Words {
         self.name == "name" || self.name.starts_with("name_") || self.name.ends_with("_name")
     }
 
-    /// The colour of each word, by the sums of its values.
+    /// The colour of each word, by the sums of its values; of what idles and waits, grey.
     pub(super) fn classes(&self, names: &Names, values: &[f64], need: Need) -> (Vec<usize>, Vec<f64>) {
         let mut totals = vec![0.0; self.words.len()];
         for (&code, value) in self.codes.iter().zip(values).filter(|(_, value)| !value.is_nan()) {
@@ -217,8 +217,20 @@ impl Words {
         let largest = totals.iter().copied().fold(f64::MIN_POSITIVE, f64::max);
         // Totals of any size as whole numbers: only their proportions count.
         let whole = |total: &f64| (total / largest * 1e15) as i128;
-        let ranked: Vec<(&str, i128)> = self.words.iter().map(String::as_str).zip(totals.iter().map(whole)).collect();
-        (names.classes(&ranked, need), totals)
+        let coloured: Vec<usize> = (0..self.words.len()).filter(|&word| !self.is_idle(word)).collect();
+        let ranked: Vec<(&str, i128)> =
+            coloured.iter().map(|&word| (self.words[word].as_str(), whole(&totals[word]))).collect();
+        let mut classes = vec![HUES; self.words.len()];
+        for (&word, class) in coloured.iter().zip(names.classes(&ranked, need)) {
+            classes[word] = class;
+        }
+        (classes, totals)
+    }
+
+    /// Whether a word is no name and says that nothing ran: the grey of waits tells that best.
+    fn is_idle(&self, word: usize) -> bool {
+        let word = self.words[word].as_str();
+        !self.are_names() && (word == "idle" || word.starts_with("wait"))
     }
 
     /// Whether the words are numbers or times.

@@ -5,13 +5,16 @@
 //! instead: per row and slice of time, how long which name ran. Bins are as wide as they must be for the time seen so
 //! far to fit [`BINS_PER_ROW`], and all double together when it does not, or when there are more than [`BINS_MAX`]: five
 //! million tasks need the memory of a picture. [`Gantt::draw`] draws bars with tooltips, or the bins, coloured by the
-//! name that ran longest and shaded by how much of the slice was busy. Hues go to the names that ran longest themselves, without
+//! name that ran longest and shaded by how much of the slice was busy, and above them the longest tasks as bars ([`Longest`]). Hues go to the names that ran longest themselves, without
 //! what ran inside of them ([`Open`]), to work before waits.
 //!
-//! Whatever is left out of the picture (rows too deep, lanes too many, tasks without times) is said in the picture.
+//! Of a lane with more than [`ROWS_DRAWN`] rows those are drawn that have most time of their own: deep stacks of Python are frames around
+//! frames, and what works is at their lower end. Whatever is left out of the picture (rows, lanes too many, tasks without times) is said in
+//! it.
 
 mod bins;
 mod draw;
+mod longest;
 mod path;
 pub(crate) mod rows;
 
@@ -23,12 +26,17 @@ use tq_udfs::ticks::Tick;
 
 use super::Tells;
 use bins::{Bins, Slice};
+use longest::Longest;
 use path::{Path, PathBar};
 
 /// More tasks than this are drawn as bins.
 const BARS_MAX: usize = 2_000;
-/// Rows of a lane that are kept.
-const ROWS_MAX: usize = 24;
+/// Rows of a lane that are kept ...
+const ROWS_KEPT: usize = 128;
+/// ... and that are drawn.
+const ROWS_DRAWN: usize = 24;
+/// From so many rows of all lanes on, no more are kept of a lane than are drawn.
+const ROWS_OF_ALL: usize = 1 << 14;
 /// Names that are told apart; later ones share a class.
 const NAMES_MAX: usize = 1 << 16;
 /// Bins of all rows together.
@@ -47,6 +55,8 @@ pub(crate) struct Gantt {
     kinds: Names,
     /// Bars while they are few, `None` once there are bins.
     bars: Option<Vec<Bar>>,
+    /// The longest tasks, which have names and tooltips above the bins.
+    longest: Longest,
     /// Tasks on the critical path, drawn above everything.
     path: Path,
     /// What the legend says of them.
@@ -94,9 +104,12 @@ struct Lane {
     tasks: u64,
     /// For how long something ran.
     busy: i128,
-    /// Names and kinds of what runs.
-    open: Open<(u32, u32)>,
+    /// What runs.
+    open: Open<Running>,
 }
+
+/// Name and kind of a task, and its row, if it has one.
+type Running = (u32, u32, Option<usize>);
 
 #[derive(Default)]
 struct Row {
@@ -104,10 +117,12 @@ struct Row {
     free_for_spans: i64,
     /// … and an instant only from this one on: it also conflicts with a span that ends at it.
     free_for_instants: i64,
+    /// For how long its tasks ran themselves, without those below.
+    own: i128,
     bins: Bins,
 }
 
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Bar {
     lane: usize,
     row: usize,
@@ -127,6 +142,7 @@ impl Gantt {
             names: Names::default(),
             kinds: Names::default(),
             bars: Some(Vec::new()),
+            longest: Longest::default(),
             path: Path::new(),
             outlined: "critical path",
             slice: Slice { origin: 0, width: 1 },
@@ -173,21 +189,14 @@ impl Gantt {
         let (first, last) = self.in_window(start, finish);
         self.first_start = self.first_start.min(first);
         self.last_finish = self.last_finish.max(last);
-        let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
-        let Lane { open, busy, .. } = &mut self.lanes[lane];
-        open.begin((name, kind), first, last, |(name, kind), ticks| {
-            names[name as usize] += ticks;
-            kinds[kind as usize] += ticks;
-            *busy += ticks;
-        });
         let rows_before = self.lanes[lane].rows.len();
-        let Some(row) = self.lanes[lane].place(start, finish) else {
+        let row = self.lanes[lane].place(start, finish, if self.rows < ROWS_OF_ALL { ROWS_KEPT } else { ROWS_DRAWN });
+        self.rows += self.lanes[lane].rows.len() - rows_before;
+        self.ran(lane, |open, tell| open.begin((name, kind, row), first, last, tell));
+        let Some(row) = row else {
             self.too_deep += 1;
             return;
         };
-        self.rows += self.lanes[lane].rows.len() - rows_before;
-        self.names.placed[name as usize] = true;
-        self.kinds.placed[kind as usize] = true;
         if span.on_path {
             self.path.add(PathBar { lane, row, start, finish }, self.slice.width);
         }
@@ -209,19 +218,27 @@ impl Gantt {
 
     /// The picture. Lanes of `order` come first, in its order; the others follow by name.
     pub(crate) fn draw(mut self, title: &str, order: &LaneOrder, page: &super::Names) -> String {
-        let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
-        for lane in &mut self.lanes {
-            let Lane { open, busy, .. } = lane;
-            open.until(i64::MAX, |(name, kind), ticks| {
-                names[name as usize] += ticks;
-                kinds[kind as usize] += ticks;
-                *busy += ticks;
-            });
+        for lane in 0..self.lanes.len() {
+            self.ran(lane, |open, tell| open.until(i64::MAX, tell));
         }
         if self.bars.is_some() {
             self.by_kind = self.kinds_tell_more();
         }
         draw::draw(&self, title, order, page)
+    }
+
+    /// Adds what a step through what runs on a lane tells to names, kinds and rows.
+    fn ran(&mut self, lane: usize, step: impl FnOnce(&mut Open<Running>, &mut dyn FnMut(Running, i128))) {
+        let (names, kinds) = (&mut self.names.totals, &mut self.kinds.totals);
+        let Lane { open, busy, rows, .. } = &mut self.lanes[lane];
+        step(open, &mut |(name, kind, row), ticks| {
+            names[name as usize] += ticks;
+            kinds[kind as usize] += ticks;
+            *busy += ticks;
+            if let Some(row) = row {
+                rows[row].own += ticks;
+            }
+        });
     }
 
     fn lane(&mut self, run: &str, location: &str) -> usize {
@@ -265,6 +282,7 @@ impl Gantt {
         }
         let colour = if self.by_kind { bar.kind } else { bar.name };
         let (first, last) = self.in_window(bar.start, bar.finish);
+        self.longest.add(bar, last.saturating_sub(first));
         self.lanes[bar.lane].rows[bar.row].bins.add(self.slice, colour, first, last);
     }
 
@@ -283,13 +301,14 @@ fn palette_limit(tasks: u64) -> usize {
 
 impl Lane {
     /// The smallest row that is free, `None` when all that are kept are taken.
-    fn place(&mut self, start: i64, finish: i64) -> Option<usize> {
+    fn place(&mut self, start: i64, finish: i64, kept: usize) -> Option<usize> {
         let free =
             |row: &Row| if start == finish { row.free_for_instants <= start } else { row.free_for_spans <= start };
         let row = match self.rows.iter().position(free) {
             Some(row) => row,
-            None if self.rows.len() < ROWS_MAX => {
-                self.rows.push(Row { free_for_spans: i64::MIN, free_for_instants: i64::MIN, bins: Bins::default() });
+            None if self.rows.len() < kept => {
+                let bins = Bins::default();
+                self.rows.push(Row { free_for_spans: i64::MIN, free_for_instants: i64::MIN, own: 0, bins });
                 self.rows.len() - 1
             }
             None => return None,
@@ -301,6 +320,15 @@ impl Lane {
         taken.free_for_instants = taken.free_for_instants.max(finish.saturating_add(1));
         Some(row)
     }
+
+    /// The rows with most time of their own, at most `count`, in order.
+    fn richest_rows(&self, count: usize) -> Vec<usize> {
+        let mut rows: Vec<usize> = (0..self.rows.len()).collect();
+        rows.sort_by_key(|&row| std::cmp::Reverse(self.rows[row].own));
+        rows.truncate(count);
+        rows.sort_unstable();
+        rows
+    }
 }
 
 /// Words with the time in which they ran themselves.
@@ -310,8 +338,6 @@ struct Names {
     totals: Vec<i128>,
     /// What a hue would tell of it, from the first task that has the word.
     tells: Vec<Tells>,
-    /// Whether a task with it has a row.
-    placed: Vec<bool>,
     numbers: HashMap<String, u32>,
     last: u32,
 }
@@ -333,7 +359,6 @@ impl Names {
                     self.words.push(word.to_owned());
                     self.totals.push(0);
                     self.tells.push(tells);
-                    self.placed.push(false);
                     self.numbers.insert(word.to_owned(), number);
                     number
                 }

@@ -6,6 +6,7 @@
 //! makespan       19.7 ms → 41.8 ms   +22.1 ms  +112.4 %
 //! busy time      …
 //! critical path  …                                            where both have dependencies
+//! tasks          301 → 618  +317  +105.3 %                     where their numbers differ
 //!
 //! Why: what the executed paths spent …                         the saved query why-it-changed
 //! Where …                                                      the saved query busy-locations-changed, if it has rows
@@ -27,7 +28,7 @@ use tq_udfs::ticks::Tick;
 use crate::args::{DiffArgs, DiffFormat, OpenArgs};
 use crate::charts::Names;
 use crate::check::{STANDARD, path_of, table};
-use crate::connection::Connection;
+use crate::connection::{Connection, Params};
 use crate::errors::{Failure, Problem};
 use crate::figures::{Figure, figures};
 use crate::output::print;
@@ -54,6 +55,10 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 /// The saved query whose sentence comes first: what is compared may be two different programs.
 const STRANGERS: &str = "facts-nothing-in-common";
+/// How many tasks each run has, where the numbers differ: perhaps they solved another problem.
+const TASKS: &str = "WITH counts AS (SELECT run, count(*) AS tasks FROM program_tasks \
+    WHERE run IN (SELECT run FROM runs WHERE time_unit <> 'weights') GROUP BY run) \
+    SELECT run, tasks FROM counts WHERE (SELECT count(DISTINCT tasks) FROM counts) > 1";
 /// The number that needs dependencies.
 const OF_GRAPHS: &str = "critical path";
 /// Rows of a table that people are shown.
@@ -120,6 +125,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             }
         }
     }
+    let tasks = measure("tasks", &connection.collect(TASKS, &Params::new())?)?.ok();
     let mut tables = Vec::new();
     for (key, title, query) in TABLES {
         if let Some(answer) = answer(&mut connection, &library, query)? {
@@ -136,7 +142,7 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let names = Names::default();
     label_tasks(&mut connection, &names)?;
     let tick = connection.session().tick();
-    let found = Found { traces: [path_of(base), path_of(new)], strangers, measures, not_compared, tables, names, tick };
+    let found = Found { traces: [path_of(base), path_of(new)], strangers, measures, tasks, not_compared, tables, names, tick };
     match args.format {
         DiffFormat::Text => print(&found.text()?),
         DiffFormat::Json => print(&format!("{:#}\n", found.document()?)),
@@ -149,6 +155,8 @@ struct Found<'a> {
     /// That they have nothing in common.
     strangers: Option<String>,
     measures: Vec<Measure>,
+    /// How many tasks they have, where the numbers differ.
+    tasks: Option<Measure>,
     /// Numbers that only one of the runs has, and which of them has not.
     not_compared: Vec<(&'static str, &'static str)>,
     tables: Vec<(&'static str, &'static str, Answer)>,
@@ -218,9 +226,13 @@ impl Found<'_> {
         if measures.is_empty() {
             text.push_str("Neither makespan nor busy time can be compared: not both runs have tasks. `tq report base=BASE new=NEW` shows what they hold.\n");
         }
-        let cells: Vec<[String; 4]> = measures.iter().map(|measure| cells(measure, tick)).collect();
-        let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-        for (measure, row) in measures.iter().zip(&cells) {
+        let time = |figure: Figure| figure.time(tick);
+        let count = |figure: Figure| figure.whole().unwrap_or_default().to_string();
+        let of_times = measures.iter().map(|measure| (measure, cells(measure, time)));
+        let rows: Vec<(&Measure, [String; 4])> =
+            of_times.chain(self.tasks.iter().map(|measure| (measure, cells(measure, count)))).collect();
+        let width = |column: usize| rows.iter().map(|(_, row)| row[column].chars().count()).max().unwrap_or(0);
+        for (measure, row) in &rows {
             let [before, after, change, percent] = row;
             text.push_str(&format!(
                 "{:<13}  {before:>a$} → {after:>b$}  {change:>c$}  {percent:>d$}",
@@ -263,7 +275,7 @@ impl Found<'_> {
             "new": self.traces[1],
             "tick": self.tick.symbol(),
             "nothing_in_common": self.strangers.is_some(),
-            "measures": self.measures.iter().map(of).collect::<Vec<Value>>(),
+            "measures": self.measures.iter().chain(&self.tasks).map(of).collect::<Vec<Value>>(),
         });
         for (name, lacking) in &self.not_compared {
             document["not_compared"][*name] = json!({"lacks_dependencies": lacking});
@@ -276,13 +288,13 @@ impl Found<'_> {
 }
 
 /// Both values, the change and its percentage.
-fn cells(measure: &Measure, tick: Tick) -> [String; 4] {
+fn cells(measure: &Measure, text: impl Fn(Figure) -> String) -> [String; 4] {
     let change = measure.change();
     let sign = if change.double() > 0.0 { "+" } else { "" };
     [
-        measure.base.time(tick),
-        measure.new.time(tick),
-        format!("{sign}{}", change.time(tick)),
+        text(measure.base),
+        text(measure.new),
+        format!("{sign}{}", text(change)),
         measure.percent().map(signed_percent).unwrap_or_default(),
     ]
 }

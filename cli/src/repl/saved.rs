@@ -57,10 +57,10 @@ fn is_of_another_format(query: &str, session: &Session) -> bool {
     })
 }
 
-/// `\d`: all tables with their rows and meaning. `\d NAME`: its columns.
+/// `\d`: all tables with their rows, all views, and what they are in a few words. `\d NAME`: its columns.
 pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<String, Failure> {
     let names = connection.collect(
-        "SELECT t.table_name, d.description \
+        "SELECT t.table_name, d.description, t.table_type = 'VIEW' \
          FROM information_schema.tables t LEFT JOIN docs.tables d ON d.name = t.table_name \
          WHERE t.table_schema = 'main' ORDER BY d.name IS NULL, t.table_name",
         &Params::new(),
@@ -72,19 +72,28 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
     };
     let mut found = Vec::new();
     for row in 0..names.num_rows() {
-        found.push((cell(0, row)?, cell(1, row)?));
+        found.push((cell(0, row)?, cell(1, row)?, cell(2, row)? == "true"));
     }
     let Some(name) = name else {
+        let (views, tables): (Vec<_>, Vec<_>) = found.into_iter().partition(|(_, _, is_view)| *is_view);
         let mut counted = Vec::new();
-        for (table, description) in found {
+        for (table, description, _) in tables {
             let rows = count(connection, &table)?.to_string();
-            counted.push((table, rows, description));
+            counted.push((table, rows, first_sentence(&description, &[". "])));
         }
         let names = counted.iter().map(|(table, ..)| table.chars().count()).max().unwrap_or(0);
         let digits = counted.iter().map(|(_, rows, _)| rows.len()).max().unwrap_or(0);
         let entry = |(table, rows, description)| (format!("{table:<names$}  {rows:>digits$}"), description);
-        let entries: Vec<(String, String)> = counted.into_iter().map(entry).collect();
-        return Ok(format!("Tables, with their rows:\n{}", listed(&entries, terminal::width())));
+        let tables: Vec<(String, String)> = counted.into_iter().map(entry).collect();
+        // The rows of a view can take long to count.
+        let entry = |(view, description, _): (String, String, bool)| (view, first_sentence(&description, &[". ", ": "]));
+        let views: Vec<(String, String)> = views.into_iter().map(entry).collect();
+        let width = terminal::width();
+        return Ok(format!(
+            "Tables, with their rows:\n{}Views of them (`\\d NAME` says more):\n{}",
+            listed(&tables, width),
+            listed(&views, width)
+        ));
     };
     if let Some(page) = documented::page(name) {
         return Ok(page);
@@ -98,7 +107,7 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
         }
     });
     let Some(columns) = described else {
-        return Err(unknown_name("table", name, found.iter().map(|(table, _)| table.as_str()), "\\d"));
+        return Err(unknown_name("table", name, found.iter().map(|(table, ..)| table.as_str()), "\\d"));
     };
     let columns = columns?;
     let cells = Cells::new(&columns)?;
@@ -110,6 +119,12 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
         entries.push((column, data_type));
     }
     Ok(format!("{name}\n\n{}", listed(&entries, terminal::width())))
+}
+
+/// What stands before the first of some ends of sentences.
+fn first_sentence(text: &str, ends: &[&str]) -> String {
+    let end = ends.iter().filter_map(|end| text.find(end)).min();
+    end.map_or_else(|| text.to_owned(), |end| format!("{}.", &text[..end]))
 }
 
 fn count(connection: &mut Connection, table: &str) -> Result<String, Failure> {

@@ -8,10 +8,15 @@ use pulldown_cmark::{CowStr, Event, HeadingLevel, Options, Parser, Tag, TagEnd, 
 
 use crate::text::visible::visible_lines;
 
+/// Tables that scroll have a shadow at the side where there is more: one of the page, which scrolls along, covers it at the end.
 const STYLE: &str = "\
-:root{color-scheme:light dark}\
-body{font:16px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:#fff}\
-table{border-collapse:collapse;margin:1rem 0;display:block;overflow-x:auto;font-size:.875rem;font-variant-numeric:tabular-nums}\
+:root{color-scheme:light dark;--page:#fff;--shadow:#8c959f}\
+body{font:16px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:var(--page)}\
+table{border-collapse:collapse;margin:1rem 0;display:block;overflow-x:auto;font-size:.875rem;font-variant-numeric:tabular-nums;\
+background:linear-gradient(90deg,var(--page),transparent) 0 0/3rem 100% no-repeat local,\
+linear-gradient(270deg,var(--page),transparent) 100% 0/3rem 100% no-repeat local,\
+linear-gradient(90deg,var(--shadow),transparent) 0 0/.6rem 100% no-repeat scroll,\
+linear-gradient(270deg,var(--shadow),transparent) 100% 0/.6rem 100% no-repeat scroll}\
 th,td{padding:.25rem .75rem;border-bottom:1px solid #d1d9e0;text-align:left;white-space:nowrap}\
 th{font-weight:600}.long{display:inline-block;white-space:normal;overflow-wrap:anywhere;width:max-content;max-width:16rem}\
 object,img{max-width:100%;height:auto;display:block;margin:1rem 0}\
@@ -20,7 +25,7 @@ pre{padding:1rem;overflow-x:auto;background:#f6f8fa}\
 h1,h2{border-bottom:1px solid #d1d9e0;padding-bottom:.3rem}\
 h2{margin-top:2.5rem}\
 blockquote{margin:0;padding-left:1rem;border-left:.25rem solid #d1d9e0}\
-@media (prefers-color-scheme:dark){body{color:#f0f6fc;background:#0d1117}th,td,h1,h2,blockquote{border-color:#3d444d}pre{background:#151b23}a{color:#4493f8}}";
+@media (prefers-color-scheme:dark){:root{--page:#0d1117;--shadow:#656c76}body{color:#f0f6fc}th,td,h1,h2,blockquote{border-color:#3d444d}pre{background:#151b23}a{color:#4493f8}}";
 
 /// Whatever came into the page, it runs nothing and sends nothing.
 const POLICY: &str = "script-src 'none'; connect-src 'none'; form-action 'none'; base-uri 'none'";

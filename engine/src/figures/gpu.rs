@@ -49,16 +49,22 @@ pub(super) static VIEWS: [ViewSpec; 3] = [
                 SELECT k.target AS task, max(c.start) AS launch_time \
                 FROM tq.main.links k JOIN tq.main.program_tasks c ON c.task = k.source WHERE k.kind = 'launch' GROUP BY k.target \
               ), idle AS ( \
-                SELECT g.run, g.location, g.duration, least(greatest(coalesce(l.launch_time - g.start, 0), 0), g.duration) AS host_time \
+                SELECT g.*, g.start + least(greatest(coalesce(l.launch_time - g.start, 0), 0), g.duration) AS launched \
                 FROM gaps((SELECT * FROM tq.gpu.device_tasks)) g LEFT JOIN launches l ON l.task = g.task_after) \
-              SELECT run, location, 'host' AS waits_for, host_time AS duration FROM idle WHERE host_time > 0 UNION ALL \
-              SELECT run, location, CASE WHEN duration - host_time < us(30) THEN 'kernel start' ELSE 'other' END, duration - host_time \
-              FROM idle WHERE duration > host_time",
+              SELECT run, location, 'host' AS waits_for, start, launched AS finish, launched - start AS duration, task_before, task_after \
+              FROM idle WHERE launched > start UNION ALL \
+              SELECT run, location, CASE WHEN finish - launched < us(30) THEN 'kernel start' ELSE 'other' END, \
+                launched, finish, finish - launched, task_before, task_after \
+              FROM idle WHERE finish > launched",
         columns: &[
             RUN,
             ("location", "The stream."),
-            ("waits_for", "host, kernel start or other."),
+            ("waits_for", "host, kernel start or other: another stream, or what is not recorded."),
+            ("start", "Where the stream began to wait for it."),
+            ("finish", "Where it no longer did."),
             ("duration", "How long."),
+            ("task_before", "The task before the gap."),
+            ("task_after", "The task after it."),
         ],
     },
 ];

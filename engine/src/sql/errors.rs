@@ -89,7 +89,8 @@ impl SqlError {
             let message = format!("`{word}` is taken for a name, and `{found}` does not go on from there");
             return SqlError { message, place: Some(place), hint: Some(did_you_mean(keyword)) };
         }
-        let hint = found.zip(place.as_ref()).and_then(|(found, place)| keyword_hint(&found, place));
+        let hint = saved_query_hint(source)
+            .or_else(|| found.zip(place.as_ref()).and_then(|(found, place)| keyword_hint(&found, place)));
         SqlError { message, place, hint }
     }
 
@@ -774,6 +775,13 @@ fn misplaced_select(place: &Place) -> Option<String> {
     open.then(|| "a `(` before it is not closed".to_owned())
 }
 
+/// A saved query's name where a statement should be.
+fn saved_query_hint(source: &str) -> Option<String> {
+    let name = source.trim().trim_end_matches(';').trim_end();
+    crate::queries::library::built_in(name)?;
+    Some(format!("it is a saved query: `\\run {name}` at the prompt, `tq query TRACE {name}`"))
+}
+
 /// What was probably meant where the parser stumbled.
 fn keyword_hint(found: &str, place: &Place) -> Option<String> {
     let upper = found.to_uppercase();
@@ -804,6 +812,9 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
             return Some(
                 "write a column for each value: `count(*) FILTER (WHERE kind = 'kernel') AS kernels`".to_owned(),
             );
+        }
+        "END" if !place.source_line.to_uppercase().contains("CASE") => {
+            return Some("a task ends at its `finish`; `end` is a word of SQL, as a name it stands in double quotes".to_owned());
         }
         "HELP" => return Some("`tq --help` lists the commands of tq, `\\?` those of its prompt".to_owned()),
         _ => {}

@@ -31,7 +31,7 @@ const TEXT_BYTES: usize = 24;
 #[derive(Debug)]
 pub(super) struct LargeJoins {
     /// Bytes of memory.
-    pub(super) limit: usize,
+    limit: usize,
 }
 
 impl LargeJoins {

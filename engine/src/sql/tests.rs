@@ -549,6 +549,18 @@ fn errors_of_the_rest_of_sql() {
         "'5ms'",
         "a time is written `ms(5)`",
     );
+    check_error(
+        "SELECT start, end FROM tasks",
+        "expected end of statement, found end",
+        "end",
+        "a task ends at its `finish`; `end` is a word of SQL, as a name it stands in double quotes",
+    );
+    check_error(
+        "gpu-kernels;",
+        "expected an SQL statement, found gpu",
+        "gpu",
+        "it is a saved query: `\\run gpu-kernels` at the prompt, `tq query TRACE gpu-kernels`",
+    );
     check_error("SELECT run FROM tasks JOIN links USING (run", "expected ), found the end of the statement", "", "");
     let broken = error(&small(), "SELECT run\nFROM tasks,, links");
     assert_eq!((broken.message.as_str(), broken.place.unwrap().line), ("expected identifier, found ,", 2));

@@ -4,7 +4,7 @@
 //! the session's ticks and identities in 128 bits, so that a literal need not be divided and nothing is rounded.
 
 use datafusion::arrow::array::{ArrayRef, AsArray, BooleanArray};
-use datafusion::arrow::compute::{and, or};
+use datafusion::arrow::compute::{and, is_null, or};
 use datafusion::arrow::datatypes::{Int32Type, Int64Type};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, Operator};
@@ -18,6 +18,8 @@ pub(super) enum Condition {
     Words { column: usize, words: Vec<String> },
     /// A whole number lies between these, both included.
     Within { column: usize, least: i128, greatest: i128 },
+    /// A column is NULL.
+    Null { column: usize },
     /// All of these.
     All(Vec<Condition>),
     /// One of these.
@@ -95,6 +97,7 @@ impl Condition {
                 };
                 Some(Condition::Within { column, least, greatest })
             }
+            Expr::IsNull(column) => column_of(column).map(|column| Condition::Null { column }),
             Expr::Between(between) if !between.negated => {
                 let column = column_of(&between.expr).filter(|column| is_number(table, *column))?;
                 let (least, greatest) = (number(literal(&between.low)?)?, number(literal(&between.high)?)?);
@@ -119,11 +122,25 @@ impl Condition {
     /// The columns that it speaks of, but for `run`: a group of rows is of one run.
     pub(super) fn columns(&self, columns: &mut Vec<usize>) {
         match self {
-            Condition::Words { column, .. } | Condition::Within { column, .. } => {
+            Condition::Words { column, .. } | Condition::Within { column, .. } | Condition::Null { column } => {
                 columns.extend((*column > 0).then_some(*column));
             }
             Condition::All(parts) | Condition::Any(parts) => parts.iter().for_each(|part| part.columns(columns)),
         }
+    }
+
+    /// The same of rows of which `may_be_null` tells which columns may be NULL.
+    pub(super) fn of_rows<E>(&self, may_be_null: &impl Fn(usize) -> Result<bool, E>) -> Result<Condition, E> {
+        let each = |parts: &[Condition]| -> Result<Vec<Condition>, E> {
+            parts.iter().map(|part| part.of_rows(may_be_null)).collect()
+        };
+        Ok(match self {
+            // One of none.
+            Condition::Null { column } if !may_be_null(*column)? => Condition::Any(vec![]),
+            Condition::All(parts) => Condition::All(each(parts)?),
+            Condition::Any(parts) => Condition::Any(each(parts)?),
+            same => same.clone(),
+        })
     }
 
     /// Whether rows of the run of this name may meet it, of which `known` tells what their columns have.
@@ -142,6 +159,7 @@ impl Condition {
                 Known::Numbers(first, last) => first <= *greatest && *least <= last,
                 _ => true,
             },
+            Condition::Null { .. } => true,
             Condition::All(parts) => parts.iter().all(|part| part.may_hold(run, known)),
             Condition::Any(parts) => parts.iter().any(|part| part.may_hold(run, known)),
         }
@@ -172,6 +190,10 @@ impl Condition {
                 let holds = |value: i64| (*least..=*greatest).contains(&i128::from(value));
                 array.iter().map(|value| Some(value.is_some_and(holds))).collect()
             }
+            Condition::Null { column } => match array(*column) {
+                Some(array) => is_null(&array).unwrap_or_else(|_| all()),
+                None => all(),
+            },
             Condition::All(parts) => {
                 let each = parts.iter().map(|part| part.rows(run, rows, array));
                 each.fold(all(), |one, other| and(&one, &other).unwrap_or(one))
@@ -245,6 +267,9 @@ mod tests {
         assert!(may(col("start").gt(lit(7i64)).or(col("name").like(lit("a%"))), Known::Numbers(0, 5)));
         assert!(!may(col("start").gt(lit(7i64)).and(col("name").like(lit("a%"))), Known::Numbers(0, 5)));
         assert!(!may(col("start").gt(lit(7i64)).or(col("start").lt(lit(-7i64))), Known::Numbers(0, 5)));
+        let open = of(col("start").lt(lit(0i64)).or(col("start").is_null())).unwrap();
+        let may_hold = |nulls| open.of_rows(&|_| Ok::<bool, ()>(nulls)).unwrap().may_hold("a", &|_| Known::Numbers(0, 5));
+        assert!(may_hold(true) && !may_hold(false));
         assert!(!may(col("run").eq(lit("b")), Known::Unknown));
         assert!(may(col("run").in_list(vec![lit("b"), lit("a")], false), Known::Unknown));
         assert!(may(col("run").in_list(vec![lit("a")], true), Known::Unknown));

@@ -450,7 +450,9 @@ impl Reading {
             Segment::Rows(batches) => return Ok(Source::InMemory(batches.into_iter())),
             Segment::Stored(group, run, _) => (group, run),
         };
+        let mut conditions = Vec::with_capacity(self.conditions.len());
         for condition in self.conditions.iter() {
+            let condition = condition.of_rows(&|column| group.may_be_null(column)).map_err(of_store)?;
             let mut columns = Vec::new();
             condition.columns(&mut columns);
             let mut known = BTreeMap::new();
@@ -460,6 +462,7 @@ impl Reading {
             if !condition.may_hold(run.name(), &|column| known.get(&column).cloned().unwrap_or(Known::Unknown)) {
                 return Ok(Source::Nothing);
             }
+            conditions.push(condition);
         }
         let columns: Vec<usize> = self.columns.iter().copied().filter(|column| *column > 0).collect();
         if columns.is_empty() {
@@ -470,7 +473,7 @@ impl Reading {
         let (columns, count) = (columns.as_slice(), Some(&self.bytes_read));
         let wanted = Wanted {
             columns,
-            conditions: &self.conditions,
+            conditions: &conditions,
             run: run.name(),
             limit: self.left,
             any_order: self.any_order,

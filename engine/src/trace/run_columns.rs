@@ -1,6 +1,6 @@
 //! Columns of runs that share a table: the column `run`, and the arrays of several batches one after the other.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, DictionaryArray, Int32Array, RecordBatch, StringArray};
 use datafusion::arrow::compute::concat;
@@ -11,28 +11,30 @@ use super::assemble::ROWS_PER_BATCH;
 
 /// The `run` column of one run: all batches share its keys.
 #[derive(Debug)]
-pub(crate) struct RunColumn(DictionaryArray<Int32Type>);
+pub(crate) struct RunColumn(ArrayRef);
+
+/// The keys of all such columns: a store has thousands of runs.
+static KEYS: LazyLock<Int32Array> = LazyLock::new(|| Int32Array::from_value(0, ROWS_PER_BATCH));
 
 impl RunColumn {
     /// So many rows of it, a batch at most.
     pub(crate) fn slice(&self, rows: usize) -> DictionaryArray<Int32Type> {
-        self.0.slice(0, rows)
+        DictionaryArray::new(KEYS.slice(0, rows), Arc::clone(&self.0))
     }
 
     /// The name.
     pub(crate) fn name(&self) -> &str {
-        self.0.values().as_string::<i32>().value(0)
+        self.0.as_string::<i32>().value(0)
     }
 
     /// Of a run of this name.
     pub(crate) fn new(name: &str) -> RunColumn {
-        let keys = Int32Array::from_value(0, ROWS_PER_BATCH);
-        RunColumn(DictionaryArray::new(keys, Arc::new(StringArray::from(vec![name]))))
+        RunColumn(Arc::new(StringArray::from(vec![name])))
     }
 
     /// A batch of the run with this column before the others, as the table has it.
     pub(crate) fn before(&self, batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.0.slice(0, batch.num_rows()))];
+        let mut columns: Vec<ArrayRef> = vec![Arc::new(self.slice(batch.num_rows()))];
         columns.extend(batch.columns().iter().cloned());
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }

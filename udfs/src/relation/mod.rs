@@ -79,6 +79,11 @@ pub trait RelationFunction: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The window of time outside of which it needs no rows, closed at both ends.
+    fn window(&self) -> Option<Window> {
+        None
+    }
+
     /// In which order it takes the rows of its inputs with the least effort. It gets them in another one, too.
     fn row_order(&self) -> RowOrder {
         RowOrder::Trace
@@ -181,6 +186,17 @@ pub struct InputSpec {
     pub omitted: Omitted,
     /// The columns that are read; others are ignored.
     pub columns: &'static [ColumnSpec],
+}
+
+/// Options that bound a window, and the columns of an input that tell what lies in it: `start <= to AND finish >= from`, or a time is NULL.
+#[derive(Debug, Clone, Copy)]
+pub struct Window {
+    /// The input.
+    pub input: &'static str,
+    /// Its columns of starts and finishes.
+    pub columns: [&'static str; 2],
+    /// The options `from` and `to`; NULL leaves a side open.
+    pub options: [&'static str; 2],
 }
 
 /// What stands for an input that a call does not give. The function learns of it by [`call::Input::was_omitted`].

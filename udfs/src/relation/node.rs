@@ -13,7 +13,7 @@
 //! ```
 
 use std::cmp::Ordering;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -54,11 +54,8 @@ pub fn plan(
     }
     let run_type = run_type(function.as_ref(), &specs, &inputs)?;
     let omitted = inputs.iter().map(|input| input.omitted).collect();
-    let mut normalised = Vec::with_capacity(inputs.len());
-    for (spec, input) in specs.into_iter().zip(inputs) {
-        normalised.push(normalise(function.as_ref(), spec, input.plan, run_type.as_ref())?);
-    }
     let mut values = Vec::with_capacity(options.len());
+    let mut constants = HashMap::new();
     for (spec, given) in function.options().into_iter().zip(options) {
         let value = match (given, spec.default_value()) {
             (Some(given), _) => given,
@@ -68,9 +65,14 @@ pub fn plan(
         refuse_columns(function.as_ref(), spec, &value)?;
         if is_constant(&value)? {
             let expression = physical_option(function.as_ref(), spec, &value, &PhysicalPlanningContext::default())?;
-            option_value(function.as_ref(), spec, expression.as_ref())?;
+            constants.insert(spec.name, option_value(function.as_ref(), spec, expression.as_ref())?);
         }
         values.push(value);
+    }
+    let mut normalised = Vec::with_capacity(inputs.len());
+    for (spec, input) in specs.into_iter().zip(inputs) {
+        let plan = windowed(function.as_ref(), spec, input.plan, &constants)?;
+        normalised.push(normalise(function.as_ref(), spec, plan, run_type.as_ref())?);
     }
     // The one run of inputs without runs is NULL; text, as the names of runs are.
     let run = Field::new("run", run_type.unwrap_or(DataType::Utf8View), true);
@@ -271,6 +273,32 @@ fn run_type(function: &dyn RelationFunction, specs: &[&InputSpec], inputs: &[Giv
         }
     }
     Ok(first.map(|(_, data_type)| data_type))
+}
+
+/// An input without the rows that lie outside of the function's window, where its bounds are known. A scan reads less then. Rows without
+/// times stay: functions count them.
+fn windowed(
+    function: &dyn RelationFunction,
+    spec: &InputSpec,
+    input: LogicalPlan,
+    constants: &HashMap<&str, ScalarValue>,
+) -> Result<LogicalPlan> {
+    let Some(window) = function.window().filter(|window| window.input == spec.name) else { return Ok(input) };
+    let bound = |option: &str| match constants.get(option) {
+        Some(ScalarValue::Int64(bound)) => bound.map(lit),
+        _ => None,
+    };
+    let [from, to] = window.options.map(bound);
+    let [start, finish] = window.columns.map(|column| find_column(function, spec, &input, column));
+    let (Some(start), Some(finish)) = (start?, finish?) else { return Ok(input) };
+    for column in [&start, &finish] {
+        if column.get_type(input.schema())? != DataType::Int64 {
+            return Ok(input);
+        }
+    }
+    let bounds = to.map(|to| start.clone().lt_eq(to)).into_iter().chain(from.map(|from| finish.clone().gt_eq(from)));
+    let Some(within) = bounds.reduce(Expr::and) else { return Ok(input) };
+    LogicalPlanBuilder::from(input).filter(within.or(start.is_null()).or(finish.is_null()))?.build()
 }
 
 /// An input with exactly the columns that the function reads.

@@ -43,6 +43,11 @@ impl Bins {
         }
     }
 
+    /// The colours in them; those of several bins more than once.
+    pub(super) fn colours(&self) -> impl Iterator<Item = u32> + '_ {
+        self.0.iter().flat_map(|bin| bin.colours.iter().map(|(colour, _)| *colour))
+    }
+
     /// Merges bins in pairs: the slices are twice as wide.
     pub(super) fn halve(&mut self) {
         let mut halved: Vec<Bin> = Vec::with_capacity(self.0.len().div_ceil(2));

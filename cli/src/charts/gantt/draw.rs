@@ -35,6 +35,8 @@ const SHADES: i64 = 4;
 const TALL: f64 = 620.0;
 /// Bars narrower than this would vanish.
 const BAR_MIN: f64 = 0.7;
+/// Of many tasks those that are at least so wide are bars of their own.
+const LONG: f64 = 24.0;
 
 const STYLE: &str = "\
 .b{stroke-width:0}.o1{opacity:.3}.o2{opacity:.53}.o3{opacity:.77}.p{fill:none;stroke:#1f2328;stroke-width:1.8}.n{fill:#1f2328}
@@ -44,12 +46,10 @@ const STYLE: &str = "\
 /// Where things stand.
 struct Layout<'a> {
     gantt: &'a Gantt,
-    /// Drawn lanes with the y of their first row, in order.
-    lanes: Vec<(usize, f64)>,
+    /// Drawn lanes, in order.
+    lanes: Vec<DrawnLane>,
     /// Of several runs: the baseline of the name of each, above its lanes.
     headings: Vec<(&'a str, f64)>,
-    /// Rows that are drawn of each lane, at most.
-    rows_cap: usize,
     row_height: f64,
     lane_gap: f64,
     left: f64,
@@ -63,6 +63,14 @@ struct Layout<'a> {
     labels: Vec<String>,
 }
 
+struct DrawnLane {
+    number: usize,
+    /// The y of its first row.
+    y: f64,
+    /// Its rows that are drawn.
+    rows: Vec<usize>,
+}
+
 pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) -> String {
     let mut sheet = Sheet::new(title, subtitle(gantt));
     if gantt.tasks == 0 {
@@ -70,26 +78,31 @@ pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) 
     }
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
-    let by_work = totals_of_work(&names.totals, &names.tells).into_iter().zip(&names.placed);
+    let rows = drawn_rows(gantt, order);
+    let seen = seen(gantt, &rows);
+    let by_work = totals_of_work(&names.totals, &names.tells).into_iter().enumerate();
     // A hue of what is not drawn would be looked for in vain, and one of many names would say that they are one.
-    let by_work = names
-        .words
-        .iter()
-        .zip(by_work)
-        .map(|(word, (total, placed))| (word.as_str(), if *placed && word != REST { total } else { 0 }));
+    let by_work = names.words.iter().zip(by_work).map(|(word, (number, total))| {
+        (word.as_str(), if seen.contains(&(number as u32)) && word != REST { total } else { 0 })
+    });
     let by_work: Vec<(&str, i128)> = by_work.collect();
     let classes = page.classes(&by_work, Need::Strong);
     let of_path = (!gantt.path.bars().is_empty()).then_some(gantt.outlined);
     sheet.legend = legend(&totals, &classes, !has_several_runs(gantt), of_path, page);
     // A line for marks of time.
-    let layout = Layout::new(gantt, order, sheet.top() + FONT_SIZE, classes);
+    let layout = Layout::new(gantt, rows, order, sheet.top() + FONT_SIZE, classes);
     sheet.notes = notes(&layout);
     sheet.draw(layout.bottom + 36.0, &format!("{STYLE}{}", style()), |svg| {
         layout.axis(svg);
         layout.labels(svg);
         match &gantt.bars {
             Some(bars) => layout.bars(svg, bars, page),
-            None => layout.bins(svg, &totals),
+            None => {
+                layout.bins(svg, &totals);
+                let long = |bar: &Bar| layout.x(bar.finish) - layout.x(bar.start) >= LONG;
+                let bars: Vec<Bar> = gantt.longest.bars().into_iter().filter(long).collect();
+                layout.bars(svg, &bars, page);
+            }
         }
         layout.path(svg);
     })
@@ -133,7 +146,7 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
     }
     let hidden = gantt.lanes.len() - layout.lanes.len();
     if hidden > 0 {
-        let drawn: HashSet<usize> = layout.lanes.iter().map(|(lane, _)| *lane).collect();
+        let drawn: HashSet<usize> = layout.lanes.iter().map(|lane| lane.number).collect();
         let hidden_lanes = gantt.lanes.iter().enumerate().filter(|(number, _)| !drawn.contains(number));
         let most = hidden_lanes.map(|(_, lane)| busy_share(gantt, lane)).fold(0.0, f64::max);
         let (locations, each) = (counted(hidden, "further location"), if hidden == 1 { "" } else { " on each" });
@@ -141,9 +154,17 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
         let most = (most * 1_000.0).ceil() / 10.0;
         notes.push(format!("Not drawn: {locations}, where least ran (at most {most:.1} % of the time shown{each})."));
     }
-    let deep_rows: usize = layout.drawn().map(|(lane, _)| lane.rows.len().saturating_sub(layout.rows_cap)).sum();
-    if deep_rows > 0 || gantt.too_deep > 0 {
-        notes.push(format!("Tasks below the first {} rows of a location are not drawn.", layout.rows_cap));
+    let left_out: usize = layout.lanes.iter().map(|lane| gantt.lanes[lane.number].rows.len() - lane.rows.len()).sum();
+    if left_out > 0 {
+        let most = layout.lanes.iter().map(|lane| lane.rows.len()).max().unwrap_or(0);
+        notes.push(format!(
+            "Of each location at most {} are drawn, those with most time of their own. Not drawn: {} with less.",
+            counted(most, "row"),
+            counted(left_out, "row")
+        ));
+    }
+    if gantt.too_deep > 0 {
+        notes.push(format!("Not drawn: {} below too many others.", counted(gantt.too_deep as usize, "task")));
     }
     if gantt.without_times > 0 {
         notes.push(format!("Not drawn: {} without a start or finish.", counted(gantt.without_times as usize, "task")));
@@ -152,13 +173,17 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
 }
 
 impl<'a> Layout<'a> {
-    fn new(gantt: &'a Gantt, order: &LaneOrder, top: f64, classes: Vec<usize>) -> Layout<'a> {
-        let lanes = worth_drawing(gantt, in_order(&gantt.lanes, order));
-        let rows = |cap: usize| lanes.iter().map(|&lane| gantt.lanes[lane].rows.len().min(cap)).sum::<usize>();
-        let rows_cap = (1..=super::ROWS_MAX).rev().find(|&cap| rows(cap) <= ROWS_DRAWN_MAX).unwrap_or(1);
-        let row_height = (ROWS_HEIGHT / rows(rows_cap).max(1) as f64).clamp(ROW_MIN, ROW_MAX);
+    fn new(
+        gantt: &'a Gantt,
+        lanes: Vec<(usize, Vec<usize>)>,
+        order: &LaneOrder,
+        top: f64,
+        classes: Vec<usize>,
+    ) -> Layout<'a> {
+        let rows: usize = lanes.iter().map(|(_, rows)| rows.len()).sum();
+        let row_height = (ROWS_HEIGHT / rows.max(1) as f64).clamp(ROW_MIN, ROW_MAX);
         let lane_gap = if row_height >= 6.0 { 6.0 } else { 2.0 };
-        let labels = labels(lanes.iter().map(|&lane| &gantt.lanes[lane]), order);
+        let labels = labels(lanes.iter().map(|(lane, _)| &gantt.lanes[*lane]), order);
         let label_width = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max).min(LABELS_MAX);
         let left = MARGIN + label_width + 8.0;
         let mut y = top;
@@ -166,22 +191,21 @@ impl<'a> Layout<'a> {
         let mut headings: Vec<(&str, f64)> = Vec::new();
         let lanes = lanes
             .into_iter()
-            .map(|lane| {
-                let run = gantt.lanes[lane].run.as_str();
+            .map(|(number, rows)| {
+                let run = gantt.lanes[number].run.as_str();
                 if has_runs && headings.last().is_none_or(|(last, _)| *last != run) {
                     y += if headings.is_empty() { 0.0 } else { 6.0 } + 16.0;
                     headings.push((run, y - 4.0));
                 }
                 let first = y;
-                y += gantt.lanes[lane].rows.len().min(rows_cap) as f64 * row_height + lane_gap;
-                (lane, first + lane_gap / 2.0)
+                y += rows.len() as f64 * row_height + lane_gap;
+                DrawnLane { number, y: first + lane_gap / 2.0, rows }
             })
             .collect();
         Layout {
             gantt,
             lanes,
             headings,
-            rows_cap,
             row_height,
             lane_gap,
             left,
@@ -196,10 +220,6 @@ impl<'a> Layout<'a> {
         }
     }
 
-    fn drawn(&self) -> impl Iterator<Item = (&'a Lane, f64)> + '_ {
-        self.lanes.iter().map(|&(lane, y)| (&self.gantt.lanes[lane], y))
-    }
-
     /// Pixels of a tick.
     fn scale(&self) -> f64 {
         self.plot_width / (self.to as f64 - self.from as f64)
@@ -212,12 +232,11 @@ impl<'a> Layout<'a> {
     }
 
     fn axis(&self, svg: &mut Svg) {
-        for (index, (lane, y)) in self.drawn().enumerate() {
+        for (index, lane) in self.lanes.iter().enumerate() {
             if index % 2 == 0 {
-                let rows = lane.rows.len().min(self.rows_cap) as f64;
-                let height = rows * self.row_height + self.lane_gap;
+                let height = lane.rows.len() as f64 * self.row_height + self.lane_gap;
                 let (x, width) = (self.left, self.plot_width);
-                svg.bar("band", Rectangle { x, y: y - self.lane_gap / 2.0, width, height }, "");
+                svg.bar("band", Rectangle { x, y: lane.y - self.lane_gap / 2.0, width, height }, "");
             }
         }
         let axis = axis(self.from, self.to, 8, self.gantt.tick);
@@ -263,8 +282,8 @@ impl<'a> Layout<'a> {
     fn labelled(&self) -> Vec<(usize, f64)> {
         let mut free_from = f64::MIN;
         let mut labelled = Vec::new();
-        for (place, (lane, y)) in self.drawn().enumerate() {
-            let middle = y + lane.rows.len().min(self.rows_cap) as f64 * self.row_height / 2.0;
+        for (place, lane) in self.lanes.iter().enumerate() {
+            let middle = lane.y + lane.rows.len() as f64 * self.row_height / 2.0;
             // Lines of text need some air between them.
             let half_line = FONT_SIZE * 0.6;
             if middle - half_line >= free_from {
@@ -275,19 +294,16 @@ impl<'a> Layout<'a> {
         labelled
     }
 
-    /// Where a row of a lane is, `None` when it is not drawn.
-    fn rows(&self) -> HashMap<(usize, usize), f64> {
-        let mut rows = HashMap::new();
-        for &(lane, y) in &self.lanes {
-            for row in 0..self.gantt.lanes[lane].rows.len().min(self.rows_cap) {
-                rows.insert((lane, row), y + row as f64 * self.row_height);
-            }
-        }
-        rows
+    /// The rows that are drawn, by lane and row, and where.
+    fn rows(&self) -> impl Iterator<Item = ((usize, usize), f64)> + '_ {
+        self.lanes.iter().flat_map(|lane| {
+            let place = |(place, row): (usize, &usize)| ((lane.number, *row), lane.y + place as f64 * self.row_height);
+            lane.rows.iter().enumerate().map(place)
+        })
     }
 
     fn bars(&self, svg: &mut Svg, bars: &[Bar], page: &Names) {
-        let rows = self.rows();
+        let rows: HashMap<(usize, usize), f64> = self.rows().collect();
         let labels = page.labels(self.gantt.names.words.iter().map(|name| shown(name)));
         let cuts = Cuts::new(labels.iter().map(String::as_str));
         let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
@@ -301,7 +317,7 @@ impl<'a> Layout<'a> {
             let class = self.classes[if self.gantt.by_kind { bar.kind } else { bar.name } as usize];
             let name = shown(&self.gantt.names.words[bar.name as usize]);
             let start = time_text(bar.start, self.gantt.tick);
-            let duration = time_text(bar.finish - bar.start, self.gantt.tick);
+            let duration = time_text(bar.finish.saturating_sub(bar.start), self.gantt.tick);
             let tooltip = format!("{name}: {duration} from {start}, {}", self.share(bar.start, bar.finish));
             svg.bar(&format!("f{class}"), Rectangle { x, y, width: drawn, height }, &tooltip);
             let label = cuts.fit(&labels[bar.name as usize], drawn - 6.0).filter(|_| self.row_height >= 11.0);
@@ -320,10 +336,8 @@ impl<'a> Layout<'a> {
         let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
         let height = self.row_height - gap;
         let mut paths: BTreeMap<(usize, i64), String> = BTreeMap::new();
-        let rows = self.drawn().flat_map(|(lane, y)| {
-            (0..lane.rows.len().min(self.rows_cap)).map(move |row| y + row as f64 * self.row_height + height / 2.0)
-        });
-        for (stretches, y) in self.stretches(merged).zip(rows) {
+        for (stretches, (_, top)) in self.stretches(merged).zip(self.rows()) {
+            let y = top + height / 2.0;
             for stretch in stretches {
                 // Both ends are rounded, not the width: the next stretch begins where this one ends.
                 let tenth = |value: f64| (value * 10.0).round() / 10.0;
@@ -367,9 +381,7 @@ impl<'a> Layout<'a> {
 
     /// The stretches of each drawn row, `merged` bins taken together.
     fn stretches(&self, merged: usize) -> impl Iterator<Item = Vec<Stretch>> + '_ {
-        self.drawn()
-            .flat_map(|(lane, _)| lane.rows.iter().take(self.rows_cap))
-            .map(move |row| self.stretches_of(row, merged))
+        self.rows().map(move |((lane, row), _)| self.stretches_of(&self.gantt.lanes[lane].rows[row], merged))
     }
 
     fn stretches_of(&self, row: &Row, merged: usize) -> Vec<Stretch> {
@@ -398,7 +410,7 @@ impl<'a> Layout<'a> {
     }
 
     fn path(&self, svg: &mut Svg) {
-        let rows = self.rows();
+        let rows: HashMap<(usize, usize), f64> = self.rows().collect();
         let gap = if self.row_height >= 6.0 { 1.0 } else { 0.0 };
         for bar in self.gantt.path.bars() {
             let Some(&y) = rows.get(&(bar.lane, bar.row)) else { continue };
@@ -452,6 +464,27 @@ fn worth_drawing(gantt: &Gantt, numbers: Vec<usize>) -> Vec<usize> {
     let worth = by_work.iter().filter(|number| is_worth(number)).count();
     let drawn: HashSet<usize> = by_work.into_iter().take(worth.clamp(LANES_OF_A_SCREEN, LANES_DRAWN_MAX)).collect();
     numbers.into_iter().filter(|number| drawn.contains(number)).collect()
+}
+
+/// The lanes that are drawn and which of their rows: as many of each as fit in all, those with most time of their own.
+fn drawn_rows(gantt: &Gantt, order: &LaneOrder) -> Vec<(usize, Vec<usize>)> {
+    let lanes = worth_drawing(gantt, in_order(&gantt.lanes, order));
+    let rows = |cap: usize| lanes.iter().map(|&lane| gantt.lanes[lane].rows.len().min(cap)).sum::<usize>();
+    let cap = (1..=super::ROWS_DRAWN).rev().find(|&cap| rows(cap) <= ROWS_DRAWN_MAX).unwrap_or(1);
+    lanes.into_iter().map(|lane| (lane, gantt.lanes[lane].richest_rows(cap))).collect()
+}
+
+/// The names, or kinds where they are the colours, of what has a place in these rows.
+fn seen(gantt: &Gantt, drawn: &[(usize, Vec<usize>)]) -> HashSet<u32> {
+    let rows = drawn.iter().flat_map(|(lane, rows)| rows.iter().map(move |row| (*lane, *row)));
+    match &gantt.bars {
+        Some(bars) => {
+            let rows: HashSet<(usize, usize)> = rows.collect();
+            let bars = bars.iter().filter(|bar| rows.contains(&(bar.lane, bar.row)));
+            bars.map(|bar| if gantt.by_kind { bar.kind } else { bar.name }).collect()
+        }
+        None => rows.flat_map(|(lane, row)| gantt.lanes[lane].rows[row].bins.colours()).collect(),
+    }
 }
 
 /// For which part of the time shown something ran on a lane.

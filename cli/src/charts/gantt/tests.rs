@@ -42,12 +42,13 @@ fn tasks_take_the_first_free_row() {
     // d         |          stands where b ends: another row
     let (run, location) = (String::new(), String::new());
     let mut lane = Lane { run, location, rows: Vec::new(), tasks: 0, busy: 0, open: Open::default() };
-    assert_eq!(lane.place(0, 6), Some(0));
-    assert_eq!(lane.place(1, 3), Some(1));
-    assert_eq!(lane.place(3, 4), Some(1));
-    assert_eq!(lane.place(3, 3), Some(2));
-    assert_eq!(lane.place(3, 5), Some(3));
-    assert_eq!(lane.place(4, 5), Some(1));
+    assert_eq!(lane.place(0, 6, 9), Some(0));
+    assert_eq!(lane.place(1, 3, 9), Some(1));
+    assert_eq!(lane.place(3, 4, 9), Some(1));
+    assert_eq!(lane.place(3, 3, 9), Some(2));
+    assert_eq!(lane.place(3, 5, 9), Some(3));
+    assert_eq!(lane.place(4, 5, 9), Some(1));
+    assert_eq!(lane.place(4, 5, 4), None);
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn a_window_is_filled_and_tooltips_tell_whole_tasks() {
             });
         }
         for number in 0..count {
-            let location = &format!("b{}", number / ROWS_MAX);
+            let location = &format!("b{}", number / ROWS_DRAWN);
             gantt.add(Span {
                 run: "r",
                 location,
@@ -112,6 +113,29 @@ fn pictures_stay_small_and_say_what_they_leave_out() {
         assert!(picture.len() < 500_000, "{count} tasks on {lanes} lanes: {} bytes", picture.len());
         assert_eq!(picture.contains("further locations"), lanes == 500);
     }
+}
+
+/// Frames around frames, of which the innermost works.
+#[test]
+fn of_a_deep_stack_those_rows_are_drawn_that_have_time_of_their_own() {
+    const DEPTH: i64 = 60;
+    let frames = |count: i64| (0..count).map(|depth| span("w", &format!("frame {depth}"), depth, 10_000 - depth));
+    let mut spans: Vec<_> = frames(DEPTH).collect();
+    spans.push(span("w", "matmul", 100, 9_000));
+    let picture = chart(&spans).draw("deep", &LaneOrder::default(), &Names::default());
+    assert!(picture.contains(">matmul</text>") && picture.contains("matmul: 8.90 µs"), "{picture}");
+    assert!(picture.contains("at most 24 rows are drawn") && picture.contains("37 rows with less"), "{picture}");
+    let deeper: Vec<_> = frames(ROWS_KEPT as i64 + 7).collect();
+    let picture = chart(&deeper).draw("deeper", &LaneOrder::default(), &Names::default());
+    assert!(picture.contains("Not drawn: 7 tasks below too many others."), "{picture}");
+}
+
+#[test]
+fn the_longest_of_many_tasks_have_their_names() {
+    let mut spans = spans(5_000, 3, 10);
+    spans.insert(0, span("w9", "forward pass", 0, 30_000));
+    let picture = chart(&spans).draw("many", &LaneOrder::default(), &Names::default());
+    assert!(picture.contains(">forward pass</text>") && picture.contains("forward pass: 30.0 µs from 0 s"), "{picture}");
 }
 
 fn legend_entries(picture: &str) -> usize {
