@@ -6,7 +6,7 @@
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 -- From the first start to the last finish of its run, as idle-gaps: what a location waited for its first task counts too, and nothing came after its last one.
 WITH names AS (
-  SELECT g.run, coalesce(after.name, '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
+  SELECT g.run, coalesce(CAST(after.name AS VARCHAR), '(nothing came)') AS name_after, count(*) AS gaps, sum(g.duration) AS idle_time,
     max(g.duration) AS longest_time
   FROM idle_stretches g
   LEFT JOIN working_tasks after ON after.task = g.task_after

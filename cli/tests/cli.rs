@@ -638,84 +638,39 @@ fn the_prompt_reads_a_pipe_without_prompting() {
         )
         .check(&expect![[r#"
             Tables, with their rows:
-              busy_lanes         2  How long each of the `working_lanes` was busy, those that never ran
-                                    included.
-              collectives        0  Tasks in which ranks work together and none is done before the last one has
-                                    begun: communication kernels of devices (NCCL, RCCL), `gloo:…`, and those of
-                                    MPI whose result needs all ranks. The k-th of a name and process group on
-                                    each rank is the same one; a first one that ended before those of the others
-                                    began, or at the beginning of a slice is the rest of one, is an earlier one.
-                                    Left out are those that only one rank has and those that one rank ended
-                                    before another began. Where ranks have clocks of their own and the same
-                                    number of them, they are taken as they stand: where clocks differ, so do
-                                    starts.
-              counters           0  Values over time, or totals.
-              events             0  Instants: milestones, marks, tags.
-              executions         0  Scalability studies: one row per run, region and repetition.
-              idle_stretches     3  When locations ran nothing: the gaps between their `working_spans`, from the
-                                    first start to the last finish of their run, as its makespan, or of the
-                                    slice. Locations without spans have none. Saved queries about idle time read
-                                    it.
-              import_stats       2  What was skipped, repaired, rounded or guessed while reading: nothing is
-                                    dropped silently.
-              links              1  Directed links between tasks.
-              locations          3  What executes: nodes, processes, threads, workers, streams, components; also
-                                    those that never ran.
-              lost_dependencies  0  How many dependencies a recording names that are no `links`, since a task at
-                                    their end is not known: chains through them are cut. Only runs that lost
-                                    some have a row.
-              messages           0  Messages between locations.
-              messages_by_pair   0  How many messages and bytes each location sent to each other one, each
-                                    message once: where a run has messages as they are sent (kind logical), as
-                                    they are handled (handled) and the buffers that carry them (local_send,
-                                    nonblock_send), only the first of these count.
-              name_families      3  What a name of task is called where runs are compared. Where nine of ten
-                                    names occur once in a run (`blur_3_2`), names that differ in numbers alone
-                                    are one, `blur_*_*`, if that leaves more than one, and at most a quarter;
-                                    else each is its own. Tasks without name are not in it.
-              parent_links       0  The parents of tasks: declared by the trace, or by nesting on a lane; a task
-                                    can have both.
-              path_links         1  What released the tasks of an executed path: `links`; kind collective from
-                                    the rank that began a collective last to the others; kind device from the
-                                    work that ended last on a device to what begins there next on another
-                                    stream. The last are guesses: recordings of devices seldom name the events
-                                    for which streams wait.
-              path_tasks         3  The tasks of an executed path: `program_tasks`, where a rank that waits in a
-                                    collective begins it one tick after the last one did. Until then it has a
-                                    task of role wait with a number below 0, and by `path_links` the path goes
-                                    on where the rank was that all waited for.
-              program_locations  3  The locations of the program: `locations` without those that hold nothing
-                                    but what the recorder wrote of itself (role profiler). The saved queries
-                                    read it.
-              program_tasks      3  The tasks of the program: `tasks` without the rows that the recorder wrote
-                                    of itself (role profiler); in a slice (`--from`, `--to`), cut at its
-                                    borders. Functions read it when their `tasks` is left out, and so do the
-                                    saved queries.
-              runs               1  One row per recording that the session opened.
-              spans_and_ends     5  The `working_spans`, and for each run two without task and length, at its
-                                    first start and its last finish on one of its locations: intervals and gaps
-                                    over them reach from end to end of the run, as its makespan does, also where
-                                    it begins or ends with what is no work. Saved queries over time read it.
-              tasks              3  Executed units of work, each a half-open span [start, finish) on a location.
-              work_by_name       3  The work of each name of task: its `working_spans` without what started
-                                    later on their location.
-              working_lanes      2  Locations that run tasks themselves: `working_locations` without those that
-                                    hold others (executors, processes, ranks, nodes, devices, scopes) and
-                                    without ports. A rank, process, node or executor that holds no other and has
-                                    tasks is one.
-              working_locations  3  The locations that execute tasks: `program_locations` without those of kind
-                                    async and state and of role communication (all of them where there are no
-                                    others).
-              working_spans      3  The spans in which tasks worked: `working_tasks` without the waits inside
-                                    them (`cudaStreamSynchronize` in an operator). A task that waits is there
-                                    once for each piece that is left of it; all others are there once. Where
-                                    tasks of a location overlap without nesting (`depth` is NULL), waits are
-                                    taken from no other task. Saved queries about busy and idle time read it.
-              working_tasks      3  Tasks that kept a location busy. Left out of `program_tasks` are
-                                    asynchronous spans and states of threads (locations of kind async and
-                                    state), transfers (role communication of the location), waits, and the steps
-                                    of PyTorch's profiler (`ProfilerStep#…`). Saved queries about busy
-                                    locations, parallelism and idle time read it.
+              counters      0  Values over time, or totals.
+              events        0  Instants: milestones, marks, tags.
+              import_stats  2  What was skipped, repaired, rounded or guessed while reading: nothing is dropped
+                               silently.
+              links         1  Directed links between tasks.
+              locations     3  What executes: nodes, processes, threads, workers, streams, components; also
+                               those that never ran.
+              messages      0  Messages between locations.
+              runs          1  One row per recording that the session opened.
+              tasks         3  Executed units of work, each a half-open span [start, finish) on a location.
+            Views of them (`\d NAME` says more):
+              busy_lanes         How long each of the `working_lanes` was busy, those that never ran included.
+              collectives        Tasks in which ranks work together and none is done before the last one has
+                                 begun.
+              executions         Scalability studies.
+              idle_stretches     When locations ran nothing.
+              lost_dependencies  How many dependencies a recording names that are no `links`, since a task at
+                                 their end is not known.
+              messages_by_pair   How many messages and bytes each location sent to each other one, each message
+                                 once.
+              name_families      What a name of task is called where runs are compared.
+              parent_links       The parents of tasks.
+              path_links         What released the tasks of an executed path.
+              path_tasks         The tasks of an executed path.
+              program_locations  The locations of the program.
+              program_tasks      The tasks of the program.
+              spans_and_ends     The `working_spans`, and for each run two without task and length, at its first
+                                 start and its last finish on one of its locations.
+              work_by_name       The work of each name of task.
+              working_lanes      Locations that run tasks themselves.
+              working_locations  The locations that execute tasks.
+              working_spans      The spans in which tasks worked.
+              working_tasks      Tasks that kept a location busy.
             name,duration
             a,40000
             b,60000

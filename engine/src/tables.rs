@@ -544,8 +544,8 @@ pub static VIEWS: [ViewSpec; 18] = [
     ViewSpec {
         name: WORK_BY_NAME,
         description: "The work of each name of task: its `working_spans` without what started later on their location.",
-        // Equal spans are told apart by depth.
-        sql: "SELECT run, name, sum(tasks) AS tasks, sum(work_time) AS work_time, sum(total_time) AS total_time FROM (\
+        // Equal spans are told apart by depth. Names are texts: sorting words takes, batch by batch, the time of all words that there are.
+        sql: "SELECT run, CAST(name AS VARCHAR) AS name, sum(tasks) AS tasks, sum(work_time) AS work_time, sum(total_time) AS total_time FROM (\
               SELECT run, name, 0 AS tasks, self_time AS work_time, CASE WHEN false THEN self_time END AS total_time \
               FROM self_time((SELECT run, name, location, start, finish, coalesce(depth, 0) * 1099511627776 + task % 1099511627776 AS task \
               FROM working_spans)) UNION ALL \

@@ -13,8 +13,8 @@ const STYLE: &str = "\
 :root{color-scheme:light dark;--page:#fff;--shadow:#8c959f}\
 body{font:16px/1.5 system-ui,sans-serif;max-width:80rem;margin:2rem auto;padding:0 1rem;color:#1f2328;background:var(--page)}\
 table{border-collapse:collapse;margin:1rem 0;display:block;overflow-x:auto;font-size:.875rem;font-variant-numeric:tabular-nums;\
-background:linear-gradient(90deg,var(--page),transparent) 0 0/3rem 100% no-repeat local,\
-linear-gradient(270deg,var(--page),transparent) 100% 0/3rem 100% no-repeat local,\
+background:linear-gradient(90deg,var(--page) .7rem,transparent) 0 0/3rem 100% no-repeat local,\
+linear-gradient(270deg,var(--page) .7rem,transparent) 100% 0/3rem 100% no-repeat local,\
 linear-gradient(90deg,var(--shadow),transparent) 0 0/.6rem 100% no-repeat scroll,\
 linear-gradient(270deg,var(--shadow),transparent) 100% 0/.6rem 100% no-repeat scroll}\
 th,td{padding:.25rem .75rem;border-bottom:1px solid #d1d9e0;text-align:left;white-space:nowrap}\

@@ -9,7 +9,7 @@ use datafusion::error::Result;
 
 use super::assemble::ROWS_PER_BATCH;
 
-/// The `run` column of one run: all batches share its keys.
+/// The `run` column of one run: all batches share its word.
 #[derive(Debug)]
 pub(crate) struct RunColumn(ArrayRef);
 

@@ -48,7 +48,7 @@ fn tasks_take_the_first_free_row() {
     assert_eq!(lane.place(3, 3, 9), Some(2));
     assert_eq!(lane.place(3, 5, 9), Some(3));
     assert_eq!(lane.place(4, 5, 9), Some(1));
-    assert_eq!(lane.place(4, 5, 4), None);
+    assert_eq!(lane.place(2, 5, 4), None);
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn a_window_is_filled_and_tooltips_tell_whole_tasks() {
         assert_eq!((gantt.first_start, gantt.last_finish), (400, 500));
         assert_eq!(gantt.bars.is_none(), count > 0);
         let picture = gantt.draw("t", &LaneOrder::default(), &Names::default());
-        assert_eq!(picture.contains("long: 1.00 ms from 0 s"), count == 0, "{picture}");
+        assert!(picture.contains("long: 1.00 ms from 0 s"), "{picture}");
         assert!(picture.contains("100 ns are shown"), "{picture}");
     }
 }
