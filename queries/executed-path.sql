@@ -1,7 +1,7 @@
 -- title: What the end of the run really waited for, by name: work and waiting of the executed path
 -- topic: makespan
 -- needs: tasks
--- chart: stacked x=name y=total_time color=part panel=run
+-- chart: bar x=total_time y=name color=part most=20
 --
 -- Work and waiting of a run add up to its makespan. Where ranks have clocks of their own, the path is as wrong as those are
 -- (parsec-clock-offsets; `--option align=messages`); a thread that sends and receives counts as a location like others. A rank that waits in a

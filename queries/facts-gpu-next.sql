@@ -54,7 +54,10 @@ SELECT 'Look next at '
        -- Computing is what devices are for.
        WHEN makespan - total > greatest(idle, 0.5 * computing, communicating, copying)
          THEN 'what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for '
-           || round(100.0 * (makespan - total) / makespan, 1) || ' % of the run.'
+           || round(100.0 * (makespan - total) / makespan, 1) || ' % of the run'
+           || CASE WHEN h.total_time > coalesce(c.total_time, 0) AND h.name <> '' THEN '; the host spent most on ' || h.name || ', ' || time_text(h.total_time) || '.'
+             WHEN c.total_time > 0 THEN '; the host spent most in ' || c.name || ', ' || time_text(c.total_time) || '.'
+             ELSE '.' END
        WHEN idle >= greatest(0.2 * total, communicating, copying) THEN 'why the devices idle (see What streams wait for)'
          || CASE WHEN h.total_time > coalesce(c.total_time, 0) AND h.name <> '' THEN '; the host spent most on ' || h.name || ', ' || time_text(h.total_time) ELSE '' END
          || CASE WHEN c.total_time > 0 THEN '; of the calls of the host, ' || c.name || ' took most: ' || time_text(c.total_time) || ' in '

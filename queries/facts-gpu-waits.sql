@@ -25,5 +25,10 @@ CROSS JOIN devices
 WHERE busy_time < 0.95 * total_time
 GROUP BY waits_for
 HAVING sum(duration) > 0
-ORDER BY sum(duration) DESC, waits_for
-LIMIT 1
+QUALIFY row_number() OVER (ORDER BY sum(duration) DESC, waits_for) = 1
+UNION ALL
+SELECT CASE WHEN (SELECT count(*) FROM gpu.devices WHERE run = (SELECT run FROM longest)) > 1 THEN 'The devices' ELSE 'The device' END
+  || CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || (SELECT run FROM longest) ELSE '' END || ' waited for little: something ran for '
+  || round(100.0 * busy_time / total_time, 1) || ' % of the time between first and last task.' AS fact
+FROM devices
+WHERE total_time > 0 AND busy_time >= 0.95 * total_time

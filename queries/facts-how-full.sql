@@ -10,7 +10,7 @@ WITH full_runs AS (
 ), names AS (
   SELECT run, name, tasks, work_time AS total_time, sum(work_time) OVER (PARTITION BY run) AS all_time
   FROM work_by_name
-  QUALIFY row_number() OVER (PARTITION BY run ORDER BY work_time DESC, name) = 1
+  QUALIFY row_number() OVER (PARTITION BY run ORDER BY work_time DESC NULLS LAST, name) = 1
 )
 SELECT CASE
        WHEN slice_from() IS NULL AND slice_to() IS NULL THEN CASE WHEN (SELECT count(*) FROM runs) > 1 THEN 'The' ELSE 'The run' END

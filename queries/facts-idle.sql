@@ -1,6 +1,6 @@
 -- title: In a sentence: which location idled longest, and what ran there before and after
 -- topic: facts
--- needs: tasks.start, no links.kind=dependency, no tasks.kind=req_in, no runs.time_unit=weights, no executions
+-- needs: tasks.start, no tasks.kind=kernel, no links.kind=dependency, no tasks.kind=req_in, no runs.time_unit=weights, no executions
 --
 -- Asynchronous spans, states of threads and transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH idle AS (

@@ -8,7 +8,7 @@ WITH spans AS (
   SELECT max(makespan) FILTER (WHERE run = 'base') AS base_time, max(makespan) FILTER (WHERE run = 'new') AS new_time FROM runs
 ), counts AS (
   SELECT count(*) FILTER (WHERE run = 'base') AS base_count, count(*) FILTER (WHERE run = 'new') AS new_count
-  FROM program_tasks
+  FROM working_tasks
   WHERE run IN ('base', 'new')
 ), changes AS (
   SELECT name, coalesce(sum(work_time) FILTER (WHERE run = 'base'), 0) AS base_time,

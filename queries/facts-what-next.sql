@@ -15,7 +15,7 @@ WITH spread AS (
   QUALIFY row_number() OVER (PARTITION BY g.run ORDER BY g.duration DESC, g.location, g.start) = 1
 ), spans AS (
   -- A rank that waits in a collective for the last one does not work.
-  SELECT name, self_time, row_number() OVER (ORDER BY self_time DESC, task) AS place, run, location
+  SELECT name, self_time, row_number() OVER (ORDER BY self_time DESC NULLS LAST, task) AS place, run, location
   FROM (SELECT s.run, s.task, s.name, s.location, s.self_time - coalesce(c.wait_time, 0) AS self_time
     FROM self_time(working_spans) s LEFT JOIN collectives c ON c.task = s.task)
   WHERE run = (SELECT run FROM runs WHERE makespan IS NOT NULL ORDER BY makespan DESC, run_number LIMIT 1)

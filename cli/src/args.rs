@@ -314,7 +314,7 @@ pub(crate) enum DiffFormat {
     after_help = "All traces of a call become part of the store together, or none does. Every command reads a store like a trace.\n\n\
     Examples:\n  \
     tq import night/1=run.json.gz --into runs.store       the store is made if it is not there\n  \
-    tq query runs.store makespan-and-busy                 all runs\n  \
+    tq query runs.store time-by-name                      all runs\n  \
     tq query runs.store/night/1 -c 'SELECT * FROM runs'   one of them",
     mut_arg("memory", |memory| memory.help("Memory for reading, e.g. `8GB`; rows wait on disk beyond a quarter of it [default: 2GB, at most three quarters of the machine's]"))
 )]

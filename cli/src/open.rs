@@ -17,7 +17,7 @@ use tq_engine::trace::{Progress, Severity};
 use crate::args::OpenArgs;
 use crate::errors::{self, Failure, Problem};
 use crate::text::visible::visible;
-use crate::text::words::plural;
+use crate::text::words::{counted, plural};
 use crate::{config, memory, terminal, timeout};
 
 /// An import shorter than this stays silent.
@@ -97,19 +97,30 @@ pub(crate) fn tell(runs: &[RunSummary]) {
         let all = read.entry(trace_of(run)).or_default();
         *all = records.fold(*all, u64::saturating_add);
     }
+    let mut notes = 0;
     for run in runs {
         if let Some(summary) = not_smooth(run, read[&trace_of(run)]) {
             terminal::warning(&summary);
         }
         // A wrong guess makes all answers wrong by a thousand; and nobody runs another program in silence.
         for told in run.stats.iter().filter(|stat| TOLD.contains(&stat.finding.what)) {
-            terminal::note(&told.example);
+            notes += 1;
+            if notes <= NOTES_SHOWN {
+                terminal::note(&told.example);
+            }
         }
+    }
+    if notes > NOTES_SHOWN {
+        let more = counted(notes - NOTES_SHOWN, "more note");
+        terminal::note(&format!("{more} of this kind; all: `SELECT run, what, example FROM import_stats`"));
     }
 }
 
 /// Findings that are said at once, though nothing was lost.
 const TOLD: [&str; 2] = ["time_unit_guessed", "exported_by_nsys"];
+
+/// Of stores with thousands of runs, so many are said.
+const NOTES_SHOWN: usize = 8;
 
 /// A session without traces: functions and empty tables.
 pub(crate) fn empty() -> Result<Session, Failure> {

@@ -507,7 +507,7 @@ pub static VIEWS: [ViewSpec; 18] = [
         name: WORKING_TASKS,
         description: "Tasks that kept a location busy. Left out of `program_tasks` are asynchronous spans and states of threads (locations \
                       of kind async and state), transfers (role communication of the location), waits, and the steps of PyTorch's \
-                      profiler (`ProfilerStep#…`). Saved queries about busy locations, parallelism and idle time read it.",
+                      profiler (`ProfilerStep#…`, and kind gpu_user_annotation). Saved queries about busy locations, parallelism and idle time read it.",
         sql: "SELECT * FROM program_tasks AS o WHERE (o.role = 'wait' OR o.kind = 'gpu_user_annotation' \
               OR (o.kind = 'user_annotation' AND o.name LIKE 'ProfilerStep#%')) IS NOT TRUE AND NOT EXISTS (SELECT 1 FROM locations AS l \
               WHERE (l.kind IN ('async', 'state') OR l.role = 'communication') AND l.run = o.run AND l.location = o.location)",
@@ -516,7 +516,7 @@ pub static VIEWS: [ViewSpec; 18] = [
     ViewSpec {
         name: WORKING_SPANS,
         description: "The spans in which tasks worked: `working_tasks` without the waits inside them (`cudaStreamSynchronize` in an \
-                      operator). A task that waits is there once for each piece that is left of it; all others are there once. Where tasks of \
+                      operator), whatever runs inside of those; waits that lie in no task, and those of streams (kind cuda_sync), take nothing from others. A task that waits is there once for each piece that is left of it; all others are there once. Where tasks of \
                       a location overlap without nesting (`depth` is NULL), waits are taken from no other task. Saved queries about busy and idle time read it.",
         // Waits of streams (`cuda_sync`) lie around the kernels that they wait for, and take nothing from them.
         sql: "SELECT t.run, t.task, t.name, t.location, p.start, p.finish, p.duration, t.depth, \
@@ -545,7 +545,7 @@ pub static VIEWS: [ViewSpec; 18] = [
         name: WORK_BY_NAME,
         description: "The work of each name of task: its `working_spans` without what started later on their location.",
         // Equal spans are told apart by depth. Names are texts: sorting words takes, batch by batch, the time of all words that there are.
-        sql: "SELECT run, CAST(name AS VARCHAR) AS name, sum(tasks) AS tasks, sum(work_time) AS work_time, sum(total_time) AS total_time FROM (\
+        sql: "SELECT run, CAST(name AS VARCHAR) AS name, sum(tasks) AS tasks, coalesce(sum(work_time), CASE WHEN count(total_time) > 0 THEN 0 END) AS work_time, sum(total_time) AS total_time FROM (\
               SELECT run, name, 0 AS tasks, self_time AS work_time, CASE WHEN false THEN self_time END AS total_time \
               FROM self_time((SELECT run, name, location, start, finish, coalesce(depth, 0) * 1099511627776 + task % 1099511627776 AS task \
               FROM working_spans)) UNION ALL \
@@ -629,7 +629,7 @@ pub static VIEWS: [ViewSpec; 18] = [
     ViewSpec {
         name: "collectives",
         description: "Tasks in which ranks work together and none is done before the last one has begun: communication kernels of \
-                      devices (NCCL, RCCL), `gloo:…`, and those of MPI whose result needs all ranks. The k-th of a name and process group on \
+                      devices (NCCL, RCCL), and those of gloo and MPI whose result needs all ranks. The k-th of a name and process group on \
                       each rank is the same one; a first one that ended before those of the others began, or at the beginning of a slice is the rest of one, is an \
                       earlier one. Left out are those that only one rank has and those that one rank ended before another began. Where ranks \
                       have clocks of their own and the same number of them, they are taken as they stand: where clocks differ, so do starts.",
@@ -653,7 +653,8 @@ pub static VIEWS: [ViewSpec; 18] = [
                       coalesce(t.args->>'Process Group Name', '')) AS of_rank \
                   FROM program_tasks t JOIN program_locations l ON l.run = t.run AND l.location = t.location \
                   LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock \
-                  WHERE t.finish IS NOT NULL AND ((t.kind = 'kernel' AND t.role = 'communication') OR t.name LIKE 'gloo:%' \
+                  WHERE t.finish IS NOT NULL AND ((t.kind = 'kernel' AND t.role = 'communication') OR (t.name LIKE 'gloo:%' \
+                    AND t.name NOT IN ('gloo:broadcast', 'gloo:gather', 'gloo:reduce', 'gloo:scatter', 'gloo:send', 'gloo:recv')) \
                     OR t.name IN ('MPI_Barrier', 'MPI_Allreduce', 'MPI_Allgather', 'MPI_Allgatherv', 'MPI_Alltoall', 'MPI_Alltoallv', \
                       'MPI_Alltoallw', 'MPI_Reduce_scatter', 'MPI_Reduce_scatter_block'))) \
                 WINDOW of_one AS (PARTITION BY run, rank, name, process_group)) \
@@ -680,10 +681,12 @@ pub static VIEWS: [ViewSpec; 18] = [
         name: "path_tasks",
         description: "The tasks of an executed path: `program_tasks`, where a rank that waits in a collective begins it one tick after the \
                       last one did. Until then it has a task of role wait with a number below 0, and by `path_links` the path goes on where \
-                      the rank was that all waited for.",
+                      the rank was that all waited for. Steps of PyTorch's profiler (`ProfilerStep#…`), which hold all that runs \
+                      meanwhile, are left out.",
         sql: "SELECT t.run, t.task, t.name, t.kind, t.role, t.location, \
                 CASE WHEN c.last_start > t.start AND c.last_start < t.finish THEN c.last_start + 1 ELSE t.start END AS start, t.finish \
-              FROM program_tasks t LEFT JOIN collectives c ON c.task = t.task UNION ALL \
+              FROM program_tasks t LEFT JOIN collectives c ON c.task = t.task \
+              WHERE (t.kind = 'gpu_user_annotation' OR (t.kind = 'user_annotation' AND t.name LIKE 'ProfilerStep#%')) IS NOT TRUE UNION ALL \
               SELECT c.run, -1 - c.task, c.name, t.kind, 'wait', t.location, c.start, c.last_start + 1 \
               FROM collectives c JOIN program_tasks t ON t.task = c.task WHERE c.last_start > c.start AND c.last_start < c.finish",
         columns: &[

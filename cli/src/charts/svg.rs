@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::text::visible::push_visible;
+use crate::text::visible::{is_hidden, push_visible};
 
 /// Size of text in pixels.
 pub(super) const FONT_SIZE: f64 = 11.0;
@@ -169,6 +169,8 @@ pub(super) fn text_width(text: &str) -> f64 {
 
 fn character_width(c: char) -> f64 {
     match c {
+        '\n' | '\t' => character_width(' '),
+        c if is_hidden(c) => c.escape_default().map(character_width).sum(),
         'i' | 'j' | 'l' | '|' | '\'' | '.' | ',' | ':' | ';' | '!' | '·' | ' ' | '\u{a0}' => 3.6,
         'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '-' | '/' => 4.6,
         'm' | 'w' | 'M' | 'W' | '%' | '@' | '…' | '—' | '→' => 10.2,

@@ -6,7 +6,7 @@
 //! makespan       19.7 ms → 41.8 ms   +22.1 ms  +112.4 %
 //! busy time      …
 //! critical path  …                                            where both have dependencies
-//! tasks          301 → 618  +317  +105.3 %                     where their numbers differ
+//! tasks          301 → 618  +317  +105.3 %                     where their numbers differ; locations alike
 //!
 //! Why: what the executed paths spent …                         the saved query why-it-changed
 //! Where …                                                      the saved query busy-locations-changed, if it has rows
@@ -55,10 +55,8 @@ const TABLES: [(&str, &str, &str); 5] = [
 ];
 /// The saved query whose sentence comes first: what is compared may be two different programs.
 const STRANGERS: &str = "facts-nothing-in-common";
-/// How many tasks each run has, where the numbers differ: perhaps they solved another problem.
-const TASKS: &str = "WITH counts AS (SELECT run, count(*) AS tasks FROM program_tasks \
-    WHERE run IN (SELECT run FROM runs WHERE time_unit <> 'weights') GROUP BY run) \
-    SELECT run, tasks FROM counts WHERE (SELECT count(DISTINCT tasks) FROM counts) > 1";
+/// What each run has so many of; said where the numbers differ: perhaps they solved another problem, or on other machines.
+const COUNTED: [(&str, &str); 2] = [("tasks", "working_tasks"), ("locations", "working_lanes")];
 /// The number that needs dependencies.
 const OF_GRAPHS: &str = "critical path";
 /// Rows of a table that people are shown.
@@ -125,7 +123,15 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
             }
         }
     }
-    let tasks = measure("tasks", &connection.collect(TASKS, &Params::new())?)?.ok();
+    let mut counts = Vec::new();
+    for (name, table) in COUNTED {
+        let counted = format!(
+            "WITH counts AS (SELECT run, count(*) AS number FROM {table} \
+             WHERE run IN (SELECT run FROM runs WHERE time_unit <> 'weights') GROUP BY run) \
+             SELECT run, number FROM counts WHERE (SELECT count(DISTINCT number) FROM counts) > 1"
+        );
+        counts.extend(measure(name, &connection.collect(&counted, &Params::new())?)?.ok());
+    }
     let mut tables = Vec::new();
     for (key, title, query) in TABLES {
         if let Some(answer) = answer(&mut connection, &library, query)? {
@@ -142,7 +148,8 @@ pub(crate) fn run(args: &DiffArgs) -> Result<(), Failure> {
     let names = Names::default();
     label_tasks(&mut connection, &names)?;
     let tick = connection.session().tick();
-    let found = Found { traces: [path_of(base), path_of(new)], strangers, measures, tasks, not_compared, tables, names, tick };
+    let found =
+        Found { traces: [path_of(base), path_of(new)], strangers, measures, counts, not_compared, tables, names, tick };
     match args.format {
         DiffFormat::Text => print(&found.text()?),
         DiffFormat::Json => print(&format!("{:#}\n", found.document()?)),
@@ -155,8 +162,8 @@ struct Found<'a> {
     /// That they have nothing in common.
     strangers: Option<String>,
     measures: Vec<Measure>,
-    /// How many tasks they have, where the numbers differ.
-    tasks: Option<Measure>,
+    /// How many tasks and locations they have, where the numbers differ.
+    counts: Vec<Measure>,
     /// Numbers that only one of the runs has, and which of them has not.
     not_compared: Vec<(&'static str, &'static str)>,
     tables: Vec<(&'static str, &'static str, Answer)>,
@@ -213,6 +220,7 @@ impl Found<'_> {
         let same = |measure: &Measure| measure.change().double() == 0.0;
         !self.measures.is_empty()
             && self.measures.iter().all(same)
+            && self.counts.is_empty()
             && self.tables.iter().all(|(.., answer)| answer.rows.num_rows() == 0)
     }
 
@@ -230,7 +238,7 @@ impl Found<'_> {
         let count = |figure: Figure| figure.whole().unwrap_or_default().to_string();
         let of_times = measures.iter().map(|measure| (measure, cells(measure, time)));
         let rows: Vec<(&Measure, [String; 4])> =
-            of_times.chain(self.tasks.iter().map(|measure| (measure, cells(measure, count)))).collect();
+            of_times.chain(self.counts.iter().map(|measure| (measure, cells(measure, count)))).collect();
         let width = |column: usize| rows.iter().map(|(_, row)| row[column].chars().count()).max().unwrap_or(0);
         for (measure, row) in &rows {
             let [before, after, change, percent] = row;
@@ -275,7 +283,7 @@ impl Found<'_> {
             "new": self.traces[1],
             "tick": self.tick.symbol(),
             "nothing_in_common": self.strangers.is_some(),
-            "measures": self.measures.iter().chain(&self.tasks).map(of).collect::<Vec<Value>>(),
+            "measures": self.measures.iter().chain(&self.counts).map(of).collect::<Vec<Value>>(),
         });
         for (name, lacking) in &self.not_compared {
             document["not_compared"][*name] = json!({"lacks_dependencies": lacking});

@@ -86,7 +86,8 @@ pub(super) fn tables(connection: &mut Connection, name: Option<&str>) -> Result<
         let entry = |(table, rows, description)| (format!("{table:<names$}  {rows:>digits$}"), description);
         let tables: Vec<(String, String)> = counted.into_iter().map(entry).collect();
         // The rows of a view can take long to count.
-        let entry = |(view, description, _): (String, String, bool)| (view, first_sentence(&description, &[". ", ": "]));
+        let entry =
+            |(view, description, _): (String, String, bool)| (view, first_sentence(&description, &[". ", ": "]));
         let views: Vec<(String, String)> = views.into_iter().map(entry).collect();
         let width = terminal::width();
         return Ok(format!(

@@ -777,9 +777,10 @@ fn misplaced_select(place: &Place) -> Option<String> {
 
 /// A saved query's name where a statement should be.
 fn saved_query_hint(source: &str) -> Option<String> {
-    let name = source.trim().trim_end_matches(';').trim_end();
+    let call = source.trim().trim_end_matches(';').trim_end();
+    let name = call.split_whitespace().next()?;
     crate::queries::library::built_in(name)?;
-    Some(format!("it is a saved query: `\\run {name}` at the prompt, `tq query TRACE {name}`"))
+    Some(format!("it is a saved query: `\\run {call}` at the prompt, `tq query TRACE {name}`"))
 }
 
 /// What was probably meant where the parser stumbled.
@@ -814,7 +815,9 @@ fn keyword_hint(found: &str, place: &Place) -> Option<String> {
             );
         }
         "END" if !place.source_line.to_uppercase().contains("CASE") => {
-            return Some("a task ends at its `finish`; `end` is a word of SQL, as a name it stands in double quotes".to_owned());
+            return Some(
+                "a task ends at its `finish`; `end` is a word of SQL, as a name it stands in double quotes".to_owned(),
+            );
         }
         "HELP" => return Some("`tq --help` lists the commands of tq, `\\?` those of its prompt".to_owned()),
         _ => {}

@@ -9,11 +9,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 use datafusion::catalog::Session;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{DFSchema, DataFusionError, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext;
 use datafusion::logical_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
+use datafusion::logical_expr::simplify::SimplifyContext;
 use datafusion::logical_expr::{Expr, LogicalPlan, UserDefinedLogicalNode};
+use datafusion::optimizer::simplify_expressions::ExprSimplifier;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionContext;
@@ -242,7 +246,26 @@ fn plan_option(
             &format!("a text needs single quotes: '{}'", name.value),
         ));
     }
-    context.sql_to_expr(value, &DFSchema::empty()).map_err(|error| help_if_none(error, at, None))
+    let value = context.sql_to_expr(value, &DFSchema::empty()).map_err(|error| help_if_none(error, at, None))?;
+    Ok(constant(&value, context.context_provider().options()).unwrap_or(value))
+}
+
+/// What an option comes to. Some functions have no value of their own and are others after planning (`coalesce`, `now()`), others want their
+/// arguments in their types (`ms(NULL)`); an option is needed before. `None`: it is no constant, or an error, which is told where its value is asked.
+fn constant(value: &Expr, options: &ConfigOptions) -> Option<Expr> {
+    let is_later = |part: &Expr| Ok(matches!(part, Expr::Placeholder(_) | Expr::ScalarSubquery(_)));
+    if value.exists(is_later).unwrap_or(true) {
+        return None;
+    }
+    let schema = Arc::new(DFSchema::empty());
+    let info = SimplifyContext::builder()
+        .with_schema(Arc::clone(&schema))
+        .with_config_options(Arc::new(options.clone()))
+        .with_current_time()
+        .build();
+    let simplifier = ExprSimplifier::new(info);
+    let value = simplifier.coerce(value.clone(), &schema).ok()?;
+    simplifier.simplify(value).ok().filter(|value| matches!(value, Expr::Literal(..)))
 }
 
 /// How many ticks a second has in the session.

@@ -268,7 +268,8 @@ mod tests {
         assert!(!may(col("start").gt(lit(7i64)).and(col("name").like(lit("a%"))), Known::Numbers(0, 5)));
         assert!(!may(col("start").gt(lit(7i64)).or(col("start").lt(lit(-7i64))), Known::Numbers(0, 5)));
         let open = of(col("start").lt(lit(0i64)).or(col("start").is_null())).unwrap();
-        let may_hold = |nulls| open.of_rows(&|_| Ok::<bool, ()>(nulls)).unwrap().may_hold("a", &|_| Known::Numbers(0, 5));
+        let may_hold =
+            |nulls| open.of_rows(&|_| Ok::<bool, ()>(nulls)).unwrap().may_hold("a", &|_| Known::Numbers(0, 5));
         assert!(may_hold(true) && !may_hold(false));
         assert!(!may(col("run").eq(lit("b")), Known::Unknown));
         assert!(may(col("run").in_list(vec![lit("b"), lit("a")], false), Known::Unknown));

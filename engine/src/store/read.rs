@@ -21,7 +21,7 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array,
 };
 use datafusion::arrow::buffer::BooleanBuffer;
-use datafusion::arrow::compute::{concat_batches, take};
+use datafusion::arrow::compute::{concat_batches, max, min, take};
 use datafusion::arrow::datatypes::{Int64Type, Schema, SchemaRef};
 use datafusion::parquet::arrow::ProjectionMask;
 use datafusion::parquet::arrow::arrow_reader::{
@@ -628,11 +628,17 @@ impl Group {
             }
             ColumnType::Time => {
                 let is_length = column.name == "duration";
+                let times = array.as_primitive::<Int64Type>();
+                let are_known = || [min(times), max(times)].into_iter().flatten().all(|time| REACH.contains(&time));
+                // Nothing to scale, nothing to copy.
+                if self.factor == 1 && (is_length || are_known()) {
+                    return Ok(array);
+                }
                 let of_session = |time: i64| {
                     let scaled = time.checked_mul(self.factor).filter(|time| REACH.contains(time) || is_length);
                     scaled.ok_or_else(|| wrong(time))
                 };
-                Arc::new(array.as_primitive::<Int64Type>().try_unary::<_, Int64Type, _>(of_session)?)
+                Arc::new(times.try_unary::<_, Int64Type, _>(of_session)?)
             }
             _ => array,
         })

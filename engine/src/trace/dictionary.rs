@@ -21,6 +21,15 @@ const WORDS_PER_ROW: usize = 2;
 
 /// The same batch, with dictionaries no larger than its rows need; and the bytes of text that were copied for that.
 pub(crate) fn with_own_words(batch: RecordBatch) -> Result<(RecordBatch, usize), DataFusionError> {
+    reduced(batch, false)
+}
+
+/// The same with texts of their own: who asks how much memory a batch takes is told of all texts of a slice's dictionary.
+pub(crate) fn with_own_texts(batch: RecordBatch) -> Result<RecordBatch, DataFusionError> {
+    Ok(reduced(batch, true)?.0)
+}
+
+fn reduced(batch: RecordBatch, copies_texts: bool) -> Result<(RecordBatch, usize), DataFusionError> {
     let large = |column: &ArrayRef| {
         matches!(column.data_type(), DataType::Dictionary(..))
             && column.as_any_dictionary().values().len() > WORDS_PER_ROW * batch.num_rows().max(1024)
@@ -31,7 +40,7 @@ pub(crate) fn with_own_words(batch: RecordBatch) -> Result<(RecordBatch, usize),
     let mut copied = 0;
     let mut columns = Vec::with_capacity(batch.num_columns());
     for column in batch.columns() {
-        let own = if large(column) { own_words(column.as_dictionary::<Int32Type>())? } else { None };
+        let own = if large(column) { own_words(column.as_dictionary::<Int32Type>(), copies_texts)? } else { None };
         columns.push(match own {
             Some((own, bytes)) => {
                 copied += bytes;
@@ -45,13 +54,14 @@ pub(crate) fn with_own_words(batch: RecordBatch) -> Result<(RecordBatch, usize),
 
 fn own_words(
     column: &DictionaryArray<Int32Type>,
+    copies_texts: bool,
 ) -> Result<Option<(DictionaryArray<Int32Type>, usize)>, DataFusionError> {
     let keys = column.keys();
     let used = || keys.iter().flatten();
     let (Some(first), Some(last)) = (used().min(), used().max()) else { return Ok(None) };
     let span = (last - first) as usize + 1;
     // Words are numbered by first appearance, so names that occur once each lie side by side.
-    if span <= WORDS_PER_ROW * keys.len() {
+    if span <= WORDS_PER_ROW * keys.len() && !copies_texts {
         let words = column.values().slice(first as usize, span);
         // Wrapping: the key behind a NULL is arbitrary; it is set to 0.
         let own = keys.iter().map(|key| key.map(|key| key.wrapping_sub(first))).collect::<Int32Array>();
@@ -98,6 +108,10 @@ mod tests {
             let (own, _) = with_own_words(shared.clone()).expect("valid");
             assert_eq!(words(&own), words(&shared));
             assert_eq!(own.column(0).as_any_dictionary().values().len(), expected);
+            let apart = with_own_texts(shared.clone()).expect("valid");
+            assert_eq!(words(&apart), words(&shared));
+            let is_small = apart.get_array_memory_size() < 1000;
+            assert_eq!(is_small, expected < 100_000, "{}", apart.get_array_memory_size());
         }
     }
 

@@ -36,7 +36,7 @@ pub use blocks::{Block, Ending, parse_blocks, parse_files, parse_reader};
 pub use budget::Budget;
 pub use builder::{Location, Part, RunBuilder};
 pub use deadline::Deadline;
-pub(crate) use dictionary::with_own_words;
+pub(crate) use dictionary::{with_own_texts, with_own_words};
 pub use findings::{Finding, Severity, Stage};
 pub(crate) use identity::Later;
 pub use nesting::{LaneSpans, NO_LANE, Nesting, nest};

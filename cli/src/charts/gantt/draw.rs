@@ -167,7 +167,8 @@ fn notes(layout: &Layout<'_>) -> Vec<String> {
         notes.push(format!("Not drawn: {} below too many others.", counted(gantt.too_deep as usize, "task")));
     }
     if gantt.without_times > 0 {
-        notes.push(format!("Not drawn: {} without a start or finish.", counted(gantt.without_times as usize, "task")));
+        let tasks = counted(gantt.without_times as usize, "task");
+        notes.push(format!("Not drawn: {tasks} without a start, or a finish that is not before it."));
     }
     notes
 }

@@ -135,7 +135,10 @@ fn the_longest_of_many_tasks_have_their_names() {
     let mut spans = spans(5_000, 3, 10);
     spans.insert(0, span("w9", "forward pass", 0, 30_000));
     let picture = chart(&spans).draw("many", &LaneOrder::default(), &Names::default());
-    assert!(picture.contains(">forward pass</text>") && picture.contains("forward pass: 30.0 µs from 0 s"), "{picture}");
+    assert!(
+        picture.contains(">forward pass</text>") && picture.contains("forward pass: 30.0 µs from 0 s"),
+        "{picture}"
+    );
 }
 
 fn legend_entries(picture: &str) -> usize {
