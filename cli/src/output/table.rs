@@ -477,7 +477,7 @@ enum Place {
 }
 
 /// Columns that people miss least, the first one least of all, where there is no room for all.
-const SIDE_COLUMNS: [&str; 4] = ["args", "stack_parent", "parent", "depth"];
+const SIDE_COLUMNS: [&str; 6] = ["args", "stack_parent", "parent", "depth", "role", "kind"];
 
 /// The columns that fit, taken from both ends in turn; the first one always stays.
 fn keep(least: &[usize], terminal: usize) -> BTreeSet<usize> {

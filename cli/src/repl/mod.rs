@@ -388,7 +388,11 @@ impl Prompt {
             wrapped(query.title(), width).iter().for_each(|line| terminal::line(line));
         }
         self.ask(&query.statement, &params)
-            .map_err(|failure| failure.in_file(&query.file(), Some(query.statement.line)))
+            .map_err(|failure| failure.in_file(&query.file(), Some(query.statement.line)))?;
+        if let (Some(last), Some(chart)) = (&mut self.last, query.header.charts.first()) {
+            last.picture = plot::words_of(chart);
+        }
+        Ok(())
     }
 
     fn plot(&mut self, words: &str) -> Result<(), Failure> {

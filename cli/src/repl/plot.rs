@@ -11,6 +11,7 @@ use std::fmt::Write;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
 use datafusion::arrow::compute::{cast, concat_batches};
 use datafusion::arrow::datatypes::{DataType, Float64Type};
+use tq_engine::queries::Chart;
 use tq_udfs::ticks::Tick;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -32,11 +33,24 @@ enum Shape {
     Line,
 }
 
+/// The words for the numbers that a saved query's picture shows; empty where text has no such picture.
+pub(super) fn words_of(chart: &Chart) -> String {
+    let column = |key: &str| chart.options.iter().find(|(name, _)| name == key).map(|(_, column)| column.as_str());
+    match (chart.kind.as_str(), column("x"), column("y")) {
+        (_, Some(x), Some(y)) if x.starts_with('$') || y.starts_with('$') => String::new(),
+        (kind @ ("bar" | "line"), Some(x), Some(y)) => format!("{kind} x={x} y={y}"),
+        // A bar for each part: the texts that tell them apart stand beside it.
+        ("stacked", Some(_), Some(y)) => format!("bar x={y}"),
+        _ => String::new(),
+    }
+}
+
 /// The picture. `words`: `[bar|line] [x=COLUMN] [y=COLUMN]` as in a chart line, where a bar's length is `x` and a line's height `y`;
-/// what is not said is chosen by the columns.
+/// what is not said is chosen by the columns, and where nothing is said, the picture of the saved query that was answered.
 pub(super) fn draw(last: &LastAnswer, words: &str, width: usize, tick: Tick) -> Result<String, Failure> {
     let mut shape = None;
     let (mut x, mut y) = (None, None);
+    let words = if words.trim().is_empty() { last.picture.as_str() } else { words };
     for word in words.split_whitespace() {
         match word.split_once('=') {
             None if word == "bar" => shape = Some(Shape::Bars),
@@ -308,7 +322,7 @@ mod tests {
 
     fn answer(columns: Vec<(&str, ArrayRef)>) -> LastAnswer {
         let batch = RecordBatch::try_from_iter(columns).unwrap();
-        LastAnswer { schema: batch.schema(), rows: batch.num_rows(), batches: vec![batch] }
+        LastAnswer { schema: batch.schema(), rows: batch.num_rows(), batches: vec![batch], picture: String::new() }
     }
 
     #[test]
@@ -325,6 +339,25 @@ mod tests {
             NULL     NULL  
         "#]]
         .assert_eq(&text);
+    }
+
+    #[test]
+    fn the_picture_of_a_saved_query_is_drawn_where_nothing_is_said() {
+        let words = |kind: &str, options: &[(&str, &str)]| {
+            let options = options.iter().map(|(key, column)| ((*key).to_owned(), (*column).to_owned())).collect();
+            words_of(&Chart { kind: kind.to_owned(), options, line: 1 })
+        };
+        assert_eq!(words("line", &[("x", "time"), ("y", "value"), ("color", "run")]), "line x=time y=value");
+        assert_eq!(words("stacked", &[("x", "device"), ("y", "total"), ("color", "part")]), "bar x=total");
+        assert_eq!(words("heatmap", &[("x", "a"), ("y", "b"), ("value", "c")]), "");
+        assert_eq!(words("bar", &[("x", "$metric"), ("y", "b")]), "");
+        let mut answer = answer(vec![
+            ("total", Arc::new(Int64Array::from(vec![3])) as ArrayRef),
+            ("count", Arc::new(Int64Array::from(vec![7]))),
+        ]);
+        answer.picture = "bar x=total y=count".to_owned();
+        assert!(draw(&answer, "", 40, Tick::Nanosecond).unwrap().starts_with("total by count"));
+        assert!(draw(&answer, "bar x=count", 40, Tick::Nanosecond).unwrap().starts_with("count by total"));
     }
 
     #[test]

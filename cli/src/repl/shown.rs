@@ -16,6 +16,8 @@ pub(super) struct LastAnswer {
     pub(super) batches: Vec<RecordBatch>,
     /// Rows of the whole answer; more than the batches have where it was too long.
     pub(super) rows: usize,
+    /// What `\plot` draws of it where nothing is said.
+    pub(super) picture: String,
 }
 
 /// A table that ends after some rows.
@@ -35,7 +37,7 @@ impl Shown {
 impl Output for Shown {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), Failure> {
         self.shown = 0;
-        self.last = Some(LastAnswer { schema: schema.clone(), batches: Vec::new(), rows: 0 });
+        self.last = Some(LastAnswer { schema: schema.clone(), batches: Vec::new(), rows: 0, picture: String::new() });
         self.table.begin(schema)
     }
 

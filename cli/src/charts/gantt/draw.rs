@@ -74,7 +74,13 @@ struct DrawnLane {
 pub(super) fn draw(gantt: &Gantt, title: &str, order: &LaneOrder, page: &Names) -> String {
     let mut sheet = Sheet::new(title, subtitle(gantt));
     if gantt.tasks == 0 {
-        return sheet.empty("no tasks with times");
+        return match gantt.without_times as usize {
+            0 => sheet.empty("no tasks with times"),
+            tasks => {
+                let tasks = counted(tasks, "task");
+                sheet.empty(&format!("none of {tasks} has a start, and a finish that is not before it"))
+            }
+        };
     }
     let names = if gantt.by_kind { &gantt.kinds } else { &gantt.names };
     let totals: Vec<(&str, i128)> = names.words.iter().map(String::as_str).zip(names.totals.iter().copied()).collect();
@@ -493,14 +499,17 @@ fn busy_share(gantt: &Gantt, lane: &Lane) -> f64 {
     lane.busy as f64 / (gantt.last_finish as f64 - gantt.first_start as f64).max(1.0)
 }
 
-/// `stream 7 (0/7)` where a location has a name that does not say the same; the name alone where both have no room and no other location
-/// of the run has it.
+/// `stream 7 (0/7)` where a location has a name that does not say the same; where both have no room, `rank 0: thread 27844 (python)`, or the
+/// name alone, if no other location of the run is called so.
 fn labels<'a>(lanes: impl Iterator<Item = &'a Lane>, order: &LaneOrder) -> Vec<String> {
     let mut names: HashMap<(&str, &str), &str> = HashMap::new();
-    let mut so_called: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut so_called: HashMap<(&str, &str, &str), usize> = HashMap::new();
     for (run, location, name) in &order.lanes {
         names.insert((run, location), name);
-        *so_called.entry((run, name)).or_default() += 1;
+        *so_called.entry((run, "", name)).or_default() += 1;
+        if let Some(process) = process_of(location) {
+            *so_called.entry((run, process, name)).or_default() += 1;
+        }
     }
     let label = |lane: &Lane| {
         let name = names.get(&(lane.run.as_str(), lane.location.as_str())).copied().unwrap_or_default();
@@ -511,15 +520,21 @@ fn labels<'a>(lanes: impl Iterator<Item = &'a Lane>, order: &LaneOrder) -> Vec<S
             return lane.location.clone();
         }
         let both = format!("{} ({})", shown(name), lane.location);
-        if text_width(&both) <= LABELS_MAX {
-            both
-        } else if so_called.get(&(lane.run.as_str(), name)) == Some(&1) {
-            shown(name).to_owned()
-        } else {
-            lane.location.clone()
+        let is_one = |process: &str| so_called.get(&(lane.run.as_str(), process, name)) == Some(&1);
+        match process_of(&lane.location) {
+            _ if text_width(&both) <= LABELS_MAX => both,
+            Some(process) if is_one(process) && !name.contains(process) => format!("{process}: {}", shown(name)),
+            _ if is_one("") => shown(name).to_owned(),
+            _ => lane.location.clone(),
         }
     };
     lanes.map(label).collect()
+}
+
+/// `rank 0` of `rank 0/27844/27844`: numbers alone say nothing.
+fn process_of(location: &str) -> Option<&str> {
+    let (process, _) = location.split_once('/')?;
+    process.contains(char::is_alphabetic).then_some(process)
 }
 
 /// A share of the time of several runs together is true of none of them.

@@ -155,9 +155,11 @@ fn extreme_times_do_not_overflow() {
 
 #[test]
 fn nothing_to_draw_is_said() {
-    let mut gantt = chart(&[]);
+    let draw = |gantt: Gantt| gantt.draw("empty", &LaneOrder::default(), &Names::default());
+    assert!(draw(chart(&[])).contains("no tasks with times"));
+    let mut gantt = chart(&[span("w", "ends before it begins", 5, 3)]);
     gantt.add(Span { run: "r", location: "w", name: "a", kind: "", role: "", times: None, on_path: false });
-    assert!(gantt.draw("empty", &LaneOrder::default(), &Names::default()).contains("no tasks with times"));
+    assert!(draw(gantt).contains("none of 2 tasks has a start, and a finish that is not before it"));
 }
 
 #[test]
@@ -279,12 +281,21 @@ fn lanes_are_called_by_their_names() {
     let lane = |location: &str, name: &str| ("r".to_owned(), location.to_owned(), name.to_owned());
     let long = "thread 948300 (a program with a long name)";
     let twice = "another program with a name that is long";
-    let lanes =
-        [("0/7", "stream 7"), ("W1", "W1"), ("W2", ""), ("948300/948300", long), ("1/1", twice), ("1/2", twice)];
+    let lanes = [
+        ("0/7", "stream 7"),
+        ("W1", "W1"),
+        ("W2", ""),
+        ("948300/948300", long),
+        ("1/1", twice),
+        ("1/2", twice),
+        ("rank 3/27844/27844", "thread 27844 (python)"),
+    ];
     let order = LaneOrder { lanes: lanes.map(|(location, name)| lane(location, name)).into() };
     let spans: Vec<_> = order.lanes.iter().map(|(_, location, _)| span(location, "a", 0, 3)).collect();
     let picture = chart(&spans).draw("names", &order, &Names::default());
-    for label in [">stream 7 (0/7)<", ">W1<", ">W2<", ">thread 948300 (", ">1/1<", ">1/2<"] {
+    for label in
+        [">stream 7 (0/7)<", ">W1<", ">W2<", ">thread 948300 (", ">1/1<", ">1/2<", ">rank 3: thread 27844 (python)<"]
+    {
         assert!(picture.contains(label), "{label}: {picture}");
     }
 }
