@@ -168,6 +168,7 @@ fn nothing_changed_and_nothing_in_common_are_said() {
         makespan       30.0 µs → 20.0 µs  -10.0 µs  -33.3 %
         busy time      35.0 µs → 20.0 µs  -15.0 µs  -42.9 %
         tasks                3 →       1        -2  -66.7 %
+        locations            2 →       1        -1  -50.0 %
 
         Why: what the executed paths spent; the changes of all names add up to that of the makespan
 

@@ -105,7 +105,7 @@ fn idle_devices_say_of_what() {
         &["query", "late.json", "facts-gpu-next", "--format", "csv"],
         &expect![[r#"
             fact,name,host_name,work_name,communication_name,copy_name
-            "Look next at what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for 95.0 % of the run.",,op,k,,
+            "Look next at what the host does before and after the devices work (see Where the time went): they had no task yet, or no more, for 95.0 % of the run; the host spent most on op, 1.00 ms.",,op,k,,
             --- exit 0
         "#]],
     );

@@ -57,14 +57,17 @@ fn lists_describe_themselves() {
           working_tasks              (view) Tasks that kept a location busy. Left out of `program_tasks` are
                                      asynchronous spans and states of threads (locations of kind async and
                                      state), transfers (role communication of the location), waits, and the
-                                     steps of PyTorch's profiler (`ProfilerStep#…`). Saved queries about
-                                     busy locations, parallelism and idle time read it.
-          working_spans              (view) The spans in which tasks worked: `working_tasks` without the
-                                     waits inside them (`cudaStreamSynchronize` in an operator). A task that
-                                     waits is there once for each piece that is left of it; all others are
-                                     there once. Where tasks of a location overlap without nesting (`depth`
-                                     is NULL), waits are taken from no other task. Saved queries about busy
+                                     steps of PyTorch's profiler (`ProfilerStep#…`, and kind
+                                     gpu_user_annotation). Saved queries about busy locations, parallelism
                                      and idle time read it.
+          working_spans              (view) The spans in which tasks worked: `working_tasks` without the
+                                     waits inside them (`cudaStreamSynchronize` in an operator), whatever
+                                     runs inside of those; waits that lie in no task, and those of streams
+                                     (kind cuda_sync), take nothing from others. A task that waits is there
+                                     once for each piece that is left of it; all others are there once.
+                                     Where tasks of a location overlap without nesting (`depth` is NULL),
+                                     waits are taken from no other task. Saved queries about busy and idle
+                                     time read it.
           work_by_name               (view) The work of each name of task: its `working_spans` without what
                                      started later on their location.
           working_locations          (view) The locations that execute tasks: `program_locations` without
@@ -86,18 +89,20 @@ fn lists_describe_themselves() {
                                      as its makespan, or of the slice. Locations without spans have none.
                                      Saved queries about idle time read it.
           collectives                (view) Tasks in which ranks work together and none is done before the
-                                     last one has begun: communication kernels of devices (NCCL, RCCL),
-                                     `gloo:…`, and those of MPI whose result needs all ranks. The k-th of a
-                                     name and process group on each rank is the same one; a first one that
-                                     ended before those of the others began, or at the beginning of a slice
-                                     is the rest of one, is an earlier one. Left out are those that only one
-                                     rank has and those that one rank ended before another began. Where
-                                     ranks have clocks of their own and the same number of them, they are
-                                     taken as they stand: where clocks differ, so do starts.
+                                     last one has begun: communication kernels of devices (NCCL, RCCL), and
+                                     those of gloo and MPI whose result needs all ranks. The k-th of a name
+                                     and process group on each rank is the same one; a first one that ended
+                                     before those of the others began, or at the beginning of a slice is the
+                                     rest of one, is an earlier one. Left out are those that only one rank
+                                     has and those that one rank ended before another began. Where ranks
+                                     have clocks of their own and the same number of them, they are taken as
+                                     they stand: where clocks differ, so do starts.
           path_tasks                 (view) The tasks of an executed path: `program_tasks`, where a rank
                                      that waits in a collective begins it one tick after the last one did.
                                      Until then it has a task of role wait with a number below 0, and by
                                      `path_links` the path goes on where the rank was that all waited for.
+                                     Steps of PyTorch's profiler (`ProfilerStep#…`), which hold all that
+                                     runs meanwhile, are left out.
           path_links                 (view) What released the tasks of an executed path: `links`; kind
                                      collective from the rank that began a collective last to the others;
                                      kind device from the work that ended last on a device to what begins

@@ -72,6 +72,8 @@ fn a_report_is_a_page_with_pictures() {
 
         ## What bounds the makespan
 
+        ### The longest chain of dependent tasks
+
         The longest chain of tasks that wait for each other by `dependency` links, by name of task: at most this much of it goes away if all steps
         of a name take no time, and less where another chain is nearly as long (`tq query TRACE what-if-faster --param name=NAME --param percent=0` says
         how much). It is the longest of those that were read: where dependencies were lost (see Is the trace sound), the real one may be longer.
@@ -82,6 +84,8 @@ fn a_report_is_a_page_with_pictures() {
         | --- | ---: | ---: | ---: |
         | a | 1 | 40.0 µs | 80.0 |
         | c | 1 | 10.0 µs | 20.0 |
+
+        ### What dependencies and locations allow
 
         How far the run is from what its dependencies and its locations allow; `bound_share` is 1 where nothing is left to gain but less work.
         Dependencies that could not be joined to tasks (`lost_dependencies`) may make the path longer than it looks.
