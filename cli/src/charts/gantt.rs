@@ -5,8 +5,8 @@
 //! instead: per row and slice of time, how long which name ran. Bins are as wide as they must be for the time seen so
 //! far to fit [`BINS_PER_ROW`], and all double together when it does not, or when there are more than [`BINS_MAX`]: five
 //! million tasks need the memory of a picture. [`Gantt::draw`] draws bars with tooltips, or the bins, coloured by the
-//! name that ran longest and shaded by how much of the slice was busy, and above them the longest tasks as bars ([`Longest`]). Hues go to the names that ran longest themselves, without
-//! what ran inside of them ([`Open`]), to work before waits.
+//! name that ran longest and shaded by how much of the slice was busy, and above them the longest tasks as bars ([`Longest`]).
+//! Hues go to the names that ran longest themselves, without what ran inside of them ([`Open`]), to work before waits.
 //!
 //! Of a lane with more than [`ROWS_DRAWN`] rows those are drawn that have most time of their own: deep stacks of Python are frames around
 //! frames, and what works is at their lower end. Whatever is left out of the picture (rows, lanes too many, tasks without times) is said in

@@ -15,14 +15,13 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Literal;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
-use datafusion::physical_plan::execution_plan::CardinalityEffect;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
-    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties, ReplaceChildrenOptions,
+    ChildrenPropertiesMode, DisplayAs, DisplayFormatType, ExecutionPlan, ReplaceChildrenOptions,
 };
 use futures::{StreamExt, TryStreamExt, stream};
 
-use crate::sql::operators::{no_expressions, one_input};
+use crate::sql::operators::{no_expressions, one_input, same_rows};
 
 /// Constants up to this size are no matter: a batch of them is what other columns are.
 const LONG: usize = 64 << 10;
@@ -94,22 +93,7 @@ impl DisplayAs for ShortBatchesExec {
 impl ExecutionPlan for ShortBatchesExec {
     one_input!("ShortBatchesExec", |this, input| Ok(cut(input, this.rows)));
     no_expressions!();
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        self.input.properties()
-    }
-
-    fn maintains_input_order(&self) -> Vec<bool> {
-        vec![true]
-    }
-
-    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
-        vec![false]
-    }
-
-    fn cardinality_effect(&self) -> CardinalityEffect {
-        CardinalityEffect::Equal
-    }
+    same_rows!();
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
         let rows = self.rows;

@@ -1,5 +1,6 @@
 //! What our operators say in the same words: those with one input their name, their input, and how they are made anew when the
-//! optimizer gives them another one; those without that they have none; those that give a row for each row how many there are.
+//! optimizer gives them another one; those without that they have none; those that give a row for each row how many there are; those that hand
+//! rows on that nothing else changes.
 //!
 //! ```text
 //! impl ExecutionPlan for StoppableExec {
@@ -115,4 +116,41 @@ macro_rules! row_for_row {
     };
 }
 
-pub(crate) use {no_expressions, no_inputs, one_input, row_for_row};
+/// The methods of an `ExecutionPlan` that hands on the rows of its one input, all of them and in their order.
+macro_rules! same_rows {
+    () => {
+        fn properties(&self) -> &::std::sync::Arc<::datafusion::physical_plan::PlanProperties> {
+            self.input.properties()
+        }
+
+        fn maintains_input_order(&self) -> Vec<bool> {
+            vec![true]
+        }
+
+        fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+            vec![false]
+        }
+
+        fn cardinality_effect(&self) -> ::datafusion::physical_plan::execution_plan::CardinalityEffect {
+            ::datafusion::physical_plan::execution_plan::CardinalityEffect::Equal
+        }
+
+        fn child_stats_requests(
+            &self,
+            partition: Option<usize>,
+        ) -> Vec<::datafusion::physical_plan::statistics::ChildStats> {
+            vec![::datafusion::physical_plan::statistics::ChildStats::At(partition)]
+        }
+
+        fn statistics_from_inputs(
+            &self,
+            inputs: &[::std::sync::Arc<::datafusion::common::Statistics>],
+            _: &::datafusion::physical_plan::statistics::StatisticsArgs,
+        ) -> ::datafusion::common::Result<::std::sync::Arc<::datafusion::common::Statistics>> {
+            let unknown = || ::std::sync::Arc::new(::datafusion::common::Statistics::new_unknown(&self.schema()));
+            Ok(inputs.first().map_or_else(unknown, ::std::sync::Arc::clone))
+        }
+    };
+}
+
+pub(crate) use {no_expressions, no_inputs, one_input, row_for_row, same_rows};
