@@ -24,7 +24,7 @@ use futures::StreamExt;
 use crate::sql::operators::{no_expressions, one_input, same_rows};
 use crate::trace::with_own_texts;
 
-/// Puts an [`OwnWordsExec`] below and above sorts of words.
+/// Puts an `OwnWordsExec` below and above sorts of words.
 #[derive(Debug)]
 pub struct SortsOfOwnWords;
 
