@@ -1,7 +1,7 @@
 -- title: How many buffers each PE sends to each hop: the physical heat map
 -- topic: communication
 -- needs: messages.kind=local_send|nonblock_send
--- param type: TEXT = 'local_send' -- or 'nonblock_send'; '' is both
+-- param type: TEXT = '' -- 'local_send' or 'nonblock_send'; '' is both
 -- param self_sends: BOOLEAN = true -- whether buffers of a PE to itself count
 -- chart: heatmap x=target y=source value=count totals=true panel=run
 --

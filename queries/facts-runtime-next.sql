@@ -7,7 +7,7 @@ WITH longest AS (
   SELECT run, makespan FROM runs WHERE makespan > 0 ORDER BY makespan DESC, run_number LIMIT 1
 ), threads AS (
   SELECT l.location, coalesce(sum(t.duration) FILTER (WHERE t.kind = 'task'), 0) AS work_time,
-    coalesce(sum(t.duration) FILTER (WHERE t.role = 'runtime'), 0) AS runtime_time
+    coalesce(busy(t.start, t.finish) FILTER (WHERE t.role = 'runtime'), 0) AS runtime_time
   FROM program_locations l LEFT JOIN program_tasks t ON t.run = l.run AND t.location = l.location
   WHERE l.run = (SELECT run FROM longest)
   GROUP BY l.location, l.kind

@@ -17,11 +17,11 @@ WITH work AS (
     GROUP BY run, location)
   GROUP BY run
 ), path AS (
-  SELECT run, max(path_time) AS path_time FROM critical_path() GROUP BY run
+  SELECT run, count(*) AS path_steps, max(path_time) AS path_time FROM critical_path() GROUP BY run
 ), lanes AS (
   SELECT run, count(*) AS lanes FROM working_lanes GROUP BY run
 )
-SELECT r.run, r.makespan, p.path_time, g.graph_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
+SELECT r.run, r.makespan, p.path_steps, p.path_time, round(100.0 * p.path_time / nullif(r.makespan, 0), 1) AS path_percent, g.graph_time, w.work_time, l.lanes, w.work_time / l.lanes AS work_per_lane_time,
   round(1.0 * g.graph_time / nullif(p.path_time, 0), 2) AS average_parallelism,
   round(1.0 * greatest(p.path_time, w.work_time / l.lanes) / nullif(r.makespan, 0), 3) AS bound_share,
   coalesce(d.dependencies, 0) AS lost_dependencies

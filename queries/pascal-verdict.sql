@@ -52,7 +52,7 @@ WITH cells AS MATERIALIZED (
   LEFT JOIN core_counts c ON (c.run IS NOT DISTINCT FROM p.run) AND c.cores_place = j.last_cores + 1
   LEFT JOIN core_counts u ON (u.run IS NOT DISTINCT FROM p.run) AND u.cores_place = j.first_cores - 1
 )
-SELECT run, region, property, verdict, steps, holding, round(worst, 6) AS worst_difference, from_argument, from_cores, up_to_cores,
+SELECT run, region, property, verdict, steps, holding, steps - holding AS falling, round(worst, 6) AS worst_difference, from_argument, from_cores, up_to_cores,
   CASE verdict WHEN 'yes' THEN 'Efficiency falls by no more than ' || $epsilon || CASE steps WHEN 1 THEN ' in the only step' ELSE ' in any step' END
     WHEN 'unknown' THEN 'No step to ' || CASE place WHEN 1 THEN 'a larger size' WHEN 2 THEN 'more cores' ELSE 'a larger size on more cores' END
       || ' was measured' || CASE WHEN $with_base THEN '' WHEN place = 1 THEN ' on more than the fewest cores' ELSE ' from more than the fewest cores' END

@@ -23,6 +23,7 @@ WITH cells AS (
 )
 SELECT l.run, l.region, p.parent_region, l.argument, l.cores, round(l.program_efficiency, 6) AS program_efficiency,
   round(l.region_efficiency, 6) AS region_efficiency, round(l.lost, 6) AS lost_efficiency,
+  round(l.program_efficiency + l.lost, 6) AS efficiency_without_loss,
   round(l.mean_lost, 6) AS mean_lost_efficiency
 FROM largest l
 LEFT JOIN parents p ON (p.study IS NOT DISTINCT FROM l.run) AND p.region = l.region

@@ -423,7 +423,7 @@ fn every_matrix_and_sum_agrees() {
             let figure = path.file_stem().unwrap().to_string_lossy().into_owned();
             let matrix = match figure.as_str() {
                 "logical_matrix" => saved(&session, "actorprof-logical-matrix", &[]),
-                "physical_local_send_matrix" => saved(&session, "actorprof-physical-matrix", &[]),
+                "physical_local_send_matrix" => saved(&session, "actorprof-physical-matrix", &[("type", "local_send")]),
                 "physical_nonblock_send_matrix" => {
                     saved(&session, "actorprof-physical-matrix", &[("type", "nonblock_send")])
                 }

@@ -42,8 +42,11 @@ fn names_are_those_that_there_are() {
     let place = Place::new();
     place.write(".tq/queries/longest-of-ours.sql", "-- title: Ours\nSELECT 1");
     let bash = |words: &[&str]| candidates(&place, "bash", words);
-    assert_eq!(bash(&["tq", "queries", "longest"]), ["longest-of-ours", "longest-tasks"]);
-    assert_eq!(bash(&["tq", "query", "run.json", "longest"]), ["longest-of-ours", "longest-tasks"]);
+    assert_eq!(bash(&["tq", "queries", "longest"]), ["longest-of-ours", "longest-own-times", "longest-tasks"]);
+    assert_eq!(
+        bash(&["tq", "query", "run.json", "longest"]),
+        ["longest-of-ours", "longest-own-times", "longest-tasks"]
+    );
     assert_eq!(bash(&["tq", "query", "ru"])[..1], ["runs-side-by-side"]);
     assert!(bash(&["tq", "query", "ru"]).contains(&"run.json".to_owned()));
     assert_eq!(bash(&["tq", "functions", "critical"]), ["critical_path"]);
@@ -52,7 +55,7 @@ fn names_are_those_that_there_are() {
     assert_eq!(bash(&["tq", "report", "ru"]), ["run.json"]);
     assert!(bash(&["tq", "check", "run.json", "--query", "makes"]).contains(&"makespan".to_owned()));
     // Zsh shows what each is.
-    assert_eq!(candidates(&place, "zsh", &["tq", "queries", "longest-o"]), ["longest-of-ours:Ours"]);
+    assert_eq!(candidates(&place, "zsh", &["tq", "queries", "longest-of"]), ["longest-of-ours:Ours"]);
 }
 
 /// What is completed stands on the line as it is, and Enter runs it.

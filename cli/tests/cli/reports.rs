@@ -26,6 +26,10 @@ fn a_report_is_a_page_with_pictures() {
 
         ![How busy the locations were over time, in 50 equal intervals, and on average](page.occupancy-over-time.svg)
 
+        | makespan | lanes | never_busy | mean_busy_time | busy_percent | imbalance |
+        | ---: | ---: | ---: | ---: | ---: | ---: |
+        | 80.0 µs | 2 | 0 | 55.0 µs | 68.8 | 1.09 |
+
         The share of the makespan during which at least one task of the location ran; locations that never ran are there with 0, and the
         threads that a runtime keeps for communication are not.
 
@@ -62,6 +66,16 @@ fn a_report_is_a_page_with_pictures() {
         | a | 1 | 40.0 µs | 40.0 µs | 36.36 |
         | c | 1 | 10.0 µs | 10.0 µs | 9.09 |
 
+        ### The longest single pieces of work
+
+        Tasks by their own time: what is nested in them, and waiting for the last rank of a collective, is left out.
+
+        | task | name | location | start | duration | own_time | median_time |
+        | ---: | --- | --- | ---: | ---: | ---: | ---: |
+        | 2 | b | E0/W1 | 20.0 µs | 60.0 µs | 60.0 µs | 60.0 µs |
+        | 0 | a | E0/W0 | 0 s | 40.0 µs | 40.0 µs | 40.0 µs |
+        | 1 | c | E0/W0 | 50.0 µs | 10.0 µs | 10.0 µs | 10.0 µs |
+
         ### The longest tasks
 
         | task | name | location | start | duration |
@@ -90,9 +104,9 @@ fn a_report_is_a_page_with_pictures() {
         How far the run is from what its dependencies and its locations allow; `bound_share` is 1 where nothing is left to gain but less work.
         Dependencies that could not be joined to tasks (`lost_dependencies`) may make the path longer than it looks.
 
-        | makespan | path_time | graph_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share | lost_dependencies |
-        | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
-        | 80.0 µs | 50.0 µs | 110 µs | 110 µs | 2 | 55.0 µs | 2.2 | 0.688 | 0 |
+        | makespan | path_steps | path_time | path_percent | graph_time | work_time | lanes | work_per_lane_time | average_parallelism | bound_share | lost_dependencies |
+        | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
+        | 80.0 µs | 2 | 50.0 µs | 62.5 | 110 µs | 110 µs | 2 | 55.0 µs | 2.2 | 0.688 | 0 |
 
         ### What waits for what
 
@@ -131,7 +145,7 @@ fn a_report_is_a_page_with_pictures() {
 
         ---
 
-        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-next`, `timeline-with-path`, `occupancy-over-time`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `executed-path`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+        Asked with the saved queries `facts-how-full`, `facts-what-bounds`, `facts-what-next`, `timeline-with-path`, `occupancy-over-time`, `how-full`, `busy-locations`, `load-imbalance`, `idle-gaps`, `time-by-name`, `longest-own-times`, `longest-tasks`, `critical-path-by-name`, `parallelism-bound`, `waits-by-name`, `executed-path`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
     "#]].assert_eq(&place.read("page.md"));
     assert!(place.read("page.timeline-with-path.svg").contains("critical path"));
     let piped = place.tq("report run.json").stdout;

@@ -71,7 +71,9 @@ fn one_is_described_with_its_sql() {
         Saved queries with `longest-task`:
 
         tasks
-          longest-tasks  The longest tasks (needs tasks)
+          longest-own-times  The longest single pieces of work: tasks by the time of their own, without
+                             nested ones and without waiting for the last rank (needs tasks.start)
+          longest-tasks      The longest tasks (needs tasks)
 
         `tq queries NAME` describes one.
         --- exit 0

@@ -32,6 +32,10 @@ fn a_graph_without_times_has_a_first_screen() {
         No task has a time. `waits_for` and `awaited_by` count dependencies, `first_tasks` and `last_tasks` those without any before or behind them, and
         `chain_steps` those on the longest chain, where every task is one step.
 
+        | tasks | names | dependencies | longest_chain_steps | tasks_per_step |
+        | ---: | ---: | ---: | ---: | ---: |
+        | 3 | 2 | 2 | 2 | 1.5 |
+
         | name | tasks | first_tasks | last_tasks | waits_for | awaited_by | chain_steps |
         | --- | ---: | ---: | ---: | ---: | ---: | ---: |
         | B | 2 | 0 | 2 | 2 | 0 | 1 |
@@ -53,7 +57,7 @@ fn a_graph_without_times_has_a_first_screen() {
 
         ---
 
-        Asked with the saved queries `facts-graph`, `graph-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
+        Asked with the saved queries `facts-graph`, `graph-size`, `graph-by-name`, `what-was-read`, `trace-soundness`: `tq queries NAME` shows one, `tq query TRACE NAME` asks it again.
         --- exit 0
     "#]]);
     // Colours are given to names by their time, which none has: that is no news.
