@@ -124,7 +124,7 @@ pub fn floating_rows(starts: &[i64], finishes: &[i64]) -> std::result::Result<Ve
 
 /// The rows of a chart that is being filled.
 #[derive(Debug, Default)]
-struct FloatingRows {
+pub(crate) struct FloatingRows {
     rows: FirstFit,
     before: Option<i64>,
 }
@@ -136,13 +136,18 @@ impl FloatingRows {
             return Err(OutOfOrder { before, start: span.start });
         }
         self.before = Some(span.start);
+        Ok(self.place_in_order(span) as i64)
+    }
+
+    /// The row of the next span, which does not start before the one that came before it.
+    pub(crate) fn place_in_order(&mut self, span: Span) -> usize {
         let is_mark = span.finish <= span.start;
         let (asks, blocks) = if is_mark {
             (half_ticks(span.start), half_ticks(span.start) + 1)
         } else {
             (half_ticks(span.start) + 1, half_ticks(span.finish))
         };
-        Ok(self.rows.place(asks, blocks) as i64)
+        self.rows.place(asks, blocks)
     }
 
     fn place_row(&mut self, starts: &Int64Array, finishes: &Int64Array, index: usize) -> Result<Option<i64>> {

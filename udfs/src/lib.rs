@@ -10,6 +10,7 @@
 
 mod aggregate;
 pub mod arguments;
+pub mod bins;
 pub mod bits;
 pub mod bounded;
 pub mod busy;
@@ -49,6 +50,7 @@ pub mod mode;
 pub mod modulo;
 mod multiset;
 pub mod occupancy;
+pub mod overview;
 pub mod parts;
 pub mod percentile;
 pub mod permutation;
@@ -145,6 +147,7 @@ pub fn relation_functions() -> Vec<Arc<dyn RelationFunction>> {
         Arc::new(intersect::Intersect),
         Arc::new(subtract::Subtract),
         Arc::new(concurrency::Concurrency),
+        Arc::new(overview::Overview),
         Arc::new(timeline::Timeline),
         Arc::new(ready::Ready),
         Arc::new(slack::Slack),

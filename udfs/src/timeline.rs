@@ -12,7 +12,6 @@
 //! ```
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array};
@@ -20,6 +19,7 @@ use arrow::datatypes::{DataType, Field};
 use datafusion_common::{Result, exec_err, plan_err};
 use datafusion_doc::{DocSection, Documentation};
 
+use crate::bins::{BINS_MAX, Edges, within};
 use crate::lanes::{BYTES_ON_LANE, Counts, LEFT_OUT, LaneSpan, Nulls, Unfinished, on_lanes, reach_out, sort_lane};
 use crate::relation::call::Call;
 use crate::relation::parts::{Ask, Parts, Share};
@@ -154,65 +154,8 @@ impl RelationFunction for Timeline {
     }
 }
 
-const BINS_MAX: i64 = 1 << 24;
 /// Bytes that a bin takes on its way out.
 const BIN_ROW_BYTES: usize = 96;
-
-/// The window of a run; `None` when it has no ticks.
-fn within(window: Window, reach: Option<&Range<i64>>) -> Option<(i64, i64)> {
-    let Range { start: first, end: last } = reach?.clone();
-    let from = window.from.unwrap_or(first);
-    let to = match window.to {
-        Some(to) => to,
-        // Tasks without length still start and finish somewhere.
-        None if window.from.is_none() && first == last => last.saturating_add(1),
-        None => last,
-    };
-    (from < to).then_some((from, to))
-}
-
-/// The borders of the bins of a window.
-struct Edges {
-    edges: Vec<i64>,
-    bins_per_tick: f64,
-}
-
-impl Edges {
-    /// The window must have ticks. `None`: a bin does not fit a `BIGINT`.
-    fn new(from: i64, to: i64, bins: usize) -> Option<Edges> {
-        let length = i128::from(to) - i128::from(from);
-        let edge = |bin: usize| (i128::from(from) + bin as i128 * length / bins as i128) as i64;
-        let edges: Vec<i64> = (0..=bins).map(edge).collect();
-        edges.windows(2).all(|bin| bin[1].checked_sub(bin[0]).is_some()).then_some(())?;
-        Some(Edges { edges, bins_per_tick: bins as f64 / length as f64 })
-    }
-
-    fn from(&self) -> i64 {
-        self.edges[0]
-    }
-
-    fn to(&self) -> i64 {
-        self.edges[self.edges.len() - 1]
-    }
-
-    fn len(&self) -> usize {
-        self.edges.len() - 1
-    }
-
-    /// The bin of a tick in the window. The guess is off by one where rounding or a floor went the other way.
-    #[inline]
-    fn bin(&self, tick: i64) -> usize {
-        let guess = (tick.abs_diff(self.edges[0]) as f64 * self.bins_per_tick) as usize;
-        let mut bin = guess.min(self.len() - 1);
-        while tick < self.edges[bin] {
-            bin -= 1;
-        }
-        while self.edges[bin + 1] <= tick {
-            bin += 1;
-        }
-        bin
-    }
-}
 
 /// What is known of a bin.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -341,16 +284,6 @@ mod tests {
                 };
                 prop_assert_eq!(*bin, expected, "bin {}", number);
             }
-        }
-
-        #[test]
-        fn every_tick_has_its_bin(from in any::<i64>(), length in 1..=i64::MAX, bins in 1..2_000usize, at in any::<u64>()) {
-            let to = from.saturating_add(length);
-            prop_assume!(from < to);
-            let edges = Edges::new(from, to, bins).unwrap();
-            let tick = from + (at % from.abs_diff(to)) as i64;
-            let bin = edges.bin(tick);
-            prop_assert!(edges.edges[bin] <= tick && tick < edges.edges[bin + 1]);
         }
     }
 
