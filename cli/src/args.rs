@@ -40,6 +40,8 @@ pub(crate) enum Command {
     Query(QueryArgs),
     /// Write a page about traces: three facts in plain words, then the evidence with pictures
     Report(ReportArgs),
+    /// Look at traces in a browser: time line, panels, SQL
+    View(ViewArgs),
     /// Check saved queries on traces: what they expect, and their metrics against a baseline
     Check(CheckArgs),
     /// Say what changed between two runs: makespan, why, and the work that changed most
@@ -223,6 +225,28 @@ pub(crate) struct ReportArgs {
     /// Tables where pictures would be, e.g. for the summary of a job in CI
     #[arg(long, conflicts_with_all = ["embed", "html"])]
     pub(crate) tables: bool,
+    #[command(flatten)]
+    pub(crate) library: LibraryArgs,
+}
+
+/// `tq view`.
+#[derive(Debug, Clone, clap::Args)]
+#[command(
+    after_help = "The page is for this machine alone, and for whoever has its address; it asks and never writes. Ctrl-C ends it.\n\n\
+        Examples:\n  \
+        tq view run.tfp                    opens the browser\n  \
+        tq view base=a.tfp new=b.tfp       two runs on one scale\n  \
+        tq view runs.store/night/1 --port 8080 --no-open  prints the address"
+)]
+pub(crate) struct ViewArgs {
+    #[command(flatten)]
+    pub(crate) open: OpenArgs,
+    /// The port to listen on [default: any free one]
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+    /// Print the address alone, without opening a browser
+    #[arg(long)]
+    pub(crate) no_open: bool,
     #[command(flatten)]
     pub(crate) library: LibraryArgs,
 }

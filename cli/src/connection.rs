@@ -11,6 +11,7 @@ use datafusion::common::{ParamValues, ScalarValue};
 use datafusion::dataframe::DataFrame;
 use datafusion::error::DataFusionError;
 use datafusion::execution::memory_pool::MemoryConsumer;
+use tokio::sync::Notify;
 use tokio::sync::mpsc::{Sender, WeakSender};
 use tq_engine::queries::{Library, Need, SavedQuery};
 use tq_engine::session::Session;
@@ -34,6 +35,8 @@ pub(crate) struct Connection {
     runtime: QueryRuntime,
     /// Notes that were told, where one is told once only.
     told: Option<HashSet<String>>,
+    /// Notes for somebody else than the terminal.
+    kept: Option<Vec<String>>,
     running: Running,
 }
 
@@ -48,18 +51,39 @@ impl Connection {
     pub(crate) fn open(args: &OpenArgs) -> Result<Connection, Failure> {
         let session = Arc::new(open::open(args)?);
         let runtime = QueryRuntime::new(open::threads(args))?;
-        Ok(Connection { session, runtime, told: None, running: Running::default() })
+        Ok(Connection { session, runtime, told: None, kept: None, running: Running::default() })
+    }
+
+    /// Another connection to the same session, of whose notes the terminal hears nothing.
+    pub(crate) fn beside(&self) -> Result<Connection, Failure> {
+        let (session, runtime) = (Arc::clone(&self.session), self.runtime.like()?);
+        Ok(Connection { session, runtime, told: None, kept: Some(Vec::new()), running: Running::default() })
+    }
+
+    /// From now on, what runs also ends when it is told that nobody waits for it any more.
+    pub(crate) fn until(&mut self, abandoned: Arc<Notify>) {
+        self.runtime.until(abandoned);
+    }
+
+    /// The runtime, for what is no query.
+    pub(crate) fn runtime(&mut self) -> &mut QueryRuntime {
+        &mut self.runtime
     }
 
     /// Without traces: functions and empty tables.
     pub(crate) fn empty() -> Result<Connection, Failure> {
         let session = Arc::new(open::empty()?);
-        Ok(Connection { session, runtime: QueryRuntime::new(1)?, told: None, running: Running::default() })
+        Ok(Connection { session, runtime: QueryRuntime::new(1)?, told: None, kept: None, running: Running::default() })
     }
 
     /// From now on a note is printed once, however many queries have it: for pages with many queries.
     pub(crate) fn tell_notes_once(&mut self) {
         self.told.get_or_insert_default();
+    }
+
+    /// The notes since the last time, of a connection that keeps them.
+    pub(crate) fn take_notes(&mut self) -> Vec<String> {
+        self.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     pub(crate) fn session(&self) -> &Session {
@@ -238,7 +262,9 @@ impl Connection {
         );
         for note in notes.get().map(|notes| notes.take()).unwrap_or_default() {
             let note = note.to_string();
-            if self.told.as_mut().is_none_or(|told| told.insert(note.clone())) {
+            if let Some(kept) = &mut self.kept {
+                kept.push(note);
+            } else if self.told.as_mut().is_none_or(|told| told.insert(note.clone())) {
                 terminal::note(&note);
             }
         }

@@ -31,6 +31,7 @@ mod statements;
 mod terminal;
 mod text;
 mod timeout;
+mod view;
 
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -77,6 +78,7 @@ fn run(args: Args) -> Result<(), Failure> {
         None => repl::run(&args.open),
         Some(Command::Query(query)) => commands::query::run(&query),
         Some(Command::Report(report)) => report::run(&report),
+        Some(Command::View(view)) => view::run(&view),
         Some(Command::Check(check)) => check::run(&check),
         Some(Command::Diff(diff)) => commands::diff::run(&diff),
         Some(Command::Import(import)) => commands::store::import(&import),

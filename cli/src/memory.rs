@@ -81,8 +81,8 @@ fn leave(problem: Problem) -> ! {
 struct Watch {
     /// Bytes of `--memory`; 0 while nothing is limited.
     limit: AtomicU64,
-    /// Whether a query runs that will hear the bell.
-    heard: AtomicBool,
+    /// How many queries run that will hear the bell.
+    heard: AtomicU64,
     /// Whether the prompt waits for somebody to type.
     idle: AtomicBool,
     /// Rings with the bytes that the process had.
@@ -108,7 +108,7 @@ pub(crate) fn over(limit: usize) {
     }
     let watch = WATCH.get_or_init(|| Watch {
         limit: AtomicU64::new(limit),
-        heard: AtomicBool::new(false),
+        heard: AtomicU64::new(0),
         idle: AtomicBool::new(false),
         bell: watch::Sender::new(0),
     });
@@ -128,7 +128,7 @@ pub(crate) fn arm() -> Armed {
     }
     let mut rings = watch.bell.subscribe();
     rings.mark_unchanged();
-    watch.heard.store(true, Ordering::SeqCst);
+    watch.heard.fetch_add(1, Ordering::SeqCst);
     Armed(Some(rings))
 }
 
@@ -147,8 +147,8 @@ impl Armed {
 
 impl Drop for Armed {
     fn drop(&mut self) {
-        if let Some(watch) = WATCH.get() {
-            watch.heard.store(false, Ordering::SeqCst);
+        if let Some(watch) = WATCH.get().filter(|_| self.0.is_some()) {
+            watch.heard.fetch_sub(1, Ordering::SeqCst);
         }
     }
 }
@@ -187,7 +187,7 @@ impl Watch {
             std::thread::sleep(if self.idle.load(Ordering::SeqCst) { WHILE_IDLE } else { WHILE_BUSY });
             let limit = self.limit.load(Ordering::SeqCst);
             let Some(bytes) = anonymous_bytes().filter(|bytes| limit > 0 && *bytes > line(limit)) else { continue };
-            if bytes > line(limit) + WHILE_STOPPING || !self.heard.load(Ordering::SeqCst) {
+            if bytes > line(limit) + WHILE_STOPPING || self.heard.load(Ordering::SeqCst) == 0 {
                 // What the allocator keeps is nobody's.
                 give_back();
                 if anonymous_bytes().is_some_and(|bytes| bytes > line(limit)) {

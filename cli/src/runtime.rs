@@ -7,10 +7,11 @@
 //! to a runtime.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 
 use crate::errors::timeout::late;
 use crate::errors::{Failure, Problem, last_panic};
@@ -30,13 +31,25 @@ pub(crate) struct QueryRuntime {
     queries: Option<Runtime>,
     front: Runtime,
     interrupts: &'static Interrupts,
+    /// Whoever asked may go away.
+    abandoned: Option<Arc<Notify>>,
 }
 
 impl QueryRuntime {
     pub(crate) fn new(threads: usize) -> Result<QueryRuntime, Failure> {
         let interrupts = Interrupts::listen()?;
         let front = Builder::new_current_thread().enable_time().build().map_err(|error| Problem::no_threads(&error))?;
-        Ok(QueryRuntime { threads, queries: None, front, interrupts })
+        Ok(QueryRuntime { threads, queries: None, front, interrupts, abandoned: None })
+    }
+
+    /// Another one with as many threads.
+    pub(crate) fn like(&self) -> Result<QueryRuntime, Failure> {
+        QueryRuntime::new(self.threads)
+    }
+
+    /// From now on, what runs also ends, as by Ctrl-C, when it is told that nobody waits for it any more.
+    pub(crate) fn until(&mut self, abandoned: Arc<Notify>) {
+        self.abandoned = Some(abandoned);
     }
 
     /// Runs `work` and hands what it sends to `take`, in order, on the calling thread.
@@ -62,12 +75,20 @@ impl QueryRuntime {
         let mut memory = memory::arm();
         let mut out_of_memory = false;
         let mut task = queries.spawn(work(sender));
+        let abandoned = self.abandoned.clone();
         let outcome = self.front.block_on(async {
             let mut late = std::pin::pin!(overtime());
+            let mut abandoned = std::pin::pin!(async {
+                match abandoned {
+                    Some(abandoned) => abandoned.notified().await,
+                    None => std::future::pending().await,
+                }
+            });
             loop {
                 tokio::select! {
                     biased;
                     () = interrupts.pressed() => return Err(Failure::Interrupted),
+                    () = &mut abandoned => return Err(Failure::Interrupted),
                     problem = &mut late => return Err(problem.into()),
                     failure = memory.rang() => { out_of_memory = true; return Err(failure) }
                     item = receiver.recv() => match item {
@@ -81,6 +102,7 @@ impl QueryRuntime {
             tokio::select! {
                 biased;
                 () = interrupts.pressed() => Err(Failure::Interrupted),
+                () = &mut abandoned => Err(Failure::Interrupted),
                 problem = &mut late => Err(problem.into()),
                 failure = memory.rang() => { out_of_memory = true; Err(failure) }
                 joined = &mut task => joined.map_err(|_| Problem::internal(&last_panic()).into()),
@@ -103,6 +125,28 @@ impl QueryRuntime {
         }
         self.queries = Some(queries);
         outcome
+    }
+
+    /// Runs what is no query until it ends or Ctrl-C is pressed.
+    ///
+    /// # Errors
+    /// [`Failure::Interrupted`], or a panic as a [`Problem`].
+    pub(crate) fn serve<R: Send + 'static>(
+        &mut self,
+        work: impl Future<Output = R> + Send + 'static,
+    ) -> Result<R, Failure> {
+        let runtime = self.new_runtime()?;
+        let mut interrupts = self.interrupts.arm();
+        let mut task = runtime.spawn(work);
+        let ended = self.front.block_on(async {
+            tokio::select! {
+                biased;
+                () = interrupts.pressed() => Err(Failure::Interrupted),
+                joined = &mut task => joined.map_err(|_| Problem::internal(&last_panic()).into()),
+            }
+        });
+        runtime.shutdown_background();
+        ended
     }
 
     fn new_runtime(&self) -> Result<Runtime, Failure> {

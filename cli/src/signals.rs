@@ -42,8 +42,8 @@ pub(crate) fn without_interrupts<R>(work: impl FnOnce() -> R) -> R {
 pub(crate) struct Interrupts {
     /// How often Ctrl-C was pressed.
     count: watch::Sender<u64>,
-    /// Whether somebody will answer the next Ctrl-C.
-    armed: AtomicBool,
+    /// How many will answer the next Ctrl-C.
+    armed: AtomicU64,
     /// Whether Ctrl-C is meant for another program, a pager.
     ignored: AtomicBool,
     /// Presses that somebody was asked to answer and has not.
@@ -67,7 +67,7 @@ impl Interrupts {
         let interrupts = INTERRUPTS.get_or_init(|| {
             Arc::new(Interrupts {
                 count: watch::Sender::new(0),
-                armed: AtomicBool::new(false),
+                armed: AtomicU64::new(0),
                 ignored: AtomicBool::new(false),
                 pending: AtomicU64::new(0),
             })
@@ -98,7 +98,7 @@ impl Interrupts {
             return;
         }
         let unanswered = self.pending.fetch_add(1, Ordering::SeqCst) > 0;
-        if unanswered || !self.armed.load(Ordering::SeqCst) {
+        if unanswered || self.armed.load(Ordering::SeqCst) == 0 {
             leave(SIGINT);
         }
         self.count.send_modify(|count| *count += 1);
@@ -108,7 +108,7 @@ impl Interrupts {
         self.pending.store(0, Ordering::SeqCst);
         let mut presses = self.count.subscribe();
         presses.mark_unchanged();
-        self.armed.store(true, Ordering::SeqCst);
+        self.armed.fetch_add(1, Ordering::SeqCst);
         Armed { interrupts: self, presses }
     }
 }
@@ -123,7 +123,7 @@ impl Armed {
 
 impl Drop for Armed {
     fn drop(&mut self) {
-        self.interrupts.armed.store(false, Ordering::SeqCst);
+        self.interrupts.armed.fetch_sub(1, Ordering::SeqCst);
         self.interrupts.pending.store(0, Ordering::SeqCst);
     }
 }

@@ -5,6 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that meets an error has failed")]
 
+#[path = "cli/browser.rs"]
+mod browser;
 #[path = "cli/checks.rs"]
 mod checks;
 mod chrome;
@@ -34,6 +36,8 @@ mod memory_of_formats;
 mod names;
 #[path = "cli/remote.rs"]
 mod remote;
+#[path = "cli/repeated_figures.rs"]
+mod repeated_figures;
 #[path = "cli/reports.rs"]
 mod reports;
 #[path = "cli/safety.rs"]
@@ -46,6 +50,8 @@ mod server;
 mod store;
 #[path = "cli/true_pages.rs"]
 mod true_pages;
+#[path = "cli/view.rs"]
+mod view;
 #[path = "cli/views.rs"]
 mod views;
 

@@ -36,7 +36,7 @@ use std::rc::Rc;
 
 pub(crate) use data::{Data, natural};
 pub(crate) use error::ChartError;
-pub(crate) use palette::{Tells, totals_of_work};
+pub(crate) use palette::{Tells, hues, totals_of_work};
 
 use palette::Need;
 pub(crate) use spec::{Chart, KINDS};
@@ -81,6 +81,11 @@ impl Names {
     /// Gives hues to names before there is a picture.
     pub(crate) fn begin_with(&self, totals: &[(&str, i128)]) {
         self.classes(totals, Need::Strong);
+    }
+
+    /// The hue of a name that has one.
+    pub(crate) fn hue_of(&self, name: &str) -> Option<usize> {
+        self.given.borrow().1.hue_of(name)
     }
 
     /// The class number of each name's colour, which follows from its total.

@@ -47,6 +47,11 @@ const COLOURS: [(&str, &str, [bool; 2]); 20] = [
 const OTHER: (&str, &str, [bool; 2]) = ("#a5abb3", "#6e7681", [true, false]);
 const NEUTRAL: (&str, &str, [bool; 2]) = ("#3d4f8f", "#a9b8f0", [false, true]);
 
+/// The hues: fill on light paper, fill on dark paper, whether letters on each are dark.
+pub(crate) fn hues() -> impl Iterator<Item = (&'static str, &'static str, [bool; 2])> {
+    COLOURS.into_iter()
+}
+
 /// What the hue of a name would tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tells {
@@ -102,6 +107,11 @@ pub(crate) struct Hues {
 }
 
 impl Hues {
+    /// The hue of a name that has one.
+    pub(super) fn hue_of(&self, name: &str) -> Option<usize> {
+        self.by_name.get(name).copied()
+    }
+
     /// The class number of each name: its hue when it has one on this page, or is among the largest (ties by name), else [`HUES`].
     /// `totals` has a name and its time per entry.
     pub(super) fn assign(&mut self, totals: &[(&str, i128)], need: Need) -> Vec<usize> {

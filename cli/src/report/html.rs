@@ -55,7 +55,7 @@ fn title(markdown: &str) -> Option<String> {
     Some(heading.filter_map(|event| text_of(&event).map(str::to_owned)).collect())
 }
 
-fn body(markdown: &str) -> String {
+pub(super) fn body(markdown: &str) -> String {
     let mut picture = None;
     let mut html = String::with_capacity(markdown.len() + (markdown.len() >> 3));
     // Escaped letters come one by one.

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use tq_engine::open::TraceSpec;
 use tq_engine::paths::read_text;
-use tq_engine::queries::QUERY_BYTES_MAX;
+use tq_engine::queries::{Library, QUERY_BYTES_MAX};
 
 use crate::args::{OpenArgs, ReportArgs};
 use crate::connection::Connection;
@@ -26,7 +26,7 @@ use crate::text::runner::{Spelling, harmless};
 use crate::{library, open, terminal, timeout};
 
 use render::{Drawn, Page, address};
-pub(crate) use render::{label_tasks, with_labels};
+pub(crate) use render::{begin_with_hues, label_tasks, with_labels};
 
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     timeout::start(args.timeout);
@@ -95,6 +95,23 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
         terminal::done(&format!("next: `tq {traces}` opens the prompt"));
     }
     if page.unanswered.is_empty() { Ok(()) } else { Err(Failure::CouldNotRun) }
+}
+
+/// A saved query as a page shows it.
+pub(crate) struct Section {
+    /// Its pictures, each one SVG.
+    pub(crate) pictures: Vec<String>,
+    /// Its rows, HTML in which every text is escaped.
+    pub(crate) rows: String,
+}
+
+/// One section of a page: a saved query by its name.
+pub(crate) fn section(connection: &mut Connection, library: &Library, name: &str) -> Result<Section, Failure> {
+    let parts = template::parse(&format!("```sql both\n{name}\n```\n"), name, library)?;
+    let page = render::page(connection, &parts, true)?;
+    let rows: Vec<&str> = page.text.lines().filter(|line| !line.starts_with("![")).collect();
+    let pictures = page.pictures.into_iter().map(|picture| picture.svg).collect();
+    Ok(Section { pictures, rows: html::body(&rows.join("\n")) })
 }
 
 /// What is written is nothing that is read.

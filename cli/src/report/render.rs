@@ -114,7 +114,7 @@ pub(crate) fn label_tasks(connection: &mut Connection, page: &Names) -> Result<(
 
 /// The names that ran longest have the same hues in all pictures, whichever of them comes first: those of all tasks, since pictures show
 /// what transfers and waits as well. Tasks without times have none, and no note says so here: a graph of tasks need not have any.
-fn begin_with_hues(connection: &mut Connection, page: &Names) -> Result<(), Failure> {
+pub(crate) fn begin_with_hues(connection: &mut Connection, page: &Names) -> Result<(), Failure> {
     const LONGEST: &str = "SELECT longest.name, total, kinds.role, kinds.kind \
          FROM (SELECT name, CAST(sum(self_time) AS DOUBLE) AS total FROM self_time((SELECT * FROM program_tasks WHERE start IS NOT NULL)) \
            GROUP BY name ORDER BY total DESC, name LIMIT 2000) longest \

@@ -1,0 +1,511 @@
+//! The tasks of the traces as the page draws them: lanes, rows of tasks that do not overlap, names with their colours.
+//!
+//! Read once, by queries like any other; tiles are then cut from arrays and wait for no query.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Int64Type, SchemaRef};
+use datafusion::common::hash_utils::RandomState;
+use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
+use serde_json::json;
+use tq_udfs::bins::Edges;
+use tq_udfs::graph::NONE;
+use tq_udfs::lanes::words::{Words, WordsReading};
+use tq_udfs::lanes::{LaneSpan, sort_lane};
+use tq_udfs::overview::rows::{Row, SPAN_BYTES, TicksOfNames, rows_of};
+use tq_udfs::relation::rows::Ties;
+
+use super::wire::Columns;
+use crate::connection::{Connection, Params};
+use crate::errors::{Failure, Problem, last_panic};
+use crate::output::{Output, Picture, Preparation};
+use crate::{pictures, report};
+
+/// Rows of a lane that are drawn; tasks below them are counted as not drawn.
+pub(super) const ROWS_MAX: usize = 65_000;
+/// Lanes with more rows have an index of their tasks.
+const FEW_ROWS: usize = 64;
+
+/// No colour of its own.
+const GREY: u16 = u16::MAX;
+
+/// What is drawn.
+pub(super) struct Model {
+    pub(super) lanes: Vec<Lane>,
+    pub(super) names: Vec<Name>,
+    /// First start and last finish, where there are tasks.
+    pub(super) reach: Option<(i64, i64)>,
+    /// The reach of the tasks, and the share of lanes that are busy in each of many equal parts of it.
+    busy: ((i64, i64), Vec<f32>),
+    /// The lane of a run's location.
+    lane_of: HashMap<(String, String), u32>,
+    /// Tallies that no tile uses.
+    tallies: Mutex<Vec<TicksOfNames>>,
+    /// Of the tasks, given back on drop.
+    _memory: MemoryReservation,
+}
+
+/// A location, whether it ran something or not.
+pub(super) struct Lane {
+    pub(super) run: String,
+    pub(super) location: String,
+    name: Option<String>,
+    kind: String,
+    role: Option<String>,
+    parent: Option<u32>,
+    pub(super) rows: Vec<Row>,
+    /// The row of each task, by task, where there are many rows.
+    row_of: Vec<(i64, u32)>,
+    busy: i64,
+}
+
+/// A name of tasks.
+pub(super) struct Name {
+    pub(super) text: String,
+    kind: String,
+    colour: u16,
+    tasks: i64,
+}
+
+/// A task on its way to its lane.
+struct Read {
+    run: u32,
+    location: u32,
+    task: i64,
+    start: i64,
+    finish: Option<i64>,
+    name: u32,
+}
+
+const TASKS: &str = "SELECT run, location, name, kind, task, start, finish FROM program_tasks WHERE start IS NOT NULL";
+/// How busy reports say that locations were: without waits, steps and what the recorder wrote of itself.
+const BUSY: &str = "SELECT run, location, busy_time FROM busy_lanes";
+const LOCATIONS: &str =
+    "SELECT l.run, l.location, l.name, l.kind, l.role, l.parent FROM program_locations l JOIN runs r ON r.run = l.run";
+
+impl Model {
+    pub(super) fn read(connection: &mut Connection) -> Result<Model, Failure> {
+        let picture = pictures::of_session(connection)?;
+        let mut lanes = lanes(&connection.collect(LOCATIONS, &Params::new())?, &picture)?;
+        let lane_of = (0..).zip(&lanes).map(|(number, lane)| ((lane.run.clone(), lane.location.clone()), number));
+        let mut lane_of: HashMap<(String, String), u32> = lane_of.collect();
+        let pool = &connection.session().context().runtime_env().memory_pool;
+        let mut tasks = Tasks::new(MemoryConsumer::new("tasks of the page").register(pool));
+        for statement in &tq_engine::sql::parse(TASKS)? {
+            connection.run(statement, &Params::new(), &mut tasks)?;
+        }
+        let reach = tasks.reach();
+        let spans = tasks.by_lane(&mut lanes, &mut lane_of);
+        let (names, busy) = std::thread::scope(|scope| {
+            let read = tasks.read.as_slice();
+            let filling = scope.spawn(|| fill(&mut lanes, spans, read, reach));
+            // Colours come from a query, meanwhile.
+            (tasks.names(connection, &picture), filling.join())
+        });
+        let (names, busy) = (names?, busy.map_err(|_| Problem::internal(&last_panic()))?);
+        be_as_busy_as_reports_say(connection, &mut lanes, &lane_of)?;
+        // What the tasks took on their way is gone.
+        let memory = tasks.memory;
+        memory.shrink(tasks.read.len() * (TASK_BYTES - SPAN_BYTES));
+        let of_lanes = lanes.iter().filter(|lane| !lane.rows.is_empty()).count();
+        let busy = (reach.unwrap_or_default(), busy.map(|busy| busy.shares(of_lanes)).unwrap_or_default());
+        Ok(Model { lanes, names, reach, busy, lane_of, tallies: Mutex::default(), _memory: memory })
+    }
+
+    /// What else there is to see may lie before the first task or after the last one.
+    pub(super) fn reach_out(&mut self, other: Option<(i64, i64)>) {
+        self.reach = match (self.reach, other) {
+            (Some((first, last)), Some((from, to))) => Some((first.min(from), last.max(to))),
+            (reach, other) => reach.or(other),
+        };
+    }
+
+    /// Whether all lanes are of one run.
+    pub(super) fn is_one_run(&self) -> bool {
+        self.lanes.iter().all(|lane| lane.run == self.lanes[0].run)
+    }
+
+    /// The lane of a location; of any run that has it where none is named.
+    pub(super) fn lane(&self, run: Option<&str>, location: &str) -> Option<u32> {
+        match run {
+            Some(run) => self.lane_of.get(&(run.to_owned(), location.to_owned())).copied(),
+            None => self.lanes.iter().position(|lane| lane.location == location).map(|lane| lane as u32),
+        }
+    }
+
+    /// The row of a task on its lane.
+    pub(super) fn row(&self, lane: u32, task: i64, start: i64) -> Option<u16> {
+        let lane = self.lanes.get(lane as usize)?;
+        if !lane.row_of.is_empty() {
+            let place = lane.row_of.partition_point(|(other, _)| *other < task);
+            let (_, row) = lane.row_of.get(place).filter(|(other, _)| *other == task)?;
+            return u16::try_from(*row).ok();
+        }
+        // Of a slice, tasks begin where it does.
+        let start = self.reach.map_or(start, |(first, _)| start.max(first));
+        let is_there = |row: &Row| row.within(start, start.saturating_add(1)).any(|place| row.span(place).task == task);
+        lane.rows.iter().position(is_there).and_then(|row| u16::try_from(row).ok())
+    }
+
+    /// Does something with a tally of all names.
+    pub(super) fn with_tally<T>(&self, work: impl FnOnce(&mut TicksOfNames) -> T) -> T {
+        let idle = self.tallies.lock().ok().and_then(|mut tallies| tallies.pop());
+        let mut tally = idle.unwrap_or_else(|| TicksOfNames::new(self.names.len()));
+        let answer = work(&mut tally);
+        if let Ok(mut tallies) = self.tallies.lock() {
+            tallies.push(tally);
+        }
+        answer
+    }
+
+    /// The lanes, for the page.
+    pub(super) fn lane_columns(&self) -> Columns {
+        let mut columns = Columns::default();
+        let mut table = columns.table("lanes", self.lanes.len());
+        table.texts("run", self.lanes.iter().map(|lane| Some(lane.run.as_str())));
+        table.texts("location", self.lanes.iter().map(|lane| Some(lane.location.as_str())));
+        table.texts("name", self.lanes.iter().map(|lane| lane.name.as_deref()));
+        table.texts("kind", self.lanes.iter().map(|lane| Some(lane.kind.as_str())));
+        table.texts("role", self.lanes.iter().map(|lane| lane.role.as_deref()));
+        table.u32("parent", self.lanes.iter().map(|lane| lane.parent.unwrap_or(NONE)));
+        table.u16("rows", self.lanes.iter().map(|lane| lane.rows.len().min(ROWS_MAX) as u16));
+        table.i64("tasks", self.lanes.iter().map(|lane| lane.rows.iter().map(|row| row.len() as i64).sum()));
+        table.i64("busy", self.lanes.iter().map(|lane| lane.busy));
+        let spans = |lane: &Lane| {
+            lane.rows
+                .iter()
+                .filter(|row| !row.is_empty())
+                .map(|row| (row.span(0), row.span(row.len() - 1)))
+                .collect::<Vec<_>>()
+        };
+        let starts: Vec<_> =
+            self.lanes.iter().map(|lane| spans(lane).iter().map(|(first, _)| first.start).min()).collect();
+        let finishes: Vec<_> =
+            self.lanes.iter().map(|lane| spans(lane).iter().map(|(_, last)| last.finish).max()).collect();
+        table.nullable("start", &starts);
+        table.nullable("finish", &finishes);
+        table.end();
+        columns
+    }
+
+    /// How busy the lanes are over time, for the page.
+    pub(super) fn busy_columns(&self) -> Columns {
+        let ((from, to), shares) = &self.busy;
+        let mut columns = Columns::default();
+        columns.extra("from", json!(from.to_string()));
+        columns.extra("to", json!(to.to_string()));
+        let mut table = columns.table("busy", shares.len());
+        table.f32("share", shares.iter().copied());
+        table.end();
+        columns
+    }
+
+    /// The names, for the page.
+    pub(super) fn name_columns(&self) -> Columns {
+        let mut columns = Columns::default();
+        let mut table = columns.table("names", self.names.len());
+        table.texts("name", self.names.iter().map(|name| Some(name.text.as_str())));
+        table.texts("kind", self.names.iter().map(|name| Some(name.kind.as_str())));
+        table.u16("colour", self.names.iter().map(|name| name.colour));
+        table.i64("tasks", self.names.iter().map(|name| name.tasks));
+        table.end();
+        columns
+    }
+}
+
+impl Lane {
+    /// Gives its tasks their rows.
+    fn fill(&mut self, mut spans: Vec<LaneSpan>, read: &[Read], mut busy: Option<&mut BusyLanes>) {
+        sort_lane(&mut spans, &Ties::by_row());
+        covered(&spans, |start, finish| {
+            self.busy = self.busy.saturating_add(finish.saturating_sub(start));
+            if let Some(busy) = &mut busy {
+                busy.add(start, finish);
+            }
+        });
+        self.rows = rows_of(&spans, |span| {
+            let task = &read[span.row as usize];
+            (task.name, task.task)
+        });
+        if self.rows.len() > FEW_ROWS {
+            let rows = (0..).zip(&self.rows);
+            self.row_of = rows
+                .flat_map(|(number, row)| (0..row.len()).map(move |place| (row.span(place).task, number)))
+                .collect();
+            self.row_of.sort_unstable();
+        }
+    }
+
+    /// A location that is in no list: that of tasks without one.
+    fn unknown(run: String, location: String) -> Lane {
+        let (name, role, parent) = (None, None, None);
+        Lane { run, location, name, kind: String::new(), role, parent, rows: Vec::new(), row_of: Vec::new(), busy: 0 }
+    }
+}
+
+/// Gives the tasks of all lanes their rows, on several threads; beside it, how busy the lanes are.
+fn fill(lanes: &mut [Lane], spans: Vec<Vec<LaneSpan>>, read: &[Read], reach: Option<(i64, i64)>) -> Option<BusyLanes> {
+    let queue = Mutex::new(lanes.iter_mut().zip(spans));
+    let next = || queue.lock().ok().and_then(|mut queue| queue.next());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let fill = || {
+        let mut busy = BusyLanes::new(reach);
+        while let Some((lane, spans)) = next() {
+            lane.fill(spans, read, busy.as_mut());
+        }
+        busy
+    };
+    std::thread::scope(|scope| {
+        let fillers: Vec<_> = (0..threads).map(|_| scope.spawn(fill)).collect();
+        let parts = fillers.into_iter().map(|filler| match filler.join() {
+            Ok(part) => part,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        parts.flatten().reduce(|all, other| all.plus(&other))
+    })
+}
+
+/// Gives lanes that work the busy time that reports give them; the others keep that of all their tasks.
+fn be_as_busy_as_reports_say(
+    connection: &mut Connection,
+    lanes: &mut [Lane],
+    lane_of: &HashMap<(String, String), u32>,
+) -> Result<(), Failure> {
+    let known = connection.collect(BUSY, &Params::new())?;
+    let (runs, locations) = (cast(known.column(0), &DataType::Utf8)?, cast(known.column(1), &DataType::Utf8)?);
+    let times = cast(known.column(2), &DataType::Int64)?;
+    let keys = runs.as_string::<i32>().iter().zip(locations.as_string::<i32>());
+    for ((run, location), time) in keys.zip(times.as_primitive::<Int64Type>()) {
+        let key = (run.unwrap_or_default().to_owned(), location.unwrap_or_default().to_owned());
+        if let (Some(&lane), Some(time)) = (lane_of.get(&key), time) {
+            lanes[lane as usize].busy = time;
+        }
+    }
+    Ok(())
+}
+
+/// The stretches of time that sorted spans cover.
+fn covered(spans: &[LaneSpan], mut found: impl FnMut(i64, i64)) {
+    let mut until = i64::MIN;
+    for span in spans {
+        let fresh = span.start.max(until);
+        if fresh < span.finish {
+            found(fresh, span.finish);
+            until = span.finish;
+        }
+    }
+}
+
+/// Bins of the picture of the whole.
+const BUSY_BINS: usize = 1024;
+
+/// How many lanes are busy on average in each bin of the whole: what begins and ends in a bin is added up there, and of what covers bins
+/// in full the ends are.
+struct BusyLanes {
+    edges: Edges,
+    ticks: Vec<f64>,
+    covering: Vec<f64>,
+}
+
+impl BusyLanes {
+    fn new(reach: Option<(i64, i64)>) -> Option<BusyLanes> {
+        let (first, last) = reach?;
+        let bins = BUSY_BINS.min(usize::try_from(first.abs_diff(last)).unwrap_or(BUSY_BINS));
+        let edges = Edges::new(first, last, bins)?;
+        Some(BusyLanes { edges, ticks: vec![0.0; bins], covering: vec![0.0; bins + 1] })
+    }
+
+    fn add(&mut self, start: i64, finish: i64) {
+        let (first, last) = (self.edges.bin(start), self.edges.bin(finish - 1));
+        if first == last {
+            self.ticks[first] += (finish - start) as f64;
+            return;
+        }
+        self.ticks[first] += (self.edges.of_bin(first).1 - start) as f64;
+        self.ticks[last] += (finish - self.edges.of_bin(last).0) as f64;
+        self.covering[first + 1] += 1.0;
+        self.covering[last] -= 1.0;
+    }
+
+    /// Those of two parts of the lanes.
+    fn plus(mut self, other: &BusyLanes) -> BusyLanes {
+        self.ticks.iter_mut().zip(&other.ticks).for_each(|(ticks, others)| *ticks += others);
+        self.covering.iter_mut().zip(&other.covering).for_each(|(covering, others)| *covering += others);
+        self
+    }
+
+    /// Of so many lanes the share that is busy, by bin.
+    fn shares(&self, lanes: usize) -> Vec<f32> {
+        let mut covering = 0.0;
+        let share = |(bin, (ticks, change)): (usize, (&f64, &f64))| {
+            covering += change;
+            let (start, finish) = self.edges.of_bin(bin);
+            ((ticks / (finish - start).max(1) as f64 + covering) / lanes.max(1) as f64) as f32
+        };
+        self.ticks.iter().zip(&self.covering).enumerate().map(share).collect()
+    }
+}
+
+/// Locations in the order in which the traces want them.
+fn lanes(rows: &RecordBatch, picture: &Picture) -> Result<Vec<Lane>, Failure> {
+    let columns = rows.columns().iter().map(|column| cast(column, &DataType::Utf8)).collect::<Result<Vec<_>, _>>()?;
+    let text = |column: usize, row: usize| -> Option<String> {
+        let texts = columns[column].as_string::<i32>();
+        texts.is_valid(row).then(|| texts.value(row).to_owned())
+    };
+    let place_of: HashMap<(&str, &str), usize> = picture
+        .order
+        .lanes
+        .iter()
+        .enumerate()
+        .map(|(place, (run, location, _))| ((run.as_str(), location.as_str()), place))
+        .collect();
+    let mut order: Vec<(usize, usize)> = (0..rows.num_rows())
+        .map(|row| {
+            let (run, location) = (text(0, row).unwrap_or_default(), text(1, row).unwrap_or_default());
+            (place_of.get(&(run.as_str(), location.as_str())).copied().unwrap_or(usize::MAX), row)
+        })
+        .collect();
+    order.sort_unstable();
+    let of_text: HashMap<(String, String), u32> = order
+        .iter()
+        .enumerate()
+        .map(|(place, (_, row))| ((text(0, *row).unwrap_or_default(), text(1, *row).unwrap_or_default()), place as u32))
+        .collect();
+    let lane = |(_, row): (usize, usize)| {
+        let (run, location) = (text(0, row).unwrap_or_default(), text(1, row).unwrap_or_default());
+        let parent = text(5, row).and_then(|parent| of_text.get(&(run.clone(), parent)).copied());
+        let (name, kind, role) = (text(2, row), text(3, row).unwrap_or_default(), text(4, row));
+        Lane { run, location, name, kind, role, parent, rows: Vec::new(), row_of: Vec::new(), busy: 0 }
+    };
+    Ok(order.into_iter().map(lane).collect())
+}
+
+/// Gathers the tasks of an answer.
+struct Tasks {
+    words: Words,
+    reading: [WordsReading; 4],
+    names: Vec<(u32, u32, i64)>,
+    name_of: HashMap<u32, u32, RandomState>,
+    read: Vec<Read>,
+    memory: MemoryReservation,
+}
+
+/// Bytes that a task takes until it is in its row: as it was read, on its lane, in its row.
+const TASK_BYTES: usize = size_of::<Read>() + size_of::<LaneSpan>() + SPAN_BYTES;
+
+impl Tasks {
+    fn new(memory: MemoryReservation) -> Tasks {
+        let (words, reading, names) = (Words::default(), Default::default(), Vec::new());
+        Tasks { words, reading, names, name_of: HashMap::default(), read: Vec::new(), memory }
+    }
+
+    fn numbers(&mut self, column: usize, batch: &RecordBatch) -> Result<Vec<u32>, Failure> {
+        let mut numbers = Vec::with_capacity(batch.num_rows());
+        let numbered = self.words.number(&mut self.reading[column], batch.column(column), &mut numbers);
+        numbered.map_err(|error| Problem::internal(&error.to_string()))?;
+        Ok(numbers)
+    }
+
+    /// First start and last finish.
+    fn reach(&self) -> Option<(i64, i64)> {
+        let first = self.read.iter().map(|task| task.start).min()?;
+        let last = self.read.iter().map(|task| task.finish.unwrap_or(task.start)).max()?;
+        Some((first, last.max(first.saturating_add(1))))
+    }
+
+    /// The spans of each lane; tasks of a location that is in no list get a lane, too.
+    fn by_lane(&self, lanes: &mut Vec<Lane>, lane_of: &mut HashMap<(String, String), u32>) -> Vec<Vec<LaneSpan>> {
+        let last = self.reach().map_or(i64::MAX, |(_, last)| last);
+        let mut known: HashMap<(u32, u32), u32, RandomState> = HashMap::default();
+        let mut spans: Vec<Vec<LaneSpan>> = lanes.iter().map(|_| Vec::new()).collect();
+        for (row, task) in self.read.iter().enumerate() {
+            let number = *known.entry((task.run, task.location)).or_insert_with(|| {
+                let text = |word: u32| if word == NONE { String::new() } else { self.words.text(word).to_owned() };
+                let key = (text(task.run), text(task.location));
+                *lane_of.entry(key.clone()).or_insert_with(|| {
+                    lanes.push(Lane::unknown(key.0, key.1));
+                    spans.push(Vec::new());
+                    lanes.len() as u32 - 1
+                })
+            });
+            // What never ended is drawn to the end.
+            spans[number as usize].push(LaneSpan::new(task.start, task.finish.unwrap_or(last), row as u32));
+        }
+        spans
+    }
+
+    /// The names, with the colours that a report gives them.
+    fn names(&self, connection: &mut Connection, picture: &Picture) -> Result<Vec<Name>, Failure> {
+        report::begin_with_hues(connection, &picture.names)?;
+        let text = |word: u32| if word == NONE { "" } else { self.words.text(word) };
+        let name = |&(word, kind, tasks): &(u32, u32, i64)| {
+            let colour = picture.names.hue_of(text(word)).map_or(GREY, |hue| hue as u16);
+            Name { text: text(word).to_owned(), kind: text(kind).to_owned(), colour, tasks }
+        };
+        Ok(self.names.iter().map(name).collect())
+    }
+}
+
+impl Output for Tasks {
+    fn preparation(&self) -> Preparation {
+        Preparation::default()
+    }
+
+    fn begin(&mut self, _: &SchemaRef) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn rows(&mut self, batch: &RecordBatch) -> Result<(), Failure> {
+        if self.memory.try_grow(batch.num_rows() * TASK_BYTES).is_err() {
+            return Err(Problem::new("the tasks of these traces do not fit into memory")
+                .hint("`--memory 8GB` allows more; `--from` and `--to`, or `STORE/RUN`, open less")
+                .into());
+        }
+        let (runs, locations) = (self.numbers(0, batch)?, self.numbers(1, batch)?);
+        let (names, kinds) = (self.numbers(2, batch)?, self.numbers(3, batch)?);
+        let integers = |column: usize| cast(batch.column(column), &DataType::Int64);
+        let (tasks, starts, finishes): (ArrayRef, ArrayRef, ArrayRef) = (integers(4)?, integers(5)?, integers(6)?);
+        let finishes = finishes.as_primitive::<Int64Type>();
+        let times = tasks.as_primitive::<Int64Type>().values().iter().zip(starts.as_primitive::<Int64Type>().values());
+        for (row, (&task, &start)) in times.enumerate() {
+            let next = self.names.len() as u32;
+            let name = *self.name_of.entry(names[row]).or_insert(next);
+            if name == next {
+                self.names.push((names[row], kinds[row], 0));
+            }
+            self.names[name as usize].2 += 1;
+            let finish = finishes.is_valid(row).then(|| finishes.value(row));
+            self.read.push(Read { run: runs[row], location: locations[row], task, start, finish, name });
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn busy_lanes_are_counted_by_bin() {
+        let mut busy = BusyLanes::new(Some((0, 4096))).unwrap();
+        busy.add(0, 4096);
+        busy.add(2, 4);
+        busy.add(6, 18);
+        let shares = busy.shares(2);
+        assert_eq!(shares.len(), BUSY_BINS);
+        assert_eq!(shares[..6], [0.75, 0.75, 1.0, 1.0, 0.75, 0.5]);
+        assert!(BusyLanes::new(None).is_none());
+    }
+}

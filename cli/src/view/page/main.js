@@ -1,0 +1,89 @@
+/**
+ * The page of `tq view`: loads the trace, makes the parts and connects them.
+ */
+
+import { Counters } from './counters.js';
+import { Dock } from './dock.js';
+import { part, showError } from './dom.js';
+import { Guide } from './guide.js';
+import { Hands } from './hands.js';
+import { Head, showHelp } from './head.js';
+import { LaneTree } from './lanes.js';
+import { Layers } from './layers.js';
+import { Minimap } from './minimap.js';
+import { Names } from './names.js';
+import { applyTheme, onSystemTheme } from './palette.js';
+import { TaskPanel } from './panel.js';
+import { Selection } from './selection.js';
+import { loadSeries } from './series.js';
+import { SqlPanel } from './sql.js';
+import { State } from './state.js';
+import { SummaryPanel } from './summary.js';
+import { Tiles } from './tiles.js';
+import { Timeline } from './timeline.js';
+import { loadTrace } from './trace.js';
+import { View } from './view.js';
+import { fetchJson } from './wire.js';
+/** @import { Series } from './series.js' */
+/** @import { Trace } from './trace.js' */
+
+/** @param {State} state @param {Trace} trace @param {Series[]} series */
+function build(state, trace, series) {
+  /** @type {Timeline | undefined} */
+  let timeline;
+  /** @type {Head | undefined} */
+  let head;
+  const redraw = () => timeline?.request();
+  const view = new View(trace.bounds, () => { state.set({ view: isHome(view) ? null : view.range }); redraw(); });
+  const tree = new LaneTree(trace, series);
+  const scene = {
+    state, trace, view, tree, tiles: new Tiles(trace, redraw, showError), counters: new Counters(trace.bounds, redraw, showError),
+    layers: new Layers(state, trace, redraw),
+    selection: new Selection(state, trace), names: new Names(state, tree),
+  };
+  const minimap = new Minimap(scene);
+  timeline = new Timeline(scene, () => { minimap.draw(/** @type {Timeline} */ (timeline).colours); head?.showStatus(); });
+  // For the console and for tests: what is drawn where.
+  Object.assign(timeline.canvas, { timeline });
+  const guide = new Guide(scene, timeline);
+  head = new Head(scene, timeline, guide);
+  new Hands(scene, timeline, guide, showHelp);
+  new TaskPanel(scene, guide);
+  const summary = new SummaryPanel(scene, guide);
+  const sql = new SqlPanel(scene, guide);
+  new Dock(state, timeline);
+  onSystemTheme(() => timeline?.retheme());
+  state.on(['view'], () => followAddress(state, view));
+  followAddress(state, view, true);
+  scene.selection.load();
+  minimap.load().then(redraw).catch(showError);
+  fetchJson('queries').then((queries) => summary.offer(queries)).catch(showError);
+  fetchJson('words').then((words) => { sql.completion.words = words; }).catch(showError);
+}
+
+/** Shows the range that the address names, where it is not shown already. @param {State} state @param {View} view @param {boolean} [atOnce] */
+function followAddress(state, view, atOnce = false) {
+  const wanted = state.now.view ?? view.home;
+  const { from, to } = view.range;
+  if (wanted.from !== from || wanted.to !== to) view.show(wanted, atOnce);
+}
+
+/** @param {View} view */
+function isHome(view) {
+  const { from, to } = view.range;
+  return from === view.home.from && to === view.home.to;
+}
+
+/** Starts the page. */
+function start() {
+  const state = new State();
+  applyTheme(state.now.theme);
+  // Without its counters the trace is still worth seeing.
+  const counters = loadSeries().catch((error) => { showError(error); return []; });
+  Promise.all([loadTrace(), counters]).then(([trace, series]) => build(state, trace, series)).catch((error) => {
+    part('notice').hidden = true;
+    showError(error);
+  });
+}
+
+start();

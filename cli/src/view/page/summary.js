@@ -1,0 +1,118 @@
+/**
+ * The panel of the selected range: saved queries on that slice of the trace (on all of it where none is selected), drawn by
+ * the server as a report draws them.
+ */
+
+import { make, part } from './dom.js';
+import { inertHtml, inertSvg } from './inert.js';
+import { address, fetchJson, Latest } from './wire.js';
+/** @import { Guide } from './guide.js' */
+/** @import { Scene } from './timeline.js' */
+/** @import { WireError } from './wire.js' */
+
+/** @typedef {{name: string, title: string, topic: string, sql: string, fits: boolean, chart: string | null}} Query */
+
+const USUAL_QUERIES = [
+  'gpu-time-breakdown', 'gpu-collective-skew', 'pascal-diagrams-safe', 'time-by-name', 'busy-locations', 'longest-own-times', 'critical-path-by-name',
+  'executed-path', 'weights-by-name', 'actorprof-summary',
+];
+
+export class SummaryPanel {
+  /** @param {Scene} scene @param {Guide} guide */
+  constructor(scene, guide) {
+    this.scene = scene;
+    this.guide = guide;
+    /** @type {Query[]} */
+    this.queries = [];
+    this.latest = new Latest();
+    this.shown = '';
+    this.head = make('div', { class: 'chips' });
+    this.body = make('div', { class: 'chart', 'aria-live': 'polite' });
+    part('panel-range').append(this.head, this.body);
+    scene.state.on(['range', 'query', 'tab'], () => this.show());
+    scene.state.on(['theme'], () => this.draw());
+    /** @type {{title: string, svg: string | null, html: string} | null} */
+    this.answer = null;
+  }
+
+  /** @param {Query[]} queries */
+  offer(queries) {
+    this.queries = queries;
+    this.show();
+  }
+
+  get query() {
+    const { query } = this.scene.state.now;
+    return query || this.usual[0]?.name || this.queries.find(({ fits }) => fits)?.name || '';
+  }
+
+  get usual() {
+    return USUAL_QUERIES.flatMap((name) => this.queries.find((query) => query.name === name && query.fits) ?? []);
+  }
+
+  show() {
+    if (this.scene.state.now.tab !== 'range' || !this.queries.length) return;
+    this.showHead();
+    this.load();
+  }
+
+  showHead() {
+    const { range } = this.scene.state.now;
+    const { clock } = this.scene.trace;
+    const chip = (/** @type {Query} */ query) => make('button', {
+      type: 'button', title: query.title, 'aria-pressed': query.name === this.query, onclick: () => this.scene.state.set({ query: query.name }),
+    }, query.name);
+    const had = this.head.contains(document.activeElement) ? document.activeElement?.textContent : null;
+    this.head.replaceChildren(
+      make('strong', {}, range ? `${clock.text(range.to - range.from)} from ${clock.text(range.from)}` : 'The whole trace'),
+      range ? make('button', { type: 'button', onclick: () => this.scene.view.show(range) }, 'Zoom to it') : '',
+      range ? make('button', { type: 'button', onclick: () => this.scene.state.set({ range: null }) }, 'Whole trace') : '',
+      ...this.usual.map(chip), this.select());
+    if (had) [...this.head.querySelectorAll('button')].find((button) => button.textContent === had)?.focus();
+  }
+
+  select() {
+    const groups = new Map(this.queries.map(({ topic }) => [topic, make('optgroup', { label: topic })]));
+    for (const { name, title, topic, fits } of this.queries) {
+      groups.get(topic)?.append(make('option', { value: name, title, disabled: !fits, selected: name === this.query }, name));
+    }
+    return make('select', {
+      'aria-label': 'All saved queries',
+      onchange: (/** @type {Event} */ event) => this.scene.state.set({ query: /** @type {HTMLSelectElement} */ (event.target).value }),
+    }, ...groups.values());
+  }
+
+  async load() {
+    const { range } = this.scene.state.now;
+    const url = address('saved', { name: this.query, from: range?.from, to: range?.to });
+    if (url === this.shown) return;
+    this.shown = url;
+    this.body.setAttribute('aria-busy', 'true');
+    this.body.replaceChildren(make('p', { class: 'pale' }, 'Loading …'));
+    this.answer = null;
+    try {
+      await pause(range ? 180 : 0);
+      const answer = this.shown === url ? await this.latest.run((signal) => fetchJson(url, { signal })) : null;
+      if (!answer) return;
+      this.answer = answer;
+      this.draw();
+    } catch (error) {
+      const { message, hint } = /** @type {WireError} */ (error);
+      this.body.replaceChildren(make('p', { class: 'wrong' }, message), hint ? make('p', { class: 'pale' }, hint) : '');
+    }
+    this.body.removeAttribute('aria-busy');
+  }
+
+  draw() {
+    if (!this.answer) return;
+    const { title, svg, html } = this.answer;
+    this.body.replaceChildren(
+      svg ? inertSvg(svg) : make('h3', {}, String(title)),
+      html ? make('div', { class: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Rows' }, inertHtml(html)) : '');
+  }
+}
+
+/** @param {number} milliseconds @returns {Promise<void>} */
+function pause(milliseconds) {
+  return new Promise((resolve) => { setTimeout(resolve, milliseconds); });
+}

@@ -1,0 +1,201 @@
+/**
+ * The cache of tiles: what is to be drawn of some lanes in a range of a power-of-two width, a little more than is visible.
+ * Until a wanted tile is there the best others are drawn in its place, stretched. One request is in flight; it is abandoned
+ * when it has become useless. Instants in a tile are floats relative to its start, so that drawing needs no BigInt.
+ */
+
+import { address, fetchColumns, Latest } from './wire.js';
+import { overlap, tileRange } from './view.js';
+/** @import { Trace } from './trace.js' */
+/** @import { Range, View } from './view.js' */
+/** @import { Answer, Table } from './wire.js' */
+
+/** @typedef {{row: number, first: number, count: number}} SumGroup bins of one row: a part of the tile's table of bins */
+/**
+ * @typedef {{rows: Uint16Array, starts: Float64Array, finishes: Float64Array, names: Uint32Array, hues: Uint8Array,
+ *   tasks: BigInt64Array, groups: SumGroup[]}} LaneTile
+ */
+/** @typedef {{bin: ArrayLike<number>, count: ArrayLike<number>, busy: ArrayLike<number>, name: ArrayLike<number>, share: ArrayLike<number>}} Sums */
+/** @typedef {{range: Range, binTicks: number, lanes: Map<number, LaneTile>, sums: Sums}} Tile */
+/** @template T @typedef {{tile: T, left: number, right: number}} Piece what one tile draws, between two pixels */
+/** @typedef {Piece<Tile> & {lane: LaneTile}} Segment the same of one lane */
+
+const MOST_TILES = 28;
+const MOST_BINS = 4096;
+
+export class Tiles {
+  /** @param {Trace} trace @param {() => void} arrived @param {(error: unknown) => void} failed */
+  constructor(trace, arrived, failed) {
+    this.trace = trace;
+    this.arrived = arrived;
+    this.failed = failed;
+    this.latest = new Latest();
+    /** The most recently used one last. @type {Tile[]} */
+    this.tiles = [];
+    /** @type {{range: Range, lanes: Set<number>} | null} */
+    this.pending = null;
+    this.isBroken = false;
+  }
+
+  get isLoading() {
+    return this.pending !== null;
+  }
+
+  /**
+   * Sees to it that lanes get their tile of a range. @param {Range} view @param {number} width in pixels @param {number[]} visible
+   * @param {number[]} near
+   */
+  want(view, width, visible, near) {
+    const range = tileRange(view, this.trace.bounds);
+    if (!visible.length || this.has(range, visible)) return;
+    if (this.pending && this.isOfUse(view, visible)) return;
+    const lanes = [...new Set([...visible, ...near])].sort((a, b) => a - b);
+    this.ask(range, binsFor(width), lanes);
+  }
+
+  /** @param {Range} range @param {number[]} lanes */
+  has(range, lanes) {
+    const same = this.tiles.filter((tile) => tile.range.from === range.from && tile.range.to === range.to);
+    return lanes.every((lane) => same.some((tile) => tile.lanes.has(lane)));
+  }
+
+  /** Whether the request in flight is still worth waiting for. @param {Range} view @param {number[]} visible */
+  isOfUse(view, visible) {
+    if (!this.pending) return false;
+    const { range, lanes } = this.pending;
+    const wanted = tileRange(view, this.trace.bounds);
+    const both = overlap(range, view);
+    const isNear = both !== null && (both.to - both.from) * 2n >= view.to - view.from;
+    return range.to - range.from === wanted.to - wanted.from && isNear && visible.every((lane) => lanes.has(lane));
+  }
+
+  /** @param {Range} range @param {number} bins @param {number[]} lanes */
+  async ask(range, bins, lanes) {
+    const mine = { range, lanes: new Set(lanes) };
+    this.pending = mine;
+    this.isBroken = false;
+    try {
+      const url = address('tile', { from: range.from, to: range.to, bins, lanes: laneRanges(lanes) });
+      const answer = await this.latest.run((signal) => fetchColumns(url, { signal }));
+      if (!answer) return;
+      this.tiles.push(decodeTile(answer, range, bins, lanes, this.trace.hues));
+      if (this.tiles.length > MOST_TILES) this.tiles.splice(1, 1);
+    } catch (error) {
+      this.failed(error);
+      this.isBroken = true;
+    } finally {
+      if (this.pending === mine) {
+        this.pending = null;
+        if (!this.isBroken) this.arrived();
+      }
+    }
+  }
+
+  /** The tiles in the order in which they suit a zoom. @param {number} ticksPerPixel @returns {Tile[]} */
+  ranked(ticksPerPixel) {
+    const misfit = (/** @type {Tile} */ tile) => Math.abs(Math.log2(tile.binTicks / ticksPerPixel));
+    return [...this.tiles].reverse().sort((a, b) => misfit(a) - misfit(b));
+  }
+}
+
+/** Which tiles draw a lane. @param {Tile[]} ranked @param {number} lane @param {View} view @returns {Segment[]} */
+export function segmentsOf(ranked, lane, view) {
+  const those = ranked.filter((tile) => tile.lanes.has(lane));
+  return piecesOf(those, view).map((piece) => ({ ...piece, lane: /** @type {LaneTile} */ (piece.tile.lanes.get(lane)) }));
+}
+
+/**
+ * Which tiles draw from pixel 0 to `width`: each pixel by the first that has it.
+ * @template {{range: Range}} T @param {T[]} ranked @param {View} view @returns {Piece<T>[]}
+ */
+export function piecesOf(ranked, view) {
+  /** @type {Piece<T>[]} */
+  const found = [];
+  let open = [[0, view.width]];
+  for (const tile of ranked) {
+    const from = view.x(tile.range.from);
+    const to = view.x(tile.range.to);
+    open = open.flatMap(([left, right]) => {
+      const [a, b] = [Math.max(left, from), Math.min(right, to)];
+      if (a >= b) return [[left, right]];
+      found.push({ tile, left: a, right: b });
+      return [[left, a], [b, right]].filter(([start, stop]) => stop - start > 0.5);
+    });
+    if (!open.length) break;
+  }
+  return found;
+}
+
+/** @param {number} width in pixels */
+export function binsFor(width) {
+  return Math.min(Math.max(Math.ceil(width / 256), 1) * 256, MOST_BINS);
+}
+
+/** `0-3,7,9`. @param {number[]} lanes in order */
+export function laneRanges(lanes) {
+  /** @type {[number, number][]} */
+  const ranges = [];
+  for (const lane of lanes) {
+    const last = ranges[ranges.length - 1];
+    if (last && last[1] === lane - 1) last[1] = lane;
+    else ranges.push([lane, lane]);
+  }
+  return ranges.map(([first, last]) => (first === last ? first : `${first}-${last}`)).join(',');
+}
+
+/**
+ * @param {Answer} answer @param {Range} range @param {number} bins @param {number[]} lanes @param {Uint8Array} hues
+ * @returns {Tile}
+ */
+function decodeTile(answer, range, bins, lanes, hues) {
+  const single = tasksByLane(answer.table('tasks'), range.from, hues);
+  const groups = groupsByLane(answer.table('groups'));
+  const nothing = {
+    rows: new Uint16Array(), starts: new Float64Array(), finishes: new Float64Array(), names: new Uint32Array(),
+    hues: new Uint8Array(), tasks: new BigInt64Array(),
+  };
+  const sums = answer.table('bins');
+  const numbers = (/** @type {string} */ name) => sums.numbers(name);
+  return {
+    range,
+    binTicks: Number(range.to - range.from) / bins,
+    lanes: new Map(lanes.map((lane) => [lane, { ...(single.get(lane) ?? nothing), groups: groups.get(lane) ?? [] }])),
+    sums: { bin: numbers('bin'), count: numbers('count'), busy: numbers('busy'), name: numbers('name'), share: numbers('share') },
+  };
+}
+
+/**
+ * The tasks of each lane. @param {Table} table @param {bigint} from
+ * @param {Uint8Array} hues
+ */
+function tasksByLane(table, from, hues) {
+  const [lane, row, name] = ['lane', 'row', 'name'].map((column) => table.numbers(column));
+  const [start, finish, task] = ['start', 'finish', 'task'].map((column) => table.bigints(column));
+  /** @type {Map<number, number[]>} */
+  const members = new Map();
+  for (let at = 0; at < table.rows; at++) {
+    const others = members.get(lane[at]);
+    if (others) others.push(at);
+    else members.set(lane[at], [at]);
+  }
+  return new Map([...members].map(([number, list]) => {
+    return [number, {
+      rows: Uint16Array.from(list, (at) => row[at]), names: Uint32Array.from(list, (at) => name[at]),
+      hues: Uint8Array.from(list, (at) => hues[name[at]]),
+      starts: Float64Array.from(list, (at) => Number(start[at] - from)), finishes: Float64Array.from(list, (at) => Number(finish[at] - from)),
+      tasks: BigInt64Array.from(list, (at) => task[at]),
+    }];
+  }));
+}
+
+/** @param {Table} table @returns {Map<number, SumGroup[]>} */
+function groupsByLane(table) {
+  const [lane, row, count] = ['lane', 'row', 'bins'].map((column) => table.numbers(column));
+  /** @type {Map<number, SumGroup[]>} */
+  const groups = new Map();
+  for (let at = 0, first = 0; at < table.rows; first += count[at++]) {
+    const others = groups.get(lane[at]) ?? [];
+    groups.set(lane[at], [...others, { row: row[at], first, count: count[at] }]);
+  }
+  return groups;
+}

@@ -1,0 +1,278 @@
+//! The server of `tq view`: who may ask, and what is answered.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+
+use serde_json::Value;
+
+use super::Place;
+
+/// A server that ends with the test.
+pub(super) struct View {
+    child: Child,
+    pub(super) port: u16,
+    pub(super) token: String,
+    _place: Place,
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+struct Reply {
+    status: u16,
+    headers: String,
+    body: Vec<u8>,
+}
+
+impl Reply {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// The header of columns, and their body.
+    fn columns(&self) -> (Value, &[u8]) {
+        let length = 4 + u32::from_le_bytes(self.body[..4].try_into().unwrap()) as usize;
+        (serde_json::from_slice(&self.body[4..length]).unwrap(), &self.body[length..])
+    }
+}
+
+impl View {
+    pub(super) fn of(place: Place, arguments: &[&str]) -> View {
+        let arguments = [&["view", "--no-open"], arguments].concat();
+        let mut child = place.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let rest = address.trim().strip_prefix("http://127.0.0.1:").unwrap_or_else(|| panic!("`{address}`"));
+        let (port, token) = rest.split_once('/').unwrap();
+        let (port, token) = (port.parse().unwrap(), token.trim_end_matches('/').to_owned());
+        View { child, port, token, _place: place }
+    }
+
+    fn send(&self, method: &str, path: &str, headers: &str, body: &str) -> Reply {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let length = body.len();
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        let end = bytes.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+        let headers = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let status = headers.split(' ').nth(1).unwrap().parse().unwrap();
+        Reply { status, headers, body: bytes[end + 4..].to_vec() }
+    }
+
+    fn get(&self, path: &str) -> Reply {
+        self.send("GET", &format!("/{}/{path}", self.token), "Host: localhost\r\n", "")
+    }
+
+    fn ask(&self, path: &str, sql: &str) -> Reply {
+        self.send("POST", &format!("/{}/{path}", self.token), "Host: localhost\r\n", sql)
+    }
+}
+
+/// The numbers of a column of columns.
+fn integers(columns: (&Value, &[u8]), table: &str, name: &str) -> Vec<i64> {
+    let (header, body) = columns;
+    let tables = header["tables"].as_array().unwrap();
+    let table = tables.iter().find(|one| one["name"] == table).unwrap();
+    let column = table["columns"].as_array().unwrap().iter().find(|column| column["name"] == name).unwrap();
+    let (rows, offset) = (table["rows"].as_u64().unwrap() as usize, column["offset"].as_u64().unwrap() as usize);
+    let width = match column["type"].as_str().unwrap() {
+        "i64" | "f64" => 8,
+        "u32" => 4,
+        "u16" => 2,
+        other => panic!("{other}"),
+    };
+    let number = |row: usize| {
+        let mut bytes = [0; 8];
+        bytes[..width].copy_from_slice(&body[offset + row * width..][..width]);
+        i64::from_le_bytes(bytes)
+    };
+    (0..rows).map(number).collect()
+}
+
+#[test]
+fn only_whoever_has_the_address_may_ask() {
+    let view = View::of(Place::new(), &["run.json"]);
+    assert!(
+        view.token.len() >= 22 && view.token.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    );
+    let page = view.get("");
+    assert_eq!(page.status, 200);
+    for header in [
+        "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; \
+         connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+        "referrer-policy: no-referrer",
+    ] {
+        assert!(page.headers.contains(header), "{}", page.headers);
+    }
+    let own = format!("/{}/info", view.token);
+    let status = |path: &str, headers: &str| view.send("GET", path, headers, "").status;
+    let port = view.port;
+    assert_eq!(status(&own, &format!("Host: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n")), 200);
+    assert_eq!(status(&own, "Host: evil.example\r\n"), 403);
+    assert_eq!(status(&own, &format!("Host: 127.0.0.1:{port}\r\nOrigin: http://evil.example\r\n")), 403);
+    assert_eq!(status("/", "Host: localhost\r\n"), 404);
+    assert_eq!(status("/info", "Host: localhost\r\n"), 404);
+    assert_eq!(status(&format!("/{}x/info", view.token), "Host: localhost\r\n"), 404);
+    assert_eq!(status(&format!("/{}/../../Cargo.toml", view.token), "Host: localhost\r\n"), 404);
+}
+
+/// Of the trace in `Place`: worker 0 runs a and c, worker 1 runs b.
+#[test]
+fn tiles_have_tasks_that_are_wide_and_sums_of_those_that_are_not() {
+    let view = View::of(Place::new(), &["run.json"]);
+    let info = view.get("info").json();
+    assert_eq!(
+        (info["start"].as_str(), info["finish"].as_str(), info["tasks"].as_str()),
+        (Some("0"), Some("80000"), Some("3"))
+    );
+    let lanes = view.get("lanes");
+    let (header, body) = lanes.columns();
+    let busy = integers((&header, body), "lanes", "busy");
+    assert_eq!(busy.iter().filter(|busy| **busy > 0).copied().collect::<Vec<_>>(), [50_000, 60_000]);
+    let tile = view.get("tile?from=0&to=80000&bins=8&lanes=0-9");
+    let (header, body) = tile.columns();
+    assert_eq!(integers((&header, body), "tasks", "start"), [0, 20_000]);
+    assert_eq!(integers((&header, body), "tasks", "finish"), [40_000, 80_000]);
+    // c is one bin long: a sum.
+    assert_eq!(integers((&header, body), "bins", "bin"), [5]);
+    assert_eq!(integers((&header, body), "bins", "count"), [1]);
+    for wrong in [
+        "from=0&to=0&bins=8&lanes=0",
+        "from=0&to=9&bins=0&lanes=0",
+        "from=0&to=9&bins=8&lanes=x",
+        "from=x&to=9&bins=8&lanes=0",
+        "",
+    ] {
+        assert_eq!(view.get(&format!("tile?{wrong}")).status, 400, "{wrong}");
+    }
+    let far = view.get("tile?from=-9223372036854775808&to=9223372036854775807&bins=8&lanes=0-9");
+    assert_eq!(far.status, 200, "{}", String::from_utf8_lossy(&far.body));
+}
+
+#[test]
+fn sql_is_answered_and_writes_nothing() {
+    let view = View::of(Place::with_links(), &["run.json"]);
+    let answer = view.ask("sql", "SELECT task, start, finish FROM tasks ORDER BY task");
+    let (header, body) = answer.columns();
+    assert_eq!(integers((&header, body), "rows", "start"), [0, 50_000, 20_000]);
+    assert_eq!(header["complete"], true);
+    let slice = view.ask("sql?from=45000&to=80000", "SELECT start FROM tasks ORDER BY start");
+    let (header, body) = slice.columns();
+    assert_eq!(integers((&header, body), "rows", "start"), [20_000, 50_000]);
+    // Each range is a slice of its own, and the one before goes.
+    for (from, expected) in [(55_000, 2), (70_000, 1), (0, 3), (70_000, 1)] {
+        let slice = view.ask(&format!("sql?from={from}&to=80000"), "SELECT count(*) AS tasks FROM tasks");
+        let (header, body) = slice.columns();
+        assert_eq!(integers((&header, body), "rows", "tasks"), [expected], "{from}");
+    }
+    assert_eq!(view.ask("sql", "EXPLAIN SELECT 1").status, 200);
+    let wrong = view.ask("sql", "SELECT durration\nFROM tasks");
+    assert_eq!(wrong.status, 400);
+    let error = wrong.json();
+    assert!(error["message"].as_str().unwrap().contains("durration"), "{error}");
+    assert_eq!((error["line"].as_u64(), error["column"].as_u64()), (Some(1), Some(8)));
+    for writes in ["CREATE VIEW v AS SELECT 1", "COPY (SELECT 1) TO 'x.csv'", "SET datafusion.execution.batch_size = 1"]
+    {
+        assert_eq!(view.ask("sql", writes).status, 400, "{writes}");
+    }
+    let path = view.get("layer?name=critical-path");
+    let (header, body) = path.columns();
+    assert_eq!(integers((&header, body), "spans", "start"), [0, 50_000]);
+    let layer = view.ask("layer", "SELECT task FROM tasks WHERE name = 'b'");
+    let (header, body) = layer.columns();
+    assert_eq!(integers((&header, body), "spans", "finish"), [80_000]);
+    let csv = view.get("sql.csv?sql=SELECT%20name%20FROM%20tasks%20ORDER%20BY%20name");
+    assert!(String::from_utf8_lossy(&csv.body).contains("a\nb\nc"), "{}", String::from_utf8_lossy(&csv.body));
+}
+
+#[test]
+fn a_task_knows_what_released_it() {
+    let view = View::of(Place::with_links(), &["run.json"]);
+    let tasks = view.ask("sql", "SELECT task FROM tasks WHERE name = 'c'");
+    let (header, body) = tasks.columns();
+    let task = integers((&header, body), "rows", "task")[0];
+    let found = view.get(&format!("task?task={task}")).json();
+    assert_eq!(found["name"], "c");
+    assert_eq!(found["released_by"][0]["name"], "a");
+    assert_eq!(found["row"], 0);
+    assert_eq!(found["rank"]["of"], "1");
+    assert_eq!(view.get("task?task=999").status, 404);
+    let hits = view.get("search?pattern=%5E%5Bac%5D%24");
+    let (header, body) = hits.columns();
+    assert_eq!(integers((&header, body), "hits", "start"), [0, 50_000]);
+    assert_eq!(header["count"], "2");
+    assert_eq!(view.get("search?pattern=(").status, 400);
+    let saved = view.get("saved?name=time-by-name").json();
+    assert!(
+        saved["svg"].as_str().unwrap().starts_with("<svg") && saved["html"].as_str().unwrap().contains("<table>"),
+        "{saved}"
+    );
+    let sliced = view.get("saved?name=time-by-name&from=45000&to=80000").json();
+    assert!(!sliced["html"].as_str().unwrap().contains("<td>a</td>"), "{sliced}");
+}
+
+#[test]
+fn counters_have_the_least_the_greatest_and_the_last_value_of_each_bin() {
+    let place = Place::new();
+    let rows = [(0, 5), (1, 7), (2, 3), (30, 9), (95, 1)].map(|(time, value)| format!("{time},{value}\n"));
+    place.write("memory.csv", &format!("time_us,value\n{}", rows.concat()));
+    let arguments = ["memory.csv", "--option", "table=counters", "--option", "table.name='used'"];
+    let view = View::of(place, &arguments);
+    let there = view.get("counters");
+    let (header, body) = there.columns();
+    assert_eq!(integers((&header, body), "counters", "points"), [5]);
+    let tile = view.get("counter?number=0&from=0&to=100000&bins=10");
+    let (header, body) = tile.columns();
+    assert_eq!(integers((&header, body), "points", "bin"), [0, 3, 9]);
+    let doubles = |name| {
+        integers((&header, body), "points", name).iter().map(|bits| f64::from_bits(*bits as u64)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        [doubles("least"), doubles("most"), doubles("last")],
+        [[3.0, 9.0, 1.0], [7.0, 9.0, 1.0], [3.0, 9.0, 1.0]]
+    );
+    let later = view.get("counter?number=0&from=50000&to=60000&bins=10");
+    assert_eq!(later.columns().0["before"], 9.0);
+    assert_eq!(view.get("counter?number=1&from=0&to=10&bins=1").status, 400);
+}
+
+/// Many tasks at once are many rows; search finds the row of each.
+#[test]
+fn rows_of_tasks_that_overlap() {
+    let place = Place::new();
+    let rows: String = (0..200).map(|task| format!("t{task},w,{task},1000\n")).collect();
+    place.write("deep.csv", &format!("name,location,start_ns,finish_ns\n{rows}"));
+    let view = View::of(place, &["deep.csv"]);
+    let hits = view.get("search?pattern=t1..");
+    let (header, body) = hits.columns();
+    assert_eq!(integers((&header, body), "hits", "row"), (100..200).collect::<Vec<i64>>());
+    let tile = view.get("tile?from=0&to=1000&bins=10&lanes=0,0,0-0");
+    let (header, body) = tile.columns();
+    assert_eq!(integers((&header, body), "tasks", "row"), (0..200).collect::<Vec<i64>>());
+}
+
+#[test]
+fn what_cannot_be_served_is_said() {
+    let place = Place::new();
+    place.tq("view").check(&expect_test::expect![[r#"
+        --- stderr
+        error: there is nothing to look at
+        hint: `tq view TRACE`
+        --- exit 2
+    "#]]);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let answer = place.tq_args(&["view", "run.json", "--no-open", "--port", &port]);
+    assert_eq!(answer.status, Some(2));
+    assert!(answer.stderr.contains("hint: without --port, any free one is taken"), "{}", answer.stderr);
+}
