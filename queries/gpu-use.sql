@@ -16,7 +16,8 @@ WITH sums AS (
 )
 SELECT run, devices, makespan, round(100.0 * total / devices / nullif(makespan, 0), 1) AS percent_of_run,
   round(100.0 * (devices * makespan - total) / devices / nullif(makespan, 0), 1) AS before_and_after_percent,
-  round(100.0 * computing / total, 1) AS computing_percent, round(100.0 * communicating / total, 1) AS exposed_communication_percent,
+  round(100.0 * (total - idle) / total, 1) AS busy_percent, round(100.0 * computing / total, 1) AS computing_percent,
+  round(100.0 * communicating / total, 1) AS exposed_communication_percent,
   round(100.0 * copying / total, 1) AS exposed_copies_percent, round(100.0 * idle / total, 1) AS idle_percent,
   idlest AS idlest_device, round(100 * most_idle, 1) AS its_idle_percent
 FROM sums
