@@ -1,7 +1,7 @@
 //! `tq view`: the trace in a browser, with the query engine behind it.
 //!
 //! Life of a page: [`address`] chooses a path that nobody guesses → [`guard`] lets only that through → [`assets`] are the page's files →
-//! the page asks for tiles, which [`tile`] cuts from the arrays of [`model`] and which wait for no query, and for [`answers`] of queries,
+//! the page asks for tiles, which [`mod@tile`] cuts from the arrays of [`model`] and which wait for no query, and for [`answers`] of queries,
 //! each on a connection of its own ([`asked`]). What comes back are columns ([`wire`]), or small objects.
 
 mod address;
