@@ -26,7 +26,7 @@ use axum::http::header::{ACCEPT_ENCODING, CONTENT_DISPOSITION, CONTENT_ENCODING,
 use axum::http::{HeaderMap, StatusCode};
 use axum::middleware;
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use serde_json::{Value, json};
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpListener;
@@ -118,41 +118,35 @@ type Shared = State<Arc<Page>>;
 type Given = Query<HashMap<String, String>>;
 
 fn router(page: Arc<Page>, token: &Token) -> Router {
-    let below =
-        Router::new()
-            .route("/{file}", get(|Path(file): Path<String>| async move { assets::file(&file) }))
-            .route("/info", get(|State(page): Shared| async move { json_of(&page.info) }))
-            .route("/words", get(|State(page): Shared| async move { json_of(&page.words) }))
-            .route(
-                "/lanes",
-                get(|State(page): Shared, headers: HeaderMap| async move {
-                    columns_of(page.model.lane_columns(), &headers)
-                }),
-            )
-            .route(
-                "/names",
-                get(|State(page): Shared, headers: HeaderMap| async move {
-                    columns_of(page.model.name_columns(), &headers)
-                }),
-            )
-            .route("/busy", get(|State(page): Shared, headers: HeaderMap| async move { columns_of(page.model.busy_columns(), &headers) }))
+    let below = Router::new()
+        .route("/{file}", get(|Path(file): Path<String>| async move { assets::file(&file) }))
+        .route("/info", get(|State(page): Shared| async move { json_of(&page.info) }))
+        .route("/words", get(|State(page): Shared| async move { json_of(&page.words) }))
+        .route("/lanes", whole(|page| page.model.lane_columns()))
+        .route("/names", whole(|page| page.model.name_columns()))
+        .route("/busy", whole(|page| page.model.busy_columns()))
+        .route("/counters", whole(|page| page.counters.columns()))
         .route("/tile", get(tile))
-        .route("/counters", get(|State(page): Shared, headers: HeaderMap| async move { columns_of(page.counters.columns(), &headers) }))
         .route("/counter", get(counter))
-            .route("/task", get(task))
-            .route("/search", get(search))
-            .route("/layer", get(layer).post(layer_of_sql))
-            .route("/sql", post(rows))
-            .route("/sql.csv", get(|page: Shared, given: Given| download(page, given, Format::Csv)))
-            .route("/sql.parquet", get(|page: Shared, given: Given| download(page, given, Format::Parquet)))
-            .route("/queries", get(queries))
-            .route("/saved", get(saved))
-            .with_state(page);
+        .route("/task", get(task))
+        .route("/search", get(search))
+        .route("/layer", get(layer).post(layer_of_sql))
+        .route("/sql", post(rows))
+        .route("/sql.csv", get(|page: Shared, given: Given| download(page, given, Format::Csv)))
+        .route("/sql.parquet", get(|page: Shared, given: Given| download(page, given, Format::Parquet)))
+        .route("/queries", get(queries))
+        .route("/saved", get(saved))
+        .with_state(page);
     Router::new()
         // What is nested at `/TOKEN` does not match `/TOKEN/`.
         .route(&format!("/{}/", token.text()), get(|| async { assets::file("") }))
         .nest(&format!("/{}", token.text()), below)
         .layer(middleware::from_fn_with_state(token.clone(), guard::guard))
+}
+
+/// Columns that the page asks for once.
+fn whole(columns: fn(&Page) -> Columns) -> MethodRouter<Arc<Page>> {
+    get(move |State(page): Shared, headers: HeaderMap| async move { columns_of(columns(&page), &headers) })
 }
 
 /// A whole number of the request.
