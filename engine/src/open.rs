@@ -83,13 +83,9 @@ pub(crate) fn open(
     let slice = Slice { from: given_ticks(options.from, tick)?, to: given_ticks(options.to, tick)? };
     not_empty(slice, tick)?;
     for named in &mut runs {
-        let path = named.run.source.clone();
         let had_rows = !slice.is_whole() && named.run.has_rows();
         let lasted = if had_rows { span(&named.run) } else { None };
-        let is_cut = !slice.is_whole() && store::cut(&mut named.run, slice, Deadline::after(options.read_time))?;
-        if !is_cut {
-            named.run.cut(slice).map_err(|error| ImportError::internal(&path, error))?;
-        }
+        cut(&mut named.run, slice, Deadline::after(options.read_time))?;
         if had_rows && !named.run.has_rows() {
             let at = |ticks| time_text(ticks, tick);
             let lasted = lasted
@@ -104,6 +100,15 @@ pub(crate) fn open(
         note_arguments(&mut named.run, options)?;
     }
     Ok(Opened { runs, tick, slice, notes })
+}
+
+/// Leaves of a run what touches the slice, wherever its rows are.
+pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<(), ImportError> {
+    if slice.is_whole() || store::cut(run, slice, deadline)? {
+        return Ok(());
+    }
+    let path = run.source.clone();
+    run.cut(slice).map_err(|error| ImportError::internal(&path, error))
 }
 
 /// Notes `--run-arg` with a run.

@@ -57,6 +57,8 @@ pub struct OpenOptions {
     pub threads: usize,
     /// Whether SQL is restricted to questions: nothing is created, changed or written.
     pub read_only: bool,
+    /// Whether sessions of parts will be made of this one: [`Session::cut`](crate::session::Session::cut).
+    pub keep_runs: bool,
     /// Receives the progress of reading.
     pub progress: Option<Arc<dyn Progress>>,
 }
@@ -79,6 +81,7 @@ impl OpenOptions {
             read_time: None,
             threads,
             read_only: false,
+            keep_runs: false,
             progress: None,
         }
     }

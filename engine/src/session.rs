@@ -66,8 +66,24 @@ pub struct Session {
     pool: Arc<SessionPool>,
     /// Whether every statement must be a question.
     read_only: bool,
+    /// What sessions of parts are made of, and the bytes of each run.
+    kept: Vec<(NamedRun, usize)>,
     /// What the tables hold, reported to the pool as long as the session lives.
     _memory: Vec<MemoryReservation>,
+}
+
+/// What a session is built with beside its runs.
+#[derive(Clone, Copy)]
+struct Settings {
+    threads: usize,
+    max_value: usize,
+    read_only: bool,
+    keep_runs: bool,
+}
+
+/// Rows of all tables of a run.
+fn rows_of(run: &Run) -> u64 {
+    Table::ALL.into_iter().map(|table| run.rows(table)).sum()
 }
 
 /// What to report about a run after it was opened.
@@ -156,7 +172,52 @@ impl Session {
         let limit = Arc::clone(&pool);
         let pool: Arc<dyn MemoryPool> = pool;
         let opened = open::open(runs, options, &pool)?;
-        Session::build(opened, pool, limit, options).map_err(|error| ImportError::internal("session".as_ref(), error))
+        let settings = Settings {
+            threads: options.threads,
+            max_value: options.max_value,
+            read_only: options.read_only,
+            keep_runs: options.keep_runs,
+        };
+        Session::build(opened, pool, limit, settings).map_err(|error| ImportError::internal("session".as_ref(), error))
+    }
+
+    /// A session of what touches `slice`, from what was read already: as [`Session::open`] gives it with `from` and `to`. It
+    /// shares the memory limit of this one, and has the functions of the engine alone. Where this session is of a slice, the other is
+    /// of what both have.
+    ///
+    /// # Errors
+    /// The session was opened without [`OpenOptions::keep_runs`]; the rows of the slice do not fit into memory beside all rows; a
+    /// store cannot be read.
+    pub fn cut(&self, slice: Slice) -> std::result::Result<Session, ImportError> {
+        let internal = |error| ImportError::internal("session".as_ref(), error);
+        let limit = Arc::clone(&self.pool);
+        let pool: Arc<dyn MemoryPool> = Arc::clone(&self.pool) as Arc<dyn MemoryPool>;
+        let slice =
+            Slice { from: slice.from.max(self.slice.from), to: [slice.to, self.slice.to].into_iter().flatten().min() };
+        if self.kept.is_empty() && !self.runs.is_empty() {
+            return Err(internal(DataFusionError::Internal("the runs of the session were not kept".to_owned())));
+        }
+        let mut runs = Vec::with_capacity(self.kept.len());
+        for (named, bytes) in &self.kept {
+            let mut named = named.again();
+            let before = rows_of(&named.run);
+            open::cut(&mut named.run, slice, crate::trace::Deadline::after(None))?;
+            // What is left of the run takes that part of its memory again.
+            let share = rows_of(&named.run) as f64 / before.max(1) as f64;
+            named.run.memory.try_grow((*bytes as f64 * share) as usize).map_err(|error| ImportError::Memory {
+                path: named.run.source.clone(),
+                what: error.strip_backtrace(),
+            })?;
+            runs.push(named);
+        }
+        let opened = Opened { runs, tick: self.tick, slice, notes: Vec::new() };
+        let settings = Settings {
+            threads: self.context.state().config_options().execution.target_partitions,
+            max_value: self.bounds.max_value(),
+            read_only: self.read_only,
+            keep_runs: true,
+        };
+        Session::build(opened, pool, limit, settings).map_err(internal)
     }
 
     /// The length of a tick.
@@ -281,14 +342,13 @@ impl Session {
         mut opened: Opened,
         pool: Arc<dyn MemoryPool>,
         limit: Arc<SessionPool>,
-        options: &OpenOptions,
+        Settings { threads, max_value, read_only, keep_runs }: Settings,
     ) -> Result<Session> {
-        let threads = options.threads;
         if opened.runs.iter().any(|named| named.run.stored.is_some()) {
             // The tables of such a session do not fill them in.
             opened.runs.iter_mut().try_for_each(|named| named.run.fill_in_identities())?;
         }
-        let bounds = Arc::new(Bounds::new(options.max_value, Arc::clone(&pool)));
+        let bounds = Arc::new(Bounds::new(max_value, Arc::clone(&pool)));
         let pool_of_arguments = Arc::clone(&pool);
         let runtime = RuntimeEnvBuilder::new().with_memory_pool(pool).build_arc()?;
         temporary::register_spills(Arc::downgrade(&runtime.disk_manager));
@@ -346,7 +406,9 @@ impl Session {
             // Planning a view over tables in memory waits for nothing.
             futures::executor::block_on(context.sql(&format!("CREATE VIEW {} AS {sql}", view.name)))?;
         }
-        let memory = opened.runs.iter_mut().map(|named| named.run.memory.take()).collect();
+        let memory: Vec<MemoryReservation> = opened.runs.iter_mut().map(|named| named.run.memory.take()).collect();
+        let again = |(named, memory): (&NamedRun, &MemoryReservation)| (named.again(), memory.size());
+        let kept = if keep_runs { opened.runs.iter().zip(&memory).map(again).collect() } else { Vec::new() };
         // Dropping thousands of small runs takes a while, and nothing needs to wait for it.
         std::thread::spawn(move || drop(opened.runs));
         Ok(Session {
@@ -357,7 +419,8 @@ impl Session {
             runs,
             bounds,
             pool: limit,
-            read_only: options.read_only,
+            read_only,
+            kept,
             _memory: memory,
         })
     }

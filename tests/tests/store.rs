@@ -14,6 +14,8 @@ use tq_engine::queries::{Library, library};
 use tq_engine::session::Session;
 use tq_engine::store::{self, Replace};
 use tq_engine::tables::TABLES;
+use tq_engine::time::GivenTime;
+use tq_engine::trace::Slice;
 use tq_tests::{fixture, lines, rows, wait};
 
 /// Traces of `fixtures/` as sessions: `name=path`, several apart by blanks. Small ones of each format, and of both ticks.
@@ -129,9 +131,10 @@ const CONDITIONS: &[&str] = &[
 
 fn compare(traces: &str) {
     let (_folder, store) = folder();
-    let files = Session::open(&options(specs(traces))).unwrap_or_else(|error| panic!("{traces}: {error}"));
+    let keeping = |traces| Session::open(&OpenOptions { keep_runs: true, ..options(traces) });
+    let files = keeping(specs(traces)).unwrap_or_else(|error| panic!("{traces}: {error}"));
     import(&store, traces);
-    let stored = open(&store);
+    let stored = keeping(at(&store)).unwrap_or_else(|error| panic!("{traces}: {error}"));
     assert_eq!(stored.opening_notes(), files.opening_notes(), "{traces}");
     assert_eq!(stored.tick(), files.tick(), "{traces}");
     for table in &TABLES {
@@ -159,6 +162,26 @@ fn compare(traces: &str) {
         }
         let sql = "SELECT * FROM program_tasks";
         assert_eq!(rows(&of_store, sql), rows(&of_files, sql), "{traces}: {sql} of a slice");
+        // A slice of what was read answers as one that is read.
+        let ticks = |time: GivenTime| time.ticks(files.tick());
+        let slice = Slice { from: ticks(slice.0), to: ticks(slice.1) };
+        let wider = Slice { from: slice.from.map(|from| from / 2), to: slice.to.map(|to| to + to / 4) };
+        for (kind, whole) in [("files", &files), ("store", &stored)] {
+            let cut = |whole: &Session, slice| whole.cut(slice).unwrap_or_else(|error| panic!("{traces}: {error}"));
+            let part = cut(whole, slice);
+            let nested = cut(&cut(whole, wider), slice);
+            for table in TABLES.iter().map(|table| table.name).chain(["program_tasks"]) {
+                let sql = format!("SELECT * FROM {table}");
+                let expected = rows(&of_files, &sql);
+                assert_eq!(rows(&part, &sql), expected, "{traces}: {sql} of a slice of the session of {kind}");
+                // What is left out stands in the order in which it was.
+                assert_eq!(
+                    bag(&nested, &sql),
+                    bag(&of_files, &sql),
+                    "{traces}: {sql} of a slice of a slice of the session of {kind}"
+                );
+            }
+        }
     }
 }
 

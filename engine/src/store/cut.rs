@@ -22,7 +22,7 @@ use super::scan::StoredRows;
 use crate::error::ImportError;
 use crate::tables::Table;
 use crate::trace::kinds::{beside, look_for_idle, rows_of_program, widen, works_elsewhere};
-use crate::trace::slice::{of_instants, outside, touching};
+use crate::trace::slice::{count_outside, of_instants, touching};
 use crate::trace::{Deadline, Run, Slice};
 
 /// What becomes of a group.
@@ -44,7 +44,10 @@ pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<boo
         let (mut kept, mut dropped) = (Vec::new(), 0);
         for (place, mut group) in groups.into_iter().enumerate() {
             deadline.check(&source)?;
-            let before = group.rows();
+            // A slice of a slice has what both keep.
+            let earlier = group.kept.take();
+            let all = group.rows();
+            let before = earlier.as_ref().map_or(all, |earlier| earlier.count_set_bits());
             let fate = match table {
                 Table::Links => of_links(&group, &all_tasks)?,
                 Table::Tasks => of_spans(&group, "start", "finish", slice)?,
@@ -52,26 +55,30 @@ pub(crate) fn cut(run: &mut Run, slice: Slice, deadline: Deadline) -> Result<boo
                 _ => of_spans(&group, "time", "time", slice)?,
             };
             let rows = match fate {
-                Fate::Kept => before,
+                Fate::Kept => {
+                    group.kept = earlier;
+                    before
+                }
                 Fate::LeftOut => 0,
                 Fate::Partly(rows) => {
+                    let rows = earlier.map_or(rows.clone(), |earlier| &rows & &*earlier);
                     let count = rows.count_set_bits();
-                    group.kept = (count < before).then(|| Arc::new(rows));
+                    group.kept = (count < all).then(|| Arc::new(rows));
                     count
                 }
             };
             if let Some(task) = all_tasks.get_mut(place).filter(|_| table == Table::Tasks) {
-                let none = || Arc::new(BooleanBuffer::new_unset(before));
+                let none = || Arc::new(BooleanBuffer::new_unset(all));
                 task.kept = if rows == 0 { Some(none()) } else { group.kept.clone() };
             }
             dropped += before - rows;
             kept.extend((rows > 0).then_some(group));
         }
         stored.groups.insert(table, kept);
-        left_out.extend(outside(table, dropped));
+        left_out.push((table, dropped));
     }
     look_again(stored, deadline, &source)?;
-    run.stats.extend(left_out);
+    left_out.into_iter().for_each(|(table, dropped)| count_outside(&mut run.stats, table, dropped));
     Ok(true)
 }
 

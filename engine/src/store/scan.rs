@@ -44,7 +44,7 @@ use crate::tables::{ColumnType, Table};
 use crate::trace::{NamedRun, ROWS_PER_BATCH, RowsElsewhere, Run, RunColumn, with_own_words};
 
 /// The rows of a run that are read when they are asked for.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct StoredRows {
     pub(super) groups: BTreeMap<Table, Vec<Group>>,
     pub(super) facts: Facts,
@@ -67,6 +67,10 @@ impl StoredRows {
 }
 
 impl RowsElsewhere for StoredRows {
+    fn again(&self) -> Box<dyn RowsElsewhere> {
+        Box::new(self.clone())
+    }
+
     fn rows(&self, table: Table) -> u64 {
         self.groups.get(&table).into_iter().flatten().map(|group| group.rows() as u64).sum()
     }

@@ -76,6 +76,9 @@ pub(crate) trait RowsElsewhere: Any + Debug + Send + Sync {
     /// # Errors
     /// The first time that then lies beyond `reach`.
     fn rescale(&mut self, factor: i64, reach: &Range<i64>) -> Result<(), i64>;
+
+    /// The same rows.
+    fn again(&self) -> Box<dyn RowsElsewhere>;
 }
 
 /// A finished run. Times are still in the run's own tick.
@@ -142,6 +145,24 @@ pub struct NamedRun {
     pub format: &'static str,
     /// The run.
     pub run: Run,
+}
+
+impl NamedRun {
+    /// The same run once more: its rows are shared, and the memory of what is made of them is asked from the same pool.
+    pub(crate) fn again(&self) -> NamedRun {
+        let run = Run {
+            info: self.run.info.clone(),
+            stats: self.run.stats.clone(),
+            source: self.run.source.clone(),
+            run_number: self.run.run_number,
+            tables: self.run.tables.clone(),
+            on_disk: BTreeMap::new(),
+            memory: self.run.memory.new_empty(),
+            identities_later: self.run.identities_later,
+            stored: self.run.stored.as_ref().map(|stored| stored.again()),
+        };
+        NamedRun { name: self.name.clone(), format: self.format, run }
+    }
 }
 
 /// What was read of one file, or of several that are one: the name that its runs are called after, and the runs in their own names.

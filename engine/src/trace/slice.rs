@@ -68,19 +68,23 @@ impl Run {
                 }
             }
             batches.retain(|batch| batch.num_rows() > 0);
-            self.stats.extend(outside(table, dropped));
+            count_outside(&mut self.stats, table, dropped);
         }
         Ok(())
     }
 }
 
-/// How many rows of a table were left out, where any was.
-pub(crate) fn outside(table: Table, dropped: usize) -> Option<Stat> {
-    (dropped > 0).then(|| Stat {
-        finding: findings::OUTSIDE_TIME_SLICE,
-        count: dropped as u64,
-        example: format!("rows of {table}, left out by --from/--to"),
-    })
+/// Counts the rows of a table that were left out, with those that were before.
+pub(crate) fn count_outside(stats: &mut Vec<Stat>, table: Table, dropped: usize) {
+    if dropped == 0 {
+        return;
+    }
+    let (finding, example) = (findings::OUTSIDE_TIME_SLICE, format!("rows of {table}, left out by --from/--to"));
+    let count = dropped as u64;
+    match stats.iter_mut().find(|stat| stat.finding.what == finding.what && stat.example == example) {
+        Some(earlier) => earlier.count += count,
+        None => stats.push(Stat { finding, count, example }),
+    }
 }
 
 fn integers<'a>(batch: &'a RecordBatch, column: &str) -> &'a Int64Array {
