@@ -2,35 +2,23 @@
 -- topic: facts
 -- needs: tasks, no tasks.start, no executions
 --
-WITH names AS (
-  SELECT run, count(*) AS tasks, count(DISTINCT name) AS names FROM program_tasks GROUP BY run
-), dependencies AS (
-  SELECT run, count(*) AS links FROM links WHERE kind = 'dependency' GROUP BY run
-), chains AS (
-  -- Every task counts as one step.
-  SELECT run, count(*) AS steps
-  FROM critical_path((SELECT run, task, 1 AS duration FROM program_tasks), (SELECT run, source, target FROM links WHERE kind = 'dependency'))
-  GROUP BY run
-), lacking AS (
+WITH lacking AS (
   SELECT run, what, count, example FROM import_stats WHERE what IN ('file_not_read', 'no_events')
   QUALIFY row_number() OVER (PARTITION BY run ORDER BY what) = 1
 ), graphs AS (
-  SELECT r.run, r.run_number, n.tasks, n.names, coalesce(d.links, 0) AS links, c.steps, l.what, CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || r.run ELSE '' END AS of_run
-  FROM runs r
-  JOIN names n ON n.run = r.run
-  LEFT JOIN dependencies d ON d.run = r.run
-  LEFT JOIN chains c ON c.run = r.run
-  LEFT JOIN lacking l ON l.run = r.run
+  SELECT g.*, l.what, CASE WHEN (SELECT count(*) FROM runs) > 1 THEN ' of ' || g.run ELSE '' END AS of_run
+  FROM graph.sizes g
+  LEFT JOIN lacking l ON l.run = g.run
 ), sentences AS (
   SELECT run_number, 1 AS place, 'No task' || of_run || ' has a start, so there are no times: what is known is the graph, ' || tasks
-    || CASE tasks WHEN 1 THEN ' task of ' ELSE ' tasks of ' END || names || CASE names WHEN 1 THEN ' name and ' ELSE ' names and ' END || links
-    || CASE links WHEN 1 THEN ' dependency' ELSE ' dependencies' END || ' between them.' AS fact
+    || CASE tasks WHEN 1 THEN ' task of ' ELSE ' tasks of ' END || names || CASE names WHEN 1 THEN ' name and ' ELSE ' names and ' END || dependencies
+    || CASE dependencies WHEN 1 THEN ' dependency' ELSE ' dependencies' END || ' between them.' AS fact
   FROM graphs
   UNION ALL
   SELECT run_number, 2, 'The longest chain' || of_run || ' has ' || steps || ' of the ' || tasks || CASE tasks WHEN 1 THEN ' task' ELSE ' tasks' END
     || ': were all equally long, ' || round(1.0 * tasks / steps, 1) || ' could run at once on average, however many locations there are.'
   FROM graphs
-  WHERE links > 0
+  WHERE dependencies > 0
   UNION ALL
   SELECT run_number, 3, CASE what
       WHEN 'file_not_read' THEN 'Look next at the recordings' || of_run || ' that could not be read (see Is the trace sound): the times are in them.'

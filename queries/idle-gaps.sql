@@ -4,7 +4,7 @@
 --
 -- From the first start to the last finish of its run, as its makespan, or within the slice: what a location waited for its first task (no
 -- `name_before`) and after its last one (no `name_after`) counts too. `wait` is the name of the recorded waits that fill most of it, such as
--- cudaDeviceSynchronize. Asynchronous spans, states of threads and
+-- cudaDeviceSynchronize, or of the collectives in which other threads of its rank were meanwhile, such as gloo:all_reduce. Asynchronous spans, states of threads and
 -- transfers (locations of kind async or state, or role communication) run nothing and are left out.
 WITH longest AS MATERIALIZED (
   SELECT * FROM idle_stretches ORDER BY duration DESC, run, location, start LIMIT 20
@@ -15,6 +15,14 @@ WITH longest AS MATERIALIZED (
     FROM longest g JOIN program_tasks t ON t.run = g.run AND t.location = g.location
     WHERE t.role = 'wait' AND t.name <> '' AND t.start < g.finish AND coalesce(t.finish, g.finish) > g.start
     GROUP BY g.run, g.location, g.start, t.name
+    UNION ALL
+    SELECT g.run, g.location, g.start, c.name, sum(least(c.finish, g.finish) - greatest(c.start, g.start))
+    FROM longest g
+    JOIN program_locations l ON l.run = g.run AND l.location = g.location
+    LEFT JOIN program_locations d ON d.run = l.run AND d.kind = 'rank' AND d.location = l.clock
+    JOIN collectives c ON c.run = g.run AND c.rank = coalesce(d.process, l.process, l.location)
+    WHERE NOT c.on_device AND c.start < g.finish AND c.finish > g.start
+    GROUP BY g.run, g.location, g.start, c.name
   )
   GROUP BY run, location, start
 )

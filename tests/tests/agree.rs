@@ -180,6 +180,7 @@ fn tables_are_shown_in_an_order() {
         "actorprof VIEW",
         "changed VIEW",
         "gpu VIEW",
+        "graph VIEW",
         "hta VIEW",
         "pascal VIEW",
         "perfetto VIEW",

@@ -125,6 +125,9 @@ fn lists_describe_themselves() {
           executions                 (view) Scalability studies: one row per run, region and repetition.
           actorprof.totals           (view) How many messages of each kind a PE sent and received; a row
                                      with 0 for a kind of which it has none.
+          actorprof.cycles           (view) What the PEs of a run spend cycles on, in all, and who
+                                     communicates most and least. PEs whose clocks contradict each other (a
+                                     part below 0) are left out.
           changed.names              (view) How many names of tasks the runs `base` and `new` have, one row:
                                      two programs have none in common.
           changed.work               (view) The work of each name of task, or family of names
@@ -148,6 +151,8 @@ fn lists_describe_themselves() {
                                      the next one was launched for the host, from then on for its start
                                      (under 30 µs, sooner the device could hardly have begun) or for
                                      something else. A gap has up to two rows.
+          graph.sizes                (view) How large the graph of a run's tasks is; every task counts as
+                                     one step.
           hta.ranks                  (view) Every location of the program that is no asynchronous one, with
                                      its rank.
           hta.spans                  (view) The rows that HTA keeps: spans with a category, rounded as it

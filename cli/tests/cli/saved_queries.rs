@@ -184,7 +184,7 @@ fn what_can_be_wrong_with_a_saved_query() {
           |
         4 | FROM FROM tasks
           |      ^^^^^^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, collectives, executions, idle_stretches, … (63 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, collectives, executions, idle_stretches, … (65 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json header --queries own").check(&expect![[r#"

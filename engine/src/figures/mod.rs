@@ -4,6 +4,7 @@
 mod actorprof;
 mod changed;
 mod gpu;
+mod graph;
 mod hta;
 mod pascal;
 
@@ -17,10 +18,11 @@ use crate::tables::ViewSpec;
 use crate::view_schema::ViewSchema;
 
 /// The schemas, each with its views; a view may refer to those before it.
-static SCHEMAS: [(&str, &[ViewSpec]); 5] = [
+static SCHEMAS: [(&str, &[ViewSpec]); 6] = [
     ("actorprof", &actorprof::VIEWS),
     ("changed", &changed::VIEWS),
     ("gpu", &gpu::VIEWS),
+    ("graph", &graph::VIEWS),
     ("hta", &hta::VIEWS),
     ("pascal", &pascal::VIEWS),
 ];
