@@ -37,8 +37,8 @@ use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser};
 use tq_engine::trace::temporary;
 
 use args::{Args, Command};
@@ -95,6 +95,15 @@ fn run(args: Args) -> Result<(), Failure> {
     }
 }
 
+/// A command that stands behind options, which makes it the name of a trace; and those options.
+fn command_behind_options() -> Option<(String, String)> {
+    let given = std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned());
+    let given: Vec<String> = given.collect();
+    let options: Vec<&str> = given.iter().map(String::as_str).take_while(|word| word.starts_with('-')).collect();
+    let command = given.get(options.len()).filter(|_| !options.is_empty())?;
+    Args::command().find_subcommand(command).map(|_| (command.clone(), options.join(" ")))
+}
+
 /// Help and version go to stdout and are no failure; wrong usage goes to stderr with status 2. A closed pipe is no error.
 fn usage(mut error: clap::Error) -> ExitCode {
     let of_query = match (error.kind(), error.get(ContextKind::InvalidArg)) {
@@ -119,7 +128,9 @@ fn usage(mut error: clap::Error) -> ExitCode {
         failure.tell();
         return failure.exit_code();
     }
-    if let Some(given) = of_query {
+    if let (ErrorKind::UnknownArgument, Some((command, options))) = (error.kind(), command_behind_options()) {
+        terminal::hint(&format!("a command comes first: `tq {command} {options} …`"));
+    } else if let Some(given) = of_query {
         terminal::hint(&format!("`tq query TRACE…` takes `{given}`"));
     }
     if error.use_stderr() { ExitCode::from(2) } else { ExitCode::SUCCESS }

@@ -330,7 +330,7 @@ fn statements_of_a_file_run_in_order_and_the_first_failure_stops() {
           |
         2 | SELECT FROM WHERE;
           |             ^^^^^
-        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, collectives, executions, idle_stretches, … (63 in all)
+        hint: there is counters, events, import_stats, links, locations, messages, runs, tasks, busy_lanes, collectives, executions, idle_stretches, … (65 in all)
         --- exit 2
     "#]]);
     place.tq("query run.json -f none.sql").check(&expect![[r#"
@@ -544,6 +544,20 @@ fn what_is_missing_is_said() {
 
             For more information, try '--help'.
             hint: `tq query TRACE…` takes `-c`
+            --- exit 2
+        "#]],
+        ),
+        (
+            "-q query run.json -c 'SELECT 1'",
+            expect![[r#"
+            --- stderr
+            error: unexpected argument '-c' found
+
+            Usage: tq [OPTIONS] [TRACE]...
+                   tq <COMMAND>
+
+            For more information, try '--help'.
+            hint: a command comes first: `tq query -q …`
             --- exit 2
         "#]],
         ),
